@@ -8,48 +8,61 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 )
 
-// Apply makes one change in one exchange with the server. An attempt whose
+// messenger holds the ephemeral events of threads that changes take along, and tells
+// other servers of changed interrupts.
+type messenger interface {
+	PendingText(thread string) (text string, last uint64)
+	AcknowledgeMessages(thread string, last uint64, listeners int64)
+	AnnounceInterruptChange()
+}
+
+// changeWriter applies changes of threads.
+type changeWriter struct {
+	database  *setup.Database
+	reader    *threadReader
+	batchers  script.Batchers
+	messenger messenger
+	origin    string // distinguishes the messages of this store from those of others
+}
+
+// newChangeWriter makes the writer of a store. reader reads what a change removes;
+// origin distinguishes the messages of this store from those of others.
+func newChangeWriter(
+	d *setup.Database, reader *threadReader, batchers script.Batchers, m messenger, origin string,
+) *changeWriter {
+	return &changeWriter{database: d, reader: reader, batchers: batchers, messenger: m, origin: origin}
+}
+
+// applyChange makes one change in one exchange with the server. An attempt whose
 // answer was lost is repeated under its Op, which the server knows again; when
 // another change has followed meanwhile, the outcome is unknown, and the error
 // wraps ErrUnavailable, never ErrConflict.
-func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	if err := c.Validate(); err != nil {
-		return checkpoint.Receipt{}, err
-	}
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return checkpoint.Receipt{}, err
-	}
-	defer done()
-	r, err := s.applyChange(ctx, c)
-	return r, wrapThreadError(c.Thread, script.ToContractError(ctx, err))
-}
-
-func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (w *changeWriter) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	var a *script.Call
 	var published uint64
 	if c.Delete {
-		a = script.NewCall(s.scripts.Remove, s.keys.ChangeKeys(c.Thread, true))
+		a = script.NewCall(w.database.Scripts.Remove, w.database.Keys.ChangeKeys(c.Thread, true))
 		a.AppendUint(c.Expect)
 		a.AppendText(c.LogID)
 		a.AppendText(c.Op)
-		a.AppendText(s.origin)
+		a.AppendText(w.origin)
 		a.AppendText(c.Thread)
-		a.AppendText(s.database.Mark)
+		a.AppendText(w.database.Mark)
 	} else {
-		old, err := s.findPruned(ctx, c)
+		old, err := w.reader.findPruned(ctx, c)
 		if err != nil {
 			return checkpoint.Receipt{}, err
 		}
 		var text string
-		text, published = s.subscriber.PendingText(c.Thread)
-		a = s.encodeChange(c, old, text, needsAllKeys(c, old))
+		text, published = w.messenger.PendingText(c.Thread)
+		a = w.encodeChange(c, old, text, needsAllKeys(c, old))
 	}
 	missed := &script.Unanswered{}
 	r := script.NewPendingChange(ctx, a, missed)
-	sender := s.batchers.OfPartition(s.keys.PartitionOf(c.Thread))
+	sender := w.batchers.OfPartition(w.database.Keys.PartitionOf(c.Thread))
 	var answer script.Reply
 	call := func() (err error) {
 		answer, err = sender.SendChange(r)
@@ -65,13 +78,13 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 		return checkpoint.Receipt{}, missed.WrapOutcome(ctx, err)
 	}
 	if n, ok := answer.IntAt(4); ok {
-		s.subscriber.AcknowledgeMessages(c.Thread, published, n)
+		w.messenger.AcknowledgeMessages(c.Thread, published, n)
 	}
 	if len(c.Interrupts) > 0 {
-		s.subscriber.AnnounceInterruptChange()
+		w.messenger.AnnounceInterruptChange()
 	}
 	if answer.TextAt(0) == "STORE" {
-		return checkpoint.Receipt{}, missed.WrapRefusal(s.database.OtherStoreError(s.keys.PartitionOf(c.Thread), answer.TextAt(1)))
+		return checkpoint.Receipt{}, missed.WrapRefusal(w.database.OtherStoreError(w.database.Keys.PartitionOf(c.Thread), answer.TextAt(1)))
 	}
 	return parseReceipt(c, answer, missed)
 }

@@ -20,10 +20,10 @@ type changeEncoder struct {
 
 // encodeChange writes a change as a call of apply.lua. old is what it prunes,
 // told the messages that are published before it.
-func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *script.Call {
+func (w *changeWriter) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *script.Call {
 	h := &c.Head
 	a := changeEncoder{
-		script.NewCall(s.scripts.Apply, s.keys.ChangeKeys(c.Thread, more)), layout.NewRecordSealer(s.box, c.Thread),
+		script.NewCall(w.database.Scripts.Apply, w.database.Keys.ChangeKeys(c.Thread, more)), layout.NewRecordSealer(w.database.Box, c.Thread),
 	}
 	a.AppendText(c.Thread)
 	a.AppendUint(c.Expect)
@@ -49,9 +49,9 @@ func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral 
 	a.AppendUint(min(c.TrimEvents, h.LastEvent+1))
 	a.AppendText(layout.ThreadMember(h))
 	a.AppendText(layout.FormatDue(h.Due))
-	a.AppendText(s.origin)
+	a.AppendText(w.origin)
 	a.AppendText(ephemeral)
-	a.AppendText(s.database.Mark)
+	a.AppendText(w.database.Mark)
 	a.appendCheckpoints(c)
 	a.appendEvents(c.Events)
 	if !more {

@@ -1,192 +1,29 @@
 package redis
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"slices"
-	"strconv"
-	"strings"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
-	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
-
-// storedGraph is how a version of a graph is stored. The source is a string within
-// it, so its bytes are kept.
-type storedGraph struct {
-	Format  int    `json:"v"`
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Created int64  `json:"created"` // nanoseconds since 1970
-	Source  string `json:"source"`
-}
-
-func encodeGraph(g *storedGraph) string {
-	b, _ := json.Marshal(g) // no field of it can fail to be written
-	return string(b)
-}
-
-func (s *Store) decodeGraph(field, record string) (storedGraph, error) {
-	record, err := s.box.Open(seal.RecordPlace{Kind: layout.KindGraph, Name: field}, record)
-	if err != nil {
-		return storedGraph{}, err
-	}
-	var g storedGraph
-	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format < layout.OldestFormat || g.Format > layout.Format {
-		return storedGraph{}, layout.CorruptError("%.40q is no graph of format %d", record, layout.Format)
-	}
-	return g, nil
-}
-
-func (g *storedGraph) toRecord() checkpoint.GraphRecord {
-	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: layout.FromUnixNanos(g.Created)}
-}
-
-func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
-	out := make([]checkpoint.GraphRecord, 0, len(records))
-	for field, record := range records {
-		g, err := s.decodeGraph(field, record)
-		if err != nil {
-			return nil, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), field)
-		}
-		out = append(out, g.toRecord())
-	}
-	sortGraphs(out)
-	return out, nil
-}
-
-func sortGraphs(list []checkpoint.GraphRecord) {
-	slices.SortFunc(list, func(a, b checkpoint.GraphRecord) int {
-		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
-	})
-}
-
-// errGraphChanged says that another server was quicker.
-var errGraphChanged = errors.New("the record has changed")
-
-// graphEntry is what stands for a version of a graph: a record, a tombstone, or
-// nothing.
-type graphEntry struct {
-	record, tombstone string // as they are stored, "" = none
-	graph             storedGraph
-	digest            string // of the source of a deleted version
-}
 
 // PutGraph keeps a version of a graph.
 func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	return s.changeGraph(ctx, g.Name, g.Version, func(old graphEntry) (*storedGraph, error) {
-		switch {
-		case old.record != "" && old.graph.Source == g.Source:
-			return nil, errNothingToChange
-		case old.record != "", old.tombstone != "" && old.digest != checkpoint.GraphDigest(g.Source):
-			return nil, checkpoint.ErrGraphExists
-		}
-		return &storedGraph{Format: layout.Format, Name: g.Name, Version: g.Version, Created: layout.ToUnixNanos(g.Created), Source: g.Source}, nil
-	})
-}
-
-// DeleteGraph removes a version of a graph.
-func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
-	tried := false // the answer to a first try may have been lost
-	return s.changeGraph(ctx, name, version, func(old graphEntry) (*storedGraph, error) {
-		switch {
-		case tried && old.tombstone != "":
-			return nil, errNothingToChange
-		case old.record == "":
-			return nil, checkpoint.ErrGraphNotFound
-		}
-		tried = true
-		return nil, nil
-	})
-}
-
-// errNothingToChange says that there is nothing to do.
-var errNothingToChange = errors.New("nothing is to be changed")
-
-// changeGraph replaces what stands for a version by the graph that decide
-// returns, nil = by a tombstone.
-func (s *Store) changeGraph(ctx context.Context, name, version string, decide func(graphEntry) (*storedGraph, error)) error {
 	done, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	field := layout.AddLength(name) + version
-	if err := s.database.CheckMetadata(ctx); err != nil { // nothing is put into another store
-		return script.ToContractError(ctx, err)
-	}
-	missed := &script.Unanswered{}
-	for {
-		err := script.Retry(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
-		switch {
-		case errors.Is(err, errNothingToChange):
-			return nil
-		case errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound):
-			return err
-		case !errors.Is(err, errGraphChanged):
-			return script.ToContractError(ctx, missed.WrapRefusal(err))
-		}
-	}
+	return s.graphs.PutGraph(ctx, g)
 }
 
-func (s *Store) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
-	old, err := s.readGraphEntry(ctx, field)
+// DeleteGraph removes a version of a graph.
+func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
-	next, err := decide(old)
-	if err != nil {
-		return err
-	}
-	var record, with string
-	if next != nil {
-		record = s.box.Seal(seal.RecordPlace{Kind: layout.KindGraph, Name: field}, encodeGraph(next))
-		with = strconv.FormatInt(next.Created, 10)
-	} else {
-		with = s.box.Seal(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
-	}
-	keys := []string{s.keys.GraphsKey(), s.keys.GraphIndexKey(), s.keys.TombstonesKey(), s.keys.TombstoneOrderKey()}
-	made, err := s.scripts.Graph.Run(missed.WithContext(ctx), s.client, keys, field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
-	switch {
-	case err == nil && made == 0:
-		return errGraphChanged
-	case err != nil && ctx.Err() != nil:
-		missed.RecordCause(err) // the caller did not wait for the answer
-	}
-	return err
-}
-
-// readGraphEntry reads what stands for a version. What other servers change between
-// the two looks, the script notices.
-func (s *Store) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
-	pipe := s.client.Pipeline()
-	record, tombstone := pipe.HGet(ctx, s.keys.GraphsKey(), field), pipe.HGet(ctx, s.keys.TombstonesKey(), field)
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
-		return old, err
-	}
-	if err := record.Err(); err != nil && !errors.Is(err, goredis.Nil) {
-		return old, err
-	}
-	if err := tombstone.Err(); err != nil && !errors.Is(err, goredis.Nil) {
-		return old, err
-	}
-	old.record, old.tombstone = record.Val(), tombstone.Val()
-	if old.record != "" {
-		if old.graph, err = s.decodeGraph(field, old.record); err != nil {
-			return old, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), field)
-		}
-	}
-	if old.tombstone != "" {
-		_, text := splitDatedRecord(old.tombstone)
-		old.digest, err = s.box.Open(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, text)
-	}
-	return old, layout.WrapRecordError(err, "key %s, field %q", s.keys.TombstonesKey(), field)
+	defer done()
+	return s.graphs.DeleteGraph(ctx, name, version)
 }
 
 // GraphRecord returns a version of a graph.
@@ -196,23 +33,7 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 		return checkpoint.GraphRecord{}, err
 	}
 	defer done()
-	field := layout.AddLength(name) + version
-	var record string
-	err = script.Retry(ctx, func() (err error) {
-		record, err = s.client.HGet(ctx, s.keys.GraphsKey(), field).Result()
-		return err
-	})
-	if errors.Is(err, goredis.Nil) {
-		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
-	}
-	if err != nil {
-		return checkpoint.GraphRecord{}, script.ToContractError(ctx, err)
-	}
-	g, err := s.decodeGraph(field, record)
-	if err != nil {
-		return checkpoint.GraphRecord{}, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), field)
-	}
-	return g.toRecord(), nil
+	return s.graphs.GraphRecord(ctx, name, version)
 }
 
 // GraphVersions lists every version of every graph without its source.
@@ -222,75 +43,7 @@ func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpo
 		return nil, 0, err
 	}
 	defer done()
-	err = script.Retry(ctx, func() (err error) {
-		revision, err = s.countGraphChanges(ctx)
-		if err != nil || revision == known {
-			return err
-		}
-		list, err = s.listGraphVersions(ctx)
-		return err
-	})
-	return list, revision, script.ToContractError(ctx, err)
-}
-
-// countGraphChanges is read before the list, so that what changes meanwhile is
-// listed again and nothing is missed.
-func (s *Store) countGraphChanges(ctx context.Context) (uint64, error) {
-	n, err := s.client.HGet(ctx, s.keys.GraphIndexKey(), "").Uint64()
-	if errors.Is(err, goredis.Nil) {
-		err = nil // nothing has changed since a format without an index
-	}
-	return n + 1, err
-}
-
-func (s *Store) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	fields, err := s.client.HKeys(ctx, s.keys.GraphsKey()).Result()
-	if err != nil {
-		return nil, err
-	}
-	index, err := s.client.HGetAll(ctx, s.keys.GraphIndexKey()).Result()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]checkpoint.GraphRecord, 0, len(fields))
-	var missing []string
-	for _, field := range fields {
-		created, err := strconv.ParseInt(index[field], 10, 64)
-		if err != nil {
-			missing = append(missing, field)
-			continue
-		}
-		name, version := layout.CutLength(field)
-		list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: layout.FromUnixNanos(created)})
-	}
-	old, err := s.readGraphsWithoutIndex(ctx, missing)
-	list = append(list, old...)
-	sortGraphs(list)
-	return list, err
-}
-
-// readGraphsWithoutIndex reads what a graphd without an index has put.
-func (s *Store) readGraphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
-	for chunk := range slices.Chunk(fields, 16) {
-		records, err := s.client.HMGet(ctx, s.keys.GraphsKey(), chunk...).Result()
-		if err != nil {
-			return nil, err
-		}
-		for i := range records {
-			text, ok := records[i].(string)
-			if !ok {
-				continue
-			}
-			g, err := s.decodeGraph(chunk[i], text)
-			if err != nil {
-				return nil, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), chunk[i])
-			}
-			r := g.toRecord()
-			r.Source = ""
-			list = append(list, r)
-		}
-	}
-	return list, nil
+	return s.graphs.GraphVersions(ctx, known)
 }
 
 // GraphRecords lists every version of every graph, oldest first.
@@ -300,58 +53,5 @@ func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, err
 		return nil, err
 	}
 	defer done()
-	var all map[string]string
-	err = script.Retry(ctx, func() (err error) {
-		all, err = s.client.HGetAll(ctx, s.keys.GraphsKey()).Result()
-		return err
-	})
-	if err != nil {
-		return nil, script.ToContractError(ctx, err)
-	}
-	return s.decodeGraphs(all)
-}
-
-// resealGraphs seals all graphs, and the tombstones of deleted ones, with the
-// present key: no server starts without its graphs, so they must not be what an
-// old key is kept for.
-func (s *Store) resealGraphs(ctx context.Context) error {
-	if s.box.ActiveKeyID() == "" {
-		return nil
-	}
-	if err := s.resealHash(ctx, s.keys.GraphsKey(), layout.KindGraph, splitPlainRecord); err != nil {
-		return err
-	}
-	return s.resealHash(ctx, s.keys.TombstonesKey(), layout.KindTombstone, splitDatedRecord)
-}
-
-// splitPlainRecord says that a value is a record and nothing else.
-func splitPlainRecord(value string) (before, record string) { return "", value }
-
-// splitDatedRecord parts the time of a tombstone, and the space behind it, from its record.
-func splitDatedRecord(value string) (before, record string) {
-	end := strings.IndexByte(value, ' ') + 1
-	return value[:end], value[end:]
-}
-
-// resealHash seals the records in a hash with the present key.
-func (s *Store) resealHash(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
-	all, err := s.client.HGetAll(ctx, key).Result()
-	if err != nil {
-		return err
-	}
-	for field, value := range all {
-		before, text := part(value)
-		if id, _ := seal.SealingKeyID(text); id == s.box.ActiveKeyID() {
-			continue
-		}
-		at := seal.RecordPlace{Kind: kind, Name: field}
-		record, err := s.box.Open(at, text)
-		if err != nil {
-			continue // a read of the graph returns the error
-		}
-		if err := s.client.HSet(ctx, key, field, before+s.box.Seal(at, record)).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.graphs.GraphRecords(ctx)
 }

@@ -1,9 +1,11 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
@@ -13,66 +15,42 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-var _ checkpoint.BoundedReader = (*Store)(nil)
-
-// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
-func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	return s.CheckpointWithin(ctx, thread, namespace, id, 0)
-}
-
-// CheckpointWithin returns one checkpoint that is not large; with a most of 0, any.
-func (s *Store) CheckpointWithin(
+// readCheckpoint returns one checkpoint of a namespace, the newest for an empty id.
+// With a most of 0 it may be of any size; otherwise a LargeError says that it has more
+// bytes.
+func (t *threadReader) readCheckpoint(
 	ctx context.Context, thread, namespace, id string, most int,
-) (cp *checkpoint.Checkpoint, err error) {
-	var large *checkpoint.LargeError
-	err = s.readThread(ctx, thread, func() error {
-		list, err := s.loadCheckpoints(ctx, thread, 0, most, func() (script.Reply, error) {
-			if id == "" {
-				return s.findCheckpoints(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
-			}
-			r, err := s.runner.RunScript(ctx, s.scripts.Values, s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords), 0, "c"+id)
-			if err != nil || !r.HasValue(2) {
-				return nil, err
-			}
-			return script.Reply{r[0], id, r[2]}, nil
-		})
-		if errors.As(err, &large) {
-			return nil
+) (*checkpoint.Checkpoint, error) {
+	list, err := t.loadCheckpoints(ctx, thread, 0, most, func() (script.Reply, error) {
+		if id == "" {
+			return t.findCheckpoints(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 		}
-		if err != nil {
-			return err
+		keys := t.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords)
+		r, err := t.runner.RunScript(ctx, t.scripts.Values, keys, 0, "c"+id)
+		if err != nil || !r.HasValue(2) {
+			return nil, err
 		}
-		if len(list) == 0 || list[0].Namespace != namespace {
-			return checkpoint.ErrCheckpointNotFound
-		}
-		cp = list[0]
-		return nil
+		return script.Reply{r[0], id, r[2]}, nil
 	})
-	if large != nil {
-		return nil, large
+	if err != nil {
+		return nil, err
 	}
-	return cp, err
+	if len(list) == 0 || list[0].Namespace != namespace {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return list[0], nil
 }
 
-// Checkpoints lists the checkpoints of a namespace, newest first.
-func (s *Store) Checkpoints(
+// listCheckpoints reads checkpoints of a namespace, newest first, until there are
+// enough. One exchange finds all of them, unless their manifests are large.
+func (t *threadReader) listCheckpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
-	err = s.readThread(ctx, q.Thread, func() error {
-		out, err = s.list(ctx, q)
-		return err
-	})
-	return out, err
-}
-
-// list reads checkpoints until there are enough. One exchange finds all of
-// them, unless their manifests are large.
-func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*checkpoint.Checkpoint, err error) {
 	portion := checkpoint.Portion{Limit: q.Limit}
 	for {
 		cut := false
-		next, err := s.loadCheckpoints(ctx, q.Thread, q.Limit, 0, func() (script.Reply, error) {
-			r, err := s.findCheckpoints(ctx, &q)
+		next, err := t.loadCheckpoints(ctx, q.Thread, q.Limit, 0, func() (script.Reply, error) {
+			r, err := t.findCheckpoints(ctx, &q)
 			cut = wasCut(r, q.Limit)
 			return r, err
 		})
@@ -94,7 +72,7 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 }
 
 // findCheckpoints returns the generation, then id and manifest of each.
-func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (script.Reply, error) {
+func (t *threadReader) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (script.Reply, error) {
 	prefix, open := layout.AddLength(checkpoint.NodePath(q.Namespace)), "1"
 	switch {
 	case q.AllNamespaces:
@@ -102,7 +80,7 @@ func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQue
 	case !q.AnyTask:
 		prefix, open = prefix+layout.AddLength(q.Namespace), "0"
 	}
-	return s.runner.RunScript(ctx, s.scripts.History, s.keys.ThreadKeys(q.Thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder),
+	return t.runner.RunScript(ctx, t.scripts.History, t.keys.ThreadKeys(q.Thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder),
 		prefix, open, scoreBelow(q.Before), max(0, q.Limit), bound(q.Limit))
 }
 
@@ -122,7 +100,7 @@ func wasCut(r script.Reply, limit int) bool { return limit > 0 && r.Bytes() >= c
 // between may take values away or put others in their place; then it begins
 // again. So may a Redis that lost its newest changes without a trace: what does
 // not fit together is read once more before it is called damaged.
-func (s *Store) loadCheckpoints(
+func (t *threadReader) loadCheckpoints(
 	ctx context.Context, thread string, limit, most int, manifests func() (script.Reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
 	for doubted := false; ; {
@@ -130,7 +108,7 @@ func (s *Store) loadCheckpoints(
 		if err != nil || len(r) == 0 {
 			return nil, err
 		}
-		l := checkpointLoader{store: s, thread: thread, generation: r.TextAt(0), most: most}
+		l := checkpointLoader{reader: t, thread: thread, generation: r.TextAt(0), most: most}
 		out, err := l.loadManifests(ctx, r[1:], limit)
 		switch {
 		case errors.Is(err, checkpoint.ErrCorrupt) && !doubted:
@@ -147,7 +125,7 @@ func (s *Store) loadCheckpoints(
 // checkpointLoader fills in the values that are kept beside manifests. Checkpoints that
 // are read together share what they have in common.
 type checkpointLoader struct {
-	store      *Store
+	reader     *threadReader
 	thread     string
 	generation string
 	isStale    bool // the thread has another generation by now
@@ -173,8 +151,8 @@ type manifest struct {
 }
 
 // decodeManifest opens a manifest and reads it.
-func (s *Store) decodeManifest(thread, id, text string) (m manifest, err error) {
-	return layout.DecodeRecord(s.box, thread, layout.KindValues, "c"+id, text, func(text string) (m manifest, err error) {
+func (t *threadReader) decodeManifest(thread, id, text string) (m manifest, err error) {
+	return layout.DecodeRecord(t.box, thread, layout.KindValues, "c"+id, text, func(text string) (m manifest, err error) {
 		m.Checkpoint, m.separateValues, err = codec.DecodeCheckpoint(text)
 		return m, err
 	})
@@ -187,7 +165,7 @@ func (l *checkpointLoader) loadManifests(ctx context.Context, r script.Reply, li
 	lengths := map[segmentKey]int{}
 	known := checkpoint.Portion{Limit: limit}
 	for i := 0; i+1 < len(r) && !known.Full(); i += 2 {
-		m, err := l.store.decodeManifest(l.thread, r.TextAt(i), r.TextAt(i+1))
+		m, err := l.reader.decodeManifest(l.thread, r.TextAt(i), r.TextAt(i+1))
 		if err != nil {
 			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.TextAt(i))
 		}
@@ -245,7 +223,7 @@ func (m *manifest) least() int {
 }
 
 func (l *checkpointLoader) valuesKey() string {
-	return l.store.keys.ThreadKeys(l.thread, layout.KeyValues)[0]
+	return l.reader.keys.ThreadKeys(l.thread, layout.KeyValues)[0]
 }
 
 // addFields adds the fields that a manifest refers to. lengths is how much of
@@ -283,7 +261,7 @@ const sealBytes = 64
 // exchange as a script reads, and at most about so many bytes, 0 = any number.
 func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error {
 	for l.read < n {
-		keys := l.store.keys.ThreadKeys(l.thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords)
+		keys := l.reader.keys.ThreadKeys(l.thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords)
 		fields := l.wantedFields[l.read:min(len(l.wantedFields), l.read+maxFieldsPerRead)]
 		args := make([]any, 1, 1+len(fields))
 		args[0] = bytes
@@ -296,7 +274,7 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 		for _, f := range fields {
 			args = append(args, f)
 		}
-		r, err := l.store.runner.RunScript(ctx, l.store.scripts.Values, keys, args...)
+		r, err := l.reader.runner.RunScript(ctx, l.reader.scripts.Values, keys, args...)
 		if err != nil {
 			return err
 		}
@@ -334,13 +312,13 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 func (l *checkpointLoader) openValue(field, text string, quoted script.Reply) (payload.JSON, error) {
 	run, isQuoted := layout.RunOfRef(text)
 	if !isQuoted {
-		text, err := l.store.box.Open(seal.RecordPlace{Thread: l.thread, Kind: layout.KindValues, Name: field}, text)
+		text, err := l.reader.box.Open(seal.RecordPlace{Thread: l.thread, Kind: layout.KindValues, Name: field}, text)
 		return payload.JSON(text), err
 	}
 	for i := 0; i+1 < len(quoted); i += 2 {
 		if quoted.TextAt(i) == run && quoted.HasValue(i+1) {
 			at := seal.RecordPlace{Thread: l.thread, Kind: layout.KindRun, Name: layout.InputField(run)}
-			input, err := l.store.box.Open(at, quoted.TextAt(i+1))
+			input, err := l.reader.box.Open(at, quoted.TextAt(i+1))
 			if err != nil {
 				return "", layout.WrapRecordError(err, "input of run %q", run)
 			}
@@ -402,27 +380,19 @@ func (l *checkpointLoader) segmentItems(at segmentKey, n int) ([]payload.JSON, e
 	return items, nil
 }
 
-// Pending returns the progress after a checkpoint.
-func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		p, err = s.readPending(ctx, thread, id)
-		return err
-	})
-	return p, err
-}
-
-func (s *Store) readPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	keys := s.keys.ThreadKeys(thread, layout.KeyProgress, layout.KeyInterrupts)
-	r, err := s.runner.RunScript(ctx, s.scripts.Pending, keys, id, layout.AddLength(id))
+// readPending returns the progress after a checkpoint.
+func (t *threadReader) readPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+	keys := t.keys.ThreadKeys(thread, layout.KeyProgress, layout.KeyInterrupts)
+	r, err := t.runner.RunScript(ctx, t.scripts.Pending, keys, id, layout.AddLength(id))
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	if p, err = s.decodeProgress(thread, id, r.ListAt(0)); err != nil {
+	if p, err = t.decodeProgress(thread, id, r.ListAt(0)); err != nil {
 		return checkpoint.Pending{}, err
 	}
 	asked := r.ListAt(1)
 	for i := 0; i+1 < len(asked); i += 2 {
-		in, err := s.decodeInterrupt(thread, asked.TextAt(i), asked.TextAt(i+1))
+		in, err := t.decodeInterrupt(thread, asked.TextAt(i), asked.TextAt(i+1))
 		if err != nil {
 			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, interrupt %q", keys[1], asked.TextAt(i))
 		}
@@ -430,4 +400,14 @@ func (s *Store) readPending(ctx context.Context, thread, id string) (p checkpoin
 	}
 	sortPending(&p)
 	return p, nil
+}
+
+func sortPending(p *checkpoint.Pending) {
+	slices.SortFunc(p.Tasks, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(p.Memos, func(a, b checkpoint.Memo) int {
+		return cmp.Or(
+			strings.Compare(a.Task, b.Task), strings.Compare(a.Scope, b.Scope),
+			strings.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index),
+		)
+	})
 }

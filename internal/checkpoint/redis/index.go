@@ -11,7 +11,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 )
+
+// indexReader reads indexes over all threads: it asks every partition and puts the
+// answers together.
+type indexReader struct {
+	database *setup.Database
+	threads  *threadReader
+	scripts  *script.Set
+	runner   *script.Runner
+	keys     *layout.Keys
+}
+
+// newIndexReader makes the reader of the indexes of a store. threads reads the
+// records of what they name.
+func newIndexReader(d *setup.Database, threads *threadReader) *indexReader {
+	return &indexReader{database: d, threads: threads, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys}
+}
 
 // indexEntry is a member of an index with its place in the order of all partitions.
 type indexEntry struct {
@@ -80,6 +97,19 @@ func walkIndex[T any](
 	}
 }
 
+// listDue lists threads that a server should look at, and when the next one is due.
+func (x *indexReader) listDue(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
+	ask := -1
+	if limit > 0 {
+		ask = limit + 1
+	}
+	parts, err := x.runner.RunOnPartitions(ctx, x.scripts.Members, x.keys.AllPartitions(), []string{layout.KeyDue}, "-", ask)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return mergeDue(parts, limit)
+}
+
 // mergeDue reads members of the list of what is due.
 func mergeDue(parts []script.Reply, limit int) (threads []string, next time.Time, err error) {
 	var passed, coming []string
@@ -116,13 +146,8 @@ func mergeDue(parts []script.Reply, limit int) (threads []string, next time.Time
 	return threads, next, nil
 }
 
-// Threads lists heads by update time, newest first.
-func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+// listThreads lists heads by update time, newest first.
+func (x *indexReader) listThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	from := ""
 	if q.Before != (checkpoint.ThreadPosition{}) {
 		from = layout.ThreadPosition(q.Before.Updated, q.Before.Thread) + "\x00\xff"
@@ -132,19 +157,19 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 		size = min(size, q.Limit)
 	}
 	out, err := walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return s.readMembers(ctx, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
+		return x.readMembers(ctx, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
 			thread, state, graph, ok := layout.ParseThreadMember(member)
 			ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
 			return indexEntry{thread: thread}, ok
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
-		return s.readHeads(ctx, &q, list, portion)
+		return x.readHeads(ctx, &q, list, portion)
 	})
 	if err == nil {
-		err = s.database.CheckMark(ctx)
+		err = x.database.CheckMark(ctx)
 	}
 	if err != nil {
-		return nil, script.ToContractError(ctx, err)
+		return nil, err
 	}
 	// A thread that was changed while it was listed stands where it is now.
 	slices.SortStableFunc(out, func(a, b checkpoint.Head) int {
@@ -154,14 +179,14 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 }
 
 // readMembers reads a page of an index that consists of some keys per partition.
-func (s *Store) readMembers(
+func (x *indexReader) readMembers(
 	ctx context.Context, keys []string, from string, size int, parse func(member string) (indexEntry, bool),
 ) (indexPage, error) {
 	begin := "-"
 	if from != "" {
 		begin = "(" + from
 	}
-	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.keys.AllPartitions(), keys, begin, size)
+	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Members, x.keys.AllPartitions(), keys, begin, size)
 	if err != nil {
 		return indexPage{}, err
 	}
@@ -186,14 +211,14 @@ func (s *Store) readMembers(
 }
 
 // readHeads reads the heads of threads and leaves out what is gone or corrupt.
-func (s *Store) readHeads(
+func (x *indexReader) readHeads(
 	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
 ) ([]checkpoint.Head, error) {
 	inputs := make([]script.Input, len(list))
 	for i, e := range list {
-		inputs[i].Keys = s.keys.ThreadKeys(e.thread, layout.KeyHead)
+		inputs[i].Keys = x.keys.ThreadKeys(e.thread, layout.KeyHead)
 	}
-	replies, err := s.runner.RunPerThread(ctx, s.scripts.Head, inputs)
+	replies, err := x.runner.RunPerThread(ctx, x.scripts.Head, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +230,7 @@ func (s *Store) readHeads(
 		if !r.HasValue(1) {
 			continue
 		}
-		h, err := s.decodeHead(list[i].thread, r)
+		h, err := x.threads.decodeHead(list[i].thread, r)
 		if err == nil && matchesThread(q, &h) {
 			portion.Take(h.Size())
 			out = append(out, h)

@@ -14,41 +14,36 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
-// Interrupts lists interrupts over all threads.
-func (s *Store) Interrupts(
+// listInterrupts lists interrupts over all threads.
+func (x *indexReader) listInterrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) (out []checkpoint.Interrupt, err error) {
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	switch {
 	case q.Thread != "":
-		out, err = s.listThreadInterrupts(ctx, &q)
+		out, err = x.listThreadInterrupts(ctx, &q)
 	case q.ByChange:
-		out, err = s.listInterruptsByChange(ctx, &q)
+		out, err = x.listInterruptsByChange(ctx, &q)
 	default:
-		if out, err = s.listInterruptsByAge(ctx, &q); err == nil {
-			err = s.database.CheckMark(ctx)
+		if out, err = x.listInterruptsByAge(ctx, &q); err == nil {
+			err = x.database.CheckMark(ctx)
 		}
 	}
 	if err != nil {
-		return nil, script.ToContractError(ctx, err)
+		return nil, err
 	}
 	return out, nil
 }
 
 // listThreadInterrupts lists the interrupts of one thread. Where they lie in the
 // order of changes is final: only numbers of other threads may still be smaller.
-func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	partition := s.keys.PartitionOf(q.Thread)
-	keys := append(s.keys.ThreadKeys(q.Thread, layout.KeyInterrupts), s.keys.PartitionKey(partition, layout.KeyStoreMark))
+func (x *indexReader) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	partition := x.keys.PartitionOf(q.Thread)
+	keys := append(x.keys.ThreadKeys(q.Thread, layout.KeyInterrupts), x.keys.PartitionKey(partition, layout.KeyStoreMark))
 	large := math.MaxInt64
 	if q.Limit > 0 {
 		large = checkpoint.ReadBytes
 	}
-	r, err := s.runner.RunScript(ctx, s.scripts.Interrupts, keys, large)
+	r, err := x.runner.RunScript(ctx, x.scripts.Interrupts, keys, large)
 	if err = script.ToContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
 		return nil, nil // reading one by name tells what is wrong
 	}
@@ -56,19 +51,19 @@ func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.Interrup
 	case err != nil:
 		return nil, err
 	case !r.HasValue(0):
-		return s.largeQuestionsOf(ctx, q, r.ListAt(1))
+		return x.largeQuestionsOf(ctx, q, r.ListAt(1))
 	}
 	var out []checkpoint.Interrupt
 	all := r.ListAt(0)
-	if len(all) == 0 && r.TextAt(2) != s.database.Mark {
-		return nil, s.database.OtherStoreError(partition, r.TextAt(2)) // they are lost, rather than never asked
+	if len(all) == 0 && r.TextAt(2) != x.database.Mark {
+		return nil, x.database.OtherStoreError(partition, r.TextAt(2)) // they are lost, rather than never asked
 	}
 	for i := 0; i+1 < len(all); i += 2 {
 		id, ok := strings.CutPrefix(all.TextAt(i), "r")
 		if !ok {
 			continue
 		}
-		in, err := s.decodeInterrupt(q.Thread, id, all.TextAt(i+1))
+		in, err := x.threads.decodeInterrupt(q.Thread, id, all.TextAt(i+1))
 		if err == nil && matchesInterrupt(q, &in) && isAfterCursor(q, &in) {
 			out = append(out, in)
 		}
@@ -91,7 +86,7 @@ func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.Interrup
 
 // largeQuestionsOf lists the interrupts of one thread that are too large to be
 // read all at once. standing is where each stands.
-func (s *Store) largeQuestionsOf(
+func (x *indexReader) largeQuestionsOf(
 	ctx context.Context, q *checkpoint.InterruptQuery, standing script.Reply,
 ) (out []checkpoint.Interrupt, err error) {
 	var list []indexEntry
@@ -105,7 +100,7 @@ func (s *Store) largeQuestionsOf(
 			continue
 		}
 		id := standing.TextAt(i)
-		e := indexEntry{thread: q.Thread, id: id, change: s.globalChangeNumber(n, s.keys.PartitionOf(q.Thread))}
+		e := indexEntry{thread: q.Thread, id: id, change: x.threads.globalChangeNumber(n, x.keys.PartitionOf(q.Thread))}
 		e.position = standing.TextAt(i+2) + q.Thread + "\x00" + id
 		if q.ByChange && e.change > q.After.Change || !q.ByChange && e.position > after {
 			list = append(list, e)
@@ -119,7 +114,7 @@ func (s *Store) largeQuestionsOf(
 	})
 	return walkIndex(q.Limit, "", func(string) (indexPage, error) { return indexPage{entries: list}, nil },
 		func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
-			return s.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+			return x.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
 		})
 }
 
@@ -132,7 +127,7 @@ func isAfterCursor(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool 
 		layout.InterruptPosition(in.Created, in.Thread, in.ID) > layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID)
 }
 
-func (s *Store) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (x *indexReader) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	from := ""
 	if q.After != (checkpoint.InterruptPosition{}) {
 		from = layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID) + "\x00\xff"
@@ -145,12 +140,12 @@ func (s *Store) listInterruptsByAge(ctx context.Context, q *checkpoint.Interrupt
 		keys = keys[1:]
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return s.readMembers(ctx, keys, from, pageSize, func(member string) (indexEntry, bool) {
+		return x.readMembers(ctx, keys, from, pageSize, func(member string) (indexEntry, bool) {
 			thread, id, ok := layout.ParseMember(member)
 			return indexEntry{thread: thread, id: id}, ok
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
-		return s.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+		return x.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
 	})
 }
 
@@ -159,8 +154,8 @@ func isOpenState(st checkpoint.InterruptState) bool { return st == checkpoint.In
 // listInterruptsByChange lists interrupts up to the last change that any partition
 // knows. Partitions that are behind are raised to it first, so that nothing
 // can appear later at a place that was read.
-func (s *Store) listInterruptsByChange(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	end, err := s.alignChangeCounts(ctx)
+func (x *indexReader) listInterruptsByChange(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	end, err := x.alignChangeCounts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +164,9 @@ func (s *Store) listInterruptsByChange(ctx context.Context, q *checkpoint.Interr
 		from = changePosition(q.After.Change)
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return s.readChangePage(ctx, from, end)
+		return x.readChangePage(ctx, from, end)
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
-		return s.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
+		return x.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
 			// One that was changed meanwhile comes at its new place.
 			_, listed := slices.BinarySearchFunc(list, in.Change, func(e indexEntry, change uint64) int {
 				return cmp.Compare(e.change, change)
@@ -182,15 +177,15 @@ func (s *Store) listInterruptsByChange(ctx context.Context, q *checkpoint.Interr
 }
 
 // alignChangeCounts raises all partitions to the greatest number and returns it.
-func (s *Store) alignChangeCounts(ctx context.Context) (uint64, error) {
-	counts, err := s.readChangeCounts(ctx, s.keys.AllPartitions(), "")
+func (x *indexReader) alignChangeCounts(ctx context.Context) (uint64, error) {
+	counts, err := x.readChangeCounts(ctx, x.keys.AllPartitions(), "")
 	if err != nil {
 		return 0, err
 	}
 	end := slices.Max(counts)
-	behind := slices.DeleteFunc(s.keys.AllPartitions(), func(p int) bool { return counts[p] >= end })
+	behind := slices.DeleteFunc(x.keys.AllPartitions(), func(p int) bool { return counts[p] >= end })
 	if len(behind) > 0 {
-		_, err = s.readChangeCounts(ctx, behind, strconv.FormatUint(end, 10))
+		_, err = x.readChangeCounts(ctx, behind, strconv.FormatUint(end, 10))
 	}
 	return end, err
 }
@@ -199,8 +194,8 @@ func changeCountKeys() []string {
 	return []string{layout.KeyChangedInterrupts, layout.KeyChangeCount, layout.KeyStoreMark}
 }
 
-func (s *Store) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
-	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, s.database.Mark)
+func (x *indexReader) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
+	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, x.database.Mark)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +210,7 @@ func (s *Store) readChangeCounts(ctx context.Context, partitions []int, raise st
 
 // readChangePage reads a page of interrupts in the order of their last change, up to
 // the number end.
-func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (indexPage, error) {
+func (x *indexReader) readChangePage(ctx context.Context, from string, end uint64) (indexPage, error) {
 	var after uint64
 	if from != "" {
 		var err error
@@ -223,8 +218,8 @@ func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (in
 			return indexPage{}, layout.CorruptError("%q is no place", from)
 		}
 	}
-	start := strconv.FormatUint(after/uint64(s.keys.PartitionCount()), 10)
-	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, s.keys.AllPartitions(), changeCountKeys(), start, pageSize, "", s.database.Mark)
+	start := strconv.FormatUint(after/uint64(x.keys.PartitionCount()), 10)
+	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Changes, x.keys.AllPartitions(), changeCountKeys(), start, pageSize, "", x.database.Mark)
 	if err != nil {
 		return indexPage{}, err
 	}
@@ -236,7 +231,7 @@ func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (in
 				return indexPage{}, err
 			}
 			thread, id, ok := layout.ParseMember(r.TextAt(i))
-			e := indexEntry{thread: thread, id: id, change: s.globalChangeNumber(n, p)}
+			e := indexEntry{thread: thread, id: id, change: x.threads.globalChangeNumber(n, p)}
 			e.position = changePosition(e.change)
 			if n > end {
 				break
@@ -256,16 +251,16 @@ const largeQuestion = 32 << 10
 
 // readInterrupts reads interrupts until there are enough, and leaves out what is gone,
 // corrupt or not asked for. Those that are large are read one by one.
-func (s *Store) readInterrupts(
+func (x *indexReader) readInterrupts(
 	ctx context.Context, q *checkpoint.InterruptQuery, list []indexEntry, portion *checkpoint.Portion,
 	listed func(*checkpoint.Interrupt) bool,
 ) ([]checkpoint.Interrupt, error) {
 	inputs := make([]script.Input, len(list))
 	for i, e := range list {
-		inputs[i].Keys = s.keys.ThreadKeys(e.thread, layout.KeyInterrupts)
+		inputs[i].Keys = x.keys.ThreadKeys(e.thread, layout.KeyInterrupts)
 		inputs[i].Args = []any{"r" + e.id, largeQuestion}
 	}
-	replies, err := s.runner.RunPerThread(ctx, s.scripts.Interrupt, inputs)
+	replies, err := x.runner.RunPerThread(ctx, x.scripts.Interrupt, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +271,7 @@ func (s *Store) readInterrupts(
 		}
 		record := r.TextAt(1)
 		if n, _ := r.IntAt(0); n >= largeQuestion {
-			large, err := s.runner.ReadFields(ctx, inputs[i].Keys[0], "r"+list[i].id)
+			large, err := x.runner.ReadFields(ctx, inputs[i].Keys[0], "r"+list[i].id)
 			if err = script.ToContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
 				return nil, err
 			}
@@ -285,7 +280,7 @@ func (s *Store) readInterrupts(
 		if record == "" {
 			continue // it is gone
 		}
-		in, err := s.decodeInterrupt(list[i].thread, list[i].id, record)
+		in, err := x.threads.decodeInterrupt(list[i].thread, list[i].id, record)
 		if err == nil && matchesInterrupt(q, &in) && listed(&in) {
 			portion.Take(in.Size())
 			out = append(out, in)
@@ -306,14 +301,4 @@ func matchesInterrupt(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bo
 		return false
 	}
 	return true
-}
-
-func sortPending(p *checkpoint.Pending) {
-	slices.SortFunc(p.Tasks, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
-	slices.SortFunc(p.Memos, func(a, b checkpoint.Memo) int {
-		return cmp.Or(
-			strings.Compare(a.Task, b.Task), strings.Compare(a.Scope, b.Scope),
-			strings.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index),
-		)
-	})
 }

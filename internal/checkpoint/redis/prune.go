@@ -24,18 +24,18 @@ type prunedRecords struct {
 
 // findPruned finds what DropBefore or DropAfter remove. It reads before the
 // change is made: when the thread changes in between, the change is a conflict.
-func (s *Store) findPruned(ctx context.Context, c *checkpoint.Change) (old prunedRecords, err error) {
+func (t *threadReader) findPruned(ctx context.Context, c *checkpoint.Change) (old prunedRecords, err error) {
 	if c.DropAfter != nil {
-		return s.findRolledBack(ctx, c.Thread, *c.DropAfter)
+		return t.findRolledBack(ctx, c.Thread, *c.DropAfter)
 	}
 	if c.DropBefore == 0 {
 		return old, nil
 	}
-	names, err := s.listValueFields(ctx, c.Thread)
+	names, err := t.listValueFields(ctx, c.Thread)
 	if err != nil {
 		return old, err
 	}
-	all, err := s.readManifests(ctx, c.Thread, names)
+	all, err := t.readManifests(ctx, c.Thread, names)
 	if err != nil {
 		return old, err
 	}
@@ -65,11 +65,11 @@ func (o *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
 // findRolledBack finds the checkpoints after a number, and the values that they
 // wrote. Values of earlier checkpoints stay. The values of a checkpoint that
 // can't be read are removed when the history is pruned.
-func (s *Store) findRolledBack(ctx context.Context, thread string, after uint64) (old prunedRecords, err error) {
-	keys := s.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder)
+func (t *threadReader) findRolledBack(ctx context.Context, thread string, after uint64) (old prunedRecords, err error) {
+	keys := t.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder)
 	err = script.Retry(ctx, func() (err error) {
 		from := &goredis.ZRangeBy{Min: "(" + strconv.FormatUint(min(after, maxScriptInteger), 10), Max: "+inf"}
-		old.members, err = s.client.ZRangeByScore(ctx, keys[1], from).Result()
+		old.members, err = t.database.Client.ZRangeByScore(ctx, keys[1], from).Result()
 		return err
 	})
 	if err != nil {
@@ -85,12 +85,12 @@ func (s *Store) findRolledBack(ctx context.Context, thread string, after uint64)
 	}
 	w := newerWrites{after: after, values: map[string]bool{}, lists: map[segmentKey]itemRange{}}
 	for fields := range slices.Chunk(old.fields, maxFieldsPerRead) {
-		manifests, err := s.runner.ReadFields(ctx, keys[0], fields...)
+		manifests, err := t.runner.ReadFields(ctx, keys[0], fields...)
 		if err != nil {
 			return old, err
 		}
 		for i, field := range fields {
-			m, err := s.decodeManifest(thread, field[1:], manifests.TextAt(i))
+			m, err := t.decodeManifest(thread, field[1:], manifests.TextAt(i))
 			if err != nil {
 				continue
 			}
@@ -153,10 +153,10 @@ func (w *newerWrites) listFields() []string {
 }
 
 // listValueFields lists the fields of a thread's values.
-func (s *Store) listValueFields(ctx context.Context, thread string) (all []string, err error) {
-	key := s.keys.ThreadKeys(thread, layout.KeyValues)
+func (t *threadReader) listValueFields(ctx context.Context, thread string) (all []string, err error) {
+	key := t.keys.ThreadKeys(thread, layout.KeyValues)
 	for cursor := "0"; ; {
-		r, err := s.runner.RunScript(ctx, s.scripts.Names, key, cursor, maxFieldsPerRead)
+		r, err := t.runner.RunScript(ctx, t.scripts.Names, key, cursor, maxFieldsPerRead)
 		if err != nil {
 			return nil, err
 		}
@@ -171,10 +171,10 @@ func (s *Store) listValueFields(ctx context.Context, thread string) (all []strin
 }
 
 // readManifests reads checkpoints without what is kept beside them.
-func (s *Store) readManifests(
+func (t *threadReader) readManifests(
 	ctx context.Context, thread string, names []string,
 ) (all []*checkpoint.Checkpoint, err error) {
-	key := s.keys.ThreadKeys(thread, layout.KeyValues)[0]
+	key := t.keys.ThreadKeys(thread, layout.KeyValues)[0]
 	var fields []string
 	for _, name := range names {
 		if strings.HasPrefix(name, "c") {
@@ -183,7 +183,7 @@ func (s *Store) readManifests(
 	}
 	found := make([]any, 0, len(fields))
 	for some := range slices.Chunk(fields, maxFieldsPerRead) {
-		values, err := s.runner.ReadFields(ctx, key, some...)
+		values, err := t.runner.ReadFields(ctx, key, some...)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (s *Store) readManifests(
 		if !ok {
 			return nil, checkpoint.ErrConflict // taken away meanwhile: the thread has changed
 		}
-		m, err := s.decodeManifest(thread, fields[i][1:], text)
+		m, err := t.decodeManifest(thread, fields[i][1:], text)
 		if err != nil {
 			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", key, fields[i][1:])
 		}

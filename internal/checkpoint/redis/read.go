@@ -6,44 +6,55 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// Head returns the thread's head.
-func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		keys := s.keys.ThreadKeys(thread, layout.KeyHead)
-		keys = append(keys, s.keys.PartitionKey(s.keys.PartitionOf(thread), layout.KeyStoreMark))
-		keys = append(keys, s.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns, layout.KeyLog)...)
-		r, err := s.runner.RunScript(ctx, s.scripts.Head, keys)
-		if err != nil {
-			return err
-		}
-		h, err = s.parseHeadReply(thread, keys[0], r)
-		return err
-	})
-	return h, err
+// threadReader reads what a store holds of one thread.
+type threadReader struct {
+	database *setup.Database
+	scripts  *script.Set
+	runner   *script.Runner
+	keys     *layout.Keys
+	box      *seal.Box
+}
+
+// newThreadReader makes the reader of a store.
+func newThreadReader(d *setup.Database) *threadReader {
+	return &threadReader{database: d, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys, box: d.Box}
+}
+
+// readHead returns the thread's head.
+func (t *threadReader) readHead(ctx context.Context, thread string) (checkpoint.Head, error) {
+	keys := t.keys.ThreadKeys(thread, layout.KeyHead)
+	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
+	keys = append(keys, t.keys.ThreadKeys(
+		thread, layout.KeyValues, layout.KeyOrder, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns, layout.KeyLog)...)
+	r, err := t.runner.RunScript(ctx, t.scripts.Head, keys)
+	if err != nil {
+		return checkpoint.Head{}, err
+	}
+	return t.parseHeadReply(thread, keys[0], r)
 }
 
 // parseHeadReply reads a head that may be damaged, or lack keys of its thread.
-func (s *Store) parseHeadReply(thread, key string, r script.Reply) (h checkpoint.Head, err error) {
+func (t *threadReader) parseHeadReply(thread, key string, r script.Reply) (h checkpoint.Head, err error) {
 	if r.HasValue(4) {
 		err = missingKeysError(r.TextAt(4), r.ListAt(5))
 	}
 	if h.Now, _ = r.TimeAt(0); !r.HasValue(1) {
-		if r.TextAt(6) != s.database.Mark {
-			err = cmp.Or(err, s.database.OtherStoreError(s.keys.PartitionOf(thread), r.TextAt(6)))
+		if r.TextAt(6) != t.database.Mark {
+			err = cmp.Or(err, t.database.OtherStoreError(t.keys.PartitionOf(thread), r.TextAt(6)))
 		}
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
 	damaged := err
-	h, err = s.decodeHead(thread, r)
+	h, err = t.decodeHead(thread, r)
 	if err = layout.WrapRecordError(cmp.Or(err, damaged), "key %s", key); err != nil {
 		// Enough to delete it by.
 		revision, _ := r.UintAt(1)
@@ -53,8 +64,8 @@ func (s *Store) parseHeadReply(thread, key string, r script.Reply) (h checkpoint
 }
 
 // decodeHead reads present, revision, end of the lease and record.
-func (s *Store) decodeHead(thread string, r script.Reply) (h checkpoint.Head, err error) {
-	if h, err = layout.DecodeRecord(s.box, thread, layout.KindHead, "", r.TextAt(3), codec.DecodeHead); err != nil {
+func (t *threadReader) decodeHead(thread string, r script.Reply) (h checkpoint.Head, err error) {
+	if h, err = layout.DecodeRecord(t.box, thread, layout.KindHead, "", r.TextAt(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
 	}
 	if h.Revision, err = r.UintAt(1); err != nil {
@@ -69,25 +80,15 @@ func (s *Store) decodeHead(thread string, r script.Reply) (h checkpoint.Head, er
 	return h, nil
 }
 
-// Events returns events with a greater number than after, oldest first.
-func (s *Store) Events(
+// readEvents reads events with a greater number than after, oldest first, until
+// there are enough. One exchange has all of them, unless they are large.
+func (t *threadReader) readEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		out, err = s.readEvents(ctx, thread, min(after, maxScriptInteger), max(0, limit))
-		return err
-	})
-	return out, err
-}
-
-// readEvents reads events until there are enough. One exchange has all of them,
-// unless they are large.
-func (s *Store) readEvents(
-	ctx context.Context, thread string, after uint64, limit int,
-) (out []checkpoint.Event, err error) {
+	after, limit = min(after, maxScriptInteger), max(0, limit)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
-		next, cut, err := s.someEvents(ctx, thread, after, limit)
+		next, cut, err := t.someEvents(ctx, thread, after, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -111,11 +112,11 @@ func (s *Store) readEvents(
 
 // someEvents reads what one exchange has of some events; cut says that it may
 // have left out some because of their bytes.
-func (s *Store) someEvents(
+func (t *threadReader) someEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (list []checkpoint.Event, cut bool, err error) {
-	keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
-	r, err := s.runner.RunScript(ctx, s.scripts.Events, keys, strconv.FormatUint(after, 10), limit, bound(limit))
+	keys := t.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
+	r, err := t.runner.RunScript(ctx, t.scripts.Events, keys, strconv.FormatUint(after, 10), limit, bound(limit))
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -138,18 +139,18 @@ func (s *Store) someEvents(
 		last = min(last, seq+uint64(limit)-1)
 	}
 	cut = wasCut(r.ListAt(3), limit)
-	list, err = s.selectEvents(thread, r.ListAt(3), seq, last, limit, cut)
+	list, err = t.selectEvents(thread, r.ListAt(3), seq, last, limit, cut)
 	return list, cut, layout.WrapRecordError(err, "key %s", keys[1])
 }
 
 // selectEvents reads the events from a number to another out of elements of the log,
 // until there are enough. cut says that the elements need not reach to the last.
-func (s *Store) selectEvents(
+func (t *threadReader) selectEvents(
 	thread string, elements script.Reply, seq, last uint64, limit int, cut bool,
 ) (out []checkpoint.Event, err error) {
 	portion := checkpoint.Portion{Limit: limit}
 	for i := range elements {
-		list, first, err := layout.DecodeEvents(s.box, thread, elements.TextAt(i))
+		list, first, err := layout.DecodeEvents(t.box, thread, elements.TextAt(i))
 		if err == nil && (first > seq || first+uint64(len(list)) <= seq && seq <= last) {
 			err = layout.CorruptError("it is not where events %d to %d are", first, first+uint64(len(list))-1)
 		}
@@ -172,34 +173,31 @@ func (s *Store) selectEvents(
 	return out, nil
 }
 
-// Run returns one run of a thread.
-func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		key := s.keys.ThreadKeys(thread, layout.KeyRecords)[0]
-		r, err := s.runner.ReadFields(ctx, key, "r"+run, layout.InputField(run))
-		if err != nil {
-			return err
-		}
-		if !r.HasValue(0) {
-			return checkpoint.ErrRunNotFound
-		}
-		out, err = s.decodeRun(thread, run, r)
-		return layout.WrapRecordError(err, "key %s, run %q", key, run)
-	})
-	return out, err
+// readRun returns one run of a thread.
+func (t *threadReader) readRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	key := t.keys.ThreadKeys(thread, layout.KeyRecords)[0]
+	r, err := t.runner.ReadFields(ctx, key, "r"+run, layout.InputField(run))
+	if err != nil {
+		return checkpoint.Run{}, err
+	}
+	if !r.HasValue(0) {
+		return checkpoint.Run{}, checkpoint.ErrRunNotFound
+	}
+	out, err := t.decodeRun(thread, run, r)
+	return out, layout.WrapRecordError(err, "key %s, run %q", key, run)
 }
 
 // decodeRun reads record and input.
-func (s *Store) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run, err error) {
+func (t *threadReader) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run, err error) {
 	number, record, _ := strings.Cut(r.TextAt(0), " ")
-	if run, err = layout.DecodeRecord(s.box, thread, layout.KindRun, id, record, codec.DecodeRun); err != nil {
+	if run, err = layout.DecodeRecord(t.box, thread, layout.KindRun, id, record, codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
 	}
 	if quotes, ok := layout.RunOfRef(string(run.Request.Input)); ok {
 		if quotes != id || !r.HasValue(1) {
 			return checkpoint.Run{}, layout.CorruptError("its input is missing")
 		}
-		input, err := s.box.Open(seal.RecordPlace{Thread: thread, Kind: layout.KindRun, Name: layout.InputField(id)}, r.TextAt(1))
+		input, err := t.box.Open(seal.RecordPlace{Thread: thread, Kind: layout.KindRun, Name: layout.InputField(id)}, r.TextAt(1))
 		if err == nil {
 			run.Request.Input, err = layout.ResolveRef(string(run.Request.Input), input)
 		}
@@ -213,27 +211,17 @@ func (s *Store) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run
 	return run, nil
 }
 
-// Runs lists a thread's runs, newest first.
-func (s *Store) Runs(
-	ctx context.Context, thread string, before uint64, limit int,
-) (out []checkpoint.Run, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		out, err = s.readRuns(ctx, thread, before, limit)
-		return err
-	})
-	return out, err
-}
-
-func (s *Store) readRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
-	keys := s.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
+// readRuns lists a thread's runs, newest first.
+func (t *threadReader) readRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
+	keys := t.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
-		r, err := s.runner.RunScript(ctx, s.scripts.Runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
+		r, err := t.runner.RunScript(ctx, t.scripts.Runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
 		if err != nil {
 			return nil, err
 		}
 		for i := 0; i+2 < len(r); i += 3 {
-			run, err := s.decodeRun(thread, r.TextAt(i), r[i+1:i+3])
+			run, err := t.decodeRun(thread, r.TextAt(i), r[i+1:i+3])
 			if err != nil {
 				return nil, layout.WrapRecordError(err, "key %s, run %q", keys[0], r.TextAt(i))
 			}
@@ -265,29 +253,26 @@ func limitOrAll(limit int) int {
 	return limit
 }
 
-// Interrupt returns one interrupt of a thread.
-func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		key := s.keys.ThreadKeys(thread, layout.KeyInterrupts)[0]
-		r, err := s.runner.ReadFields(ctx, key, "r"+id)
-		if err != nil {
-			return err
-		}
-		if !r.HasValue(0) {
-			return checkpoint.ErrInterruptNotFound
-		}
-		out, err = s.decodeInterrupt(thread, id, r.TextAt(0))
-		return layout.WrapRecordError(err, "key %s, interrupt %q", key, id)
-	})
-	return out, err
+// readInterrupt returns one interrupt of a thread.
+func (t *threadReader) readInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	key := t.keys.ThreadKeys(thread, layout.KeyInterrupts)[0]
+	r, err := t.runner.ReadFields(ctx, key, "r"+id)
+	if err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	if !r.HasValue(0) {
+		return checkpoint.Interrupt{}, checkpoint.ErrInterruptNotFound
+	}
+	out, err := t.decodeInterrupt(thread, id, r.TextAt(0))
+	return out, layout.WrapRecordError(err, "key %s, interrupt %q", key, id)
 }
 
 // decodeInterrupt reads numbers and record of an interrupt.
-func (s *Store) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
+func (t *threadReader) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
 	change, rest, _ := strings.Cut(text, " ")
 	revision, rest, _ := strings.Cut(rest, " ")
 	_, record, _ := strings.Cut(rest, " ")
-	in, err := layout.DecodeRecord(s.box, thread, layout.KindInterrupt, id, record, codec.DecodeInterrupt)
+	in, err := layout.DecodeRecord(t.box, thread, layout.KindInterrupt, id, record, codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
@@ -298,48 +283,26 @@ func (s *Store) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, 
 	if err != nil || n > math.MaxUint64/layout.MaxPartitions {
 		return checkpoint.Interrupt{}, layout.CorruptError("its numbers are %.40q", text[:len(text)-len(record)])
 	}
-	in.Change = s.globalChangeNumber(n, s.keys.PartitionOf(thread))
+	in.Change = t.globalChangeNumber(n, t.keys.PartitionOf(thread))
 	return in, nil
 }
 
 // globalChangeNumber makes the number of a change unique over all partitions.
-func (s *Store) globalChangeNumber(n uint64, partition int) uint64 {
-	return n*uint64(s.keys.PartitionCount()) + uint64(partition)
+func (t *threadReader) globalChangeNumber(n uint64, partition int) uint64 {
+	return n*uint64(t.keys.PartitionCount()) + uint64(partition)
 }
 
-// Request returns a remembered request of a thread.
-func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		key := s.keys.ThreadKeys(thread, layout.KeyRecords)[0]
-		r, err := s.runner.ReadFields(ctx, key, "q"+id)
-		if err != nil {
-			return err
-		}
-		if !r.HasValue(0) {
-			return checkpoint.ErrRequestNotFound
-		}
-		out, err = layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.TextAt(0), codec.DecodeRequest)
-		out.ID = id
-		return layout.WrapRecordError(err, "key %s, request %q", key, id)
-	})
-	return out, err
-}
-
-// Due lists threads that a server should look at.
-func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
-	done, err := s.beginCall(ctx)
+// readRequest returns a remembered request of a thread.
+func (t *threadReader) readRequest(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	key := t.keys.ThreadKeys(thread, layout.KeyRecords)[0]
+	r, err := t.runner.ReadFields(ctx, key, "q"+id)
 	if err != nil {
-		return nil, time.Time{}, err
+		return checkpoint.Request{}, err
 	}
-	defer done()
-	ask := -1
-	if limit > 0 {
-		ask = limit + 1
+	if !r.HasValue(0) {
+		return checkpoint.Request{}, checkpoint.ErrRequestNotFound
 	}
-	parts, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.keys.AllPartitions(), []string{layout.KeyDue}, "-", ask)
-	if err != nil {
-		return nil, time.Time{}, script.ToContractError(ctx, err)
-	}
-	threads, next, err = mergeDue(parts, limit)
-	return threads, next, script.ToContractError(ctx, err)
+	out, err := layout.DecodeRecord(t.box, thread, layout.KindRequest, id, r.TextAt(0), codec.DecodeRequest)
+	out.ID = id
+	return out, layout.WrapRecordError(err, "key %s, request %q", key, id)
 }

@@ -23,11 +23,11 @@ func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) 
 	}
 	var secret string
 	err = script.Retry(ctx, func() error {
-		if err := s.client.HSetNX(ctx, s.keys.MetadataKey(), secretPrefix+name, offer).Err(); err != nil {
+		if err := s.database.Client.HSetNX(ctx, s.database.Keys.MetadataKey(), secretPrefix+name, offer).Err(); err != nil {
 			return err
 		}
 		var err error
-		secret, err = s.client.HGet(ctx, s.keys.MetadataKey(), secretPrefix+name).Result()
+		secret, err = s.database.Client.HGet(ctx, s.database.Keys.MetadataKey(), secretPrefix+name).Result()
 		return err
 	})
 	return secret, script.ToContractError(ctx, err)

@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -26,7 +25,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
-	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Options configure a Store.
@@ -38,28 +36,25 @@ const Format = layout.Format
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
 	database   *setup.Database
-	client     goredis.UniversalClient
-	scripts    *script.Set
-	runner     *script.Runner
-	keys       layout.Keys
-	box        *seal.Box
-	origin     string // distinguishes the messages of this store from those of others
+	threads    *threadReader
+	changes    *changeWriter
+	index      *indexReader
+	graphs     *graphStore
 	subscriber *pubsub.Subscriber
-	batchers   script.Batchers
 	warnings   []string
-	// maxTombstones is how many deleted versions of graphs are remembered.
-	maxTombstones int
 
 	closeMu sync.RWMutex // held for reading by every call
 	closed  bool
 }
 
 var (
-	_ checkpoint.Store        = (*Store)(nil)
-	_ checkpoint.Graphs       = (*Store)(nil)
-	_ checkpoint.Notifier     = (*Store)(nil)
-	_ checkpoint.Membership   = (*Store)(nil)
-	_ checkpoint.WriteChecker = (*Store)(nil)
+	_ checkpoint.Store         = (*Store)(nil)
+	_ checkpoint.Graphs        = (*Store)(nil)
+	_ checkpoint.Notifier      = (*Store)(nil)
+	_ checkpoint.Membership    = (*Store)(nil)
+	_ checkpoint.BoundedReader = (*Store)(nil)
+	_ checkpoint.ThreadViewer  = (*Store)(nil)
+	_ checkpoint.WriteChecker  = (*Store)(nil)
 )
 
 // Open connects to the server of opts.URL, checks that threads are safe on it
@@ -70,24 +65,27 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := cmp.Or(opts.Logger, zap.NewNop())
 	s := &Store{
-		database: d, client: d.Client, scripts: d.Scripts, runner: d.Runner, keys: d.Keys, box: d.Box,
-		origin: setup.NewRandomID()[:pubsub.OriginLen], warnings: d.Warnings,
-		batchers:      script.NewBatchers(d.Client, log, d.Keys.PartitionCount()),
-		maxTombstones: cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones),
+		database: d, warnings: d.Warnings,
+		graphs: newGraphStore(d, cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)),
 	}
-	if err := s.resealGraphs(ctx); err != nil {
+	if err := s.graphs.resealGraphs(ctx); err != nil {
 		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
 	}
-	if err := pubsub.CheckAccess(ctx, d.Client, &d.Keys, s.origin); script.IsPermissionDenied(err) {
+	origin := setup.NewRandomID()[:pubsub.OriginLen]
+	if err := pubsub.CheckAccess(ctx, d.Client, &d.Keys, origin); script.IsPermissionDenied(err) {
 		s.warnings = append(s.warnings, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
 			"which takes longer: allow it with ACL SETUSER … &"+d.Prefix()+"* +@pubsub ("+err.Error()+")")
 	}
+	log := cmp.Or(opts.Logger, zap.NewNop())
 	s.subscriber = pubsub.New(ctx, pubsub.Config{
-		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: s.origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
+		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
 		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
 	})
+	s.threads = newThreadReader(d)
+	s.index = newIndexReader(d, s.threads)
+	batchers := script.NewBatchers(d.Client, log, d.Keys.PartitionCount())
+	s.changes = newChangeWriter(d, s.threads, batchers, s.subscriber, origin)
 	return s, nil
 }
 
@@ -153,6 +151,16 @@ func (s *Store) readThread(ctx context.Context, thread string, call func() error
 	return wrapThreadError(thread, script.ToContractError(ctx, call()))
 }
 
+// readStore makes a call that reads over all threads.
+func (s *Store) readStore(ctx context.Context, call func() error) error {
+	done, err := s.beginCall(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return script.ToContractError(ctx, call())
+}
+
 // wrapThreadError adds the thread to an error of its records or of the store.
 func wrapThreadError(thread string, err error) error {
 	if errors.Is(err, checkpoint.ErrCorrupt) || errors.Is(err, checkpoint.ErrUnavailable) {
@@ -169,7 +177,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 	}
 	defer done()
 	return now, script.ToContractError(ctx, script.Retry(ctx, func() (err error) {
-		now, err = s.client.Time(ctx).Result()
+		now, err = s.database.Client.Time(ctx).Result()
 		return err
 	}))
 }

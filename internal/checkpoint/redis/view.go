@@ -12,8 +12,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
-var _ checkpoint.ThreadViewer = (*Store)(nil)
-
 // maxViewRecords is how many interrupts, or records of progress, a view reads
 // at most.
 const maxViewRecords = 64
@@ -22,48 +20,48 @@ const maxViewRecords = 64
 // memory for a larger one before they read it.
 const largeGlance = 64 << 10
 
-// ViewThread reads what is needed to continue a thread, in one exchange, or in
-// two when large values belong to it.
-func (s *Store) ViewThread(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
-	err = s.readThread(ctx, thread, func() error {
-		keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns)
-		keys = append(keys, s.keys.PartitionKey(s.keys.PartitionOf(thread), layout.KeyStoreMark))
-		r, err := s.runner.RunScript(ctx, s.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords)
+// readView reads what is needed to continue a thread, in one exchange, or in two
+// when large values belong to it. Of request it reads what is remembered, "" = none.
+func (t *threadReader) readView(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
+	keys := t.keys.ThreadKeys(
+		thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords,
+		layout.KeyRuns)
+	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
+	r, err := t.runner.RunScript(ctx, t.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords)
+	if err != nil {
+		return g, err
+	}
+	if g.Head, err = t.parseHeadReply(thread, keys[0], r); err != nil {
+		return g, err
+	}
+	t.fillView(ctx, thread, r, &g)
+	if request == "" {
+		return g, nil
+	}
+	g.Requests = map[string]*checkpoint.Request{request: nil}
+	if r.HasValue(14) {
+		old, err := layout.DecodeRecord(t.box, thread, layout.KindRequest, request, r.TextAt(14), codec.DecodeRequest)
 		if err != nil {
-			return err
+			g.Requests = nil // looking for it alone says what is wrong
+		} else {
+			old.ID = request
+			g.Requests[request] = &old
 		}
-		if g.Head, err = s.parseHeadReply(thread, keys[0], r); err != nil {
-			return err
-		}
-		s.fillView(ctx, thread, r, &g)
-		if id := request; id != "" {
-			g.Requests = map[string]*checkpoint.Request{id: nil}
-			if r.HasValue(14) {
-				old, err := layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.TextAt(14), codec.DecodeRequest)
-				if err != nil {
-					g.Requests = nil // looking for it alone says what is wrong
-				} else {
-					old.ID = id
-					g.Requests[id] = &old
-				}
-			}
-		}
-		return nil
-	})
-	return g, err
+	}
+	return g, nil
 }
 
 // fillView reads what is beside the head. What does not fit to it, or can't be
 // read, is left out: reading it by name returns the error.
-func (s *Store) fillView(ctx context.Context, thread string, r script.Reply, g *checkpoint.ThreadView) {
+func (t *threadReader) fillView(ctx context.Context, thread string, r script.Reply, g *checkpoint.ThreadView) {
 	if r.HasValue(10) && r.TextAt(9) == g.Head.Run {
-		if run, err := s.decodeRun(thread, r.TextAt(9), r[10:12]); err == nil {
+		if run, err := t.decodeRun(thread, r.TextAt(9), r[10:12]); err == nil {
 			g.Run = &run
 		}
 	}
 	id := r.TextAt(7)
 	if id != "" && id == g.Head.Checkpoint && r.HasValue(8) {
-		l := checkpointLoader{store: s, thread: thread, generation: r.TextAt(6), most: largeGlance}
+		l := checkpointLoader{reader: t, thread: thread, generation: r.TextAt(6), most: largeGlance}
 		list, err := l.loadManifests(ctx, r[7:9], 0)
 		if err == nil && !l.isStale && len(list) == 1 && list[0].Namespace == "" {
 			g.Checkpoint = list[0]
@@ -84,7 +82,7 @@ func (s *Store) fillView(ctx context.Context, thread string, r script.Reply, g *
 		if !ok {
 			continue
 		}
-		in, err := s.decodeInterrupt(thread, q, record)
+		in, err := t.decodeInterrupt(thread, q, record)
 		if err != nil {
 			return
 		}
@@ -104,7 +102,7 @@ func (s *Store) fillView(ctx context.Context, thread string, r script.Reply, g *
 	if err != nil || len(order) != len(asked) {
 		return
 	}
-	p, err := s.decodeProgress(thread, id, r.ListAt(12))
+	p, err := t.decodeProgress(thread, id, r.ListAt(12))
 	if err != nil {
 		return
 	}
@@ -120,19 +118,19 @@ func (s *Store) fillView(ctx context.Context, thread string, r script.Reply, g *
 }
 
 // decodeProgress reads fields and records of the progress after a checkpoint.
-func (s *Store) decodeProgress(thread, id string, done script.Reply) (p checkpoint.Pending, err error) {
-	key := s.keys.ThreadKeys(thread, layout.KeyProgress)[0]
+func (t *threadReader) decodeProgress(thread, id string, done script.Reply) (p checkpoint.Pending, err error) {
+	key := t.keys.ThreadKeys(thread, layout.KeyProgress)[0]
 	for i := 0; i+1 < len(done); i += 2 {
 		name, record := done.TextAt(i), done.TextAt(i+1)
 		if strings.HasPrefix(name, "t") {
-			t, err := layout.DecodeRecord(s.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeTask)
+			t, err := layout.DecodeRecord(t.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeTask)
 			if err != nil {
 				return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, task %q", key, name[1:])
 			}
 			p.Tasks = append(p.Tasks, t)
 			continue
 		}
-		m, err := layout.DecodeRecord(s.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeMemo)
+		m, err := layout.DecodeRecord(t.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeMemo)
 		if err != nil {
 			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, memo %q", key, strconv.QuoteToASCII(name))
 		}

@@ -3,7 +3,6 @@
 package setup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
@@ -32,7 +30,6 @@ type Database struct {
 	Warnings []string
 
 	config *storeConfig
-	log    *zap.Logger
 
 	checkMu         sync.Mutex       // guards what follows
 	wrongPartitions map[int]struct{} // partitions that are of another store
@@ -51,7 +48,7 @@ func Open(ctx context.Context, opts Options) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	d, err := connectDatabase(ctx, w, opts.Logger)
+	d, err := connectDatabase(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +63,13 @@ func Open(ctx context.Context, opts Options) (*Database, error) {
 }
 
 // connectDatabase connects to a server without opening the store on it.
-func connectDatabase(ctx context.Context, w *storeConfig, log *zap.Logger) (*Database, error) {
+func connectDatabase(ctx context.Context, w *storeConfig) (*Database, error) {
 	scripts, err := script.Load()
 	if err != nil {
 		return nil, err
 	}
 	d := &Database{
-		Scripts: scripts, config: w, log: cmp.Or(log, zap.NewNop()), wrongPartitions: map[int]struct{}{},
+		Scripts: scripts, config: w, wrongPartitions: map[int]struct{}{},
 	}
 	if err := d.connectServer(ctx, w); err != nil {
 		return nil, errors.Join(err, d.CloseClient())

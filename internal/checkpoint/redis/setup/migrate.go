@@ -32,7 +32,7 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	if err != nil {
 		return checkpoint.Migration{}, err
 	}
-	d, err := connectDatabase(ctx, w, opts.Logger)
+	d, err := connectDatabase(ctx, w)
 	if err != nil {
 		return checkpoint.Migration{}, err
 	}

@@ -20,7 +20,7 @@ func Repair(ctx context.Context, opts Options, accept bool) (checkpoint.Loss, er
 	if err != nil {
 		return checkpoint.Loss{}, err
 	}
-	d, err := connectDatabase(ctx, w, opts.Logger)
+	d, err := connectDatabase(ctx, w)
 	if err != nil {
 		return checkpoint.Loss{}, err
 	}
