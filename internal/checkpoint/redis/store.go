@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/graphs"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
@@ -39,7 +40,7 @@ type Store struct {
 	threads    *threadReader
 	changes    *changeWriter
 	index      *indexReader
-	graphs     *graphStore
+	graphs     *graphs.Graphs
 	subscriber *pubsub.Subscriber
 	warnings   []string
 
@@ -67,9 +68,9 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		database: d, warnings: d.Warnings,
-		graphs: newGraphStore(d, cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)),
+		graphs: graphs.New(d, cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)),
 	}
-	if err := s.graphs.resealGraphs(ctx); err != nil {
+	if err := s.graphs.ResealRecords(ctx); err != nil {
 		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
 	}
 	origin := setup.NewRandomID()[:pubsub.OriginLen]

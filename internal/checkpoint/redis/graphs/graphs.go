@@ -1,4 +1,6 @@
-package redis
+// Package graphs keeps the versions of graphs in Redis, and tombstones of those that
+// were deleted.
+package graphs
 
 import (
 	"cmp"
@@ -18,16 +20,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// graphStore keeps the versions of graphs, and tombstones of those that were deleted.
-type graphStore struct {
+// Graphs keeps the versions of graphs, and tombstones of those that were deleted.
+type Graphs struct {
 	database *setup.Database
 	// maxTombstones is how many deleted versions are remembered.
 	maxTombstones int
 }
 
-// newGraphStore makes the part of a store that keeps graphs.
-func newGraphStore(d *setup.Database, maxTombstones int) *graphStore {
-	return &graphStore{database: d, maxTombstones: maxTombstones}
+// New makes the part of a store that keeps graphs.
+func New(d *setup.Database, maxTombstones int) *Graphs {
+	return &Graphs{database: d, maxTombstones: maxTombstones}
 }
 
 // storedGraph is how a version of a graph is stored. The source is a string within
@@ -45,7 +47,7 @@ func encodeGraph(g *storedGraph) string {
 	return string(b)
 }
 
-func (s *graphStore) decodeGraph(field, record string) (storedGraph, error) {
+func (s *Graphs) decodeGraph(field, record string) (storedGraph, error) {
 	record, err := s.database.Box.Open(seal.RecordPlace{Kind: layout.KindGraph, Name: field}, record)
 	if err != nil {
 		return storedGraph{}, err
@@ -61,7 +63,7 @@ func (g *storedGraph) toRecord() checkpoint.GraphRecord {
 	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: layout.FromUnixNanos(g.Created)}
 }
 
-func (s *graphStore) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
+func (s *Graphs) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
 	out := make([]checkpoint.GraphRecord, 0, len(records))
 	for field, record := range records {
 		g, err := s.decodeGraph(field, record)
@@ -92,7 +94,7 @@ type graphEntry struct {
 }
 
 // PutGraph keeps a version of a graph.
-func (s *graphStore) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+func (s *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return s.changeGraph(ctx, g.Name, g.Version, func(old graphEntry) (*storedGraph, error) {
 		switch {
 		case old.record != "" && old.graph.Source == g.Source:
@@ -105,7 +107,7 @@ func (s *graphStore) PutGraph(ctx context.Context, g checkpoint.GraphRecord) err
 }
 
 // DeleteGraph removes a version of a graph.
-func (s *graphStore) DeleteGraph(ctx context.Context, name, version string) error {
+func (s *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
 	tried := false // the answer to a first try may have been lost
 	return s.changeGraph(ctx, name, version, func(old graphEntry) (*storedGraph, error) {
 		switch {
@@ -124,7 +126,7 @@ var errNothingToChange = errors.New("nothing is to be changed")
 
 // changeGraph replaces what stands for a version by the graph that decide
 // returns, nil = by a tombstone.
-func (s *graphStore) changeGraph(ctx context.Context, name, version string, decide func(graphEntry) (*storedGraph, error)) error {
+func (s *Graphs) changeGraph(ctx context.Context, name, version string, decide func(graphEntry) (*storedGraph, error)) error {
 	field := layout.AddLength(name) + version
 	if err := s.database.CheckMetadata(ctx); err != nil { // nothing is put into another store
 		return script.ToContractError(ctx, err)
@@ -143,7 +145,7 @@ func (s *graphStore) changeGraph(ctx context.Context, name, version string, deci
 	}
 }
 
-func (s *graphStore) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
+func (s *Graphs) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
 	old, err := s.readGraphEntry(ctx, field)
 	if err != nil {
 		return err
@@ -172,7 +174,7 @@ func (s *graphStore) replaceGraph(ctx context.Context, field string, decide func
 
 // readGraphEntry reads what stands for a version. What other servers change between
 // the two looks, the script notices.
-func (s *graphStore) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
+func (s *Graphs) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
 	pipe := s.database.Client.Pipeline()
 	record, tombstone := pipe.HGet(ctx, s.database.Keys.GraphsKey(), field), pipe.HGet(ctx, s.database.Keys.TombstonesKey(), field)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
@@ -198,7 +200,7 @@ func (s *graphStore) readGraphEntry(ctx context.Context, field string) (old grap
 }
 
 // GraphRecord returns a version of a graph.
-func (s *graphStore) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
+func (s *Graphs) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
 	field := layout.AddLength(name) + version
 	var record string
 	err := script.Retry(ctx, func() (err error) {
@@ -219,7 +221,7 @@ func (s *graphStore) GraphRecord(ctx context.Context, name, version string) (che
 }
 
 // GraphVersions lists every version of every graph without its source.
-func (s *graphStore) GraphVersions(ctx context.Context, known uint64) (list []checkpoint.GraphRecord, revision uint64, err error) {
+func (s *Graphs) GraphVersions(ctx context.Context, known uint64) (list []checkpoint.GraphRecord, revision uint64, err error) {
 	err = script.Retry(ctx, func() (err error) {
 		revision, err = s.countGraphChanges(ctx)
 		if err != nil || revision == known {
@@ -233,7 +235,7 @@ func (s *graphStore) GraphVersions(ctx context.Context, known uint64) (list []ch
 
 // countGraphChanges is read before the list, so that what changes meanwhile is
 // listed again and nothing is missed.
-func (s *graphStore) countGraphChanges(ctx context.Context) (uint64, error) {
+func (s *Graphs) countGraphChanges(ctx context.Context) (uint64, error) {
 	n, err := s.database.Client.HGet(ctx, s.database.Keys.GraphIndexKey(), "").Uint64()
 	if errors.Is(err, goredis.Nil) {
 		err = nil // nothing has changed since a format without an index
@@ -241,7 +243,7 @@ func (s *graphStore) countGraphChanges(ctx context.Context) (uint64, error) {
 	return n + 1, err
 }
 
-func (s *graphStore) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+func (s *Graphs) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
 	fields, err := s.database.Client.HKeys(ctx, s.database.Keys.GraphsKey()).Result()
 	if err != nil {
 		return nil, err
@@ -268,7 +270,7 @@ func (s *graphStore) listGraphVersions(ctx context.Context) ([]checkpoint.GraphR
 }
 
 // readGraphsWithoutIndex reads what a graphd without an index has put.
-func (s *graphStore) readGraphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
+func (s *Graphs) readGraphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
 	for chunk := range slices.Chunk(fields, 16) {
 		records, err := s.database.Client.HMGet(ctx, s.database.Keys.GraphsKey(), chunk...).Result()
 		if err != nil {
@@ -292,7 +294,7 @@ func (s *graphStore) readGraphsWithoutIndex(ctx context.Context, fields []string
 }
 
 // GraphRecords lists every version of every graph, oldest first.
-func (s *graphStore) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+func (s *Graphs) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
 	var all map[string]string
 	err := script.Retry(ctx, func() (err error) {
 		all, err = s.database.Client.HGetAll(ctx, s.database.Keys.GraphsKey()).Result()
@@ -304,10 +306,10 @@ func (s *graphStore) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord
 	return s.decodeGraphs(all)
 }
 
-// resealGraphs seals all graphs, and the tombstones of deleted ones, with the
+// ResealRecords seals all graphs, and the tombstones of deleted ones, with the
 // present key: no server starts without its graphs, so they must not be what an
 // old key is kept for.
-func (s *graphStore) resealGraphs(ctx context.Context) error {
+func (s *Graphs) ResealRecords(ctx context.Context) error {
 	if s.database.Box.ActiveKeyID() == "" {
 		return nil
 	}
@@ -327,7 +329,7 @@ func splitDatedRecord(value string) (before, record string) {
 }
 
 // resealHash seals the records in a hash with the present key.
-func (s *graphStore) resealHash(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
+func (s *Graphs) resealHash(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
 	all, err := s.database.Client.HGetAll(ctx, key).Result()
 	if err != nil {
 		return err
