@@ -107,10 +107,18 @@ var layers = []layer{
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
 	},
 	{
+		path: "internal/checkpoint/redis/threads", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script", "internal/checkpoint/redis/setup",
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
+	},
+	{
 		path: "internal/checkpoint/redis", containsPanics: true,
 		mayImport: []string{
 			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script", "internal/checkpoint/redis/pubsub",
-			"internal/checkpoint/redis/setup", "internal/checkpoint/redis/graphs",
+			"internal/checkpoint/redis/setup", "internal/checkpoint/redis/threads", "internal/checkpoint/redis/graphs",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),

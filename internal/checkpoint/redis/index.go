@@ -12,22 +12,23 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/threads"
 )
 
 // indexReader reads indexes over all threads: it asks every partition and puts the
 // answers together.
 type indexReader struct {
 	database *setup.Database
-	threads  *threadReader
+	threads  *threads.Reader
 	scripts  *script.Set
 	runner   *script.Runner
 	keys     *layout.Keys
 }
 
-// newIndexReader makes the reader of the indexes of a store. threads reads the
-// records of what they name.
-func newIndexReader(d *setup.Database, threads *threadReader) *indexReader {
-	return &indexReader{database: d, threads: threads, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys}
+// newIndexReader makes the reader of the indexes of a store. records reads
+// what they name.
+func newIndexReader(d *setup.Database, records *threads.Reader) *indexReader {
+	return &indexReader{database: d, threads: records, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys}
 }
 
 // indexEntry is a member of an index with its place in the order of all partitions.
@@ -98,7 +99,7 @@ func walkIndex[T any](
 }
 
 // listDue lists threads that a server should look at, and when the next one is due.
-func (x *indexReader) listDue(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
+func (x *indexReader) listDue(ctx context.Context, limit int) (due []string, next time.Time, err error) {
 	ask := -1
 	if limit > 0 {
 		ask = limit + 1
@@ -111,7 +112,7 @@ func (x *indexReader) listDue(ctx context.Context, limit int) (threads []string,
 }
 
 // mergeDue reads members of the list of what is due.
-func mergeDue(parts []script.Reply, limit int) (threads []string, next time.Time, err error) {
+func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, err error) {
 	var passed, coming []string
 	for _, r := range parts {
 		now, err := r.TimeAt(0)
@@ -138,12 +139,12 @@ func mergeDue(parts []script.Reply, limit int) (threads []string, next time.Time
 		if !ok {
 			continue // reading the thread by name tells what is wrong with it
 		}
-		threads = append(threads, thread)
+		due = append(due, thread)
 	}
 	if len(coming) > 0 {
 		next, _, _ = layout.ParseDueMember(slices.Min(coming))
 	}
-	return threads, next, nil
+	return due, next, nil
 }
 
 // listThreads lists heads by update time, newest first.
@@ -230,7 +231,7 @@ func (x *indexReader) readHeads(
 		if !r.HasValue(1) {
 			continue
 		}
-		h, err := x.threads.decodeHead(list[i].thread, r)
+		h, err := x.threads.DecodeHead(list[i].thread, r)
 		if err == nil && matchesThread(q, &h) {
 			portion.Take(h.Size())
 			out = append(out, h)

@@ -63,7 +63,7 @@ func (x *indexReader) listThreadInterrupts(ctx context.Context, q *checkpoint.In
 		if !ok {
 			continue
 		}
-		in, err := x.threads.decodeInterrupt(q.Thread, id, all.TextAt(i+1))
+		in, err := x.threads.DecodeInterrupt(q.Thread, id, all.TextAt(i+1))
 		if err == nil && matchesInterrupt(q, &in) && isAfterCursor(q, &in) {
 			out = append(out, in)
 		}
@@ -100,7 +100,7 @@ func (x *indexReader) largeQuestionsOf(
 			continue
 		}
 		id := standing.TextAt(i)
-		e := indexEntry{thread: q.Thread, id: id, change: x.threads.globalChangeNumber(n, x.keys.PartitionOf(q.Thread))}
+		e := indexEntry{thread: q.Thread, id: id, change: x.threads.GlobalChangeNumber(n, x.keys.PartitionOf(q.Thread))}
 		e.position = standing.TextAt(i+2) + q.Thread + "\x00" + id
 		if q.ByChange && e.change > q.After.Change || !q.ByChange && e.position > after {
 			list = append(list, e)
@@ -231,7 +231,7 @@ func (x *indexReader) readChangePage(ctx context.Context, from string, end uint6
 				return indexPage{}, err
 			}
 			thread, id, ok := layout.ParseMember(r.TextAt(i))
-			e := indexEntry{thread: thread, id: id, change: x.threads.globalChangeNumber(n, p)}
+			e := indexEntry{thread: thread, id: id, change: x.threads.GlobalChangeNumber(n, p)}
 			e.position = changePosition(e.change)
 			if n > end {
 				break
@@ -280,7 +280,7 @@ func (x *indexReader) readInterrupts(
 		if record == "" {
 			continue // it is gone
 		}
-		in, err := x.threads.decodeInterrupt(list[i].thread, list[i].id, record)
+		in, err := x.threads.DecodeInterrupt(list[i].thread, list[i].id, record)
 		if err == nil && matchesInterrupt(q, &in) && listed(&in) {
 			portion.Take(in.Size())
 			out = append(out, in)

@@ -26,6 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/threads"
 )
 
 // Options configure a Store.
@@ -37,8 +38,8 @@ const Format = layout.Format
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
 	database   *setup.Database
-	threads    *threadReader
-	changes    *changeWriter
+	threads    *threads.Reader
+	changes    *threads.Writer
 	index      *indexReader
 	graphs     *graphs.Graphs
 	subscriber *pubsub.Subscriber
@@ -83,10 +84,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
 		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
 	})
-	s.threads = newThreadReader(d)
+	s.threads = threads.NewReader(d)
 	s.index = newIndexReader(d, s.threads)
 	batchers := script.NewBatchers(d.Client, log, d.Keys.PartitionCount())
-	s.changes = newChangeWriter(d, s.threads, batchers, s.subscriber, origin)
+	s.changes = threads.NewWriter(d, s.threads, batchers, s.subscriber, origin)
 	return s, nil
 }
 

@@ -22,14 +22,14 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		return checkpoint.Receipt{}, err
 	}
 	defer done()
-	r, err := s.changes.applyChange(ctx, c)
+	r, err := s.changes.ApplyChange(ctx, c)
 	return r, wrapThreadError(c.Thread, script.ToContractError(ctx, err))
 }
 
 // Head returns the thread's head.
 func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		h, err = s.threads.readHead(ctx, thread)
+		h, err = s.threads.ReadHead(ctx, thread)
 		return err
 	})
 	return h, err
@@ -39,7 +39,7 @@ func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err
 // two when large values belong to it.
 func (s *Store) ViewThread(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		g, err = s.threads.readView(ctx, thread, request)
+		g, err = s.threads.ReadView(ctx, thread, request)
 		return err
 	})
 	return g, err
@@ -50,7 +50,7 @@ func (s *Store) Events(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		out, err = s.threads.readEvents(ctx, thread, after, limit)
+		out, err = s.threads.ReadEvents(ctx, thread, after, limit)
 		return err
 	})
 	return out, err
@@ -59,7 +59,7 @@ func (s *Store) Events(
 // Run returns one run of a thread.
 func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		out, err = s.threads.readRun(ctx, thread, run)
+		out, err = s.threads.ReadRun(ctx, thread, run)
 		return err
 	})
 	return out, err
@@ -70,7 +70,7 @@ func (s *Store) Runs(
 	ctx context.Context, thread string, before uint64, limit int,
 ) (out []checkpoint.Run, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		out, err = s.threads.readRuns(ctx, thread, before, limit)
+		out, err = s.threads.ReadRuns(ctx, thread, before, limit)
 		return err
 	})
 	return out, err
@@ -79,7 +79,7 @@ func (s *Store) Runs(
 // Interrupt returns one interrupt of a thread.
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		out, err = s.threads.readInterrupt(ctx, thread, id)
+		out, err = s.threads.ReadInterrupt(ctx, thread, id)
 		return err
 	})
 	return out, err
@@ -88,7 +88,7 @@ func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoin
 // Request returns a remembered request of a thread.
 func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		out, err = s.threads.readRequest(ctx, thread, id)
+		out, err = s.threads.ReadRequest(ctx, thread, id)
 		return err
 	})
 	return out, err
@@ -106,7 +106,7 @@ func (s *Store) CheckpointWithin(
 	var large *checkpoint.LargeError
 	err = s.readThread(ctx, thread, func() error {
 		var err error
-		cp, err = s.threads.readCheckpoint(ctx, thread, namespace, id, most)
+		cp, err = s.threads.ReadCheckpoint(ctx, thread, namespace, id, most)
 		if errors.As(err, &large) {
 			return nil
 		}
@@ -123,7 +123,7 @@ func (s *Store) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
 	err = s.readThread(ctx, q.Thread, func() error {
-		out, err = s.threads.listCheckpoints(ctx, q)
+		out, err = s.threads.ReadCheckpoints(ctx, q)
 		return err
 	})
 	return out, err
@@ -132,7 +132,7 @@ func (s *Store) Checkpoints(
 // Pending returns the progress after a checkpoint.
 func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		p, err = s.threads.readPending(ctx, thread, id)
+		p, err = s.threads.ReadPending(ctx, thread, id)
 		return err
 	})
 	return p, err

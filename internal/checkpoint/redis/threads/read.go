@@ -1,4 +1,5 @@
-package redis
+// Package threads reads what a store holds of one thread, and applies changes to it.
+package threads
 
 import (
 	"cmp"
@@ -15,8 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// threadReader reads what a store holds of one thread.
-type threadReader struct {
+// Reader reads what a store holds of one thread.
+type Reader struct {
 	database *setup.Database
 	scripts  *script.Set
 	runner   *script.Runner
@@ -24,13 +25,13 @@ type threadReader struct {
 	box      *seal.Box
 }
 
-// newThreadReader makes the reader of a store.
-func newThreadReader(d *setup.Database) *threadReader {
-	return &threadReader{database: d, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys, box: d.Box}
+// NewReader makes the reader of a store.
+func NewReader(d *setup.Database) *Reader {
+	return &Reader{database: d, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys, box: d.Box}
 }
 
-// readHead returns the thread's head.
-func (t *threadReader) readHead(ctx context.Context, thread string) (checkpoint.Head, error) {
+// ReadHead returns the thread's head.
+func (t *Reader) ReadHead(ctx context.Context, thread string) (checkpoint.Head, error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyHead)
 	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
 	keys = append(keys, t.keys.ThreadKeys(
@@ -43,7 +44,7 @@ func (t *threadReader) readHead(ctx context.Context, thread string) (checkpoint.
 }
 
 // parseHeadReply reads a head that may be damaged, or lack keys of its thread.
-func (t *threadReader) parseHeadReply(thread, key string, r script.Reply) (h checkpoint.Head, err error) {
+func (t *Reader) parseHeadReply(thread, key string, r script.Reply) (h checkpoint.Head, err error) {
 	if r.HasValue(4) {
 		err = missingKeysError(r.TextAt(4), r.ListAt(5))
 	}
@@ -54,7 +55,7 @@ func (t *threadReader) parseHeadReply(thread, key string, r script.Reply) (h che
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
 	damaged := err
-	h, err = t.decodeHead(thread, r)
+	h, err = t.DecodeHead(thread, r)
 	if err = layout.WrapRecordError(cmp.Or(err, damaged), "key %s", key); err != nil {
 		// Enough to delete it by.
 		revision, _ := r.UintAt(1)
@@ -63,8 +64,8 @@ func (t *threadReader) parseHeadReply(thread, key string, r script.Reply) (h che
 	return h, err
 }
 
-// decodeHead reads present, revision, end of the lease and record.
-func (t *threadReader) decodeHead(thread string, r script.Reply) (h checkpoint.Head, err error) {
+// DecodeHead reads present, revision, end of the lease and record.
+func (t *Reader) DecodeHead(thread string, r script.Reply) (h checkpoint.Head, err error) {
 	if h, err = layout.DecodeRecord(t.box, thread, layout.KindHead, "", r.TextAt(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
 	}
@@ -80,9 +81,9 @@ func (t *threadReader) decodeHead(thread string, r script.Reply) (h checkpoint.H
 	return h, nil
 }
 
-// readEvents reads events with a greater number than after, oldest first, until
+// ReadEvents reads events with a greater number than after, oldest first, until
 // there are enough. One exchange has all of them, unless they are large.
-func (t *threadReader) readEvents(
+func (t *Reader) ReadEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
 	after, limit = min(after, maxScriptInteger), max(0, limit)
@@ -112,7 +113,7 @@ func (t *threadReader) readEvents(
 
 // someEvents reads what one exchange has of some events; cut says that it may
 // have left out some because of their bytes.
-func (t *threadReader) someEvents(
+func (t *Reader) someEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (list []checkpoint.Event, cut bool, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
@@ -145,7 +146,7 @@ func (t *threadReader) someEvents(
 
 // selectEvents reads the events from a number to another out of elements of the log,
 // until there are enough. cut says that the elements need not reach to the last.
-func (t *threadReader) selectEvents(
+func (t *Reader) selectEvents(
 	thread string, elements script.Reply, seq, last uint64, limit int, cut bool,
 ) (out []checkpoint.Event, err error) {
 	portion := checkpoint.Portion{Limit: limit}
@@ -173,8 +174,8 @@ func (t *threadReader) selectEvents(
 	return out, nil
 }
 
-// readRun returns one run of a thread.
-func (t *threadReader) readRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+// ReadRun returns one run of a thread.
+func (t *Reader) ReadRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyRecords)[0]
 	r, err := t.runner.ReadFields(ctx, key, "r"+run, layout.InputField(run))
 	if err != nil {
@@ -188,7 +189,7 @@ func (t *threadReader) readRun(ctx context.Context, thread, run string) (checkpo
 }
 
 // decodeRun reads record and input.
-func (t *threadReader) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run, err error) {
+func (t *Reader) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run, err error) {
 	number, record, _ := strings.Cut(r.TextAt(0), " ")
 	if run, err = layout.DecodeRecord(t.box, thread, layout.KindRun, id, record, codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
@@ -211,8 +212,8 @@ func (t *threadReader) decodeRun(thread, id string, r script.Reply) (run checkpo
 	return run, nil
 }
 
-// readRuns lists a thread's runs, newest first.
-func (t *threadReader) readRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
+// ReadRuns lists a thread's runs, newest first.
+func (t *Reader) ReadRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
@@ -253,8 +254,8 @@ func limitOrAll(limit int) int {
 	return limit
 }
 
-// readInterrupt returns one interrupt of a thread.
-func (t *threadReader) readInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+// ReadInterrupt returns one interrupt of a thread.
+func (t *Reader) ReadInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyInterrupts)[0]
 	r, err := t.runner.ReadFields(ctx, key, "r"+id)
 	if err != nil {
@@ -263,12 +264,12 @@ func (t *threadReader) readInterrupt(ctx context.Context, thread, id string) (ch
 	if !r.HasValue(0) {
 		return checkpoint.Interrupt{}, checkpoint.ErrInterruptNotFound
 	}
-	out, err := t.decodeInterrupt(thread, id, r.TextAt(0))
+	out, err := t.DecodeInterrupt(thread, id, r.TextAt(0))
 	return out, layout.WrapRecordError(err, "key %s, interrupt %q", key, id)
 }
 
-// decodeInterrupt reads numbers and record of an interrupt.
-func (t *threadReader) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
+// DecodeInterrupt reads numbers and record of an interrupt.
+func (t *Reader) DecodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
 	change, rest, _ := strings.Cut(text, " ")
 	revision, rest, _ := strings.Cut(rest, " ")
 	_, record, _ := strings.Cut(rest, " ")
@@ -283,17 +284,17 @@ func (t *threadReader) decodeInterrupt(thread, id, text string) (checkpoint.Inte
 	if err != nil || n > math.MaxUint64/layout.MaxPartitions {
 		return checkpoint.Interrupt{}, layout.CorruptError("its numbers are %.40q", text[:len(text)-len(record)])
 	}
-	in.Change = t.globalChangeNumber(n, t.keys.PartitionOf(thread))
+	in.Change = t.GlobalChangeNumber(n, t.keys.PartitionOf(thread))
 	return in, nil
 }
 
-// globalChangeNumber makes the number of a change unique over all partitions.
-func (t *threadReader) globalChangeNumber(n uint64, partition int) uint64 {
+// GlobalChangeNumber makes the number of a change unique over all partitions.
+func (t *Reader) GlobalChangeNumber(n uint64, partition int) uint64 {
 	return n*uint64(t.keys.PartitionCount()) + uint64(partition)
 }
 
-// readRequest returns a remembered request of a thread.
-func (t *threadReader) readRequest(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+// ReadRequest returns a remembered request of a thread.
+func (t *Reader) ReadRequest(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyRecords)[0]
 	r, err := t.runner.ReadFields(ctx, key, "q"+id)
 	if err != nil {

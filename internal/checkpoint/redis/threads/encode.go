@@ -1,4 +1,4 @@
-package redis
+package threads
 
 import (
 	"strconv"
@@ -20,7 +20,7 @@ type changeEncoder struct {
 
 // encodeChange writes a change as a call of apply.lua. old is what it prunes,
 // told the messages that are published before it.
-func (w *changeWriter) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *script.Call {
+func (w *Writer) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *script.Call {
 	h := &c.Head
 	a := changeEncoder{
 		script.NewCall(w.database.Scripts.Apply, w.database.Keys.ChangeKeys(c.Thread, more)), layout.NewRecordSealer(w.database.Box, c.Thread),

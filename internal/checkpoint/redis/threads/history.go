@@ -1,4 +1,4 @@
-package redis
+package threads
 
 import (
 	"cmp"
@@ -15,10 +15,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// readCheckpoint returns one checkpoint of a namespace, the newest for an empty id.
+// ReadCheckpoint returns one checkpoint of a namespace, the newest for an empty id.
 // With a most of 0 it may be of any size; otherwise a LargeError says that it has more
 // bytes.
-func (t *threadReader) readCheckpoint(
+func (t *Reader) ReadCheckpoint(
 	ctx context.Context, thread, namespace, id string, most int,
 ) (*checkpoint.Checkpoint, error) {
 	list, err := t.loadCheckpoints(ctx, thread, 0, most, func() (script.Reply, error) {
@@ -41,9 +41,9 @@ func (t *threadReader) readCheckpoint(
 	return list[0], nil
 }
 
-// listCheckpoints reads checkpoints of a namespace, newest first, until there are
+// ReadCheckpoints reads checkpoints of a namespace, newest first, until there are
 // enough. One exchange finds all of them, unless their manifests are large.
-func (t *threadReader) listCheckpoints(
+func (t *Reader) ReadCheckpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
 	portion := checkpoint.Portion{Limit: q.Limit}
@@ -72,7 +72,7 @@ func (t *threadReader) listCheckpoints(
 }
 
 // findCheckpoints returns the generation, then id and manifest of each.
-func (t *threadReader) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (script.Reply, error) {
+func (t *Reader) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (script.Reply, error) {
 	prefix, open := layout.AddLength(checkpoint.NodePath(q.Namespace)), "1"
 	switch {
 	case q.AllNamespaces:
@@ -100,7 +100,7 @@ func wasCut(r script.Reply, limit int) bool { return limit > 0 && r.Bytes() >= c
 // between may take values away or put others in their place; then it begins
 // again. So may a Redis that lost its newest changes without a trace: what does
 // not fit together is read once more before it is called damaged.
-func (t *threadReader) loadCheckpoints(
+func (t *Reader) loadCheckpoints(
 	ctx context.Context, thread string, limit, most int, manifests func() (script.Reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
 	for doubted := false; ; {
@@ -125,7 +125,7 @@ func (t *threadReader) loadCheckpoints(
 // checkpointLoader fills in the values that are kept beside manifests. Checkpoints that
 // are read together share what they have in common.
 type checkpointLoader struct {
-	reader     *threadReader
+	reader     *Reader
 	thread     string
 	generation string
 	isStale    bool // the thread has another generation by now
@@ -151,7 +151,7 @@ type manifest struct {
 }
 
 // decodeManifest opens a manifest and reads it.
-func (t *threadReader) decodeManifest(thread, id, text string) (m manifest, err error) {
+func (t *Reader) decodeManifest(thread, id, text string) (m manifest, err error) {
 	return layout.DecodeRecord(t.box, thread, layout.KindValues, "c"+id, text, func(text string) (m manifest, err error) {
 		m.Checkpoint, m.separateValues, err = codec.DecodeCheckpoint(text)
 		return m, err
@@ -380,8 +380,8 @@ func (l *checkpointLoader) segmentItems(at segmentKey, n int) ([]payload.JSON, e
 	return items, nil
 }
 
-// readPending returns the progress after a checkpoint.
-func (t *threadReader) readPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+// ReadPending returns the progress after a checkpoint.
+func (t *Reader) ReadPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyProgress, layout.KeyInterrupts)
 	r, err := t.runner.RunScript(ctx, t.scripts.Pending, keys, id, layout.AddLength(id))
 	if err != nil {
@@ -392,7 +392,7 @@ func (t *threadReader) readPending(ctx context.Context, thread, id string) (p ch
 	}
 	asked := r.ListAt(1)
 	for i := 0; i+1 < len(asked); i += 2 {
-		in, err := t.decodeInterrupt(thread, asked.TextAt(i), asked.TextAt(i+1))
+		in, err := t.DecodeInterrupt(thread, asked.TextAt(i), asked.TextAt(i+1))
 		if err != nil {
 			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, interrupt %q", keys[1], asked.TextAt(i))
 		}

@@ -1,4 +1,4 @@
-package redis
+package threads
 
 import (
 	"context"
@@ -20,9 +20,9 @@ const maxViewRecords = 64
 // memory for a larger one before they read it.
 const largeGlance = 64 << 10
 
-// readView reads what is needed to continue a thread, in one exchange, or in two
+// ReadView reads what is needed to continue a thread, in one exchange, or in two
 // when large values belong to it. Of request it reads what is remembered, "" = none.
-func (t *threadReader) readView(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
+func (t *Reader) ReadView(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
 	keys := t.keys.ThreadKeys(
 		thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords,
 		layout.KeyRuns)
@@ -53,7 +53,7 @@ func (t *threadReader) readView(ctx context.Context, thread, request string) (g 
 
 // fillView reads what is beside the head. What does not fit to it, or can't be
 // read, is left out: reading it by name returns the error.
-func (t *threadReader) fillView(ctx context.Context, thread string, r script.Reply, g *checkpoint.ThreadView) {
+func (t *Reader) fillView(ctx context.Context, thread string, r script.Reply, g *checkpoint.ThreadView) {
 	if r.HasValue(10) && r.TextAt(9) == g.Head.Run {
 		if run, err := t.decodeRun(thread, r.TextAt(9), r[10:12]); err == nil {
 			g.Run = &run
@@ -82,7 +82,7 @@ func (t *threadReader) fillView(ctx context.Context, thread string, r script.Rep
 		if !ok {
 			continue
 		}
-		in, err := t.decodeInterrupt(thread, q, record)
+		in, err := t.DecodeInterrupt(thread, q, record)
 		if err != nil {
 			return
 		}
@@ -118,7 +118,7 @@ func (t *threadReader) fillView(ctx context.Context, thread string, r script.Rep
 }
 
 // decodeProgress reads fields and records of the progress after a checkpoint.
-func (t *threadReader) decodeProgress(thread, id string, done script.Reply) (p checkpoint.Pending, err error) {
+func (t *Reader) decodeProgress(thread, id string, done script.Reply) (p checkpoint.Pending, err error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyProgress)[0]
 	for i := 0; i+1 < len(done); i += 2 {
 		name, record := done.TextAt(i), done.TextAt(i+1)

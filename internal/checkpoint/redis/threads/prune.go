@@ -1,4 +1,4 @@
-package redis
+package threads
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type prunedRecords struct {
 
 // findPruned finds what DropBefore or DropAfter remove. It reads before the
 // change is made: when the thread changes in between, the change is a conflict.
-func (t *threadReader) findPruned(ctx context.Context, c *checkpoint.Change) (old prunedRecords, err error) {
+func (t *Reader) findPruned(ctx context.Context, c *checkpoint.Change) (old prunedRecords, err error) {
 	if c.DropAfter != nil {
 		return t.findRolledBack(ctx, c.Thread, *c.DropAfter)
 	}
@@ -65,7 +65,7 @@ func (o *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
 // findRolledBack finds the checkpoints after a number, and the values that they
 // wrote. Values of earlier checkpoints stay. The values of a checkpoint that
 // can't be read are removed when the history is pruned.
-func (t *threadReader) findRolledBack(ctx context.Context, thread string, after uint64) (old prunedRecords, err error) {
+func (t *Reader) findRolledBack(ctx context.Context, thread string, after uint64) (old prunedRecords, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder)
 	err = script.Retry(ctx, func() (err error) {
 		from := &goredis.ZRangeBy{Min: "(" + strconv.FormatUint(min(after, maxScriptInteger), 10), Max: "+inf"}
@@ -153,7 +153,7 @@ func (w *newerWrites) listFields() []string {
 }
 
 // listValueFields lists the fields of a thread's values.
-func (t *threadReader) listValueFields(ctx context.Context, thread string) (all []string, err error) {
+func (t *Reader) listValueFields(ctx context.Context, thread string) (all []string, err error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyValues)
 	for cursor := "0"; ; {
 		r, err := t.runner.RunScript(ctx, t.scripts.Names, key, cursor, maxFieldsPerRead)
@@ -171,7 +171,7 @@ func (t *threadReader) listValueFields(ctx context.Context, thread string) (all 
 }
 
 // readManifests reads checkpoints without what is kept beside them.
-func (t *threadReader) readManifests(
+func (t *Reader) readManifests(
 	ctx context.Context, thread string, names []string,
 ) (all []*checkpoint.Checkpoint, err error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyValues)[0]

@@ -1,4 +1,4 @@
-package redis
+package threads
 
 import (
 	"context"
@@ -11,36 +11,36 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 )
 
-// messenger holds the ephemeral events of threads that changes take along, and tells
+// Messenger holds the ephemeral events of threads that changes take along, and tells
 // other servers of changed interrupts.
-type messenger interface {
+type Messenger interface {
 	PendingText(thread string) (text string, last uint64)
 	AcknowledgeMessages(thread string, last uint64, listeners int64)
 	AnnounceInterruptChange()
 }
 
-// changeWriter applies changes of threads.
-type changeWriter struct {
+// Writer applies changes of threads.
+type Writer struct {
 	database  *setup.Database
-	reader    *threadReader
+	reader    *Reader
 	batchers  script.Batchers
-	messenger messenger
+	messenger Messenger
 	origin    string // distinguishes the messages of this store from those of others
 }
 
-// newChangeWriter makes the writer of a store. reader reads what a change removes;
+// NewWriter makes the writer of a store. reader reads what a change removes;
 // origin distinguishes the messages of this store from those of others.
-func newChangeWriter(
-	d *setup.Database, reader *threadReader, batchers script.Batchers, m messenger, origin string,
-) *changeWriter {
-	return &changeWriter{database: d, reader: reader, batchers: batchers, messenger: m, origin: origin}
+func NewWriter(
+	d *setup.Database, reader *Reader, batchers script.Batchers, m Messenger, origin string,
+) *Writer {
+	return &Writer{database: d, reader: reader, batchers: batchers, messenger: m, origin: origin}
 }
 
-// applyChange makes one change in one exchange with the server. An attempt whose
+// ApplyChange makes one change in one exchange with the server. An attempt whose
 // answer was lost is repeated under its Op, which the server knows again; when
 // another change has followed meanwhile, the outcome is unknown, and the error
 // wraps ErrUnavailable, never ErrConflict.
-func (w *changeWriter) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (w *Writer) ApplyChange(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	var a *script.Call
 	var published uint64
 	if c.Delete {
