@@ -115,10 +115,18 @@ var layers = []layer{
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
 	},
 	{
+		path: "internal/checkpoint/redis/index", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script", "internal/checkpoint/redis/setup",
+			"internal/checkpoint/redis/threads", "internal/checkpoint",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
+	},
+	{
 		path: "internal/checkpoint/redis", containsPanics: true,
 		mayImport: []string{
 			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script", "internal/checkpoint/redis/pubsub",
-			"internal/checkpoint/redis/setup", "internal/checkpoint/redis/threads", "internal/checkpoint/redis/graphs",
+			"internal/checkpoint/redis/setup", "internal/checkpoint/redis/index", "internal/checkpoint/redis/threads", "internal/checkpoint/redis/graphs",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),

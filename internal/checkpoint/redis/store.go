@@ -22,6 +22,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/graphs"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/index"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
@@ -40,7 +41,7 @@ type Store struct {
 	database   *setup.Database
 	threads    *threads.Reader
 	changes    *threads.Writer
-	index      *indexReader
+	index      *index.Reader
 	graphs     *graphs.Graphs
 	subscriber *pubsub.Subscriber
 	warnings   []string
@@ -85,7 +86,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
 	})
 	s.threads = threads.NewReader(d)
-	s.index = newIndexReader(d, s.threads)
+	s.index = index.NewReader(d, s.threads)
 	batchers := script.NewBatchers(d.Client, log, d.Keys.PartitionCount())
 	s.changes = threads.NewWriter(d, s.threads, batchers, s.subscriber, origin)
 	return s, nil

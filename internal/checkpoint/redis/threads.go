@@ -141,7 +141,7 @@ func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 // Due lists threads that a server should look at.
 func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
 	err = s.readStore(ctx, func() error {
-		threads, next, err = s.index.listDue(ctx, limit)
+		threads, next, err = s.index.ListDue(ctx, limit)
 		return err
 	})
 	return threads, next, err
@@ -150,7 +150,7 @@ func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time
 // Threads lists heads by update time, newest first.
 func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) (out []checkpoint.Head, err error) {
 	err = s.readStore(ctx, func() error {
-		out, err = s.index.listThreads(ctx, q)
+		out, err = s.index.ListThreads(ctx, q)
 		return err
 	})
 	return out, err
@@ -161,7 +161,7 @@ func (s *Store) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) (out []checkpoint.Interrupt, err error) {
 	err = s.readStore(ctx, func() error {
-		out, err = s.index.listInterrupts(ctx, q)
+		out, err = s.index.ListInterrupts(ctx, q)
 		return err
 	})
 	return out, err

@@ -1,4 +1,6 @@
-package redis
+// Package index lists what all threads have: threads, interrupts, and what is due. It
+// asks every partition and puts the answers together.
+package index
 
 import (
 	"cmp"
@@ -15,9 +17,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/threads"
 )
 
-// indexReader reads indexes over all threads: it asks every partition and puts the
+// Reader reads indexes over all threads: it asks every partition and puts the
 // answers together.
-type indexReader struct {
+type Reader struct {
 	database *setup.Database
 	threads  *threads.Reader
 	scripts  *script.Set
@@ -25,10 +27,10 @@ type indexReader struct {
 	keys     *layout.Keys
 }
 
-// newIndexReader makes the reader of the indexes of a store. records reads
+// NewReader makes the reader of the indexes of a store. records reads
 // what they name.
-func newIndexReader(d *setup.Database, records *threads.Reader) *indexReader {
-	return &indexReader{database: d, threads: records, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys}
+func NewReader(d *setup.Database, records *threads.Reader) *Reader {
+	return &Reader{database: d, threads: records, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys}
 }
 
 // indexEntry is a member of an index with its place in the order of all partitions.
@@ -98,8 +100,8 @@ func walkIndex[T any](
 	}
 }
 
-// listDue lists threads that a server should look at, and when the next one is due.
-func (x *indexReader) listDue(ctx context.Context, limit int) (due []string, next time.Time, err error) {
+// ListDue lists threads that a server should look at, and when the next one is due.
+func (x *Reader) ListDue(ctx context.Context, limit int) (due []string, next time.Time, err error) {
 	ask := -1
 	if limit > 0 {
 		ask = limit + 1
@@ -147,8 +149,8 @@ func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, er
 	return due, next, nil
 }
 
-// listThreads lists heads by update time, newest first.
-func (x *indexReader) listThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+// ListThreads lists heads by update time, newest first.
+func (x *Reader) ListThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	from := ""
 	if q.Before != (checkpoint.ThreadPosition{}) {
 		from = layout.ThreadPosition(q.Before.Updated, q.Before.Thread) + "\x00\xff"
@@ -180,7 +182,7 @@ func (x *indexReader) listThreads(ctx context.Context, q checkpoint.ThreadQuery)
 }
 
 // readMembers reads a page of an index that consists of some keys per partition.
-func (x *indexReader) readMembers(
+func (x *Reader) readMembers(
 	ctx context.Context, keys []string, from string, size int, parse func(member string) (indexEntry, bool),
 ) (indexPage, error) {
 	begin := "-"
@@ -212,7 +214,7 @@ func (x *indexReader) readMembers(
 }
 
 // readHeads reads the heads of threads and leaves out what is gone or corrupt.
-func (x *indexReader) readHeads(
+func (x *Reader) readHeads(
 	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
 ) ([]checkpoint.Head, error) {
 	inputs := make([]script.Input, len(list))

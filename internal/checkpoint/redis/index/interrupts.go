@@ -1,4 +1,4 @@
-package redis
+package index
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
-// listInterrupts lists interrupts over all threads.
-func (x *indexReader) listInterrupts(
+// ListInterrupts lists interrupts over all threads.
+func (x *Reader) ListInterrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) (out []checkpoint.Interrupt, err error) {
 	switch {
@@ -36,7 +36,7 @@ func (x *indexReader) listInterrupts(
 
 // listThreadInterrupts lists the interrupts of one thread. Where they lie in the
 // order of changes is final: only numbers of other threads may still be smaller.
-func (x *indexReader) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (x *Reader) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	partition := x.keys.PartitionOf(q.Thread)
 	keys := append(x.keys.ThreadKeys(q.Thread, layout.KeyInterrupts), x.keys.PartitionKey(partition, layout.KeyStoreMark))
 	large := math.MaxInt64
@@ -86,7 +86,7 @@ func (x *indexReader) listThreadInterrupts(ctx context.Context, q *checkpoint.In
 
 // largeQuestionsOf lists the interrupts of one thread that are too large to be
 // read all at once. standing is where each stands.
-func (x *indexReader) largeQuestionsOf(
+func (x *Reader) largeQuestionsOf(
 	ctx context.Context, q *checkpoint.InterruptQuery, standing script.Reply,
 ) (out []checkpoint.Interrupt, err error) {
 	var list []indexEntry
@@ -127,7 +127,7 @@ func isAfterCursor(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool 
 		layout.InterruptPosition(in.Created, in.Thread, in.ID) > layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID)
 }
 
-func (x *indexReader) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (x *Reader) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	from := ""
 	if q.After != (checkpoint.InterruptPosition{}) {
 		from = layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID) + "\x00\xff"
@@ -154,7 +154,7 @@ func isOpenState(st checkpoint.InterruptState) bool { return st == checkpoint.In
 // listInterruptsByChange lists interrupts up to the last change that any partition
 // knows. Partitions that are behind are raised to it first, so that nothing
 // can appear later at a place that was read.
-func (x *indexReader) listInterruptsByChange(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (x *Reader) listInterruptsByChange(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	end, err := x.alignChangeCounts(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (x *indexReader) listInterruptsByChange(ctx context.Context, q *checkpoint.
 }
 
 // alignChangeCounts raises all partitions to the greatest number and returns it.
-func (x *indexReader) alignChangeCounts(ctx context.Context) (uint64, error) {
+func (x *Reader) alignChangeCounts(ctx context.Context) (uint64, error) {
 	counts, err := x.readChangeCounts(ctx, x.keys.AllPartitions(), "")
 	if err != nil {
 		return 0, err
@@ -194,7 +194,7 @@ func changeCountKeys() []string {
 	return []string{layout.KeyChangedInterrupts, layout.KeyChangeCount, layout.KeyStoreMark}
 }
 
-func (x *indexReader) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
+func (x *Reader) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
 	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, x.database.Mark)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (x *indexReader) readChangeCounts(ctx context.Context, partitions []int, ra
 
 // readChangePage reads a page of interrupts in the order of their last change, up to
 // the number end.
-func (x *indexReader) readChangePage(ctx context.Context, from string, end uint64) (indexPage, error) {
+func (x *Reader) readChangePage(ctx context.Context, from string, end uint64) (indexPage, error) {
 	var after uint64
 	if from != "" {
 		var err error
@@ -251,7 +251,7 @@ const largeQuestion = 32 << 10
 
 // readInterrupts reads interrupts until there are enough, and leaves out what is gone,
 // corrupt or not asked for. Those that are large are read one by one.
-func (x *indexReader) readInterrupts(
+func (x *Reader) readInterrupts(
 	ctx context.Context, q *checkpoint.InterruptQuery, list []indexEntry, portion *checkpoint.Portion,
 	listed func(*checkpoint.Interrupt) bool,
 ) ([]checkpoint.Interrupt, error) {
