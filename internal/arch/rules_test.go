@@ -22,6 +22,8 @@ func TestArrowsRefuseALeak(t *testing.T) {
 		{"/internal/payload", "/internal/graph", "may import only"},
 		{"/internal/contain", "/internal/payload", "may import only"},
 		{"/internal/node", "/gen/graphd/v1", "may import only"},
+		{"/internal/checkpoint/redis/layout", "/internal/checkpoint/redis/script", "may import only"},
+		{"/internal/checkpoint/redis/pubsub", "/internal/checkpoint/redis", "may import only"},
 		{"/internal/transport", "/internal/checkpoint/redis", "may import only"},
 	} {
 		err := checkImports(module+c.from, []string{"fmt", module + c.imports})
