@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// gate holds back whoever waits until it is opened. Who comes later waits for
+// gate holds back its callers until it is opened. A later caller waits for
 // the next time.
 type gate struct {
 	mu   sync.Mutex

@@ -81,7 +81,7 @@ func (p *process) until(ctx context.Context, so func(context.Context) error) err
 	}
 }
 
-// freeAddress is a port that nobody listens on.
+// freeAddress is a port without a listener.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -71,7 +71,7 @@ func Look(message []byte) (Event, error) {
 	return e, nil
 }
 
-// Ended tells of an End its cause, the state of its run and the run's output,
+// Ended returns the cause of an End, the state of its run and the run's output,
 // each as zero when it is not there.
 func (e Event) Ended() (cause, state int, output []byte) {
 	run := field(e.body, endRun)

@@ -79,7 +79,7 @@ func requirePort(t *testing.T, want, address string) {
 	t.Helper()
 	host, port, found := strings.Cut(address, ":")
 	require.True(t, found, address)
-	require.Equal(t, "0.0.0.0", host, "nobody else would reach it")
+	require.Equal(t, "0.0.0.0", host, "other containers would not reach it")
 	require.Equal(t, want, port)
 }
 

@@ -253,7 +253,7 @@ func TestManifestsNameEachOther(t *testing.T) {
 		require.Equal(t, ports[p.TargetPort], p.Port, "headless: the port is the pod's own")
 	}
 	for _, rule := range c.network.Spec.Ingress {
-		require.NotEmpty(t, rule.From, "anybody")
+		require.NotEmpty(t, rule.From, "every pod")
 		require.Contains(t, ports, rule.Ports[0].Port)
 	}
 	require.Equal(t, c.kustomizeOne.Namespace, c.namespace.Metadata.Name)

@@ -33,7 +33,7 @@ const (
 	maxFanOut = 6
 )
 
-// A listed package is what `go list -json` tells of one.
+// A listed package is the output of `go list -json` for one.
 type goPackage struct {
 	ImportPath string
 	Dir        string

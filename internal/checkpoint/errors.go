@@ -15,7 +15,7 @@ var (
 	ErrGraphNotFound      = errors.New("graph version not found")
 	ErrGraphExists        = errors.New("graph version exists with other content")
 	// ErrConflict says that the thread is not at the expected revision.
-	ErrConflict = errors.New("thread was changed by somebody else")
+	ErrConflict = errors.New("thread was changed by another writer")
 	// ErrInvalid says that a Change contradicts itself or does not continue the
 	// thread: the caller has a defect. Nothing was applied.
 	ErrInvalid = errors.New("change is not valid")

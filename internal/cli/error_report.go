@@ -19,7 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// errorReport is what people and programs are told of an error.
+// errorReport is an error as people and programs see it.
 type errorReport struct {
 	Code       string            `json:"code"`
 	Reason     string            `json:"reason,omitempty"`

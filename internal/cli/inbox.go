@@ -40,7 +40,7 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	}
 	p := s.newPrinter()
 	if len(all) == 0 {
-		p.printLine("%s", p.colorize(dim, "nobody is asked anything"))
+		p.printLine("%s", p.colorize(dim, "no open questions"))
 		return p.err
 	}
 	s.fetchReplaced(ctx, p, all)

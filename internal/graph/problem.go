@@ -117,7 +117,7 @@ func (p *problemList) addErrorProblem(path string, reason Reason, format string,
 	p.found[before].Limit = &LimitError{Limit: option, Max: most, Needed: need}
 }
 
-// What is told of a graph in which very much is wrong.
+// The report of a graph in which very much is wrong.
 const (
 	maxProblems    = 100
 	maxCompared    = 200 // names that are compared with a wrong one

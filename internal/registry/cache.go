@@ -20,7 +20,7 @@ type compiledCache struct {
 	droppedGraphs map[*graphVersion]droppedGraph // perhaps still held
 }
 
-// droppedGraph is a graph that the cache has let go of.
+// droppedGraph is a graph that the cache has dropped.
 type droppedGraph struct {
 	graph weak.Pointer[graph.Graph]
 	bytes int
@@ -75,7 +75,7 @@ func (c *compiledCache) putCompiled(v *graphVersion, g *graph.Graph, bytes int) 
 	}
 }
 
-// removeVersion lets go of a version that is no more.
+// removeVersion drops a deleted version.
 func (c *compiledCache) removeVersion(v *graphVersion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *compiledCache) removeVersion(v *graphVersion) {
 func (c *compiledCache) dropCompiled(v *graphVersion) {
 	l := v.compiled.Load()
 	c.removeReady(v)
-	for other, held := range c.droppedGraphs { // of those that runs have let go of
+	for other, held := range c.droppedGraphs { // of those that runs have released
 		if held.graph.Value() == nil {
 			delete(c.droppedGraphs, other)
 		}

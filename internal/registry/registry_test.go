@@ -465,7 +465,7 @@ func TestWatch(t *testing.T) {
 		require.Equal(t, report{names: []string{"g@v1"}}, <-reports)
 		writeFile(t, dir, "g.yaml", graphText("g", "in-between", "1"))
 		go look()
-		require.Equal(t, report{names: []string{"g@in-between"}}, <-reports, "nobody was looking yet")
+		require.Equal(t, report{names: []string{"g@in-between"}}, <-reports, "no watcher was there yet")
 		synctest.Wait()
 		<-time.NewTimer(10500 * time.Millisecond).C
 		require.Empty(t, reports, "nothing has changed")

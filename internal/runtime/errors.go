@@ -169,7 +169,7 @@ func (e *Error) WithLimit(option string, most, need int64) *Error {
 	return &c
 }
 
-// LimitDetails are the parameters that tell of a limit, in errors and failures.
+// LimitDetails are the parameters that describe a limit, in errors and failures.
 func LimitDetails(option string, most, need int64) map[string]string {
 	return (&graph.LimitError{Limit: option, Max: most, Needed: need}).Details()
 }

@@ -96,7 +96,7 @@ type ResumeRequest struct {
 	OnStart   StartHook // nil = the run is not followed from here
 }
 
-// Started tells of an accepted start or resume.
+// Started describes an accepted start or resume.
 type Started struct {
 	Run        checkpoint.Run
 	Head       checkpoint.Head

@@ -136,7 +136,7 @@ func TestRoomIsNotNeededToTellWhatAnAnswerDid(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, other.IsHeld())
 	defer other.Release()
-	for range 2 { // the second is told of the first
+	for range 2 { // the second hears of the first
 		run, err := c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{
 			RequestId: "r1",
 			Resume: &graphdv1.ResumeSpec{

@@ -28,7 +28,7 @@ func TestARunGoesToWhereItsWorkersAre(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		r := b.waitForRun(b.startRun("t"), checkpoint.RunSucceeded)
-		require.Less(t, time.Since(began), time.Second, "nobody waits for a sweep")
+		require.Less(t, time.Since(began), time.Second, "no worker waits for a sweep")
 		require.JSONEq(t, `{"log":["a","b"]}`, string(r.Output))
 		require.Equal(t, []string{"a@A", "b@A"}, w.listExecutions())
 		require.EqualValues(t, 1, w.readHead("t").Fence, "it never began where it could not")

@@ -44,7 +44,7 @@ func newStoppedTask(t *testing.T, cause error, limit time.Duration) *stoppedTask
 	return x
 }
 
-// nextMessage returns what the worker is told of the end of its task.
+// nextMessage returns the message of the end of the task to its worker.
 func (x *stoppedTask) nextMessage(t *testing.T) worker.Message {
 	t.Helper()
 	m, err := x.session.NextMessage(t.Context())
@@ -100,7 +100,7 @@ func TestASiblingIsNotWaitedForLongerThan(t *testing.T) {
 				short, end := context.WithTimeout(t.Context(), time.Second)
 				defer end()
 				_, err := other.NextMessage(short)
-				require.ErrorIs(t, err, context.DeadlineExceeded, "nobody else is given the task")
+				require.ErrorIs(t, err, context.DeadlineExceeded, "no other worker gets the task")
 			})
 		})
 	}

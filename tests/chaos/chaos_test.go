@@ -81,7 +81,7 @@ func TestEveryRunSurvives(t *testing.T) {
 	t.Logf("faults: %s", w.faults)
 	t.Logf("clients: %s; workers: %d late results refused", w.seen, late)
 	t.Logf("memos: %d recorded, %d times replayed; of %d side effects %d were of workers that had lost the task, "+
-		"%d of workers that were gone before they could record it, %d were overruled by a record nobody had heard of",
+		"%d of workers that were gone before they could record it, %d were overruled by an unknown record",
 		found.records, found.replays, found.ran, found.refused, found.gone, found.overruled)
 }
 

@@ -72,7 +72,7 @@ func graphInputs(t *testing.T) []input {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(text), 900, "%s: small inputs are what nobody sees coming", file)
+		require.LessOrEqual(t, len(text), 900, "%s: small inputs are the unexpected ones", file)
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		all = append(all, input{"graph " + name, func(ctx context.Context, a *attack) { a.runGraph(ctx, name, string(text)) }})
 	}

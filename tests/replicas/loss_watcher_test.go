@@ -91,7 +91,7 @@ func (w *lossWatcher) verifySeen(ctx context.Context) error {
 }
 
 // driveUntilSafe drives a thread to its end over and over, until nothing can get
-// lost any more. It counts what it was told of.
+// lost any more. It counts what it has heard.
 func (d *threadDriver) driveUntilSafe(ctx context.Context, safe <-chan struct{}) (*graphdv1.Run, error) {
 	sleepContext(ctx, d.startDelay)
 	answered, finished := false, false

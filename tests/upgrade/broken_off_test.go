@@ -37,7 +37,7 @@ func TestMigrationsThatAreBrokenOff(t *testing.T) {
 	require.Equal(t, []int{2, redis.Format}, []int{m.From, m.To})
 	require.Positive(t, m.Changed)
 	want := maskEpoch(listKeys(t, server))
-	require.NotContains(t, want, "migration", "the lock is let go of")
+	require.NotContains(t, want, "migration", "the lock is released")
 
 	for sent := 1; ; sent += *breakEvery {
 		require.NoError(t, server.Client.FlushAll(t.Context()).Err())

@@ -111,7 +111,7 @@ func TestAnswersOfTheWrongTypeNameTheirField(t *testing.T) {
 		require.Equal(t, "RESPONSE_SCHEMA_MISMATCH", reasonOf(t, err))
 		require.ErrorContains(t, err, field+": got number, want string")
 	}
-	require.Empty(t, w.tasks, "nobody is asked again")
+	require.Empty(t, w.tasks, "no worker is asked again")
 	_, err = s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(),
 		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)}},

@@ -33,7 +33,7 @@ func RunNotifier(t *testing.T, open func(t *testing.T) (here, there NotifyingSto
 		{"ephemeral events come before the change that is made later", notifyOrder},
 		{"ephemeral events of the past are missing, and that is told", notifyMissed},
 		{"events that are too long to be told are looked for", notifyLong},
-		{"a deleted thread is told of", notifyDeleted},
+		{"a deleted thread is announced", notifyDeleted},
 		{"a process is woken by its name", notifyWake},
 		{"all processes are woken at once", notifyWakeAll},
 		{"changed questions of all threads are told", notifyInterrupts},

@@ -100,7 +100,7 @@ func testAnnouncesChanges(t *testing.T, url string) {
 	all := checkpoint.Capability{Graph: "g"}
 	a.SetCapabilities([]checkpoint.Capability{odd, all})
 	b.waitForMembers(t, newMember("a", odd, all))
-	require.Empty(t, a.OtherMembers(), "a server is not told of itself")
+	require.Empty(t, a.OtherMembers(), "a server does not see itself")
 	b.SetCapabilities([]checkpoint.Capability{all})
 	a.waitForMembers(t, newMember("b", all))
 	c := registerMember(t, url, "c", rarely)

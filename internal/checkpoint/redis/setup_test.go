@@ -19,7 +19,7 @@ func requireSetupError(t *testing.T, url string) *setup.Error {
 	require.Nil(t, s)
 	var problem *setup.Error
 	require.ErrorAs(t, err, &problem)
-	require.NotContains(t, err.Error(), "sesame", "the password is nobody's business")
+	require.NotContains(t, err.Error(), "sesame", "the password is not shown")
 	return problem
 }
 

@@ -26,7 +26,7 @@ func requireRefusesChanges(t *testing.T, s *redis.Store, is string) {
 	_, err = s.Apply(t.Context(), newSuperstep("new", 1, make([]payload.JSON, 1)))
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced, "a thread is not made in the void")
 	_, err = s.Apply(t.Context(), newSuperstep("old", 3, make([]payload.JSON, 3)))
-	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced, "a change is not one that somebody else was quicker with")
+	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced, "the change has no conflict with another writer")
 	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "old", Expect: 2, Delete: true})
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 	require.ErrorIs(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "late", Version: "1"}), checkpoint.ErrStoreReplaced)

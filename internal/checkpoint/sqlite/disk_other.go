@@ -10,5 +10,5 @@ func diskFree(string) int64 { return math.MaxInt64 }
 // fileLimit is not known here.
 func fileLimit() int64 { return math.MaxInt64 }
 
-// noRoom is not known here: SQLite tells of a full disk by itself.
+// noRoom is not known here: SQLite reports a full disk by itself.
 func noRoom(error) bool { return false }

@@ -50,7 +50,7 @@ func lockFileAt(ctx context.Context, path string) (*ownedFile, error) {
 	f := &ownedFile{path: path, stat: identify}
 	var err error
 	if f.realPath, err = filepath.EvalSymlinks(path); err == nil {
-		// The lock first: to open and close a file lets go of the locks that this process has on it.
+		// The lock first: opening and closing a file releases the locks that this process has on it.
 		if f.lock, err = lockFile(f.realPath + ".lock"); err != nil {
 			return nil, err
 		}

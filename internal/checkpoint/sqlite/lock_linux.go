@@ -3,5 +3,5 @@ package sqlite
 import "golang.org/x/sys/unix"
 
 // setLockCommand locks for the open file, not for the process: what SQLite closes
-// does not let go of it.
+// does not release it.
 const setLockCommand = unix.F_OFD_SETLK

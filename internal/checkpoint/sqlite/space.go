@@ -92,7 +92,7 @@ func (w *writer) left() int64 {
 }
 
 // refused reports whether the disk takes no more of this account, as when a quota
-// is used up, which the count of free bytes does not tell of.
+// is used up, which the count of free bytes does not show.
 func (s *space) refused() bool {
 	f, err := os.CreateTemp(filepath.Dir(s.reservePath), filepath.Base(s.reservePath)+"-*")
 	if err != nil {

@@ -184,7 +184,7 @@ func (s *Store) endLeases(ctx context.Context) error {
 	}})
 }
 
-// Close waits for the changes that were handed in, then lets go of the file. All
+// Close waits for the changes that were handed in, then closes the file. All
 // is in the database then, and no log is left.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {

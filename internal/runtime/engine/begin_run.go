@@ -87,7 +87,7 @@ func applyInput(ctx context.Context, t *commit.Tx, l *loop) error {
 		return refusalError("input", err)
 	}
 	if len(writes) > 0 && !l.state.HasOutputChanged() {
-		l.emitValues(t, l.state, false) // tells of the update
+		l.emitValues(t, l.state, false) // shows the update
 	}
 	l.runInlineOnEntry(ctx, t)
 	return nil

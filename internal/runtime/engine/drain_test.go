@@ -46,7 +46,7 @@ func TestDrainFinishesTheSuperstepAndHandsOff(t *testing.T) {
 		r, err := next.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
-		require.Less(t, time.Since(began), 13*time.Second, "nobody waits for the lease")
+		require.Less(t, time.Since(began), 13*time.Second, "no server waits for the lease")
 		require.Len(t, work.spans, 1, "what was finished is not run again")
 		r, err = next.WaitRun(t.Context(), "t", queued.ID)
 		require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestCloseTwice(t *testing.T) {
 		e := c.startEngine(c.store)
 		select {
 		case <-e.Draining():
-			t.Fatal("nobody asked for it")
+			t.Fatal("no request asked for it")
 		default:
 		}
 		got := callTogether(4, func(int) error { e.Close(); return nil })

@@ -45,7 +45,7 @@ func (s *session) nameRunInLog(run *checkpoint.Run) {
 	s.log = s.log.WithLazy(zap.String("run", run.ID), zap.String("graph", run.Graph))
 }
 
-// endInlineRun lets go of a thread whose run has ended with the change that began
+// endInlineRun releases a thread whose run has ended with the change that began
 // it or took it up.
 func (s *session) endInlineRun(head *checkpoint.Head, l *loop) {
 	s.head, s.isLost = *head, true
@@ -138,7 +138,7 @@ func failureFields(f *checkpoint.Failure) []zap.Field {
 	return []zap.Field{zap.String("reason", f.Reason), zap.String("node", f.Node), zap.String("message", f.Message)}
 }
 
-// causeField is what a client is not told of an error.
+// causeField is the part of an error that clients don't see.
 func causeField(err error) zap.Field {
 	if e, ok := errors.AsType[*runtime.Error](err); ok && e.Cause != nil {
 		return zap.NamedError("cause", e.Cause)

@@ -68,7 +68,7 @@ func TestExpiry(t *testing.T) {
 				h, err := c.engine.Thread(t.Context(), "t")
 				require.NoError(t, err)
 				require.Zero(t, h.Open)
-				require.True(t, h.Due.IsZero(), "somebody will look for nothing")
+				require.True(t, h.Due.IsZero(), "a server would look for nothing")
 			})
 		})
 	}

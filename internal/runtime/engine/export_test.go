@@ -17,10 +17,10 @@ func CountHeld(e *Engine) (sessions, topics, drifting int) {
 // CountKeptEvents counts the events that an engine keeps in memory for a thread.
 func CountKeptEvents(e *Engine, thread string) int { return e.feed.TopicState(thread).Events }
 
-// IsConnected reports whether an engine is told of what others do to a thread.
+// IsConnected reports whether an engine gets what others do to a thread.
 func IsConnected(e *Engine, thread string) bool { return e.feed.TopicState(thread).IsConnected }
 
-// LastPublished is the newest durable event that an engine was told of.
+// LastPublished is the newest durable event that an engine has heard.
 func LastPublished(e *Engine, thread string) uint64 { return e.feed.TopicState(thread).LastEvent }
 
 // LiveBytes is what the live runs of an engine hold, and how many wait for memory.

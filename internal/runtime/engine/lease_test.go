@@ -202,7 +202,7 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, checkpoint.RunSucceeded, r.State)
 				}
-				require.Len(t, times.spans, 2, "nobody took over")
+				require.Len(t, times.spans, 2, "no server took over")
 				require.Less(t, times.spans[1].from.Sub(times.spans[0].to), 2*time.Second, "the queue waits for a wrong clock")
 
 				asked := time.Now()
@@ -301,7 +301,7 @@ func TestStoreOutage(t *testing.T) {
 				r, err := e.WaitRun(t.Context(), "t", run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, r.State)
-				require.Less(t, time.Since(back), 10*time.Second, "nobody waits for a lease that is ours")
+				require.Less(t, time.Since(back), 10*time.Second, "a server does not wait for its own lease")
 				require.Len(t, times.spans, tc.runs)
 				require.Len(t, last.spans, 1)
 			})

@@ -39,7 +39,7 @@ func TestAFailedRunIsLogged(t *testing.T) {
 }
 
 // TestWhyADueThreadIsNotTakenUpIsLogged has a store that takes no changes; a client
-// is not told of the file in the cause, and the operator is.
+// does not see the file in the cause, and the operator does.
 func TestWhyADueThreadIsNotTakenUpIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)

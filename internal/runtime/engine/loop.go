@@ -322,7 +322,7 @@ func (l *loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.
 	return stamp
 }
 
-// putStateAndCheckpoint adds a checkpoint, and the events that tell of it, to a change.
+// putStateAndCheckpoint adds a checkpoint, and its events, to a change.
 func (l *loop) putStateAndCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
 	if next.HasOutputChanged() {
 		l.emitValues(t, next, false)

@@ -197,7 +197,7 @@ func (e *Engine) listNeededCheckpoints(ctx context.Context, head *checkpoint.Hea
 	return spare, err
 }
 
-// findFirstEvent finds the event that told of a checkpoint, or of the next one that
+// findFirstEvent finds the event of a checkpoint, or of the next one that
 // is in the log.
 func (e *Engine) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
 	id := fmt.Sprintf("%012x", seq)

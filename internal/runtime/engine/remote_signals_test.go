@@ -258,7 +258,7 @@ func TestDriverDoesNotSubscribe(t *testing.T) {
 	close(stop)
 	require.NoError(t, r.readToEnd(ctx, first))
 	second := start(other, nil)
-	require.NoError(t, r.readToEnd(ctx, second), "nothing but a signal tells of it in time")
+	require.NoError(t, r.readToEnd(ctx, second), "nothing but a signal announces it in time")
 }
 
 // TestTokensReachLateFollowers lets a server begin to follow in the middle of a

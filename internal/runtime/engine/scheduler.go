@@ -358,7 +358,7 @@ func (e *Engine) failUnusableRun(ctx context.Context, head checkpoint.Head, caus
 	return err
 }
 
-// logFailedRun tells of a run that has failed without being driven.
+// logFailedRun logs a run that has failed without being driven.
 func (e *Engine) logFailedRun(run *checkpoint.Run) {
 	e.log.Warn("run failed", append(failureFields(run.Failure), zap.String("thread", run.Thread), zap.String("run", run.ID),
 		zap.String("graph", run.Graph), zap.String("state", string(run.State)))...)

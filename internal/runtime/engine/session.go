@@ -350,7 +350,7 @@ func (s *session) waitFirstCommit(ctx context.Context) error {
 	}
 }
 
-// closeSession lets go of the thread. Nothing of the run is running any more.
+// closeSession releases the thread. Nothing of the run is running any more.
 func (s *session) closeSession() {
 	s.cancelStoreCalls() // a holder of commitLock that hangs gives it back
 	s.commitLock <- struct{}{}

@@ -122,7 +122,7 @@ func (c *threadClaim) commitClaim(ctx context.Context, head *checkpoint.Head, p 
 	return next, nil
 }
 
-// releaseClaim lets go of the thread. why says what became of the change, if it was sent.
+// releaseClaim releases the thread. why says what became of the change, if it was sent.
 func (c *threadClaim) releaseClaim(why error) {
 	if c.isOver {
 		return

@@ -21,7 +21,7 @@ type stateStep struct {
 	state  *pregel.State
 	loop   *loop
 	done   []pregel.TaskWrites // what stays of the work of the superstep
-	isPast bool                // others have gone on from the state: its tasks are told of already
+	isPast bool                // others have gone on from the state: its tasks are announced already
 }
 
 // applyStep adds the checkpoint of the superstep to a change.

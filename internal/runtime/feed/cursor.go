@@ -52,7 +52,7 @@ func (t *Topic) resetPublishedLocked() {
 
 // isPublished reports whether a batch that begins with a number that was published
 // is what was published. It is assumed of what the ring no longer has: a reader
-// that is told of later events will see. The caller holds mu.
+// that gets later events will see. The caller holds mu.
 func (t *Topic) isPublished(events []checkpoint.Event) bool {
 	if newest := &events[len(events)-1]; newest.Seq == t.lastSeq {
 		return runtime.EventMark(newest) == t.lastMark

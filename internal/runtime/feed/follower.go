@@ -26,7 +26,7 @@ type Follower struct {
 	generation     uint64 // of the topic's, those that were looked into
 	mustReadStore  bool   // read the store, whatever the ring says
 	isEnded        bool   // the thread is gone
-	isGapReported  bool   // the newest ephemeral event told of a gap
+	isGapReported  bool   // the newest ephemeral event reported a gap
 	previousPos    uint64 // pos before the ring was looked into last; guarded by the topic's mu
 	isAtEnd        bool   // it has passed the whole ring; guarded by the topic's mu
 	isFromStore    bool   // the newest events came from the store

@@ -119,7 +119,7 @@ func (i *interruptFollowers) removeFollower(f *InterruptFollower) {
 	}
 }
 
-// handleSignal takes in what another process tells of all threads.
+// handleSignal takes in the signals of another process for all threads.
 func (i *interruptFollowers) handleSignal(k checkpoint.SignalKind) {
 	i.mu.Lock()
 	switch k {

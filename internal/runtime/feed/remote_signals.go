@@ -12,7 +12,7 @@ import (
 // arrive: it finds what lost signals missed.
 const connectedPollInterval = 2 * time.Second
 
-// HandleSignal takes in what another process tells of threads and interrupts. It is
+// HandleSignal takes in the signals of another process for threads and interrupts. It is
 // called by the store.
 func (d *Feed) HandleSignal(s checkpoint.Signal) {
 	contain.Func(func() { d.dispatchSignal(s) }, contain.LogPanic(d.opts.Logger, "a message of another server panicked"))()

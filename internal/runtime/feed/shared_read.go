@@ -44,7 +44,7 @@ func (f *Follower) readLog(ctx context.Context, after uint64) ([]checkpoint.Even
 }
 
 // leadRead makes a read for all who join it before it begins. Those who come later read
-// anew: what they were told of may have been stored meanwhile.
+// anew: what they heard may have been stored meanwhile.
 func (f *Follower) leadRead(ctx context.Context, key readKey, r *sharedRead) {
 	r.gone = true
 	defer close(r.done)

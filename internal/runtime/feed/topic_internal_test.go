@@ -76,7 +76,7 @@ func TestEventsThatAllFollowersPassedAreDropped(t *testing.T) {
 	require.Empty(t, topic.ring)
 	require.Zero(t, h.bytes.Load())
 	topic.PublishEvents(newLargeEvents(3, 100))
-	require.EqualValues(t, 3, topic.lastSeq, "it is known though it is let go of")
+	require.EqualValues(t, 3, topic.lastSeq, "it is known though it is released")
 	_, behind := one.readRing()
 	require.False(t, behind)
 }

@@ -80,7 +80,7 @@ func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 		if !m.isCounted {
 			m.unread.HoldMessage(m.EncodedMessage)
 		}
-		if m.isSmall() { // gRPC does not say when it is done with those, but lets go of what is behind as well
+		if m.isSmall() { // gRPC does not say when it is done with those, but releases what is behind as well
 			m.parts = [2]mem.Buffer{m.data[0], mem.NewBuffer(&c.pooledEmpty, m)}
 			return m.parts[:], nil
 		}

@@ -202,7 +202,7 @@ func TestSharedBytesCountOnce(t *testing.T) {
 	first.HoldMessage(f)
 	require.EqualValues(t, 500<<10, u.HeldBytes())
 	require.NoError(t, conn.Close())
-	first.ReleaseMessage(f) // gRPC lets go of it after that, or never
+	first.ReleaseMessage(f) // gRPC releases it after that, or never
 	require.EqualValues(t, 500<<10, u.HeldBytes())
 	for c := range u.conns {
 		require.NoError(t, c.Close())

@@ -40,7 +40,7 @@ func TestLogSaysWhyTheStoreIsAway(t *testing.T) {
 	require.Equal(t, "STORE_UNAVAILABLE", lines[0].ContextMap()["reason"])
 }
 
-// TestACallThatIsRefusedHasOneLine ends calls for every reason: one line tells of
+// TestACallThatIsRefusedHasOneLine ends calls for every reason: one line logs
 // each, and asks an operator to look only where that helps.
 func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 	warned := map[string]bool{

@@ -247,7 +247,7 @@ func askFromProto(b *Validator, at string, a *graphdv1.Ask) worker.Ask {
 		out.Value = payload.Null
 	}
 	if out.Expiry == checkpoint.ExpiryResumeDefault && out.Default == "" {
-		b.AddViolation(at+".default_response", "must be set: the question takes it when nobody answers in time")
+		b.AddViolation(at+".default_response", "must be set: the question takes it when no answer comes in time")
 	}
 	return out
 }

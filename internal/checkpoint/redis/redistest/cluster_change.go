@@ -72,7 +72,7 @@ func (c *Cluster) SlotOwner(ctx context.Context, slot int64) (*Server, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("nobody has slot %d: %v", slot, shares)
+	return nil, fmt.Errorf("no node has slot %d: %v", slot, shares)
 }
 
 // MoveSlot gives a slot to a node, key by key, as an operator would who rebalances

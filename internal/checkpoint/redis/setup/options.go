@@ -35,7 +35,7 @@ type Options struct {
 	// Tombstones is how many deleted versions of graphs are remembered; default
 	// checkpoint.DefaultTombstones. Servers on one store should say the same.
 	Tombstones int
-	// Logger is told of panics; silent when nil.
+	// Logger logs panics; nil logs nothing.
 	Logger *zap.Logger
 }
 
