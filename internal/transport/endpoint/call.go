@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -93,7 +94,7 @@ func (c *endpointCall) runTask(ctx context.Context) worker.Result {
 		if r, final := c.recordLoss(err); final {
 			return r
 		}
-		if sleepContext(ctx, c.retryDelay()) != nil {
+		if backoff.Sleep(ctx, c.retryDelay()) != nil {
 			c.markRemoteTask(ctx)
 			return permanentFailure("Cancelled", "the task was stopped between two calls of the endpoint")
 		}
@@ -121,7 +122,7 @@ func (c *endpointCall) recordLoss(err error) (r worker.Result, final bool) {
 
 // retryDelay is how long to wait before the next call.
 func (c *endpointCall) retryDelay() time.Duration {
-	return min(c.executor.opts.RetryDelay<<min(max(c.losses+c.unsentCalls-1, 0), 16), 5*time.Second)
+	return backoff.Policy{First: c.executor.opts.RetryDelay, Max: 5 * time.Second}.Delay(c.losses + c.unsentCalls)
 }
 
 // deliveryNumber counts how often the node was called and may have begun, with the call
@@ -316,16 +317,4 @@ func permanentFailure(kind, message string) worker.Result {
 	r := nodeFailure(kind, message)
 	r.Failure.Permanent = true
 	return r
-}
-
-// sleepContext pauses, or returns why ctx ended.
-func sleepContext(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/graphd-dev/graphd/internal/backoff"
 )
 
 // pacedCredentials are credentials towards an endpoint that pause between
@@ -29,12 +31,13 @@ type connectionHistory struct {
 	nextAllowed      time.Time // when there may be another one
 }
 
-// The pause after a connection that has ended early, doubled with each further one.
-const (
-	shortLifetime     = 5 * time.Second
-	minReconnectPause = 50 * time.Millisecond
-	maxReconnectPause = 5 * time.Second
-)
+// shortLifetime is how long a connection lasts at most that counts as ended early.
+const shortLifetime = 5 * time.Second
+
+// reconnects is the pause after each of the connections in a row that have ended early.
+func reconnects() backoff.Policy {
+	return backoff.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}
+}
 
 // recordEnd records how long a connection has lasted.
 func (c *connectionHistory) recordEnd(lasted time.Duration, now time.Time) {
@@ -44,7 +47,7 @@ func (c *connectionHistory) recordEnd(lasted time.Duration, now time.Time) {
 		c.shortConnections = 0
 		return
 	}
-	if pause := min(minReconnectPause<<min(c.shortConnections, 10), maxReconnectPause); now.Add(pause).After(c.nextAllowed) {
+	if pause := reconnects().Delay(c.shortConnections + 1); now.Add(pause).After(c.nextAllowed) {
 		c.nextAllowed = now.Add(pause)
 	}
 	c.shortConnections++
@@ -62,7 +65,7 @@ func (r pacedCredentials) ClientHandshake(
 	ctx context.Context, authority string, raw net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
 	if pause := r.history.remainingPause(time.Now()); pause > 0 {
-		if err := sleepContext(ctx, pause); err != nil {
+		if err := backoff.Sleep(ctx, pause); err != nil {
 			return nil, nil, err
 		}
 	}

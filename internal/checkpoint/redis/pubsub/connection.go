@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
@@ -51,6 +52,8 @@ func (l *connection) setWanted(channel string, wanted bool) {
 
 // keepListening reconnects until ctx ends.
 func (l *connection) keepListening(ctx context.Context) {
+	// Jitter, because a Redis that goes away ends the connections of all servers at the same moment.
+	reconnects := backoff.Policy{First: 50 * time.Millisecond, Max: time.Second, Factor: 1.5, Jitter: 50 * time.Millisecond}
 	for n := 1; ctx.Err() == nil; n++ {
 		began := time.Now()
 		var err error
@@ -68,7 +71,7 @@ func (l *connection) keepListening(ctx context.Context) {
 		if c, ok := l.subscriber.config.Client.(*goredis.ClusterClient); ok {
 			c.ReloadState(ctx)
 		}
-		script.SleepContext(ctx, time.Duration(min(n, 20))*50*time.Millisecond)
+		_ = reconnects.Wait(ctx, n)
 	}
 }
 

@@ -3,6 +3,8 @@ package script
 import (
 	"context"
 	"time"
+
+	"github.com/graphd-dev/graphd/internal/backoff"
 )
 
 // maxAttempts is how often a call is made before the caller gets
@@ -11,22 +13,14 @@ const maxAttempts = 3
 
 // Retry makes a call that may be repeated.
 func Retry(ctx context.Context, call func() error) error {
+	retries := backoff.Policy{First: 20 * time.Millisecond, Max: time.Second}
 	for n := 1; ; n++ {
 		err := call()
-		if err == nil || n == maxAttempts || !isTransient(err) || !SleepContext(ctx, time.Duration(n)*20*time.Millisecond) {
+		if err == nil || n == maxAttempts || !isTransient(err) || retries.Wait(ctx, n) != nil {
 			return err
 		}
 	}
 }
 
 // SleepContext waits, and reports false when ctx ended meanwhile.
-func SleepContext(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func SleepContext(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }
