@@ -143,7 +143,7 @@ func (c *Committer) sendChange(
 	receipt, err := c.opts.Store.Apply(ctx, change)
 	unanswered, unknown := false, errors.Is(err, checkpoint.ErrOutcomeUnknown)
 	for attempt := 1; errors.Is(err, checkpoint.ErrUnavailable) && more(attempt); attempt++ {
-		if SleepContext(ctx, backoffDelay(attempt)) != nil {
+		if storeRetries().Wait(ctx, attempt) != nil {
 			break
 		}
 		unanswered = true

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
@@ -61,7 +62,7 @@ func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Con
 	defer cancel()
 	out, err := call(inner)
 	for n := 1; n < l.attempts && errors.Is(err, checkpoint.ErrUnavailable); n++ {
-		if SleepContext(inner, backoffDelay(n)) != nil {
+		if storeRetries().Wait(inner, n) != nil {
 			break
 		}
 		out, err = call(inner)
@@ -200,21 +201,9 @@ func (l *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, 
 	return threads, next, err
 }
 
-// backoffDelay is how long to wait before the n-th repetition of a store call.
-func backoffDelay(n int) time.Duration {
-	return min(10*time.Millisecond<<min(n, 8), time.Second)
-}
-
-// SleepContext waits, or returns why ctx ended.
-func SleepContext(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// storeRetries is how long to wait before a store call is repeated.
+func storeRetries() backoff.Policy {
+	return backoff.Policy{First: 20 * time.Millisecond, Max: time.Second}
 }
 
 // ReadCheckpointWithin asks the store, where it can tell whether a checkpoint is large.

@@ -6,11 +6,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -30,7 +30,7 @@ func (l *loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 			Kind: checkpoint.EventTask, Node: t.Node.Name, Task: t.ID, Attempt: n,
 			Phase: checkpoint.PhaseRetrying, Failure: o.failure, Delay: delay,
 		})
-		if commit.SleepContext(ctx, delay) != nil {
+		if backoff.Sleep(ctx, delay) != nil {
 			l.cutOffAttempt(ctx, &o)
 			return o
 		}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
@@ -43,7 +44,7 @@ type quarantineEntry struct {
 
 // pauseAfter is how long a thread is left alone after so many failures in a row.
 func pauseAfter(count int) time.Duration {
-	return min(minQuarantine<<min(count-1, 10), maxQuarantine)
+	return backoff.Policy{First: minQuarantine, Max: maxQuarantine}.Delay(count)
 }
 
 // isQuarantined reports whether a thread is still quarantined.

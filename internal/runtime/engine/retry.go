@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"math"
-	"math/rand/v2"
+	"cmp"
 	"slices"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -45,19 +45,11 @@ func retryDelay(policies []graph.RetrySpec, f *pregel.Failure, n int) (time.Dura
 }
 
 func backoffInterval(p graph.RetrySpec, n int) time.Duration {
-	initial, factor, most := p.InitialInterval, p.Backoff, p.MaxInterval
-	if initial == 0 {
-		initial = defaultInitial
+	b := backoff.Policy{
+		First: cmp.Or(p.InitialInterval, defaultInitial), Factor: cmp.Or(p.Backoff, defaultBackoff), Max: cmp.Or(p.MaxInterval, defaultMax),
 	}
-	if factor == 0 {
-		factor = defaultBackoff
-	}
-	if most == 0 {
-		most = defaultMax
-	}
-	d := min(float64(most), float64(initial)*math.Pow(factor, float64(n-1)))
 	if !p.NoJitter {
-		d += rand.Float64() * float64(maxJitter)
+		b.Jitter = maxJitter
 	}
-	return time.Duration(d)
+	return b.Delay(n)
 }

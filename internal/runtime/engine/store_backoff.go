@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -37,7 +38,7 @@ func (r *storeBackoff) addRefusedRound(now, interval time.Duration) {
 	defer r.mu.Unlock()
 	n := r.refusedRounds.Add(1)
 	r.minPauseUntil = now + interval
-	r.pauseUntil = now + min(interval<<min(n-1, 10), maxPauseScans*interval)
+	r.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
 }
 
 // endPause notes that the store takes changes.
