@@ -33,7 +33,7 @@ func (p *program) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Play a refund review on a server in this process",
 		Long: `Play a refund review against a real server in this process, on an embedded store: show every node's
-update as it streams, stop at the question, answer it, and show what came of it.
+update as it streams, stop at the question, answer it, and show the result.
 
 The answer is taken from --answer or asked at the terminal. Without both, everything stays stored
 and the command that resumes is printed; the exit code is then 3.`,

@@ -72,7 +72,7 @@ func (p *program) runDev(ctx context.Context, o serverOptions) error {
 	})
 }
 
-// logReload logs what became of changed graph files.
+// logReload logs the outcome of reading changed graph files.
 func (s *server) logReload(loaded []*graph.Graph, err error) {
 	s.logLoaded(loaded)
 	if err != nil {

@@ -10,7 +10,7 @@ func (p *program) inboxCommand() *cobra.Command {
 	var o cli.InboxOptions
 	cmd := &cobra.Command{
 		Use:   "inbox",
-		Short: "Show who is asked what, over all threads",
+		Short: "Show the open questions of all threads",
 		Args:  exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withSession(func(s *cli.Session) error { return s.ShowInbox(cmd.Context(), o) })

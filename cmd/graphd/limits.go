@@ -80,7 +80,7 @@ func (o *limitOptions) registerFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxUnread, "max-unread", 64<<20, "how many bytes may wait for all clients to read them; streams go on from the log later")
 	f.IntVar(&o.MaxStreamUnread, "max-stream-unread", 256<<10, "how many bytes may wait for the client of one stream")
 	f.IntVar(&o.MaxRecentEvents, "max-recent-events", 64<<20,
-		"how many bytes of new events are kept for those who follow threads; who is further behind reads the store")
+		"how many bytes of new events are kept for followers; a follower that is further behind reads the store")
 	f.IntVar(&o.MaxCopyBytes, "max-copy-bytes", 64<<20, "how many bytes of a thread a copy may have, all of which are held until it is stored")
 	f.Int64Var(&o.MaxTaskMemoBytes, "max-task-memo-bytes", 0,
 		"how many bytes the memos of a task may take together, 256 of each besides its texts included (default: half of --max-message)")
@@ -100,7 +100,7 @@ func (o *limitOptions) registerFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxEndpoints, "max-endpoints", 256, "how many connections to endpoints of nodes there may be; calls of further ones wait")
 	f.IntVar(&o.MaxWorkers, "max-workers", 2000, "how many workers may be connected; further ones get TOO_MANY_REQUESTS")
 	f.Int64Var(&o.MaxWorkerBytes, "max-worker-bytes", 32<<20,
-		"how many bytes what connected workers say of themselves may take: nodes, labels, credit; further ones get TOO_MANY_REQUESTS")
+		"how many bytes the manifests of connected workers may take: nodes, labels, credit; further ones get TOO_MANY_REQUESTS")
 	f.Int64Var(&o.MaxWaitingEvents, "max-waiting-events", 64<<20,
 		"how many bytes of events of nodes may wait to be stored or shown; tokens beyond it are dropped, others keep their sender waiting")
 	f.Int64Var(&o.MaxWaitingResult, "max-waiting-results", 64<<20,

@@ -19,7 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// serverOptions are everything a server can be told. A flag --drain-timeout is
+// serverOptions are all options of a server. A flag --drain-timeout is
 // also GRAPHD_DRAIN_TIMEOUT in the environment and drain-timeout in the file
 // that --config names; flags win over the environment, that over the file.
 type serverOptions struct {
@@ -71,12 +71,12 @@ func (o *serverOptions) registerFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.EncryptionKeys, flagEncryptionKeys, "",
 		"file with keys that encrypt what the store keeps: lines \"id: base64 of 32 bytes\", the first one encrypts, all decrypt")
 	f.StringVar(&o.Events, "events", keepAll,
-		"how many events to keep of a thread, also while it runs; who follows it and is further behind loses its place")
+		"how many events to keep of a thread, also while it runs; a follower that is further behind loses its place")
 	f.IntVar(&o.StepsPerCommit, "steps-per-commit", 64,
 		"how many supersteps in a row may share a commit when they only compute expressions; 1: each has its own")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: one that the store keeps)")
-	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
+	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers send a beat")
 	f.DurationVar(&o.WorkerLease, "worker-lease", 30*time.Second,
 		"how long a task waits for its silent worker before another one gets it")
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers, or calls of an endpoint, a task may lose before it fails")

@@ -13,8 +13,8 @@ func (p *program) resumeCommand() *cobra.Command {
 		Short: "Answer questions and show the run that goes on",
 		Long: `Answer questions and show the run that goes on.
 
-The only open question takes --value; several take --answer ID=JSON each. All answers are stored or
-none. Without an answer a terminal is asked; after breakpoints none is needed.`,
+--value answers the only open question, --answer ID=JSON one of several. All answers are stored or none.
+Without an answer the command asks at the terminal; a thread at a breakpoint needs none.`,
 		Example: `  graphd resume ticket-1 --value '{"decision": "approved"}'
   graphd resume ticket-1 --answer 3f2a=true --dismiss 9b01='out of date'`,
 		Args: exactArgs("THREAD"),
@@ -29,7 +29,7 @@ none. Without an answer a terminal is asked; after breakpoints none is needed.`,
 	f.StringArrayVar(&o.Answers, "answer", nil, "ID=JSON (repeatable)")
 	f.StringArrayVar(&o.Dismiss, "dismiss", nil, "ID or ID=REASON: no answer will come (repeatable)")
 	f.StringVar(&o.Note, "note", "", "remark to store next to the answers")
-	f.StringVar(&o.Coverage, "coverage", "", "partial: go on with what is answered; all: refuse less; collect: wait for the last")
+	f.StringVar(&o.Coverage, "coverage", "", "partial: run what is fully answered; all: refuse an incomplete set; collect: wait for the last answer")
 	f.StringVar(&o.Update, "update", "", "JSON object of state keys to write on the way")
 	f.StringArrayVar(&o.Metadata, "metadata", nil, "label KEY=VALUE to add to the run (repeatable)")
 	f.StringSliceVarP(&o.Events, "events", "e", nil,

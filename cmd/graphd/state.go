@@ -10,7 +10,7 @@ func (p *program) stateCommand() *cobra.Command {
 	var o cli.StateOptions
 	cmd := &cobra.Command{
 		Use:   "state THREAD",
-		Short: "Show the state of a thread, what is due and what is asked",
+		Short: "Show the state of a thread, its due nodes and its open questions",
 		Args:  exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]

@@ -34,8 +34,8 @@ func (p *program) storeMigrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Bring a store of an earlier graphd to the format of this one",
 		Long: `Bring a store of an earlier graphd to the format of this one. Stop all servers that use the store, and make
-a backup: there is no way back. What is broken off is gone on with by calling this again. Encryption keys are
-not needed. serve --migrate does the same before it serves.`,
+a backup: there is no way back. Call it again after an interruption. It needs no encryption
+keys. serve --migrate does the same before it serves.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := parseStore(store)
@@ -145,9 +145,9 @@ func (p *program) storeRepairCommand() *cobra.Command {
 	var accept bool
 	cmd := &cobra.Command{
 		Use:   "repair",
-		Short: "Say what a store on Redis has lost, and go on without it",
-		Long: `Say what a store on Redis has lost, and, with --accept-loss, make it usable again without that: parts that
-are gone with their threads begin anew. Nothing is taken away. Restoring a backup is the better way, where there is one.`,
+		Short: "Show what a store on Redis has lost, and go on without it",
+		Long: `Show what a store on Redis has lost. With --accept-loss, make the store usable again: the missing parts begin
+anew, without their threads. Nothing is deleted. Restore a backup instead, if there is one.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := parseStore(store)
@@ -169,7 +169,7 @@ are gone with their threads begin anew. Nothing is taken away. Restoring a backu
 	return cmd
 }
 
-// printLoss says what is missing of a store, and what became of it.
+// printLoss prints what is missing of a store, and what the command did about it.
 func (p *program) printLoss(loss checkpoint.Loss, accepted bool) error {
 	if !loss.MetadataLost && len(loss.LostPartitions) == 0 {
 		return cli.WriteLine(p.Out, "nothing is missing")

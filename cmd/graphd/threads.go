@@ -75,7 +75,7 @@ func (p *program) threadsPruneCommand() *cobra.Command {
 			return p.withSession(func(s *cli.Session) error { return s.PruneThread(cmd.Context(), args[0], keep) })
 		},
 	}
-	cmd.Flags().Int32Var(&keep, "keep", 1, "how many checkpoints stay; what the thread needs to go on does in any case")
+	cmd.Flags().Int32Var(&keep, "keep", 1, "how many checkpoints to keep; what the thread needs to go on is kept in any case")
 	return cmd
 }
 

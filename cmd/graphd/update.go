@@ -20,7 +20,7 @@ func (p *program) updateCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Values, "values", "", "JSON object of state keys, @FILE, or - for standard input")
-	f.StringVar(&o.AsNode, "as-node", "", "the node that is taken to have written (default: the last one that ran)")
+	f.StringVar(&o.AsNode, "as-node", "", "the node that counts as the writer (default: the last one that ran)")
 	f.StringVar(&o.Checkpoint, "checkpoint", "", "build on this checkpoint (default: the newest)")
 	f.BoolVar(&o.Supersede, "supersede", false, "drop open questions")
 	f.StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")

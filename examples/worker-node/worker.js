@@ -15,7 +15,7 @@ const { WorkerService } = grpc.loadPackageDefinition(definition).graphd.v1
 const server = process.argv[2] || '127.0.0.1:7700'
 const client = new WorkerService(server, grpc.credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 })
 
-// What a node is given: its keys of the state, and ask(question), which throws until somebody has answered.
+// What a node is given: its keys of the state, and ask(question), which throws until there is an answer.
 const nodes = {
   greet: (state) => ({ greeting: `Hello ${state.name}` }),
   approve: (state, ask) => ({ sent: ask(`Send "${state.greeting}"?`, { type: 'boolean' }) }),

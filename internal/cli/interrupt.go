@@ -137,7 +137,7 @@ func (s *Session) fetchReplaced(ctx context.Context, p *printer, questions []*gr
 	}
 }
 
-// printResolved says what became of a question.
+// printResolved prints how a question was resolved.
 func (p *printer) printResolved(q *graphdv1.Interrupt) {
 	text := nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()) + ": question " + interruptStateName(q)
 	accepted := q.GetAccepted()

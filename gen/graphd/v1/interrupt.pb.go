@@ -30,13 +30,13 @@ type InterruptState int32
 const (
 	// Never sent by the server.
 	InterruptState_INTERRUPT_STATE_UNSPECIFIED InterruptState = 0
-	// Nobody has answered yet.
+	// There is no answer yet.
 	InterruptState_INTERRUPT_STATE_OPEN InterruptState = 1
 	// The answer is stored, the asking node has not used it yet.
 	InterruptState_INTERRUPT_STATE_ANSWERED InterruptState = 2
 	// The asking node finished with this answer.
 	InterruptState_INTERRUPT_STATE_CONSUMED InterruptState = 3
-	// Nobody answered in time.
+	// No answer came in time.
 	InterruptState_INTERRUPT_STATE_EXPIRED InterruptState = 4
 	// The run was cancelled.
 	InterruptState_INTERRUPT_STATE_CANCELLED InterruptState = 5
@@ -95,7 +95,7 @@ func (InterruptState) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{0}
 }
 
-// What happens when nobody answers in time.
+// What happens when no answer comes in time.
 type ExpiryAction int32
 
 const (
@@ -265,7 +265,7 @@ type Interrupt struct {
 	Assignees []string `protobuf:"bytes,21,rep,name=assignees,proto3" json:"assignees,omitempty"`
 	// The answer; unset while there is none and when the question was dismissed.
 	Response *Payload `protobuf:"bytes,22,opt,name=response,proto3" json:"response,omitempty"`
-	// Somebody declined to answer; note says why.
+	// The question was declined; note says why.
 	Dismissed bool `protobuf:"varint,23,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
 	// Who answered: the authenticated caller, set by the server. Empty when the
 	// server knows no callers, and for a default response.
@@ -273,7 +273,7 @@ type Interrupt struct {
 	// The answerer's remark, or the reason of a dismissal.
 	Note string `protobuf:"bytes,25,opt,name=note,proto3" json:"note,omitempty"`
 	// Changes with every change of the question; send it back to be refused
-	// (ETAG_MISMATCH) instead of overwriting what somebody else did. Unset in the
+	// (ETAG_MISMATCH) instead of overwriting the work of another client. Unset in the
 	// events of a run's stream.
 	Etag string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
 	// Digest of what the question shows: message, value and schema. An answer is

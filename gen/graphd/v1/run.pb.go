@@ -763,7 +763,7 @@ type ResumeSpec struct {
 	// checkpoint. Empty means any.
 	ExpectedCheckpointId string `protobuf:"bytes,8,opt,name=expected_checkpoint_id,json=expectedCheckpointId,proto3" json:"expected_checkpoint_id,omitempty"`
 	// What the run goes by from here on, in place of what it was started with.
-	// Unset leaves that as it is. A run that is active already, because somebody
+	// Unset leaves that as it is. A run that is active already, because another caller
 	// else has answered too, keeps its own.
 	Settings      *RunSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1054,7 +1054,7 @@ func (*InterruptResponse_Value) isInterruptResponse_Outcome() {}
 
 func (*InterruptResponse_Dismissal) isInterruptResponse_Outcome() {}
 
-// Says that nobody will answer. The asking node gets an error it may handle.
+// Says that no answer will come. The asking node gets an error it may handle.
 type Dismissal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why, in the person's words.

@@ -34,7 +34,7 @@ const (
 // A session: the worker opens Connect and sends hello; the server answers
 // welcome. From then on the server sends tasks within the worker's credit, the
 // worker sends updates and a beat every Welcome.beat_interval, and ends each
-// task by CompleteTask. Whoever hears nothing for three intervals closes the
+// task by CompleteTask. A side that hears nothing for three intervals closes the
 // stream and, being the worker, connects again with Hello.held_leases.
 type WorkerServiceClient interface {
 	// Opens a session. Ends with WORKER_REPLACED (ABORTED) when the same
@@ -119,7 +119,7 @@ func (c *workerServiceClient) CallGraph(ctx context.Context, in *CallGraphReques
 // A session: the worker opens Connect and sends hello; the server answers
 // welcome. From then on the server sends tasks within the worker's credit, the
 // worker sends updates and a beat every Welcome.beat_interval, and ends each
-// task by CompleteTask. Whoever hears nothing for three intervals closes the
+// task by CompleteTask. A side that hears nothing for three intervals closes the
 // stream and, being the worker, connects again with Hello.held_leases.
 type WorkerServiceServer interface {
 	// Opens a session. Ends with WORKER_REPLACED (ABORTED) when the same

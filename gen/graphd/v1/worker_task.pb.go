@@ -985,17 +985,17 @@ type isAnswer_Outcome interface {
 }
 
 type Answer_Value struct {
-	// Somebody answered.
+	// The question was answered.
 	Value *Payload `protobuf:"bytes,2,opt,name=value,proto3,oneof"`
 }
 
 type Answer_Dismissed struct {
-	// Somebody declined to answer. The node gets an error it may handle.
+	// The question was declined. The node gets an error it may handle.
 	Dismissed *Dismissal `protobuf:"bytes,3,opt,name=dismissed,proto3,oneof"`
 }
 
 type Answer_Expired struct {
-	// Nobody answered in time. The node gets an error it may handle.
+	// No answer came in time. The node gets an error it may handle.
 	Expired *emptypb.Empty `protobuf:"bytes,4,opt,name=expired,proto3,oneof"`
 }
 
@@ -1543,7 +1543,7 @@ type TaskCompleted struct {
 	// update, writes and goto_targets are for the enclosing graph.
 	ToParent bool `protobuf:"varint,4,opt,name=to_parent,json=toParent,proto3" json:"to_parent,omitempty"`
 	// The node was not run: this is what it returned for the same input before.
-	// NodeUpdate.cached tells it to whoever watches.
+	// NodeUpdate.cached shows it to followers.
 	Cached        bool `protobuf:"varint,5,opt,name=cached,proto3" json:"cached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
