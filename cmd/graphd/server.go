@@ -29,6 +29,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -188,7 +189,7 @@ func (s *server) buildServices(
 	}
 	options := transport.Options{
 		Engine: s.engine,
-		Follow: func(req runtime.FollowRequest) transport.Follower { return s.engine.Follow(req) },
+		Follow: func(req runtime.FollowRequest) stream.Follower { return s.engine.Follow(req) },
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(q, after)
 		},

@@ -229,8 +229,16 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/transport/stream", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/interceptor", "internal/transport/flow", "internal/transport/wire",
+			"internal/transport/reason", "gen", "internal/runtime", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
+			"internal/transport/stream",
 			"internal/transport/interceptor",
 			"internal/transport/flow",
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",

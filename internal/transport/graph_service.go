@@ -5,10 +5,10 @@ import (
 	"context"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -19,70 +19,61 @@ type graphService struct {
 }
 
 // Stream starts a run and follows it.
-func (s *graphService) Stream(req *graphdv1.StreamRequest, stream eventStream) error {
-	if err := s.addStream(); err != nil {
+func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream) error {
+	if err := s.streams.AddStream(); err != nil {
 		return err
 	}
-	defer s.removeStream()
-	ctx := stream.Context()
+	defer s.streams.RemoveStream()
+	ctx := ss.Context()
 	b := s.newValidator()
-	early := &earlySubscription{eventStreamer: s.eventStreamer, EventSelection: wire.EventSelectionFromProto(b, req.GetFilter())}
-	defer early.closeFollower()
-	started, err := s.startRun(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.followStarted)
+	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(b, req.GetFilter()))
+	defer early.CloseFollower()
+	started, err := s.startRun(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.FollowStarted)
 	if err != nil {
 		return err
 	}
-	return s.serveStream(stream, early.toSubscription(started, req.GetOnDisconnect()))
+	return s.events.ServeStream(ss, early.ToSubscription(started, req.GetOnDisconnect()))
 }
 
 // Resume answers interrupts and follows the run that goes on.
-func (s *graphService) Resume(req *graphdv1.ResumeRequest, stream eventStream) error {
-	if err := s.addStream(); err != nil {
+func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream) error {
+	if err := s.streams.AddStream(); err != nil {
 		return err
 	}
-	defer s.removeStream()
-	ctx := stream.Context()
+	defer s.streams.RemoveStream()
+	ctx := ss.Context()
 	b := s.newValidator()
-	early := &earlySubscription{eventStreamer: s.eventStreamer, EventSelection: wire.EventSelectionFromProto(b, req.GetFilter())}
-	defer early.closeFollower()
-	started, err := s.resumeRun(ctx, b, req.GetResume(), req.GetRequestId(), early.followStarted)
+	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(b, req.GetFilter()))
+	defer early.CloseFollower()
+	started, err := s.resumeRun(ctx, b, req.GetResume(), req.GetRequestId(), early.FollowStarted)
 	if err != nil {
 		return err
 	}
-	return s.serveStream(stream, early.toSubscription(started, req.GetOnDisconnect()))
-}
-
-// startedRun is the run as a caller should see it who asked for it: watching after
-// its last event shows all that the call set going. It has no etag, because the
-// store numbered it after it was written.
-func startedRun(st *runtime.Started) checkpoint.Run {
-	run := st.Run
-	run.LastEvent, run.Revision = st.After, 0
-	return run
+	return s.events.ServeStream(ss, early.ToSubscription(started, req.GetOnDisconnect()))
 }
 
 // StartRun starts a run.
 func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunRequest) (*graphdv1.Run, error) {
-	if s.isDraining() {
-		return nil, drainingError()
+	if s.streams.IsDraining() {
+		return nil, stream.DrainingError()
 	}
 	started, err := s.startRun(ctx, s.newValidator(), req.GetRun(), req.GetRequestId(), 0, nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.describeRun(ctx, startedRun(started), started.Head.LogID)
+	return s.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID)
 }
 
 // ResumeRun answers interrupts.
 func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunRequest) (*graphdv1.Run, error) {
-	if s.isDraining() {
-		return nil, drainingError()
+	if s.streams.IsDraining() {
+		return nil, stream.DrainingError()
 	}
 	started, err := s.resumeRun(ctx, s.newValidator(), req.GetResume(), req.GetRequestId(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.describeRun(ctx, startedRun(started), started.Head.LogID)
+	return s.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID)
 }
 
 func (s *graphService) startRun(
@@ -149,7 +140,7 @@ func (s *graphService) readRun(ctx context.Context, thread, id string) (*graphdv
 	if err != nil {
 		return nil, err
 	}
-	return s.describeRun(ctx, run, head.LogID)
+	return s.events.DescribeRun(ctx, run, head.LogID)
 }
 
 // ListRuns lists the runs of a thread.

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
 
 // fakeEngine is a runtime that answers what the test put into it and remembers what
@@ -266,7 +267,7 @@ type fakeFollower struct {
 	position int // entries of the log that were handed out
 }
 
-func (e *fakeEngine) followThread(req runtime.FollowRequest) transport.Follower {
+func (e *fakeEngine) followThread(req runtime.FollowRequest) stream.Follower {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f := &fakeFollower{engine: e}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
 
 // healthService is the standard one, but its watches end when the server drains: a
@@ -18,7 +19,7 @@ import (
 type healthService struct {
 	*health.Server
 
-	streams      *streamRegistry
+	streams      *stream.Registry
 	storeRefusal func() *runtime.Error // why the store takes no changes, nil while it does
 }
 
@@ -31,12 +32,12 @@ func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckReque
 }
 
 // Watch reports the status of a service and each change of it.
-func (h healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
-	life, release := h.streams.newLifetime(stream.Context())
+func (h healthService) Watch(req *healthpb.HealthCheckRequest, ss healthpb.Health_WatchServer) error {
+	life, release := h.streams.NewLifetime(ss.Context())
 	defer release()
-	err := h.Server.Watch(req, &healthStream{ServerStreamingServer: stream, ctx: life})
-	if errors.Is(context.Cause(life), errDraining) {
-		return stream.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING})
+	err := h.Server.Watch(req, &healthStream{ServerStreamingServer: ss, ctx: life})
+	if errors.Is(context.Cause(life), stream.ErrDraining) {
+		return ss.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING})
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -28,17 +29,17 @@ type interruptWatch struct {
 	tokenScope string // what its tokens are bound to
 	lastChange uint64 // last change looked at
 	isResumed  bool
-	sender     *messageSender
+	sender     *stream.Sender
 	memory     *runtime.CallMemory // for what was read and is not sent
 }
 
 // WatchInterrupts follows interrupts: the open ones, then each change.
-func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, stream interruptStream) error {
-	if err := s.addInterruptStream(); err != nil {
+func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, ss interruptStream) error {
+	if err := s.streams.AddInterruptStream(); err != nil {
 		return err
 	}
-	defer s.removeInterruptStream()
-	ctx := stream.Context()
+	defer s.streams.RemoveInterruptStream()
+	ctx := ss.Context()
 	b := s.newValidator()
 	w := &interruptWatch{
 		interruptService: s, query: listing.InterruptQueryFromFilter(b, req.GetFilter(), ""),
@@ -51,16 +52,16 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 		return runtime.Errorf(runtime.ReasonInvalidCursor,
 			"resume_token was not made by this service for this filter; leave it empty to begin").WithCause(err)
 	}
-	life, release := s.newLifetime(ctx)
+	life, release := s.streams.NewLifetime(ctx)
 	defer release()
 	w.memory = interceptor.CallMemoryOf(ctx)
-	w.sender = newMessageSender(newSendFunc(stream), interceptor.UnreadOfCall(ctx), s.directBytes, s.stallTimeout)
+	w.sender = s.streams.NewSender(ss)
 	err := w.relayChanges(ctx, life)
-	err = w.sender.finishSending(ctx, err)
+	err = w.sender.FinishSending(ctx, err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, errStalled):
+	case errors.Is(err, stream.ErrStalled):
 		return runtime.Errorf(reason.SlowConsumer, "the client does not read")
 	}
 	return err
@@ -76,21 +77,21 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 	}
 	f := w.followInterrupts(w.query, w.lastChange)
 	defer func() { f.Close() }()
-	turns := w.newHeartbeatWait(life)
-	defer turns.stopWaiting()
+	turns := w.streams.NewHeartbeatWait(life)
+	defer turns.StopWaiting()
 	for {
-		if errors.Is(context.Cause(life), errDraining) {
-			return drainingError()
+		if errors.Is(context.Cause(life), stream.ErrDraining) {
+			return stream.DrainingError()
 		}
-		waitCtx := turns.nextContext(w.sender.lastSent)
+		waitCtx := turns.NextContext(w.sender.LastSent)
 		changed, err := f.Next(waitCtx)
 		switch {
 		case err == nil:
 			err := w.sendChanges(ctx, changed)
 			w.memory.Release()
-			if errors.Is(err, errClientBehind) {
+			if errors.Is(err, stream.ErrClientBehind) {
 				f.Close() // what was not taken is read again
-				if err := w.sender.waitUntilRead(ctx); err != nil {
+				if err := w.sender.WaitUntilRead(ctx); err != nil {
 					return err
 				}
 				f = w.followInterrupts(w.query, w.lastChange)
@@ -102,7 +103,7 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 		case context.Cause(waitCtx) == nil:
 			return err
 		}
-		if time.Since(w.sender.lastSent) >= w.heartbeatInterval {
+		if time.Since(w.sender.LastSent) >= w.streams.HeartbeatInterval {
 			if err := w.probeStore(ctx); err != nil {
 				return err
 			}
@@ -135,8 +136,8 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 		err = w.sendOpenPage(ctx, &q, open)
 		w.memory.Release() // what was not taken is read again
 		switch {
-		case errors.Is(err, errClientBehind):
-			if err := w.sender.waitForRoom(ctx, flow.LargeMessageBytes, w.stallTimeout, errStalled); err != nil {
+		case errors.Is(err, stream.ErrClientBehind):
+			if err := w.sender.WaitForRoom(ctx, flow.LargeMessageBytes); err != nil {
 				return err
 			}
 		case err != nil:
@@ -156,7 +157,7 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 		if err != nil {
 			return err
 		}
-		if err := w.sender.offerMessage(ctx, f); err != nil {
+		if err := w.sender.OfferMessage(ctx, f); err != nil {
 			return err
 		}
 		q.After = checkpoint.InterruptPosition{
@@ -178,7 +179,7 @@ func (w *interruptWatch) probeStore(ctx context.Context) error {
 
 // readLatestChange is searchLatestChange under an opening slot.
 func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
-	begun, err := w.acquireOpeningSlot(ctx)
+	begun, err := w.streams.AcquireOpeningSlot(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -188,7 +189,7 @@ func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 
 // readPage reads one page of interrupts under an opening slot.
 func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	begun, err := w.acquireOpeningSlot(ctx)
+	begun, err := w.streams.AcquireOpeningSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +253,7 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.I
 		if err != nil {
 			return err
 		}
-		if err := w.sender.offerMessage(ctx, f); err != nil {
+		if err := w.sender.OfferMessage(ctx, f); err != nil {
 			w.lastChange = before
 			return err
 		}
@@ -277,5 +278,5 @@ func (w *interruptWatch) sendBookmark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.sender.sendMessage(ctx, f)
+	return w.sender.SendMessage(ctx, f)
 }

@@ -77,21 +77,6 @@ type Engine interface {
 	Interrupts
 }
 
-// Follower reads the events of one thread in order. One goroutine uses it.
-type Follower interface {
-	// CheckCursor reports whether the log still has the event that the follower
-	// begins after, if its mark is known.
-	CheckCursor(ctx context.Context) error
-	// Next waits for events and returns at least one. It returns ctx's error,
-	// or its cause, when ctx ends.
-	Next(ctx context.Context) ([]checkpoint.Event, error)
-	// Rewind gives back what Next returned last, as far as it comes after a
-	// durable event; Next returns it again, except ephemeral events that are
-	// lost by then.
-	Rewind(after uint64, mark uint32)
-	Close()
-}
-
 // InterruptFollower reads changed interrupts of all threads in the order of their
 // Change. One goroutine uses it.
 type InterruptFollower interface {

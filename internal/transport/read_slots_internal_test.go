@@ -42,8 +42,8 @@ func TestFewCallsReadHistoriesAtATime(t *testing.T) {
 	const calls = 40
 	e := &slowHistories{entered: make(chan struct{}, calls), finish: make(chan struct{})}
 	s := &threadService{service: &service{
-		eventStreamer: &eventStreamer{streamRegistry: &streamRegistry{maxMessageBytes: 1 << 20}, engine: e},
-		readSlots:     make(chan struct{}, maxStateReads),
+		engine: e, maxMessageBytes: 1 << 20,
+		readSlots: make(chan struct{}, maxStateReads),
 	}}
 	var all sync.WaitGroup
 	for range calls {

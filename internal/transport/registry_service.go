@@ -38,7 +38,7 @@ func (s *registryService) GetServerInfo(
 	return &graphdv1.ServerInfo{
 		Version: s.info.Version, Features: s.info.Features, Store: s.info.Store,
 		MaxMessageBytes: wire.ClampUint32(s.maxMessageBytes), MaxInlinePayloadBytes: wire.ClampUint32(s.limits.MaxBytes),
-		MaxPayloadDepth: wire.ClampUint32(s.limits.MaxDepth), HeartbeatInterval: wire.DurationToProto(s.heartbeatInterval),
+		MaxPayloadDepth: wire.ClampUint32(s.limits.MaxDepth), HeartbeatInterval: wire.DurationToProto(s.streams.HeartbeatInterval),
 		EventRetention: wire.DurationToProto(s.info.Retention), StartTime: wire.TimeToProto(s.info.Started),
 	}, nil
 }

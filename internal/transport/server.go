@@ -29,6 +29,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -38,7 +39,7 @@ import (
 type Options struct {
 	Engine Engine
 	// Follow begins to read the events of a thread.
-	Follow func(runtime.FollowRequest) Follower
+	Follow func(runtime.FollowRequest) stream.Follower
 	// FollowInterrupts begins to read the changes, after one of them, of the
 	// interrupts that a query selects.
 	FollowInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
@@ -53,7 +54,7 @@ type Options struct {
 	// Metrics is where the counters of calls are registered, nil = nowhere.
 	Metrics prometheus.Registerer
 	// StreamMetrics counts event streams, nil = not counted.
-	StreamMetrics StreamMetrics
+	StreamMetrics stream.Metrics
 	// RefusalMetrics count what is refused, nil = not counted.
 	RefusalMetrics reason.RefusalMetrics
 	// Caller names the authenticated caller of a call, nil = no caller is known.
@@ -163,7 +164,7 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	grpc         *grpc.Server
 	health       *health.Server
-	streams      *streamRegistry
+	streams      *stream.Registry
 	hub          *worker.Hub
 	drainOnce    sync.Once
 	log          *zap.Logger
@@ -196,11 +197,12 @@ func NewServer(o Options) (*Server, error) {
 		grpc:   grpc.NewServer(append(grpcOptions(o, incoming), d.ServerOptions()...)...),
 		health: health.NewServer(),
 		log:    o.Log,
-		streams: &streamRegistry{
-			heartbeatInterval: o.Heartbeat, stallTimeout: o.StallTimeout, maxStreams: int64(o.MaxStreams), maxMessageBytes: o.MaxMessageBytes,
-			maxThreadStreams: o.MaxThreadStreams, maxInterruptStreams: int64(o.MaxInboxStreams),
-			maxLifetime: maxStreamLifetime(o), directBytes: maxDirectBytes, draining: make(chan struct{}), openingSlots: make(chan struct{}, maxOpeningStreams),
-		},
+		streams: stream.NewRegistry(stream.Settings{
+			HeartbeatInterval: o.Heartbeat, StallTimeout: o.StallTimeout, MaxStreams: int64(o.MaxStreams),
+			MaxThreadStreams: o.MaxThreadStreams, MaxInterruptStreams: int64(o.MaxInboxStreams),
+			MaxOpening: maxOpeningStreams, MaxMessageBytes: o.MaxMessageBytes, MaxLifetime: maxStreamLifetime(o),
+			DirectBytes: stream.MaxDirectBytes,
+		}),
 		maxConnections: o.MaxConnections, unread: unread, refusalMetrics: o.RefusalMetrics,
 	}
 	s.recordStoreRefusal(nil)
@@ -253,16 +255,17 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}
 	if o.MaxConnectionAge > 0 { // a stats handler is called for each message
-		list = append(list, grpc.StatsHandler(connectionStart{}))
+		list = append(list, grpc.StatsHandler(stream.ConnectionStart{}))
 	}
 	return list
 }
 
 func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	common := &service{
-		eventStreamer: &eventStreamer{
-			streamRegistry: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, metrics: o.StreamMetrics, now: o.Now, encoded: newEncodedEvents(),
-		},
+		engine: o.Engine, follow: o.Follow, streams: s.streams, maxMessageBytes: o.MaxMessageBytes,
+		events: stream.NewStreamer(s.streams, stream.Sources{
+			Engine: o.Engine, Follow: o.Follow, Log: o.Log, Metrics: o.StreamMetrics, Now: o.Now,
+		}),
 		tokens: listing.TokenCodec{Key: o.TokenKey}, limits: o.Limits, callerName: o.Caller,
 		readSlots: make(chan struct{}, maxStateReads),
 	}
@@ -303,7 +306,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Drain(ctx context.Context) error {
 	s.drainOnce.Do(func() {
 		s.health.Shutdown()
-		s.streams.drainStreams()
+		s.streams.DrainStreams()
 	})
 	s.drainWorkers(ctx)
 	done := make(chan struct{})
@@ -325,7 +328,7 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) Stop() {
 	s.drainOnce.Do(func() {
 		s.health.Shutdown()
-		s.streams.drainStreams()
+		s.streams.DrainStreams()
 	})
 	if s.hub != nil {
 		s.hub.Close()

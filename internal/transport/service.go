@@ -2,15 +2,25 @@ package transport
 
 import (
 	"context"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // service is what the services have in common.
 type service struct {
-	*eventStreamer
+	engine  Engine
+	follow  func(runtime.FollowRequest) stream.Follower
+	streams *stream.Registry
+	events  *stream.Streamer
+
+	maxMessageBytes int // of one answer
 
 	tokens     listing.TokenCodec
 	limits     payload.Limits
@@ -42,4 +52,15 @@ func (s *service) callerOf(ctx context.Context) string {
 		return ""
 	}
 	return s.callerName(ctx)
+}
+
+// checkAnswerSize refuses an answer that is larger than any client accepts.
+func (s *service) checkAnswerSize(m proto.Message, instead string) error {
+	if size := proto.Size(m); size > s.maxMessageBytes {
+		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
+			"the answer has %d bytes and the limit is %d; %s", size, s.maxMessageBytes, instead).
+			With("sizeBytes", strconv.Itoa(size)).With("limitBytes", strconv.Itoa(s.maxMessageBytes)).
+			WithLimit("max-message", int64(s.maxMessageBytes), int64(size))
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// closedStreams is a StreamMetrics that reports how streams were closed.
+// closedStreams is a stream.Metrics that reports how streams were closed.
 type closedStreams chan bool
 
 func (closedStreams) FollowerOpened()            {}

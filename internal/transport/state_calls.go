@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
@@ -133,15 +132,4 @@ func (s *threadService) ListCheckpoints(
 		resp.NextPageToken, err = s.tokens.EncodeToken(list, q.Before)
 	}
 	return resp, cmp.Or(err, s.checkAnswerSize(resp, "ask without include_values, or for this state with GetState and some keys"))
-}
-
-// checkAnswerSize refuses an answer that is larger than any client accepts.
-func (s *streamRegistry) checkAnswerSize(m proto.Message, instead string) error {
-	if size := proto.Size(m); size > s.maxMessageBytes {
-		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
-			"the answer has %d bytes and the limit is %d; %s", size, s.maxMessageBytes, instead).
-			With("sizeBytes", strconv.Itoa(size)).With("limitBytes", strconv.Itoa(s.maxMessageBytes)).
-			WithLimit("max-message", int64(s.maxMessageBytes), int64(size))
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -107,7 +108,7 @@ func (s *threadService) ListThreads(
 	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i, h := range heads {
 		t, err := s.buildThreadView(ctx, h, req.GetView())
-		if isThreadDeleted(err) {
+		if stream.IsThreadDeleted(err) {
 			continue // since it was listed
 		}
 		if err != nil {

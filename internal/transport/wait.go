@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -30,30 +31,30 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 		interceptor.CallMemoryOf(ctx).Release()
 	}
 	if req.GetWait() == nil || wait > 0 {
-		if err := s.addStream(); err != nil {
+		if err := s.streams.AddStream(); err != nil {
 			return nil, err
 		}
-		defer s.removeStream()
+		defer s.streams.RemoveStream()
 		if err := s.waitUntilStopped(ctx, wait, func(ctx context.Context) error {
 			_, err := s.engine.WaitRun(ctx, thread, id)
 			return err
-		}); err != nil && !errors.Is(err, errWaitElapsed) {
+		}); err != nil && !errors.Is(err, stream.ErrWaitElapsed) {
 			return nil, err
 		}
 	}
 	return s.readRun(ctx, thread, id)
 }
 
-// waitUntilStopped runs a wait that ends with errWaitElapsed after a time (0 = never) and
+// waitUntilStopped runs a wait that ends with stream.ErrWaitElapsed after a time (0 = never) and
 // with SERVER_DRAINING when the server drains.
 func (s *graphService) waitUntilStopped(
 	ctx context.Context, wait time.Duration, until func(context.Context) error,
 ) error {
-	life, release := s.newLifetime(ctx)
+	life, release := s.streams.NewLifetime(ctx)
 	defer release()
 	limited, cancel := life, context.CancelFunc(func() {})
 	if wait > 0 {
-		limited, cancel = context.WithTimeoutCause(life, wait, errWaitElapsed)
+		limited, cancel = context.WithTimeoutCause(life, wait, stream.ErrWaitElapsed)
 	}
 	defer cancel()
 	err := until(limited)
@@ -61,10 +62,10 @@ func (s *graphService) waitUntilStopped(
 		return err
 	}
 	switch cause := context.Cause(limited); {
-	case errors.Is(cause, errDraining):
-		return drainingError()
-	case errors.Is(cause, errWaitElapsed):
-		return errWaitElapsed
+	case errors.Is(cause, stream.ErrDraining):
+		return stream.DrainingError()
+	case errors.Is(cause, stream.ErrWaitElapsed):
+		return stream.ErrWaitElapsed
 	}
 	return err
 }
@@ -78,10 +79,10 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 		return nil, err
 	}
 	if req.GetWait() {
-		if err := s.addStream(); err != nil {
+		if err := s.streams.AddStream(); err != nil {
 			return nil, err
 		}
-		defer s.removeStream()
+		defer s.streams.RemoveStream()
 	}
 	cancel.By = s.callerOf(ctx)
 	run, err := s.engine.Cancel(ctx, cancel)
@@ -125,7 +126,7 @@ func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) e
 			}
 		}
 	})
-	if errors.Is(err, errWaitElapsed) {
+	if errors.Is(err, stream.ErrWaitElapsed) {
 		now, err := s.engine.Run(ctx, run.Thread, run.ID)
 		if err != nil {
 			return err

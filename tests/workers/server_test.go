@@ -33,6 +33,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
+	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -101,7 +102,7 @@ func startServer(tb testing.TB, c config) *server {
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Hub: s.hub,
-		Follow: func(r runtime.FollowRequest) transport.Follower { return s.engine.Follow(r) },
+		Follow: func(r runtime.FollowRequest) stream.Follower { return s.engine.Follow(r) },
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(q, after)
 		},
@@ -199,7 +200,7 @@ func (s *server) answerRun(run *graphdv1.Run, value string) *graphdv1.Run {
 // listEvents returns the whole log of a thread.
 func (s *server) listEvents(run *graphdv1.Run) []*graphdv1.Event {
 	s.t.Helper()
-	stream, err := s.Watch(s.t.Context(), &graphdv1.WatchRequest{
+	ss, err := s.Watch(s.t.Context(), &graphdv1.WatchRequest{
 		ThreadId: run.GetThreadId(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
 			graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS,
@@ -208,7 +209,7 @@ func (s *server) listEvents(run *graphdv1.Run) []*graphdv1.Event {
 	require.NoError(s.t, err)
 	var all []*graphdv1.Event
 	for {
-		e, err := stream.Recv()
+		e, err := ss.Recv()
 		require.NoError(s.t, err)
 		if e.GetEnd() != nil {
 			return all

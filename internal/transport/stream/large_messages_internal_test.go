@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"context"
@@ -20,7 +20,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
-	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // As many messages are admitted as fit: what was admitted counts before gRPC has it.
@@ -29,24 +28,24 @@ func TestLargeMessagesCountWhenTheyAreHandedOver(t *testing.T) {
 		const most, size = 1 << 20, 200 << 10
 		u := flow.NewUnreadTracker(most, 0, time.Hour, zap.NewNop())
 		blocked := make(chan struct{})
-		var all []*messageSender
+		var all []*Sender
 		handed := 0
 		for range 50 {
 			o := openTestCall(t, u)
-			s := newMessageSender(func(f *flow.EncodedMessage) error { <-blocked; o.HoldMessage(f); return nil }, o, maxDirectBytes, time.Minute)
+			s := newMessageSender(func(f *flow.EncodedMessage) error { <-blocked; o.HoldMessage(f); return nil }, o, MaxDirectBytes, time.Minute)
 			all = append(all, s)
-			err := s.offerMessage(t.Context(), newLargeMessage(size))
+			err := s.OfferMessage(t.Context(), newLargeMessage(size))
 			if err == nil {
 				handed++
 				continue
 			}
-			require.ErrorIs(t, err, errClientBehind)
+			require.ErrorIs(t, err, ErrClientBehind)
 		}
 		require.Equal(t, (most-most/4)/size+1, handed)
 		require.EqualValues(t, handed*size, u.HeldBytes())
 		close(blocked)
 		for _, s := range all {
-			require.NoError(t, s.finishSending(t.Context(), nil))
+			require.NoError(t, s.FinishSending(t.Context(), nil))
 		}
 		require.EqualValues(t, handed*size, u.HeldBytes(), "gRPC has them")
 	})
@@ -58,17 +57,17 @@ func TestMessageThatIsNotSentCountsNoMore(t *testing.T) {
 		u := flow.NewUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
 		o := openTestCall(t, u)
 		taken := make(chan error)
-		s := newMessageSender(func(*flow.EncodedMessage) error { return <-taken }, o, maxDirectBytes, time.Minute)
-		require.NoError(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)))
-		require.ErrorIs(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)), errClientBehind)
+		s := newMessageSender(func(*flow.EncodedMessage) error { return <-taken }, o, MaxDirectBytes, time.Minute)
+		require.NoError(t, s.OfferMessage(t.Context(), newLargeMessage(100<<10)))
+		require.ErrorIs(t, s.OfferMessage(t.Context(), newLargeMessage(100<<10)), ErrClientBehind)
 		require.EqualValues(t, 100<<10, u.HeldBytes())
 		taken <- nil
 		synctest.Wait()
 		require.Zero(t, u.HeldBytes())
-		require.NoError(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)))
+		require.NoError(t, s.OfferMessage(t.Context(), newLargeMessage(100<<10)))
 		broken := errors.New("broken")
 		taken <- broken
-		require.ErrorIs(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)), broken)
+		require.ErrorIs(t, s.OfferMessage(t.Context(), newLargeMessage(100<<10)), broken)
 		require.Zero(t, u.HeldBytes())
 	})
 }
@@ -91,21 +90,23 @@ func TestStreamReadsNothingLargeForAClientThatDoesNotRead(t *testing.T) {
 		e := &largeStateThread{fakeThread: newFakeThread()}
 		taken := make(chan *flow.EncodedMessage)
 		w := &activeStream{
-			eventStreamer: &eventStreamer{streamRegistry: &streamRegistry{maxMessageBytes: 8 << 20}, engine: e},
-			subscription:  &subscription{}, memory: &runtime.CallMemory{},
-			sender: newMessageSender(func(f *flow.EncodedMessage) error { taken <- f; return nil }, &flow.CallUnread{}, maxDirectBytes, time.Minute),
+			Streamer: &Streamer{
+				Registry: NewRegistry(Settings{MaxMessageBytes: 8 << 20}), Sources: Sources{Engine: e},
+			},
+			Subscription: &Subscription{}, memory: &runtime.CallMemory{},
+			sender: newMessageSender(func(f *flow.EncodedMessage) error { taken <- f; return nil }, &flow.CallUnread{}, MaxDirectBytes, time.Minute),
 		}
 		event := &checkpoint.Event{Seq: 1, Kind: checkpoint.EventValues, Checkpoint: "c"}
 		require.NoError(t, w.sendLogEvent(t.Context(), event))
 		for range 3 {
-			require.ErrorIs(t, w.sendLogEvent(t.Context(), event), errClientBehind)
+			require.ErrorIs(t, w.sendLogEvent(t.Context(), event), ErrClientBehind)
 		}
 		require.EqualValues(t, 1, e.readCount.Load())
 		<-taken
 		require.NoError(t, w.sendLogEvent(t.Context(), event))
 		require.EqualValues(t, 2, e.readCount.Load())
 		<-taken
-		require.NoError(t, w.sender.finishSending(t.Context(), nil))
+		require.NoError(t, w.sender.FinishSending(t.Context(), nil))
 	})
 }
 
@@ -122,8 +123,8 @@ func (e *largeStateThread) State(context.Context, runtime.StateRequest) (runtime
 func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &largeStateThread{fakeThread: newFakeThread()}
-		s := newGraphService(e.fakeThread)
-		s.engine = e
+		s := newTestStreamer(e.fakeThread, &streamCounts{})
+		s.Engine = e
 		u := flow.NewUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
 		o := openTestCall(t, u)
 		full := newLargeMessage(900 << 10) // there is memory for small messages
@@ -132,8 +133,8 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		sent := make(chan *graphdv1.Event, 100)
 		w := &activeStream{
-			eventStreamer: s.eventStreamer, memory: &runtime.CallMemory{},
-			subscription: &subscription{head: e.head, openedRun: &e.run, startsWithSnapshot: true, EventSelection: wire.EventSelectionFromProto(s.newValidator(), nil)},
+			Streamer: s, memory: &runtime.CallMemory{},
+			Subscription: &Subscription{head: e.head, openedRun: &e.run, startsWithSnapshot: true, EventSelection: selectEvents(nil)},
 			sender: newMessageSender(func(f *flow.EncodedMessage) error {
 				m := &graphdv1.Event{}
 				err := proto.Unmarshal(f.Bytes, m)
@@ -157,7 +158,7 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		require.Empty(t, sent)
 		leave()
 		require.ErrorIs(t, <-done, context.Canceled)
-		require.NoError(t, w.sender.finishSending(t.Context(), nil))
+		require.NoError(t, w.sender.FinishSending(t.Context(), nil))
 		require.Zero(t, u.HeldBytes())
 	})
 }
@@ -181,9 +182,9 @@ func TestLargeEventIsNotEncodedWithoutMemory(t *testing.T) {
 	full := &fullFollower{}
 	sent := 0
 	w := &activeStream{
-		eventStreamer: &eventStreamer{streamRegistry: &streamRegistry{maxMessageBytes: 8 << 20}},
-		subscription:  &subscription{follower: full}, memory: &runtime.CallMemory{},
-		sender: newMessageSender(func(*flow.EncodedMessage) error { sent++; return nil }, &flow.CallUnread{}, maxDirectBytes, time.Minute),
+		Streamer:     &Streamer{Registry: NewRegistry(Settings{MaxMessageBytes: 8 << 20})},
+		Subscription: &Subscription{follower: full}, memory: &runtime.CallMemory{},
+		sender: newMessageSender(func(*flow.EncodedMessage) error { sent++; return nil }, &flow.CallUnread{}, MaxDirectBytes, time.Minute),
 	}
 	require.NoError(t, w.sendLogEvent(t.Context(), &checkpoint.Event{Seq: 1, Kind: checkpoint.EventUpdate, Value: "{}"}))
 	require.Empty(t, full.requested, "the small ones don't ask")

@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"context"
@@ -21,13 +21,13 @@ func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.
 			return err
 		}
 		if !w.memory.IsHeld() && !f.IsLarge() {
-			if err := w.sender.sendMessage(ctx, f); err != nil {
+			if err := w.sender.SendMessage(ctx, f); err != nil {
 				return err
 			}
 			continue
 		}
 		size := f.SendSize()
-		if err = w.sender.offerMessage(ctx, f); !errors.Is(err, errClientBehind) {
+		if err = w.sender.OfferMessage(ctx, f); !errors.Is(err, ErrClientBehind) {
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.
 		}
 		clear(first)
 		w.releaseFirst()
-		if err := w.sender.waitForRoom(ctx, size, w.stallTimeout, errStalled); err != nil {
+		if err := w.sender.WaitForRoom(ctx, size); err != nil {
 			return err
 		}
 		return w.resendFirstMessages(ctx, i)
@@ -86,15 +86,15 @@ func (w *activeStream) sendReadMessage(ctx context.Context, read func() (*graphd
 			return err
 		}
 		if !w.memory.IsHeld() && !f.IsLarge() {
-			return w.sender.sendMessage(ctx, f)
+			return w.sender.SendMessage(ctx, f)
 		}
 		size := f.SendSize()
-		err = w.sender.offerMessage(ctx, f)
+		err = w.sender.OfferMessage(ctx, f)
 		w.releaseFirst()
-		if !errors.Is(err, errClientBehind) {
+		if !errors.Is(err, ErrClientBehind) {
 			return err
 		}
-		if err := w.sender.waitForRoom(ctx, size, w.stallTimeout, errStalled); err != nil {
+		if err := w.sender.WaitForRoom(ctx, size); err != nil {
 			return err
 		}
 	}

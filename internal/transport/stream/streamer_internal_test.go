@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 func TestStreamShowsARunFromOpeningToStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, newStreamCall(&graphdv1.StreamRequest{}))
+		s := openStream(t, th, newStartCall(th, 0))
 		opened := s.lastEvent(t).GetOpened()
 		require.Equal(t, "r1", opened.GetRun().GetRunId())
 		require.Equal(t, "L", opened.GetHead().GetLogId())
@@ -107,8 +107,8 @@ func TestClientThatNeverReadsIsCutOff(t *testing.T) {
 		require.ErrorAs(t, s.err, &e)
 		require.Equal(t, reason.SlowConsumer, e.Reason)
 		require.Equal(t, "1", e.Meta["resumeSequence"])
-		require.Equal(t, int64(0), s.service.openCount.Load())
-		require.Equal(t, &streamCounts{opened: 1, closed: 1, slow: 1}, s.service.metrics)
+		require.Equal(t, int64(0), s.streamer.openCount.Load())
+		require.Equal(t, &streamCounts{opened: 1, closed: 1, slow: 1}, s.counts)
 		s.leave()
 	})
 }
@@ -116,20 +116,18 @@ func TestClientThatNeverReadsIsCutOff(t *testing.T) {
 func TestDrainTellsEveryStreamWhereToGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, newStreamCall(&graphdv1.StreamRequest{
-			OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
-		}))
+		s := openStream(t, th, newStartCall(th, graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL))
 		th.appendEvents(newUpdateEvent("a"))
 		synctest.Wait()
-		s.service.drainStreams()
+		s.streamer.DrainStreams()
 		end := s.waitForEnd(t)
 		require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, end.GetCause())
-		require.Equal(t, &streamCounts{opened: 1, closed: 1}, s.service.metrics)
+		require.Equal(t, &streamCounts{opened: 1, closed: 1}, s.counts)
 		require.Equal(t, uint64(1), end.GetResumeAt().GetSequence())
 		require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, end.GetRun().GetState())
 		require.Empty(t, th.cancelled)
 
-		err := s.service.Watch(&graphdv1.WatchRequest{ThreadId: "t1"}, s.fakeStream)
+		err := newWatchCall(&graphdv1.WatchRequest{})(s.streamer, s.fakeStream)
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonServerDraining})
 	})
 }
@@ -137,12 +135,12 @@ func TestDrainTellsEveryStreamWhereToGoOn(t *testing.T) {
 func TestOldConnectionEndsItsStreamsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, func(gs *graphService, stream eventStream) error {
-			gs.maxLifetime = time.Minute
+		s := openStream(t, th, func(p *Streamer, stream EventStream) error {
+			p.MaxLifetime = time.Minute
 			w, ok := stream.(*fakeStream)
 			require.True(t, ok)
-			w.ctx = connectionStart{}.TagConn(w.ctx, nil)
-			return newWatchCall(&graphdv1.WatchRequest{Follow: true})(gs, stream)
+			w.ctx = ConnectionStart{}.TagConn(w.ctx, nil)
+			return newWatchCall(&graphdv1.WatchRequest{Follow: true})(p, stream)
 		})
 		sleepVirtual(59 * time.Second)
 		require.Nil(t, s.lastEvent(t).GetEnd())
@@ -159,7 +157,7 @@ func TestDisconnect(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			th := newFakeThread()
-			s := openStream(t, th, newStreamCall(&graphdv1.StreamRequest{OnDisconnect: policy}))
+			s := openStream(t, th, newStartCall(th, policy))
 			synctest.Wait()
 			s.leave()
 			<-s.done
@@ -173,15 +171,13 @@ func TestDisconnect(t *testing.T) {
 func TestClientThatLeftBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, func(gs *graphService, es eventStream) error {
+		s := openStream(t, th, func(p *Streamer, es EventStream) error {
 			w, ok := es.(*fakeStream)
 			require.True(t, ok)
 			var leave context.CancelFunc
 			w.ctx, leave = context.WithCancel(w.ctx)
 			leave()
-			return newStreamCall(&graphdv1.StreamRequest{
-				OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
-			})(gs, es)
+			return newStartCall(th, graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL)(p, es)
 		})
 		<-s.done
 		require.ErrorIs(t, s.err, context.Canceled)
@@ -191,16 +187,16 @@ func TestClientThatLeftBefore(t *testing.T) {
 }
 
 func TestDeadlineAndServerTroubleAreNoDisconnect(t *testing.T) {
-	cancelling := &graphdv1.StreamRequest{OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL}
+	const cancelling = graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, func(gs *graphService, es eventStream) error {
+		s := openStream(t, th, func(p *Streamer, es EventStream) error {
 			w, ok := es.(*fakeStream)
 			require.True(t, ok)
 			var cancel context.CancelFunc
 			w.ctx, cancel = context.WithTimeout(w.ctx, time.Second)
 			defer cancel()
-			return newStreamCall(cancelling)(gs, es)
+			return newStartCall(th, cancelling)(p, es)
 		})
 		<-s.done
 		require.ErrorIs(t, s.err, context.DeadlineExceeded)
@@ -208,7 +204,7 @@ func TestDeadlineAndServerTroubleAreNoDisconnect(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, newStreamCall(cancelling))
+		s := openStream(t, th, newStartCall(th, cancelling))
 		th.appendEvents(newUpdateEvent("a"))
 		th.failReads(checkpoint.ErrUnavailable)
 		<-s.done
@@ -350,9 +346,9 @@ func TestValuesAreReadWhereTheyAreStored(t *testing.T) {
 func TestValueThatIsTooLargeIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
-		s := openStream(t, th, func(gs *graphService, es eventStream) error {
-			gs.maxMessageBytes = 100
-			return newWatchCall(&graphdv1.WatchRequest{Follow: true})(gs, es)
+		s := openStream(t, th, func(p *Streamer, es EventStream) error {
+			p.MaxMessageBytes = 100
+			return newWatchCall(&graphdv1.WatchRequest{Follow: true})(p, es)
 		})
 		large := newUpdateEvent("a")
 		large.Value = payload.Quote(string(make([]byte, 200)))
@@ -384,7 +380,7 @@ func TestAttachedStreamShowsTheRunFromItsBeginningToWhereItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newFakeThread()
 		th.appendEvents(newUpdateEvent("a"), newRunStateEvent(checkpoint.RunInterrupted), newRunStateEvent(checkpoint.RunRunning), newRunStateEvent(checkpoint.RunSucceeded))
-		s := openStream(t, th, newStreamCall(&graphdv1.StreamRequest{RequestId: "r"}))
+		s := openStream(t, th, newStartCall(th, 0))
 		end := s.waitForEnd(t)
 		require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, end.GetRun().GetState())
 		require.Equal(t, uint64(4), end.GetResumeAt().GetSequence())

@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"cmp"
@@ -21,91 +21,81 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// eventStream is the sending side of Stream, Resume and Watch.
-type eventStream = grpc.ServerStreamingServer[graphdv1.Event]
+// EventStream is the sending side of Stream, Resume and Watch.
+type EventStream = grpc.ServerStreamingServer[graphdv1.Event]
 
-// eventStreamer sends the log of a thread to a client. Stream, Resume and Watch
+// Streamer sends the log of a thread to a client. Stream, Resume and Watch
 // differ in where they begin and when they stop, nothing else.
-type eventStreamer struct {
-	*streamRegistry
+type Streamer struct {
+	*Registry
 
-	engine  Engine
-	follow  func(runtime.FollowRequest) Follower
-	log     *zap.Logger
-	metrics StreamMetrics  // nil = not counted
+	Sources
+
 	encoded *encodedEvents // nil = each stream encodes for itself
-	now     func() time.Time
 }
 
-// StreamMetrics counts the open event streams.
-type StreamMetrics interface {
+// Sources are what an Streamer reads and tells.
+type Sources struct {
+	Engine Engine
+	// Follow begins to read the events of a thread.
+	Follow  func(runtime.FollowRequest) Follower
+	Log     *zap.Logger
+	Metrics Metrics          // nil = not counted
+	Now     func() time.Time // that streams show
+}
+
+// NewStreamer makes an Streamer.
+func NewStreamer(registry *Registry, sources Sources) *Streamer {
+	return &Streamer{Registry: registry, Sources: sources, encoded: newEncodedEvents()}
+}
+
+// Metrics counts the open event streams.
+type Metrics interface {
 	FollowerOpened()
 	// FollowerClosed says whether the reader did not keep up.
 	FollowerClosed(slow bool)
 }
 
-// subscription is what one client follows.
-type subscription struct {
-	head            checkpoint.Head
-	run             *checkpoint.Run // nil = the thread across its runs
-	openedRun       *checkpoint.Run // shown first; nil = none
-	isOutputDropped bool            // its output is not held any more
-	lastSeq         uint64          // last event looked at
-	mark            uint32          // of that event, 0 = unknown
-	isAttached      bool
-	// endsAtFirstStop ends the stream at the first stop of the run that it meets. A
-	// repeated call looks further: the run may have gone on since.
-	endsAtFirstStop    bool
-	stopSeq            uint64 // the run is at rest and this is its last event; 0 = unknown
-	endSeq             uint64 // end of the log when following was not asked for
-	isBounded          bool   // until is set
-	startsWithSnapshot bool
-	cancelsOnLeave     bool     // cancel the run when the client leaves
-	follower           Follower // subscribed already; nil = begin to follow
-	onBegun            func()   // called when the stream has begun; nil = nothing waits for that
-	wire.EventSelection
-}
-
 // activeStream is a subscription that is being served.
 type activeStream struct {
-	*eventStreamer
-	*subscription
+	*Streamer
+	*Subscription
 
-	sender        *messageSender
+	sender        *Sender
 	memory        *runtime.CallMemory // for what was read and is not sent
 	lastLargeSize int                 // bytes of the last message, if it was large
 }
 
-// serveStream sends until the run stops, the client leaves, or something else ends
+// ServeStream sends until the run stops, the client leaves, or something else ends
 // the stream.
-func (p *eventStreamer) serveStream(stream eventStream, sub *subscription) error {
+func (p *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 	ctx := stream.Context()
 	runID := ""
 	if sub.openedRun != nil {
 		runID = sub.openedRun.ID
 	}
 	interceptor.RecordSubject(ctx, sub.head.Thread, runID)
-	w := &activeStream{eventStreamer: p, subscription: sub, sender: newMessageSender(newSendFunc(stream), interceptor.UnreadOfCall(ctx), p.directBytes, p.stallTimeout), memory: interceptor.CallMemoryOf(ctx)}
+	w := &activeStream{Streamer: p, Subscription: sub, sender: p.NewSender(stream), memory: interceptor.CallMemoryOf(ctx)}
 	if stream.SetHeader(metadata.Pairs(interceptor.HeaderThreadID, sub.head.Thread, interceptor.HeaderRunID, runID)) != nil {
 		w.cancelLeftRun(ctx)
 		return interceptor.ClientLeftError(ctx)
 	}
-	life, release := p.newLifetime(ctx)
+	life, release := p.NewLifetime(ctx)
 	defer release()
 	slow := false
-	if p.metrics != nil {
-		p.metrics.FollowerOpened()
-		defer func() { p.metrics.FollowerClosed(slow) }()
+	if p.Metrics != nil {
+		p.Metrics.FollowerOpened()
+		defer func() { p.Metrics.FollowerClosed(slow) }()
 	}
 	err := w.relayEvents(ctx, life)
-	if errors.Is(err, errStalled) {
+	if errors.Is(err, ErrStalled) {
 		slow = true
 		err = w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER, nil)
 	}
-	if closing := w.sender.finishSending(ctx, err); err == nil {
+	if closing := w.sender.FinishSending(ctx, err); err == nil {
 		err = closing
 	}
-	if errors.Is(err, errStalled) {
+	if errors.Is(err, ErrStalled) {
 		return runtime.Errorf(reason.SlowConsumer, "the client does not read").
 			With("resumeSequence", strconv.FormatUint(sub.lastSeq, 10))
 	}
@@ -116,26 +106,21 @@ func (p *eventStreamer) serveStream(stream eventStream, sub *subscription) error
 	return err
 }
 
-// newSendFunc is how encoded messages are sent.
-func newSendFunc(stream grpc.ServerStream) func(*flow.EncodedMessage) error {
-	return func(f *flow.EncodedMessage) error { return stream.SendMsg(f) }
-}
-
-// sendMessage encodes a message, once for its size and for gRPC, and sends it.
+// SendMessage encodes a message, once for its size and for gRPC, and sends it.
 func (w *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error {
 	f, err := flow.EncodeMessage(e)
 	if err != nil {
 		return err
 	}
-	return w.sender.sendMessage(ctx, f)
+	return w.sender.SendMessage(ctx, f)
 }
 
 // relayEvents opens the stream and passes events on until there is a reason to end.
 func (w *activeStream) relayEvents(ctx, life context.Context) error {
 	given := w.follower != nil // and closed by the caller
 	first, err := w.prepareFirst(ctx)
-	if w.onBegun != nil {
-		w.onBegun() // before sending: the client may not read
+	if w.OnBegun != nil {
+		w.OnBegun() // before sending: the client may not read
 	}
 	defer func() {
 		if w.follower != nil && !given {
@@ -146,13 +131,13 @@ func (w *activeStream) relayEvents(ctx, life context.Context) error {
 		return cmp.Or(failed, err)
 	}
 	f := w.follower
-	turns := w.newHeartbeatWait(life)
-	defer turns.stopWaiting()
+	turns := w.NewHeartbeatWait(life)
+	defer turns.StopWaiting()
 	for {
 		if cause := w.endCause(life); cause != 0 {
 			return w.sendEnd(ctx, cause, nil)
 		}
-		waitCtx := turns.nextContext(w.sender.lastSent)
+		waitCtx := turns.NextContext(w.sender.LastSent)
 		events, err := f.Next(waitCtx)
 		switch {
 		case err == nil:
@@ -162,12 +147,12 @@ func (w *activeStream) relayEvents(ctx, life context.Context) error {
 			}
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case isThreadDeleted(err):
+		case IsThreadDeleted(err):
 			return w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, nil)
 		case context.Cause(waitCtx) == nil:
 			return w.withResumePosition(err)
 		}
-		if time.Since(w.sender.lastSent) >= w.heartbeatInterval {
+		if time.Since(w.sender.LastSent) >= w.HeartbeatInterval {
 			if err := w.sendHeartbeat(ctx); err != nil {
 				return err
 			}
@@ -200,8 +185,8 @@ func (w *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Even
 }
 
 // followThread begins to follow a thread.
-func (p *eventStreamer) followThread(thread string, after uint64, mark uint32, wanted *wire.EventSelection) Follower {
-	return p.follow(runtime.FollowRequest{
+func (p *Streamer) followThread(thread string, after uint64, mark uint32, wanted *wire.EventSelection) Follower {
+	return p.Follow(runtime.FollowRequest{
 		Thread: thread, After: after, Mark: mark,
 		WithValues: wanted.SelectsKind(checkpoint.EventValues), WithInputs: wanted.SelectsKind(checkpoint.EventTask),
 	})
@@ -210,7 +195,7 @@ func (p *eventStreamer) followThread(thread string, after uint64, mark uint32, w
 // endCause says whether the stream has a reason to end before the next event.
 func (w *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause {
 	switch {
-	case errors.Is(context.Cause(life), errDraining):
+	case errors.Is(context.Cause(life), ErrDraining):
 		return graphdv1.EndOfStream_CAUSE_DRAINING
 	case w.isAtStop():
 		return graphdv1.EndOfStream_CAUSE_RUN_STOPPED
@@ -222,7 +207,8 @@ func (w *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause
 
 func (w *activeStream) isAtStop() bool { return w.stopSeq > 0 && w.lastSeq >= w.stopSeq }
 
-func isThreadDeleted(err error) bool {
+// IsThreadDeleted reports whether an error says that the thread does not exist.
+func IsThreadDeleted(err error) bool {
 	return errors.Is(err, checkpoint.ErrThreadNotFound) ||
 		errors.Is(err, &runtime.Error{Reason: runtime.ReasonThreadNotFound})
 }
@@ -241,20 +227,20 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 	if w.openedRun != nil {
 		shown := *w.openedRun
 		if w.isOutputDropped {
-			again, err := w.engine.Run(ctx, w.head.Thread, shown.ID)
+			again, err := w.Engine.Run(ctx, w.head.Thread, shown.ID)
 			if err != nil {
 				return nil, err
 			}
 			shown.Output = again.Output
 		}
-		run, err := w.describeRun(ctx, shown, w.head.LogID)
+		run, err := w.DescribeRun(ctx, shown, w.head.LogID)
 		if err != nil {
 			return nil, err
 		}
 		opened.Run, runID = run, w.openedRun.ID
 	}
 	return &graphdv1.Event{
-		Cursor: w.cursor(), Time: wire.TimeToProto(w.now()),
+		Cursor: w.cursor(), Time: wire.TimeToProto(w.Now()),
 		ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	}, nil
@@ -262,7 +248,7 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 
 // snapshotEvent shows the present state; what follows begins after it.
 func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
-	s, err := w.engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread})
+	s, err := w.Engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread})
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +257,7 @@ func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, erro
 		Values: wire.JSONToProto(s.Values), Interrupts: wire.InterruptsToProto(s.Interrupts), Next: s.Next,
 	}
 	e := &graphdv1.Event{
-		Cursor: wire.CursorToProto(w.head.LogID, w.lastSeq), Time: wire.TimeToProto(w.now()), ThreadId: w.head.Thread,
+		Cursor: wire.CursorToProto(w.head.LogID, w.lastSeq), Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread,
 		Channel: wire.ChannelValues, Kind: &graphdv1.Event_Values{Values: values},
 	}
 	if c := s.Checkpoint; c != nil {
@@ -291,11 +277,11 @@ func (w *activeStream) relayOrRewind(ctx context.Context, events []checkpoint.Ev
 		w.follower.Rewind(w.lastSeq, w.mark)
 		return false, w.memory.WaitForMemory(ctx)
 	}
-	if !errors.Is(err, errClientBehind) {
+	if !errors.Is(err, ErrClientBehind) {
 		return ended, err
 	}
 	w.follower.Rewind(w.lastSeq, w.mark)
-	return false, w.sender.waitUntilRead(ctx)
+	return false, w.sender.WaitUntilRead(ctx)
 }
 
 // relayBatch sends the events the client asked for and says whether the stream has
@@ -366,12 +352,12 @@ func (w *activeStream) isAwaitedStop(ctx context.Context, e *checkpoint.Event) (
 
 // readAtRest reports whether a run has stopped and nothing is about to wake it, and
 // what its last event is.
-func (p *eventStreamer) readAtRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
-	head, err := p.engine.Thread(ctx, thread)
+func (p *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
+	head, err := p.Engine.Thread(ctx, thread)
 	if err != nil {
 		return false, 0, err
 	}
-	run, err := p.engine.Run(ctx, thread, runID)
+	run, err := p.Engine.Run(ctx, thread, runID)
 	if err != nil {
 		return false, 0, err
 	}
@@ -398,7 +384,7 @@ func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint6
 
 func (w *activeStream) sendHeartbeat(ctx context.Context) error {
 	return w.sendMessage(ctx, &graphdv1.Event{
-		Time: wire.TimeToProto(w.now()), ThreadId: w.head.Thread, Channel: wire.ChannelLifecycle,
+		Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
 			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
 		},
@@ -425,7 +411,7 @@ func (w *activeStream) newEndMessage(
 		last.Run, runID = run, followed.ID
 	}
 	return &graphdv1.Event{
-		Time: wire.TimeToProto(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
+		Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	}, nil
 }
@@ -440,14 +426,14 @@ func (w *activeStream) readStoppedRun(ctx context.Context, id string, stop *chec
 			return wire.RunToProto(s.Run, w.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
 		}
 	}
-	run, err := w.engine.Run(ctx, w.head.Thread, id)
+	run, err := w.Engine.Run(ctx, w.head.Thread, id)
 	if err != nil {
 		return nil, fmt.Errorf("read the run that was followed: %w", err)
 	}
 	if stop != nil {
 		run.State, run.Failure = stop.State, stop.Failure
 	}
-	return w.describeRun(ctx, run, w.head.LogID)
+	return w.DescribeRun(ctx, run, w.head.LogID)
 }
 
 // cancelTimeout bounds the cancel that a client asked for by leaving.
@@ -456,16 +442,16 @@ const cancelTimeout = 10 * time.Second
 // cancelLeftRun cancels the run when its client asked for that and left. Only a
 // client that leaves by itself counts: a drain also ends its context.
 func (w *activeStream) cancelLeftRun(ctx context.Context) {
-	if !w.cancelsOnLeave || w.isDraining() || !errors.Is(ctx.Err(), context.Canceled) || w.run == nil {
+	if !w.cancelsOnLeave || w.IsDraining() || !errors.Is(ctx.Err(), context.Canceled) || w.run == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer done()
 	run := w.run
-	_, err := w.engine.Cancel(ctx, runtime.CancelRequest{
+	_, err := w.Engine.Cancel(ctx, runtime.CancelRequest{
 		Thread: run.Thread, Run: run.ID, Reason: "the client that asked for DISCONNECT_POLICY_CANCEL left",
 	})
 	if err != nil {
-		w.log.Warn("run of a client that left was not cancelled", append(interceptor.CallLogFields(ctx), zap.Error(err))...)
+		w.Log.Warn("run of a client that left was not cancelled", append(interceptor.CallLogFields(ctx), zap.Error(err))...)
 	}
 }

@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (w *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) er
 	if w.lastLargeSize = 0; f.IsLarge() {
 		w.lastLargeSize = f.SendSize()
 	}
-	err = w.sender.offerMessage(ctx, f)
+	err = w.sender.OfferMessage(ctx, f)
 	w.memory.Release()
 	return err
 }
@@ -122,9 +122,9 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 	var err error
 	switch {
 	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.HasCheckpointValues:
-		values, err = w.engine.ValuesAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
+		values, err = w.Engine.ValuesAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
 	case e.Kind == checkpoint.EventTask:
-		values, err = w.engine.InputAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
+		values, err = w.Engine.InputAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
 	}
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) ||
 		errors.Is(err, &runtime.Error{Reason: runtime.ReasonCheckpointNotFound}) {
@@ -135,9 +135,9 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 
 // omitLargeValue takes the value out of a message that is too large. size is that
 // of what it carries, so that small messages, nearly all, are not measured.
-func (s *streamRegistry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
+func (s *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 	const spare = 64 << 10
-	if size+spare > s.maxMessageBytes && proto.Size(e) > s.maxMessageBytes {
+	if size+spare > s.MaxMessageBytes && proto.Size(e) > s.MaxMessageBytes {
 		wire.OmitValue(e)
 	}
 	return e
@@ -146,12 +146,12 @@ func (s *streamRegistry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.E
 // maxOpenIDs bounds Run.open_interrupt_ids.
 const maxOpenIDs = 500
 
-// describeRun converts a run with the interrupts that it waits for.
-func (p *eventStreamer) describeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
+// DescribeRun converts a run with the interrupts that it waits for.
+func (p *Streamer) DescribeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
 	if run.State != checkpoint.RunInterrupted {
 		return wire.RunToProto(run, logID, nil), nil
 	}
-	ids, err := p.engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
+	ids, err := p.Engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // fakeThread is a runtime with one thread whose log the test writes.
@@ -88,10 +89,10 @@ func (th *fakeThread) Run(context.Context, string, string) (checkpoint.Run, erro
 	return th.run, nil
 }
 
-func (th *fakeThread) Start(context.Context, runtime.StartRequest) (*runtime.Started, error) {
+func (th *fakeThread) startRun() *runtime.Started {
 	th.mu.Lock()
 	defer th.mu.Unlock()
-	return &runtime.Started{Run: th.run, Head: th.head, IsAttached: th.run.LastEvent > 0}, nil
+	return &runtime.Started{Run: th.run, Head: th.head, IsAttached: th.run.LastEvent > 0}
 }
 
 func (th *fakeThread) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
@@ -101,17 +102,8 @@ func (th *fakeThread) Cancel(_ context.Context, req runtime.CancelRequest) (chec
 	return th.run, nil
 }
 
-func (th *fakeThread) OpenInterruptIDs(ctx context.Context, _, _ string, _ int) ([]string, error) {
-	open, err := th.Interrupts(ctx, checkpoint.InterruptQuery{})
-	var ids []string
-	for i := range open {
-		ids = append(ids, open[i].ID)
-	}
-	return ids, err
-}
-
-func (th *fakeThread) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
+func (th *fakeThread) OpenInterruptIDs(context.Context, string, string, int) ([]string, error) {
+	return []string{"q1"}, nil
 }
 
 func (th *fakeThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
@@ -228,23 +220,20 @@ func (w *fakeStream) receivedEvents() []*graphdv1.Event {
 type testStream struct {
 	*fakeStream
 
-	service *graphService
-	leave   context.CancelFunc
-	done    chan struct{}
-	err     error
+	streamer *Streamer
+	counts   *streamCounts
+	leave    context.CancelFunc
+	done     chan struct{}
+	err      error
 }
 
-func newGraphService(th *fakeThread) *graphService {
-	return &graphService{service: &service{eventStreamer: &eventStreamer{
-		now: time.Now,
-		streamRegistry: &streamRegistry{
-			heartbeatInterval: 15 * time.Second, stallTimeout: 30 * time.Second, maxMessageBytes: 8 << 20, draining: make(chan struct{}),
-		},
-		engine: th, follow: th.followThread, log: zap.NewNop(), metrics: &streamCounts{},
-	}}}
+func newTestStreamer(th *fakeThread, counts *streamCounts) *Streamer {
+	return NewStreamer(NewRegistry(Settings{
+		HeartbeatInterval: 15 * time.Second, StallTimeout: 30 * time.Second, MaxMessageBytes: 8 << 20,
+	}), Sources{Engine: th, Follow: th.followThread, Log: zap.NewNop(), Metrics: counts, Now: time.Now})
 }
 
-// streamCounts is a StreamMetrics for tests.
+// streamCounts is a Metrics for tests.
 type streamCounts struct{ opened, closed, slow int }
 
 func (c *streamCounts) FollowerOpened() { c.opened++ }
@@ -256,28 +245,59 @@ func (c *streamCounts) FollowerClosed(slow bool) {
 	}
 }
 
-func openStream(t *testing.T, th *fakeThread, call func(*graphService, eventStream) error) *testStream {
+// streamCall serves a stream as a service does.
+type streamCall func(*Streamer, EventStream) error
+
+func openStream(t *testing.T, th *fakeThread, call streamCall) *testStream {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
+	counts := &streamCounts{}
 	s := &testStream{
 		fakeStream: &fakeStream{ctx: ctx, isUnlimited: true, readPermits: make(chan struct{}, 100)},
-		service:    newGraphService(th), leave: leave, done: make(chan struct{}),
+		streamer:   newTestStreamer(th, counts), counts: counts, leave: leave, done: make(chan struct{}),
 	}
 	go func() {
 		defer close(s.done)
-		s.err = call(s.service, s.fakeStream)
+		s.err = call(s.streamer, s.fakeStream)
 	}()
 	return s
 }
 
-func newWatchCall(req *graphdv1.WatchRequest) func(*graphService, eventStream) error {
-	req.ThreadId = "t1"
-	return func(s *graphService, stream eventStream) error { return s.Watch(req, stream) }
+func selectEvents(f *graphdv1.EventFilter) wire.EventSelection {
+	return wire.EventSelectionFromProto(wire.NewValidator(payload.Limits{}), f)
 }
 
-func newStreamCall(req *graphdv1.StreamRequest) func(*graphService, eventStream) error {
-	req.Run = &graphdv1.RunSpec{ThreadId: "t1"}
-	return func(s *graphService, stream eventStream) error { return s.Stream(req, stream) }
+func newWatchCall(req *graphdv1.WatchRequest) streamCall {
+	return func(p *Streamer, stream EventStream) error {
+		if err := p.AddStream(); err != nil {
+			return err
+		}
+		defer p.RemoveStream()
+		begun, err := p.AcquireOpeningSlot(stream.Context())
+		if err != nil {
+			return err
+		}
+		defer begun()
+		sub, err := p.NewWatchSubscription(stream.Context(), "t1", req.GetRunId(), req)
+		if err != nil {
+			return err
+		}
+		sub.EventSelection, sub.OnBegun = selectEvents(req.GetFilter()), begun
+		return p.ServeStream(stream, sub)
+	}
+}
+
+// newStartCall follows the run of a thread as if the call had started it.
+func newStartCall(th *fakeThread, policy graphdv1.DisconnectPolicy) streamCall {
+	return func(p *Streamer, stream EventStream) error {
+		if err := p.AddStream(); err != nil {
+			return err
+		}
+		defer p.RemoveStream()
+		early := p.NewEarlySubscription(selectEvents(nil))
+		defer early.CloseFollower()
+		return p.ServeStream(stream, early.ToSubscription(th.startRun(), policy))
+	}
 }
 
 // lastEvent returns the newest message.

@@ -1,4 +1,4 @@
-package transport
+package stream
 
 import (
 	"runtime"
@@ -18,9 +18,9 @@ func TestAStreamNeedsNoGoroutineBesideItsCall(t *testing.T) {
 		th := newFakeThread()
 		before := runtime.NumGoroutine()
 		for range streams {
-			openStream(t, th, func(gs *graphService, stream eventStream) error {
-				gs.directBytes = maxDirectBytes
-				return newWatchCall(&graphdv1.WatchRequest{Follow: true})(gs, stream)
+			openStream(t, th, func(p *Streamer, stream EventStream) error {
+				p.DirectBytes = MaxDirectBytes
+				return newWatchCall(&graphdv1.WatchRequest{Follow: true})(p, stream)
 			})
 		}
 		synctest.Wait()

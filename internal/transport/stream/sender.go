@@ -1,31 +1,34 @@
-package transport
+package stream
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
 
 // Causes of a wait that ended without events.
 var (
-	errWaitElapsed  = errors.New("nothing happened for a while")
-	errDraining     = errors.New("the server drains")
-	errStalled      = errors.New("the client does not read")
-	errClientBehind = errors.New("the client has not read what it was sent before")
+	ErrWaitElapsed  = errors.New("nothing happened for a while")
+	ErrDraining     = errors.New("the server drains")
+	ErrStalled      = errors.New("the client does not read")
+	ErrClientBehind = errors.New("the client has not read what it was sent before")
 )
 
-// maxDirectBytes is how many bytes of a stream are sent without a goroutine: less
+// MaxDirectBytes is how many bytes of a stream are sent without a goroutine: less
 // than the 64 KB that gRPC takes before it waits for the client.
-const maxDirectBytes = 48 << 10
+const MaxDirectBytes = 48 << 10
 
-// messageSender sends the messages of a stream. Sending has no time limit, so a
+// Sender sends the messages of a stream. Sending has no time limit, so a
 // goroutine sends what gRPC may not take at once, and a client that does not read
 // is noticed. Most streams end before they need the goroutine. It holds one message
 // at most; what follows stays in the log.
-type messageSender struct {
+type Sender struct {
 	sendFunc     func(*flow.EncodedMessage) error
 	unread       *flow.CallUnread          // what the client has not read
 	directBytes  int                       // bytes that are taken without waiting
@@ -34,14 +37,20 @@ type messageSender struct {
 	done         chan struct{} // closed when the goroutine has ended
 	err          error         // why it ended early; read after done
 	stallTimeout time.Duration
-	lastSent     time.Time // when a message was handed over last
+	LastSent     time.Time // when a message was handed over last
 }
 
-func newMessageSender(to func(*flow.EncodedMessage) error, o *flow.CallUnread, memory int, stall time.Duration) *messageSender {
-	return &messageSender{sendFunc: to, unread: o, directBytes: memory, stallTimeout: stall, lastSent: time.Now()}
+// NewSender makes the sender of a stream.
+func (s *Registry) NewSender(stream grpc.ServerStream) *Sender {
+	unread := interceptor.UnreadOfCall(stream.Context())
+	return newMessageSender(newSendFunc(stream), unread, s.DirectBytes, s.StallTimeout)
 }
 
-func (s *messageSender) sendQueued() {
+func newMessageSender(to func(*flow.EncodedMessage) error, o *flow.CallUnread, memory int, stall time.Duration) *Sender {
+	return &Sender{sendFunc: to, unread: o, directBytes: memory, stallTimeout: stall, LastSent: time.Now()}
+}
+
+func (s *Sender) sendQueued() {
 	defer close(s.done)
 	for {
 		select {
@@ -59,13 +68,13 @@ func (s *messageSender) sendQueued() {
 
 // offerTimeout is how long a stream holds events that it has read while its client
 // does not read.
-func (s *messageSender) offerTimeout() time.Duration {
+func (s *Sender) offerTimeout() time.Duration {
 	return min(100*time.Millisecond, s.stallTimeout/4)
 }
 
 // sendOne sends one message; a panic is an error of the stream. gRPC has a message,
 // or will never have it, when it is sent: what was admitted counts there from then on.
-func (s *messageSender) sendOne(f *flow.EncodedMessage) (err error) {
+func (s *Sender) sendOne(f *flow.EncodedMessage) (err error) {
 	p := contain.Call(func() { err = s.sendFunc(f) })
 	s.releaseAdmitted(f)
 	if p != nil {
@@ -75,29 +84,29 @@ func (s *messageSender) sendOne(f *flow.EncodedMessage) (err error) {
 }
 
 // releaseAdmitted ends the counting of an admitted message.
-func (s *messageSender) releaseAdmitted(f *flow.EncodedMessage) {
+func (s *Sender) releaseAdmitted(f *flow.EncodedMessage) {
 	if f.IsLarge() {
 		s.unread.ReleaseMessage(f)
 	}
 }
 
-// sendMessage hands a message over. It returns errStalled when the client has not
+// SendMessage hands a message over. It returns ErrStalled when the client has not
 // taken the one before it in time.
-func (s *messageSender) sendMessage(ctx context.Context, f *flow.EncodedMessage) error {
-	return s.enqueueMessage(ctx, f, s.stallTimeout, errStalled)
+func (s *Sender) SendMessage(ctx context.Context, f *flow.EncodedMessage) error {
+	return s.enqueueMessage(ctx, f, s.stallTimeout, ErrStalled)
 }
 
-// offerMessage is sendMessage for messages that can be read again: it returns
-// errClientBehind soon.
-func (s *messageSender) offerMessage(ctx context.Context, f *flow.EncodedMessage) error {
-	return s.enqueueMessage(ctx, f, s.offerTimeout(), errClientBehind)
+// OfferMessage is SendMessage for messages that can be read again: it returns
+// ErrClientBehind soon.
+func (s *Sender) OfferMessage(ctx context.Context, f *flow.EncodedMessage) error {
+	return s.enqueueMessage(ctx, f, s.offerTimeout(), ErrClientBehind)
 }
 
-func (s *messageSender) enqueueMessage(ctx context.Context, f *flow.EncodedMessage, within time.Duration, late error) error {
+func (s *Sender) enqueueMessage(ctx context.Context, f *flow.EncodedMessage, within time.Duration, late error) error {
 	memory, freed := s.unread.AdmitMessage(f)
 	if s.queue == nil {
 		if s.directBytes -= f.SendSize(); s.directBytes > 0 && memory {
-			s.lastSent = time.Now()
+			s.LastSent = time.Now()
 			return s.sendOne(f)
 		}
 		s.startSending()
@@ -105,7 +114,7 @@ func (s *messageSender) enqueueMessage(ctx context.Context, f *flow.EncodedMessa
 	if memory {
 		select {
 		case s.queue <- f: // as a rule the one before it is sent long ago
-			s.lastSent = time.Now()
+			s.LastSent = time.Now()
 			return nil
 		default:
 		}
@@ -120,7 +129,7 @@ func (s *messageSender) enqueueMessage(ctx context.Context, f *flow.EncodedMessa
 		var err error
 		select {
 		case out <- f:
-			s.lastSent = time.Now()
+			s.LastSent = time.Now()
 			return nil
 		case <-freed:
 			memory, freed = s.unread.AdmitMessage(f)
@@ -140,12 +149,18 @@ func (s *messageSender) enqueueMessage(ctx context.Context, f *flow.EncodedMessa
 }
 
 // waitReady returns when the queued messages are sent and there is room for size
-// bytes:
-func (s *messageSender) waitReady(ctx context.Context, size int) error {
-	return s.waitForRoom(ctx, size, s.offerTimeout(), errClientBehind)
+// bytes, or ErrClientBehind soon.
+func (s *Sender) waitReady(ctx context.Context, size int) error {
+	return s.waitIdle(ctx, size, s.offerTimeout(), ErrClientBehind)
 }
 
-func (s *messageSender) waitForRoom(ctx context.Context, size int, within time.Duration, late error) error {
+// WaitForRoom is waitReady for a client that may take its time. It returns ErrStalled
+// when that is too much.
+func (s *Sender) WaitForRoom(ctx context.Context, size int) error {
+	return s.waitIdle(ctx, size, s.stallTimeout, ErrStalled)
+}
+
+func (s *Sender) waitIdle(ctx context.Context, size int, within time.Duration, late error) error {
 	if s.queue == nil {
 		s.startSending()
 	}
@@ -171,14 +186,14 @@ func (s *messageSender) waitForRoom(ctx context.Context, size int, within time.D
 	}
 }
 
-func (s *messageSender) startSending() {
+func (s *Sender) startSending() {
 	s.queue, s.idle, s.done = make(chan *flow.EncodedMessage), make(chan struct{}), make(chan struct{})
 	go contain.Func(s.sendQueued, func(*contain.PanicError) {})()
 }
 
-// waitUntilRead returns when the client has taken all that was handed over, or errStalled
+// WaitUntilRead returns when the client has taken all that was handed over, or ErrStalled
 // when that takes too long.
-func (s *messageSender) waitUntilRead(ctx context.Context) error {
+func (s *Sender) WaitUntilRead(ctx context.Context) error {
 	timer := time.NewTimer(s.stallTimeout - s.offerTimeout())
 	defer timer.Stop()
 	for {
@@ -196,15 +211,15 @@ func (s *messageSender) waitUntilRead(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
-			return errStalled
+			return ErrStalled
 		}
 	}
 }
 
-// finishSending waits until the last message is sent, unless the stream has failed
+// FinishSending waits until the last message is sent, unless the stream has failed
 // already. The goroutine may outlive the call only when the client is gone or
 // does not read; the end of the stream then ends it.
-func (s *messageSender) finishSending(ctx context.Context, failed error) error {
+func (s *Sender) FinishSending(ctx context.Context, failed error) error {
 	if s.queue == nil {
 		return failed
 	}
@@ -220,6 +235,11 @@ func (s *messageSender) finishSending(ctx context.Context, failed error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return errStalled
+		return ErrStalled
 	}
+}
+
+// newSendFunc is how encoded messages are sent.
+func newSendFunc(stream grpc.ServerStream) func(*flow.EncodedMessage) error {
+	return func(f *flow.EncodedMessage) error { return stream.SendMsg(f) }
 }

@@ -1,0 +1,65 @@
+package stream
+
+import (
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
+)
+
+// EarlySubscription follows a run from before its first step, so that the client
+// also gets the events that are never stored.
+type EarlySubscription struct {
+	*Streamer
+	wire.EventSelection
+
+	follower Follower // nil = no run was started
+	after    uint64
+}
+
+// NewEarlySubscription makes an EarlySubscription of the events that a client has
+// selected. The caller calls CloseFollower.
+func (p *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySubscription {
+	return &EarlySubscription{Streamer: p, EventSelection: selection}
+}
+
+// FollowStarted is a runtime.StartHook.
+func (e *EarlySubscription) FollowStarted(thread string, after uint64) {
+	e.CloseFollower()
+	e.follower, e.after = e.followThread(thread, after, 0, &e.EventSelection), after
+}
+
+// CloseFollower ends the following, also of a run that is served.
+func (e *EarlySubscription) CloseFollower() {
+	if e.follower != nil {
+		e.follower.Close()
+		e.follower = nil
+	}
+}
+
+// ToSubscription follows the run that was started from where the call began to
+// its next stop.
+func (e *EarlySubscription) ToSubscription(st *runtime.Started, onDisconnect graphdv1.DisconnectPolicy) *Subscription {
+	run := StartedRun(st)
+	sub := &Subscription{
+		head: st.Head, run: &run, openedRun: &run, lastSeq: st.After, isAttached: st.IsAttached, endsAtFirstStop: !st.IsAttached,
+		cancelsOnLeave: onDisconnect == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
+		EventSelection: e.EventSelection,
+	}
+	if e.after == st.After {
+		sub.follower = e.follower
+	}
+	if rest, last := isAtRest(&st.Head, &st.Run); rest {
+		sub.stopSeq = max(last, 1)
+	}
+	return sub
+}
+
+// StartedRun is the run as a caller should see it who asked for it: watching after
+// its last event shows all that the call set going. It has no etag, because the
+// store numbered it after it was written.
+func StartedRun(st *runtime.Started) checkpoint.Run {
+	run := st.Run
+	run.LastEvent, run.Revision = st.After, 0
+	return run
+}

@@ -1,0 +1,297 @@
+package stream
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/stats"
+
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Settings are what holds for all streams of a server.
+type Settings struct {
+	HeartbeatInterval   time.Duration
+	StallTimeout        time.Duration // how long a client may leave a message unread
+	MaxStreams          int64         // 0 = any number
+	MaxThreadStreams    int           // of one thread, 0 = any number
+	MaxInterruptStreams int64         // that follow the interrupts of all threads, 0 = any number
+	MaxOpening          int           // that read the store to begin, 0 = any number
+	MaxMessageBytes     int           // of one message
+	MaxLifetime         time.Duration // from the making of the connection on, 0 = any
+	DirectBytes         int           // of a stream that are sent without a goroutine, see MaxDirectBytes
+}
+
+// Registry is what all open streams share: when they have to end and how many
+// there may be. A call that waits for a run counts as one.
+type Registry struct {
+	Settings
+
+	draining           chan struct{}
+	openingSlots       chan struct{} // holds one value for each watch that reads the store to begin; nil = any number
+	openCount          atomic.Int64
+	openInterruptCount atomic.Int64
+
+	mu           sync.Mutex
+	drainHooks   map[*func()]struct{} // called when the server drains
+	threadCounts map[string]int       // watches of each thread
+}
+
+// NewRegistry makes a Registry without streams.
+func NewRegistry(settings Settings) *Registry {
+	s := &Registry{Settings: settings, draining: make(chan struct{})}
+	if settings.MaxOpening > 0 {
+		s.openingSlots = make(chan struct{}, settings.MaxOpening)
+	}
+	return s
+}
+
+// AddStream counts a new stream. The caller calls RemoveStream.
+func (s *Registry) AddStream() error {
+	if s.IsDraining() {
+		return DrainingError()
+	}
+	return addIfBelow(&s.openCount, s.MaxStreams, "max-streams", "the server has %d open streams, its limit (--max-streams)")
+}
+
+// RemoveStream counts a stream no longer that has ended.
+func (s *Registry) RemoveStream() { s.openCount.Add(-1) }
+
+// AddInterruptStream counts a new stream of the interrupts of all threads, which
+// polls the store. The caller calls RemoveInterruptStream.
+func (s *Registry) AddInterruptStream() error {
+	if err := s.AddStream(); err != nil {
+		return err
+	}
+	err := addIfBelow(&s.openInterruptCount, s.MaxInterruptStreams, "max-inbox-streams", "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
+	if err != nil {
+		s.RemoveStream()
+	}
+	return err
+}
+
+// RemoveInterruptStream counts a stream no longer that has ended.
+func (s *Registry) RemoveInterruptStream() {
+	s.openInterruptCount.Add(-1)
+	s.RemoveStream()
+}
+
+func addIfBelow(n *atomic.Int64, limit int64, option, message string) error {
+	if n.Add(1) > limit && limit > 0 {
+		n.Add(-1)
+		return tooManyStreamsError(option, message, limit)
+	}
+	return nil
+}
+
+// tooManyStreamsError refuses a stream because of a limit, which an option sets unless that is "".
+func tooManyStreamsError(option, message string, limit int64) error {
+	e := runtime.Errorf(runtime.ReasonTooManySubscribers, message, limit).
+		With("limit", strconv.FormatInt(limit, 10)) // the reason is older than Error.Beyond
+	if option != "" {
+		e = e.With("option", option)
+	}
+	return e
+}
+
+// AddThreadStream counts a new watch of a thread. The caller calls
+// RemoveThreadStream.
+func (s *Registry) AddThreadStream(thread string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.MaxThreadStreams > 0 && s.threadCounts[thread] >= s.MaxThreadStreams {
+		return tooManyStreamsError("max-thread-streams", "the thread has %d watches on this server, its limit (--max-thread-streams)", int64(s.MaxThreadStreams))
+	}
+	if s.threadCounts == nil {
+		s.threadCounts = make(map[string]int)
+	}
+	s.threadCounts[thread]++
+	return nil
+}
+
+// RemoveThreadStream counts a watch of a thread no longer that has ended.
+func (s *Registry) RemoveThreadStream(thread string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.threadCounts[thread]--; s.threadCounts[thread] == 0 {
+		delete(s.threadCounts, thread)
+	}
+}
+
+// openingTimeout is how long a watch waits for an opening slot.
+const openingTimeout = 10 * time.Second
+
+// AcquireOpeningSlot waits for a slot to read what a watch begins with, so that
+// many watches at once leave the store to others as well. The holder must not send:
+// its client may not read.
+func (s *Registry) AcquireOpeningSlot(ctx context.Context) (begun func(), err error) {
+	if s.openingSlots == nil {
+		return func() {}, nil
+	}
+	select {
+	case s.openingSlots <- struct{}{}:
+		return s.openingSlotRelease(), nil
+	default:
+	}
+	timer := time.NewTimer(openingTimeout)
+	defer timer.Stop()
+	select {
+	case s.openingSlots <- struct{}{}:
+		return s.openingSlotRelease(), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.draining:
+		return nil, DrainingError()
+	case <-timer.C:
+		return nil, tooManyStreamsError("", "the server opens %d streams already, its limit, and none of them was done in time", int64(cap(s.openingSlots)))
+	}
+}
+
+func (s *Registry) openingSlotRelease() func() {
+	return sync.OnceFunc(func() { <-s.openingSlots })
+}
+
+// IsDraining reports whether the server drains.
+func (s *Registry) IsDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// DrainingError refuses a call because the server drains.
+func DrainingError() error {
+	return runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
+}
+
+// NewLifetime is ctx that also ends, with ErrDraining as its cause, when the
+// server drains or the connection has grown so old that it is about to be
+// closed: a stream must end in order before the transport cuts it.
+func (s *Registry) NewLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
+	life, end := context.WithCancelCause(ctx)
+	over := func() { end(ErrDraining) }
+	s.addDrainHook(&over)
+	var old *time.Timer
+	if born, ok := ctx.Value(connectionStartKey{}).(time.Time); ok && s.MaxLifetime > 0 {
+		old = time.AfterFunc(time.Until(born.Add(s.MaxLifetime)), contain.Func(over, func(*contain.PanicError) {}))
+	}
+	return life, func() {
+		s.removeDrainHook(&over)
+		if old != nil {
+			old.Stop()
+		}
+		end(context.Canceled)
+	}
+}
+
+// addDrainHook has a function called when the server drains, or now if it does.
+func (s *Registry) addDrainHook(f *func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.IsDraining() {
+		(*f)()
+		return
+	}
+	if s.drainHooks == nil {
+		s.drainHooks = make(map[*func()]struct{})
+	}
+	s.drainHooks[f] = struct{}{}
+}
+
+func (s *Registry) removeDrainHook(f *func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.drainHooks, f)
+}
+
+// DrainStreams ends the lifetime of all streams. It is called once.
+func (s *Registry) DrainStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.draining)
+	for f := range s.drainHooks {
+		(*f)()
+	}
+}
+
+// HeartbeatWait is the wait of one stream for events. Its waits share a context
+// until a heartbeat is due.
+type HeartbeatWait struct {
+	lifetime context.Context //nolint:containedctx // lives as long as the stream
+	interval time.Duration
+
+	mu       sync.Mutex
+	lastSent time.Time       // when something was sent last
+	ctx      context.Context //nolint:containedctx // of the current wait
+	cancel   context.CancelCauseFunc
+	timer    *time.Timer
+}
+
+// NewHeartbeatWait makes the wait of a stream for as long as it lives.
+func (s *Registry) NewHeartbeatWait(life context.Context) *HeartbeatWait {
+	return &HeartbeatWait{lifetime: life, interval: s.HeartbeatInterval}
+}
+
+// NextContext returns the context of the next wait: it ends with ErrWaitElapsed as
+// its cause when a heartbeat is due.
+func (t *HeartbeatWait) NextContext(last time.Time) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lastSent = last
+	if t.ctx != nil && t.ctx.Err() == nil {
+		return t.ctx
+	}
+	t.ctx, t.cancel = context.WithCancelCause(t.lifetime)
+	if left := time.Until(last.Add(t.interval)); t.timer == nil {
+		t.timer = time.AfterFunc(left, contain.Func(t.endWaitIfDue, func(*contain.PanicError) {}))
+	} else {
+		t.timer.Reset(left)
+	}
+	return t.ctx
+}
+
+// endWaitIfDue ends the wait, unless something was sent since the timer was set.
+func (t *HeartbeatWait) endWaitIfDue() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if left := time.Until(t.lastSent.Add(t.interval)); left > 0 {
+		t.timer.Reset(left)
+		return
+	}
+	t.cancel(ErrWaitElapsed)
+}
+
+// StopWaiting ends the last wait.
+func (t *HeartbeatWait) StopWaiting() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer != nil {
+		t.timer.Stop()
+		t.cancel(context.Canceled)
+	}
+}
+
+type connectionStartKey struct{}
+
+// ConnectionStart records when a connection was made; its streams read that.
+type ConnectionStart struct{}
+
+// TagConn notes the time.
+func (ConnectionStart) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return context.WithValue(ctx, connectionStartKey{}, time.Now())
+}
+
+// HandleConn does nothing.
+func (ConnectionStart) HandleConn(context.Context, stats.ConnStats) {}
+
+// TagRPC does nothing.
+func (ConnectionStart) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC does nothing.
+func (ConnectionStart) HandleRPC(context.Context, stats.RPCStats) {}
