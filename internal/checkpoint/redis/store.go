@@ -8,6 +8,8 @@
 // partition and put the answers together.
 //
 // A change is one exchange with the server. Time is the server's.
+//
+// Store puts the packages below this one together, and lets no call begin after Close.
 package redis
 
 import (

@@ -53,8 +53,8 @@ func Open(ctx context.Context, opts Options) (*Database, error) {
 		return nil, err
 	}
 	d.Box = box
-	if err = d.joinOrCreateStore(ctx, w); err == nil {
-		err = d.checkEncryptionKeys(ctx, w)
+	if err = d.joinOrCreateStore(ctx); err == nil {
+		err = d.checkEncryptionKeys(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(d.WrapError(ctx, err), d.CloseClient())
@@ -71,7 +71,7 @@ func connectDatabase(ctx context.Context, w *storeConfig) (*Database, error) {
 	d := &Database{
 		Scripts: scripts, config: w, wrongPartitions: map[int]struct{}{},
 	}
-	if err := d.connectServer(ctx, w); err != nil {
+	if err := d.connectServer(ctx); err != nil {
 		return nil, errors.Join(err, d.CloseClient())
 	}
 	return d, nil

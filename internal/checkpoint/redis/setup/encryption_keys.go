@@ -13,7 +13,7 @@ func keyCheckField(id string) string { return "key:" + id }
 
 // checkEncryptionKeys refuses keys that don't fit what the store holds, and notes the one
 // that new records are sealed with.
-func (d *Database) checkEncryptionKeys(ctx context.Context, w *storeConfig) error {
+func (d *Database) checkEncryptionKeys(ctx context.Context) error {
 	known, err := d.Client.HGetAll(ctx, d.Keys.MetadataKey()).Result()
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (d *Database) checkEncryptionKeys(ctx context.Context, w *storeConfig) erro
 	}
 	missing, err := d.Box.VerifyKeys(words)
 	if err != nil {
-		return w.wrapKeyError(err)
+		return d.config.wrapKeyError(err)
 	}
 	if m := seal.MissingKeysWarning(missing); m != "" {
 		d.Warnings = append(d.Warnings, m)
@@ -47,7 +47,7 @@ func (d *Database) checkEncryptionKeys(ctx context.Context, w *storeConfig) erro
 		return err
 	}
 	if _, err = d.Box.VerifyKeys(map[string]string{id: word}); err != nil {
-		return w.wrapKeyError(err)
+		return d.config.wrapKeyError(err)
 	}
 	return nil
 }

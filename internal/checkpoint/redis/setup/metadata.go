@@ -28,42 +28,42 @@ const (
 
 // joinOrCreateStore reads the metadata of the store, or writes it for a new
 // one. Of several servers that start at once, one writes it for all.
-func (d *Database) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
-	keys := layout.NewKeys(w.prefix, 0)
+func (d *Database) joinOrCreateStore(ctx context.Context) error {
+	keys := layout.NewKeys(d.config.prefix, 0)
 	known, err := d.Client.HGetAll(ctx, keys.MetadataKey()).Result()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
 		return &Error{
-			w.server, ProblemForeign, "the key " + keys.MetadataKey() + " is not graphd's",
+			d.config.server, ProblemForeign, "the key " + keys.MetadataKey() + " is not graphd's",
 			"choose another database or another prefix",
 		}
 	case err != nil:
 		return err
 	case len(known) > 0:
-		return d.joinStore(ctx, w, known)
+		return d.joinStore(ctx, known)
 	}
-	left, err := d.findMarkedPartitions(ctx, w)
+	left, err := d.findMarkedPartitions(ctx)
 	if err != nil {
 		return err
 	}
 	if left != nil {
-		return d.restoreMetadata(ctx, w, left)
+		return d.restoreMetadata(ctx, left)
 	}
-	if err := d.requireEmptyDatabase(ctx, w); err != nil {
+	if err := d.requireEmptyDatabase(ctx); err != nil {
 		// The keys may be those of a server that was quicker.
 		if known, again := d.Client.HGetAll(ctx, keys.MetadataKey()).Result(); again == nil && len(known) > 0 {
-			return d.joinStore(ctx, w, known)
+			return d.joinStore(ctx, known)
 		}
 		return err
 	}
-	n := w.partitions
+	n := d.config.partitions
 	if n == 0 {
 		n = defaultPartitions
 	}
 	if known, err = d.writeMetadata(ctx, keys, storeIdentity{layout.Format, n, NewRandomID()}, false); err != nil {
 		return err
 	}
-	return d.joinStore(ctx, w, known)
+	return d.joinStore(ctx, known)
 }
 
 // writeMetadata writes the fields of the metadata that no other server has
@@ -85,18 +85,18 @@ func (d *Database) writeMetadata(ctx context.Context, keys layout.Keys, i storeI
 }
 
 // joinStore makes this a server of the store that is there.
-func (d *Database) joinStore(ctx context.Context, w *storeConfig, known map[string]string) error {
-	i, err := w.parseUsableIdentity(known)
+func (d *Database) joinStore(ctx context.Context, known map[string]string) error {
+	i, err := d.config.parseUsableIdentity(known)
 	if err != nil {
 		return err
 	}
-	d.Keys, d.Epoch, d.Mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	d.Keys, d.Epoch, d.Mark = layout.NewKeys(d.config.prefix, i.partitions), i.epoch, i.encodeMark()
 	if known[fieldComplete] == "" {
 		if err := d.markPartitions(ctx, d.Keys.AllPartitions()); err != nil {
 			return err
 		}
 	}
-	return d.checkPartitions(ctx, w)
+	return d.checkPartitions(ctx)
 }
 
 // markPartitions gives partitions their marks, save those that have one.
@@ -112,16 +112,16 @@ func (d *Database) markPartitions(ctx context.Context, partitions []int) error {
 }
 
 // checkPartitions refuses a store of which partitions are missing or of another store.
-func (d *Database) checkPartitions(ctx context.Context, w *storeConfig) error {
-	lost, err := d.findLostPartitions(ctx, w)
+func (d *Database) checkPartitions(ctx context.Context) error {
+	lost, err := d.findLostPartitions(ctx)
 	if err != nil || len(lost) == 0 {
 		return err
 	}
 	return &Error{
-		w.server, ProblemLost,
+		d.config.server, ProblemLost,
 		fmt.Sprintf("%d of the store's %d partitions are gone with their threads: %s",
 			len(lost), d.Keys.PartitionCount(), strings.Join(d.partitionPatterns(lost), ", ")),
-		"restore them from a backup, or go on without those threads: graphd store repair --store " + w.server,
+		"restore them from a backup, or go on without those threads: graphd store repair --store " + d.config.server,
 	}
 }
 
@@ -134,7 +134,7 @@ func (d *Database) partitionPatterns(partitions []int) []string {
 }
 
 // findLostPartitions lists those without a mark.
-func (d *Database) findLostPartitions(ctx context.Context, w *storeConfig) (lost []int, err error) {
+func (d *Database) findLostPartitions(ctx context.Context) (lost []int, err error) {
 	found, err := d.readMarks(ctx, d.Keys.AllPartitions())
 	if err != nil {
 		return nil, err
@@ -144,10 +144,10 @@ func (d *Database) findLostPartitions(ctx context.Context, w *storeConfig) (lost
 		case text == "":
 			lost = append(lost, p)
 		case text != d.Mark && ok && other.format > layout.Format:
-			return nil, w.newerFormatError(other.format)
+			return nil, d.config.newerFormatError(other.format)
 		case text != d.Mark:
 			return nil, &Error{
-				w.server, ProblemLost,
+				d.config.server, ProblemLost,
 				fmt.Sprintf("the key %s holds %.80q and not %q: the partition is of another store", d.Keys.PartitionKey(p, layout.KeyStoreMark), text, d.Mark),
 				"restore the store from a backup",
 			}
@@ -158,11 +158,11 @@ func (d *Database) findLostPartitions(ctx context.Context, w *storeConfig) (lost
 
 // requireEmptyDatabase refuses a database that other programs use. Membership
 // and graphs do not count.
-func (d *Database) requireEmptyDatabase(ctx context.Context, w *storeConfig) error {
-	if w.isShared {
+func (d *Database) requireEmptyDatabase(ctx context.Context) error {
+	if d.config.isShared {
 		return nil
 	}
-	keys := layout.NewKeys(w.prefix, 0)
+	keys := layout.NewKeys(d.config.prefix, 0)
 	n, err := d.Client.DBSize(ctx).Result()
 	if err != nil || n == 0 {
 		return err
@@ -170,8 +170,8 @@ func (d *Database) requireEmptyDatabase(ctx context.Context, w *storeConfig) err
 	own, err := d.Client.Exists(ctx, keys.MembershipKey(), keys.GraphsKey(), keys.GraphIndexKey(), keys.TombstonesKey(), keys.TombstoneOrderKey()).Result()
 	if err == nil && n > own {
 		return &Error{
-			w.server, ProblemForeign,
-			fmt.Sprintf("the database holds %d keys, and none of graphd under the prefix %q", n, w.prefix),
+			d.config.server, ProblemForeign,
+			fmt.Sprintf("the database holds %d keys, and none of graphd under the prefix %q", n, d.config.prefix),
 			"choose an empty database, or share this one with ?shared=true",
 		}
 	}
@@ -180,13 +180,13 @@ func (d *Database) requireEmptyDatabase(ctx context.Context, w *storeConfig) err
 
 // findMarkedPartitions looks for partitions of a store whose metadata is
 // missing: nil = there are none.
-func (d *Database) findMarkedPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
+func (d *Database) findMarkedPartitions(ctx context.Context) (*storeIdentity, error) {
 	n, err := d.Client.DBSize(ctx).Result()
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	var found *storeIdentity
-	err = d.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyStoreMark, func(key string) error {
+	err = d.scanKeys(ctx, escapeGlob(d.config.prefix)+"{*}:"+layout.KeyStoreMark, func(key string) error {
 		text, err := d.Client.Get(ctx, key).Result()
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func (d *Database) findMarkedPartitions(ctx context.Context, w *storeConfig) (*s
 		i, ok := parseMark(text)
 		if !ok || found != nil && *found != i {
 			return &Error{
-				w.server, ProblemLost, fmt.Sprintf("the key %s holds %.80q, and other partitions are of another store", key, text),
+				d.config.server, ProblemLost, fmt.Sprintf("the key %s holds %.80q, and other partitions are of another store", key, text),
 				"restore the store from a backup",
 			}
 		}
@@ -204,23 +204,23 @@ func (d *Database) findMarkedPartitions(ctx context.Context, w *storeConfig) (*s
 	if err != nil || found != nil {
 		return found, err
 	}
-	return nil, d.requireNoThreads(ctx, w)
+	return nil, d.requireNoThreads(ctx)
 }
 
 // requireNoThreads refuses a database with threads that have no mark: those of
 // a format that had none, whose metadata is missing.
-func (d *Database) requireNoThreads(ctx context.Context, w *storeConfig) error {
+func (d *Database) requireNoThreads(ctx context.Context) error {
 	stop := errors.New("found")
-	keys := layout.NewKeys(w.prefix, 0)
-	err := d.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(string) error { return stop })
+	keys := layout.NewKeys(d.config.prefix, 0)
+	err := d.scanKeys(ctx, escapeGlob(d.config.prefix)+"{*}:"+layout.KeyThreads, func(string) error { return stop })
 	if !errors.Is(err, stop) {
 		return err
 	}
 	return &Error{
-		w.server, ProblemNoMetadata,
-		"there are threads under the prefix " + w.prefix + " and the key " + keys.MetadataKey() +
+		d.config.server, ProblemNoMetadata,
+		"there are threads under the prefix " + d.config.prefix + " and the key " + keys.MetadataKey() +
 			" is missing: Redis came back empty under servers of an earlier graphd, or a part of it was lost",
-		"restore a backup, or go on with what is there: graphd store repair --store " + w.server,
+		"restore a backup, or go on with what is there: graphd store repair --store " + d.config.server,
 	}
 }
 
@@ -262,11 +262,11 @@ func escapeGlob(text string) string {
 }
 
 // restoreMetadata restores the metadata of the store from its partitions.
-func (d *Database) restoreMetadata(ctx context.Context, w *storeConfig, i *storeIdentity) error {
+func (d *Database) restoreMetadata(ctx context.Context, i *storeIdentity) error {
 	if i.format > layout.Format {
-		return w.newerFormatError(i.format)
+		return d.config.newerFormatError(i.format)
 	}
-	keys := layout.NewKeys(w.prefix, i.partitions)
+	keys := layout.NewKeys(d.config.prefix, i.partitions)
 	known, err := d.writeMetadata(ctx, keys, *i, true)
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func (d *Database) restoreMetadata(ctx context.Context, w *storeConfig, i *store
 	d.Warnings = append(d.Warnings, fmt.Sprintf("the key %s was missing and was put back from what the partitions say; %d graphs are there. "+
 		"Those that are not, give anew, with --graphs, graphd graph put or by their workers: threads of a graph wait for it; "+
 		"and give the same encryption keys as before, which can't be checked", keys.MetadataKey(), graphs))
-	return d.joinStore(ctx, w, known)
+	return d.joinStore(ctx, known)
 }
 
 func (w *storeConfig) newerFormatError(format int) error {

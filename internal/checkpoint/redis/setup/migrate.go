@@ -36,7 +36,7 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	if err != nil {
 		return checkpoint.Migration{}, err
 	}
-	m := &migration{database: d, config: w, isDryRun: dry, report: tell}
+	m := &migration{database: d, isDryRun: dry, report: tell}
 	err = d.WrapError(ctx, m.runMigration(ctx))
 	return m.Migration, errors.Join(err, d.CloseClient())
 }
@@ -46,14 +46,13 @@ type migration struct {
 	checkpoint.Migration
 
 	database *Database
-	config   *storeConfig
 	isDryRun bool
 	isCheck  bool // nothing is changed yet
 	report   func(checkpoint.Migration)
 }
 
 func (m *migration) runMigration(ctx context.Context) error {
-	keys := layout.NewKeys(m.config.prefix, 0)
+	keys := layout.NewKeys(m.database.config.prefix, 0)
 	meta := keys.MetadataKey()
 	isUnder, err := m.isNeeded(ctx, meta)
 	if err != nil || !isUnder {
@@ -86,7 +85,7 @@ func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 	if err != nil || len(known) == 0 {
 		return false, err
 	}
-	i, err := m.config.parseIdentity(known)
+	i, err := m.database.config.parseIdentity(known)
 	if err != nil {
 		return false, err
 	}
@@ -97,7 +96,7 @@ func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 		}
 	}
 	d := m.database
-	d.Keys, d.Epoch = layout.NewKeys(m.config.prefix, i.partitions), i.epoch
+	d.Keys, d.Epoch = layout.NewKeys(m.database.config.prefix, i.partitions), i.epoch
 	if d.Epoch == "" {
 		d.Epoch = NewRandomID()
 	}
@@ -115,7 +114,7 @@ func (m *migration) requireNoServers(ctx context.Context) error {
 	listening, _ := r.IntAt(0)
 	if n := max(listening, int64(len(r)-1)); n > 0 {
 		return &Error{
-			m.config.server, ProblemInUse, fmt.Sprintf("%d servers use the store", n),
+			m.database.config.server, ProblemInUse, fmt.Sprintf("%d servers use the store", n),
 			"stop all of them; one that was killed is forgotten after 20 seconds",
 		}
 	}
@@ -240,7 +239,7 @@ func (m *migration) migrateThreads(ctx context.Context, members []string) error 
 // leasedThreadError refuses a thread that a server still holds.
 func (m *migration) leasedThreadError(thread string) error {
 	return &Error{
-		m.config.server, ProblemInUse, fmt.Sprintf("a server runs the thread %q, or was killed a moment ago", thread),
+		m.database.config.server, ProblemInUse, fmt.Sprintf("a server runs the thread %q, or was killed a moment ago", thread),
 		"stop all servers that use the store; the lease of one that was killed ends by itself, after 15 seconds unless --lease says otherwise",
 	}
 }

@@ -14,32 +14,32 @@ import (
 
 // connectServer makes the client; whether the server is part of a cluster is its own
 // to say.
-func (d *Database) connectServer(ctx context.Context, w *storeConfig) error {
-	if w.sentinel != nil {
-		d.Client = script.NewFailoverClient(w.sentinel)
+func (d *Database) connectServer(ctx context.Context) error {
+	if d.config.sentinel != nil {
+		d.Client = script.NewFailoverClient(d.config.sentinel)
 	} else {
-		d.Client = script.NewClient(w.standalone)
+		d.Client = script.NewClient(d.config.standalone)
 	}
 	d.Runner = script.NewRunner(d.Client, &d.Keys)
 	info, err := d.readInfo(ctx)
 	if err != nil {
-		return w.wrapOpenError(ctx, err)
+		return d.config.wrapOpenError(ctx, err)
 	}
-	if err := w.checkServer(info); err != nil {
+	if err := d.config.checkServer(info); err != nil {
 		return err
 	}
 	d.Warnings = settingsWarnings(info)
 	if info["cluster_enabled"] != "1" {
-		if w.cluster != nil && len(w.cluster.Addrs) > 1 {
-			return w.urlError("several addresses are given, but the server is no cluster")
+		if d.config.cluster != nil && len(d.config.cluster.Addrs) > 1 {
+			return d.config.urlError("several addresses are given, but the server is no cluster")
 		}
 		return nil
 	}
 	if err := d.Client.Close(); err != nil {
-		return w.wrapOpenError(ctx, err)
+		return d.config.wrapOpenError(ctx, err)
 	}
-	w.cluster.NewClient = script.NewClient
-	d.Client = goredis.NewClusterClient(w.cluster)
+	d.config.cluster.NewClient = script.NewClient
+	d.Client = goredis.NewClusterClient(d.config.cluster)
 	d.Runner = script.NewRunner(d.Client, &d.Keys)
 	return nil
 }
