@@ -5,7 +5,7 @@ import (
 )
 
 // capacity is what the worker of a session takes: which tasks, and how many more of
-// them. It is guarded by the hub's mu.
+// them. It is guarded by the dispatcher's mu.
 type capacity struct {
 	session        *Session
 	coverage       *Coverage
@@ -36,7 +36,7 @@ func (c *capacity) FreeSlots() int {
 	if c.session.isLeaving || c.session.hasEnded || c.recentRefusals >= maxRecentRefusals {
 		return 0
 	}
-	return c.credit.Total - (len(c.jobs) - c.blockedJobs) - c.session.hub.reclaims.CountOf(c.session)
+	return c.credit.Total - (len(c.jobs) - c.blockedJobs) - c.session.dispatcher.reclaims.CountOf(c.session)
 }
 
 // RankTask reports whether a task may be offered to the worker now. The worker that

@@ -74,24 +74,25 @@ func (h *Hub) tryComplete(ctx context.Context, c Completion) (r Receipt, over bo
 // hasConnectedWorker reports whether events of a task may still be on their way: they
 // don't outlive the stream that they were sent on.
 func (h *Hub) hasConnectedWorker(j *job) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
 	return j.session != nil
 }
 
 // repeatReceipt answers a completion whose result was applied before, with the task
 // of the first answer, as long as that shows no sign of life.
 func (h *Hub) repeatReceipt(c Completion) (Receipt, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.history.IsCompleted(c.Token) {
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.history.IsCompleted(c.Token) {
 		return Receipt{}, false
 	}
 	r := Receipt{IsDuplicate: true}
 	if !c.WantsNext {
 		return r, true
 	}
-	for _, j := range h.jobsByLease {
+	for _, j := range d.jobsByLease {
 		if j.answeredLease == c.Token && j.stage == stageOffered && !j.isStopping {
 			a := j.newAssignment(h.opts.LeaseTTL)
 			r.Next, j.isInCallAnswer = &a, true
@@ -103,40 +104,18 @@ func (h *Hub) repeatReceipt(c Completion) (Receipt, bool) {
 // completeIfLeased ends a task with the result of its worker, unless the lease is
 // lost.
 func (h *Hub) completeIfLeased(j *job, c Completion) (s *Session, waiting *waitingCall, taken bool) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	if h.jobsByLease[c.Token] != j {
-		return nil, nil, false
-	}
-	s = j.session
-	if c.WantsNext && s != nil && !c.IsRefused {
-		waiting = &waitingCall{completedLease: c.Token, thread: j.task.Thread, nextTask: make(chan Assignment, 1)}
-	}
-	h.applyCompletion(j, c, waiting)
-	return s, waiting, true
-}
-
-// applyCompletion ends a task with the result of its worker. waiting, if set, gets
-// the next task. mu is held.
-func (h *Hub) applyCompletion(j *job, c Completion, waiting *waitingCall) {
-	s := j.session
-	switch {
-	case c.IsRefused && s != nil:
-		h.refuseJob(j, s, c.Result.Failure.Message, 0)
-	case c.IsRefused:
-		h.requeueJob(j)
-	default:
-		if _, flooded := j.events.addEvents(c.Events, c.DroppedEvents); flooded {
-			c.Result = EmitFloodFailure()
+	d := h.dispatcher
+	d.update(func() []notice {
+		if d.jobsByLease[c.Token] != j {
+			return nil
 		}
-		h.finishJob(j, c.Result)
-		if waiting != nil {
-			s.waitingCalls.addCall(waiting)
+		s, taken = j.session, true
+		if c.WantsNext && s != nil && !c.IsRefused {
+			waiting = &waitingCall{completedLease: c.Token, thread: j.task.Thread, nextTask: make(chan Assignment, 1)}
 		}
-	}
-	if s != nil {
-		h.offerOldestTo(s)
-	}
+		return d.applyCompletion(j, c, waiting)
+	})
+	return s, waiting, taken
 }
 
 // HandleCompletion takes a result that came on the stream, as Hub.Complete does, and
@@ -163,50 +142,33 @@ func (s *Session) HandleCompletion(ctx context.Context, c Completion) {
 
 // tryCompleteNow takes the result of a task that this session has, if there is
 // nothing to wait for but the next task.
-func (s *Session) tryCompleteNow(c Completion) bool {
-	h := s.hub
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	j := s.capacity.jobs[c.Token]
-	if j == nil || c.EventsOnStream > 0 || hasDurable(c.Events) && j.events.roomSignal() != nil {
-		return false
-	}
-	if !c.WantsNext || c.IsRefused {
-		h.applyCompletion(j, c, nil)
-		s.outbox.addMessage(CompletionReply{Token: c.Token})
-		return true
-	}
-	p := &waitingCall{completedLease: c.Token, thread: j.task.Thread}
-	p.timer = time.AfterFunc(nextTaskWait, h.containPanics(func() { s.replyWithoutNext(p) }))
-	h.applyCompletion(j, c, p)
-	return true
+func (s *Session) tryCompleteNow(c Completion) (taken bool) {
+	d := s.dispatcher
+	d.update(func() []notice {
+		j := s.capacity.jobs[c.Token]
+		if j == nil || c.EventsOnStream > 0 || hasDurable(c.Events) && j.events.roomSignal() != nil {
+			return nil
+		}
+		taken = true
+		if !c.WantsNext || c.IsRefused {
+			list := d.applyCompletion(j, c, nil)
+			s.outbox.addMessage(CompletionReply{Token: c.Token})
+			return list
+		}
+		p := &waitingCall{completedLease: c.Token, thread: j.task.Thread}
+		p.timer = time.AfterFunc(nextTaskWait, d.containPanics(func() { s.replyWithoutNext(p) }))
+		return d.applyCompletion(j, c, p)
+	})
+	return taken
 }
 
 // replyWithoutNext answers a result whose worker has waited long enough.
 func (s *Session) replyWithoutNext(p *waitingCall) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
 	if s.waitingCalls.removeCall(p) {
 		s.outbox.addMessage(CompletionReply{Token: p.completedLease})
 	}
-}
-
-// deliverAssignment gives a task to a call that waits for one, or else sends it on
-// the stream. mu is held.
-func (s *Session) deliverAssignment(j *job, a Assignment) {
-	p := s.waitingCalls.takeLatest()
-	if p == nil {
-		j.answeredLease, j.isInCallAnswer = "", false
-		s.outbox.addMessage(a)
-		return
-	}
-	j.answeredLease, j.isInCallAnswer = p.completedLease, p.nextTask != nil
-	if p.nextTask == nil {
-		p.timer.Stop()
-		s.outbox.addMessage(CompletionReply{Token: p.completedLease, Receipt: Receipt{Next: &a}})
-		return
-	}
-	p.nextTask <- a
 }
 
 // waitForNextTask waits a moment for the next task. A task that was given to a call
@@ -222,12 +184,12 @@ func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *waitingCall) *
 	case <-s.Ended():
 	case <-ctx.Done():
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
 	s.waitingCalls.removeCall(p)
 	select {
 	case a := <-p.nextTask:
-		if h.jobsByLease[a.Token] != nil {
+		if h.dispatcher.jobsByLease[a.Token] != nil {
 			return &a
 		}
 	default:

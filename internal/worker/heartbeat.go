@@ -12,8 +12,8 @@ import (
 // endSilentSession ends a session whose worker has missed maxMissedHeartbeats
 // heartbeats.
 func (s *Session) endSilentSession() {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
 	s.hub.log.Warn("a worker has gone silent", zap.String("worker", s.hello.Worker), zap.String("session", s.id))
 	s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "nothing was heard for %d beats of %s; connect again",
 		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", s.hello.Worker))
@@ -47,23 +47,28 @@ const maxForgedLeases = 1000
 // HandleHeartbeat prolongs the leases of the tasks that the worker says it holds. One
 // that names many leases which no server has given ends the session.
 func (s *Session) HandleHeartbeat(number uint64, running []string) {
-	h := s.hub
-	given, forged := h.signer.ParseTokens(running)
-	h.mu.Lock()
-	defer h.unlockAndNotify()
+	given, forged := s.dispatcher.signer.ParseTokens(running)
+	s.dispatcher.update(func() []notice { return s.renewLeases(number, given, forged) })
+}
+
+// renewLeases answers a heartbeat. mu is held.
+func (s *Session) renewLeases(number uint64, given []lease.Lease, forged []string) []notice {
 	if !s.recordSignOfLife() {
-		return
+		return nil
 	}
 	s.heldUp = 0
 	if len(forged) > maxForgedLeases {
 		s.endSession(runtime.Errorf(runtime.ReasonInvalidField,
 			"beat.running names %d leases that no server with this key has given; at most %d are answered", len(forged), maxForgedLeases).
 			With("field", "beat.running").WithViolation("beat.running", "must name leases of the worker's tasks"))
-		return
+		return nil
 	}
+	var list []notice
 	ack := HeartbeatAck{Number: number, LostLeases: forged}
 	for _, g := range given {
-		switch h.claimLease(s, g) {
+		c, more := s.dispatcher.claimLease(s, g)
+		list = append(list, more...)
+		switch c {
 		case claimLost:
 			ack.LostLeases = append(ack.LostLeases, g.Token)
 		case claimUndecided:
@@ -72,40 +77,27 @@ func (s *Session) HandleHeartbeat(number uint64, running []string) {
 		}
 	}
 	s.outbox.addMessage(ack)
-}
-
-// claimLease renews a lease for its worker, which has begun the task. mu is held.
-func (h *Hub) claimLease(s *Session, g lease.Lease) claimResult {
-	j := h.jobsByLease[g.Token]
-	if j == nil {
-		return h.claimUnknownLease(s, g)
-	}
-	if j.isOnEndpoint {
-		return claimLost
-	}
-	if j.session != s {
-		h.attachJob(j, s)
-		if j.isStopping { // what was said on the stream before may be lost
-			s.sendCancel(j)
-		}
-	}
-	j.stage = stageStarted
-	h.renewLease(j)
-	return claimGranted
+	return list
 }
 
 // HandleAlive notes that a task has begun or is still worked on.
 func (s *Session) HandleAlive(token string) {
-	s.hub.mu.Lock()
-	j := s.jobOfLease(token)
-	if j != nil {
-		j.stage = stageStarted
-		s.hub.renewLease(j)
-	}
-	s.hub.unlockAndNotify()
+	j := s.beginJob(token, s.hub.opts.LeaseTTL)
 	if j != nil && j.task.Host != nil {
 		j.task.Host.ResetIdleTimeout()
 	}
+}
+
+// beginJob notes that the worker is at work on a task, and returns it, nil for none.
+func (s *Session) beginJob(token string, ttl time.Duration) *job {
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
+	j := s.jobOfLease(token)
+	if j != nil {
+		j.stage = stageStarted
+		j.renewLease(ttl)
+	}
+	return j
 }
 
 // jobOfLease returns the task of a lease of this session, and records that the
@@ -119,15 +111,15 @@ func (s *Session) jobOfLease(token string) *job {
 
 // HandleCredit sets how much the worker takes. An older one than the last is ignored.
 func (s *Session) HandleCredit(c Credit) {
-	s.hub.mu.Lock()
-	defer s.hub.unlockAndNotify()
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
 	if !s.recordSignOfLife() || c.Revision < s.capacity.credit.Revision {
 		return
 	}
 	s.capacity.credit = c
-	if err := s.hub.sessions.updateProfile(s); err != nil {
+	if err := s.dispatcher.sessions.updateProfile(s); err != nil {
 		s.endSession(err)
 		return
 	}
-	s.hub.offerOldestTo(s)
+	s.dispatcher.offerOldestTo(s)
 }

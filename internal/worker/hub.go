@@ -6,23 +6,23 @@
 // it, then offered under a lease, then started, until its result
 // comes. Each time it changes hands it gets a new lease, so that the result of
 // an older one cannot be applied any more.
+//
+// A Hub is what callers see, a Session one worker. Both change what is shared, the
+// queue, the leases and the sessions, through one dispatcher, under one lock.
 package worker
 
 import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -75,56 +75,30 @@ func (o Options) withDefaults() Options {
 
 // Hub runs remote nodes in connected workers. It is safe for concurrent use.
 type Hub struct {
-	opts   Options
-	log    *zap.Logger
-	signer *lease.Signer
-
-	activeTasks   atomic.Int64  // requested tasks
-	unservedTasks atomic.Int64  // of them, those that no connected worker serves
-	workerLosses  atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
-	eventBudget   eventBudget
-	results       resultBudget
-	unreadBytes   atomic.Int64 // bytes that wait for workers to read them
-
-	mu                 sync.Mutex
-	sessions           *sessionTable
-	jobsByLease        map[string]*job            // by lease
-	detached           map[string]map[string]*job // by worker and lease: tasks that wait for a worker to come back
-	disconnected       map[*job]struct{}          // tasks of workers that have no stream here
-	queue              *queue.Queue[*job, *capacity]
-	withheld           map[*job]struct{}
-	isPublishing       bool            // the other servers are being told what is served
-	mustPublishAgain   bool            // and that has changed meanwhile
-	areClaimsScheduled bool            // the claims are about to be published
-	jobsByKey          map[string]*job // tasks that are asked for
-	history            *lease.History
-	reclaims           *lease.Reclaims[Session] // leases of an earlier server, or of a run that went elsewhere
-	notices            []runNotice
-	lastOrder          uint64
-	isDraining         bool
-	peers              runtime.Peers // nil before the engine has asked for what workers take
+	opts         Options
+	log          *zap.Logger
+	dispatcher   *dispatcher
+	capabilities *capabilityPublisher
+	activeTasks  atomic.Int64 // requested tasks
+	unreadBytes  atomic.Int64 // bytes that wait for workers to read them
+	eventBudget  eventBudget
+	results      resultBudget
 }
 
-var _ runtime.Executor = (*Hub)(nil)
+var (
+	_ runtime.Executor = (*Hub)(nil)
+	_ runtime.Workers  = (*Hub)(nil)
+)
 
 // New makes a hub without workers.
 func New(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
-		opts: options, log: options.Logger, signer: lease.NewSigner(options.Key), history: lease.NewHistory(), eventBudget: eventBudget{maxBytes: options.MaxEventBytes},
-		results:  resultBudget{maxBytes: options.MaxWaitingResultBytes},
-		sessions: newSessionTable(options), jobsByLease: make(map[string]*job), detached: make(map[string]map[string]*job),
-		jobsByKey: make(map[string]*job), withheld: make(map[*job]struct{}),
-		queue: queue.New[*job, *capacity](), disconnected: make(map[*job]struct{}),
+		opts: options, log: options.Logger, dispatcher: newDispatcher(options),
+		eventBudget: eventBudget{maxBytes: options.MaxEventBytes}, results: resultBudget{maxBytes: options.MaxWaitingResultBytes},
 	}
-	h.reclaims = lease.NewReclaims(h.history, h.startReclaimTimer, h.scheduleClaims)
+	h.capabilities = &capabilityPublisher{log: h.log, listServed: h.listServed}
 	return h
-}
-
-// containPanics wraps f for a goroutine or a timer of the hub: a panic ends f
-// alone.
-func (h *Hub) containPanics(f func()) func() {
-	return contain.Func(f, contain.LogPanic(h.log, "the hub of workers panicked"))
 }
 
 // Execute hands a task to a worker and waits for its result. It waits for a
@@ -132,54 +106,45 @@ func (h *Hub) containPanics(f func()) func() {
 func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	h.activeTasks.Add(1)
 	defer h.activeTasks.Add(-1)
-	j := h.newJob(ctx, t)
-	j.calls.onIdle = func() { h.followHolderAfterCalls(j) }
-	h.admitJob(j)
+	d := h.dispatcher
+	j := newJob(ctx, t, &h.eventBudget, h.log)
+	j.calls.onIdle = func() { d.update(func() []notice { return d.awaited.followDisconnected(j) }) }
+	d.update(func() []notice { return d.admitJob(j) })
 	r := h.awaitResult(ctx, j)
 	j.calls.stopForGood(ctx)
 	j.notifying.Wait()
 	return r
 }
 
-// admitJob queues a task, or gives it to the worker that has it already.
-func (h *Hub) admitJob(j *job) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	h.lastOrder++
-	j.order = h.lastOrder
-	h.history.AddRequest(j.task)
-	h.jobsByKey[j.key] = j
-	if h.adoptReclaimed(j) || h.withholdJob(j) {
-		return
-	}
-	h.enqueueJob(j)
-	h.dispatchRoute(j.route)
-}
-
 // Drain tells every worker that the server is about to leave. Tasks are still
 // handed out, because the supersteps under way need them; runs whose tasks no
 // worker can take are handed off.
 func (h *Hub) Drain(left time.Duration, reason string) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	if h.isDraining {
+	d := h.dispatcher
+	if !h.beginDrain() {
 		return
 	}
-	h.isDraining = true
-	h.publishCapabilities()
-	for s := range h.sessions.listSessions() {
-		s.outbox.addMessage(DrainNotice{TimeLeft: left, Reason: reason})
+	h.capabilities.publishCapabilities()
+	d.update(func() []notice {
+		for s := range d.sessions.listSessions() {
+			s.outbox.addMessage(DrainNotice{TimeLeft: left, Reason: reason})
+		}
+		list := append(d.unserved.noticeAll(false), d.awaited.handOffAll()...)
+		d.scheduleClaims()
+		return list
+	})
+}
+
+// beginDrain has the hub take no further worker. It reports false when it takes
+// none already.
+func (h *Hub) beginDrain() bool {
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
+	if h.dispatcher.placement.isDraining {
+		return false
 	}
-	for r := range h.queue.Routes() {
-		h.noticeUnserved(r)
-	}
-	for j := range h.withheld {
-		h.handOffWithheld(j)
-	}
-	for j := range h.disconnected {
-		h.followHolder(j)
-	}
-	h.scheduleClaims()
+	h.dispatcher.placement.isDraining = true
+	return true
 }
 
 // WaitIdle waits until no task is left, for as long as ctx allows. A superstep may
@@ -204,31 +169,33 @@ func (h *Hub) WaitIdle(ctx context.Context) {
 
 // Close ends every session.
 func (h *Hub) Close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.isDraining = true
-	for s := range h.sessions.listSessions() {
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.placement.isDraining = true
+	for s := range d.sessions.listSessions() {
 		s.endSession(runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one"))
 	}
-	h.reclaims.StopTimers()
+	d.reclaims.StopTimers()
 }
 
 // Workers lists the connected workers by id.
 func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sessions.describeWorkers(), nil
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
+	return h.dispatcher.sessions.describeWorkers(), nil
 }
 
 // WaitingTasks counts the tasks that wait: because no connected worker serves them,
 // and because those that do have no free slot. The former include those of runs
 // that gave their slot up.
 func (h *Hub) WaitingTasks() (unserved, busy int) {
-	unserved = int(max(0, h.unservedTasks.Load()))
-	busy = max(0, h.queue.Len()-unserved)
-	h.mu.Lock()
-	peers := h.peers
-	h.mu.Unlock()
+	d := h.dispatcher
+	unserved = int(max(0, d.unserved.count.Load()))
+	busy = max(0, d.queue.Len()-unserved)
+	d.mu.Lock()
+	peers := d.placement.peers
+	d.mu.Unlock()
 	if peers != nil {
 		unserved += peers.UnservedTasks()
 	}
@@ -236,7 +203,50 @@ func (h *Hub) WaitingTasks() (unserved, busy int) {
 }
 
 // WorkerLosses counts how often a worker that had a task was lost.
-func (h *Hub) WorkerLosses() uint64 { return h.workerLosses.Load() }
+func (h *Hub) WorkerLosses() uint64 { return h.dispatcher.workerLosses.Load() }
+
+// CountEndpointLoss counts an endpoint that was lost while it may have run a task.
+func (h *Hub) CountEndpointLoss() { h.dispatcher.workerLosses.Add(1) }
+
+// SetPeers makes those known that are told what workers take: the engine, and by it the
+// other servers on the same store, to which tasks may go that no worker here takes.
+func (h *Hub) SetPeers(peers runtime.Peers) {
+	h.dispatcher.mu.Lock()
+	h.dispatcher.placement.peers = peers
+	h.dispatcher.mu.Unlock()
+	h.capabilities.publishCapabilities()
+}
+
+// Covers reports whether a connected worker takes what is needed.
+func (h *Hub) Covers(need checkpoint.Capability) bool {
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.placement.isDraining && d.sessions.isServed(queue.Route{Graph: need.Graph, Version: need.Version, Node: need.Node})
+}
+
+// RecheckTasks checks all unserved tasks again, because the workers of other
+// servers have changed.
+func (h *Hub) RecheckTasks() {
+	d := h.dispatcher
+	d.update(func() []notice { return append(d.unserved.noticeAll(true), d.awaited.followAll()...) })
+}
+
+// listServed lists what each worker serves, and how much that is: nothing while the
+// server drains.
+func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int) {
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.placement.isDraining {
+		lists, sum = d.sessions.listServed()
+	}
+	return d.placement.peers, lists, sum
+}
+
+// NeedsComparison reports whether a task has answers that must be compared with
+// what the code asks: a process that does not compare must not get them.
+func NeedsComparison(t *runtime.Task) bool { return queue.NeedsComparison(t) }
 
 func nodeFailure(kind, message string) pregel.Result {
 	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{

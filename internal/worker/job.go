@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +27,8 @@ const (
 )
 
 // job is a task from its request by the run until its result is there. The fields
-// after result are guarded by Hub.mu.
+// after result are guarded by the
+// dispatcher's mu.
 type job struct {
 	ctx    context.Context //nolint:containedctx // the job is the call, seen from the workers
 	task   *runtime.Task
@@ -64,21 +67,20 @@ type job struct {
 	stopDeadline   time.Time             // until then its result is of use
 }
 
-func (h *Hub) newJob(ctx context.Context, t *runtime.Task) *job {
-	j := &job{ctx: ctx, task: t, key: lease.KeyOf(t), route: queue.RouteOf(t), result: make(chan pregel.Result, 1), memos: &Memos{}}
-	j.events = newEventQueue(t.Effects, &h.eventBudget, h.log)
-	j.calls = newGraphCalls(ctx, t.Host, h.log)
-	return j
+func newJob(ctx context.Context, t *runtime.Task, budget *eventBudget, log *zap.Logger) *job {
+	return &job{
+		ctx: ctx, task: t, key: lease.KeyOf(t), route: queue.RouteOf(t), result: make(chan pregel.Result, 1), memos: &Memos{},
+		events: newEventQueue(t.Effects, budget, log), calls: newGraphCalls(ctx, t.Host, log),
+	}
 }
 
 // Route is what a worker must serve to run the task.
 func (j *job) Route() queue.Route { return j.route }
 
-// Order is the age of the task among all of the hub.
+// Order is the age of the task among all tasks.
 func (j *job) Order() uint64 { return j.order }
 
-// IsRefused reports whether a worker has refused the task a moment ago. The hub's
-// mu is held.
+// IsRefused reports whether a worker has refused the task a moment ago. mu is held.
 func (j *job) IsRefused() bool { return len(j.refusedBy) > 0 }
 
 // taskFields names a task in the log.
@@ -107,145 +109,29 @@ func (j *job) newAssignment(ttl time.Duration) Assignment {
 	return a
 }
 
-// offerJob leases a task to a worker. mu is held.
-func (h *Hub) offerJob(j *job, s *Session) {
-	j.deliveries++
-	switch {
-	case j.hasLostWorker:
-		j.hasLostWorker = false
-		j.events.addMarker(runtime.EventWorkerLost)
-	case j.deliveries > 1:
-		j.events.addMarker(runtime.EventRestarted)
-	}
-	h.grantLease(j, s, h.signer.SignLease(j.task, j.key))
-	j.stage = stageOffered
-	s.deliverAssignment(j, j.newAssignment(h.opts.LeaseTTL))
-}
-
-// grantLease puts a lease into force. mu is held.
-func (h *Hub) grantLease(j *job, s *Session, l lease.Lease) {
-	token := l.Token
-	j.lease, j.token, j.session = l, token, s
-	h.setStranded(j, false)
-	h.jobsByLease[token] = j
-	if s != nil {
-		s.capacity.addJob(j)
-	}
-	j.leaseTimer = time.AfterFunc(h.opts.LeaseTTL, h.containPanics(func() { h.expireLease(j, token) }))
-}
-
-// renewLease prolongs a lease. mu is held.
-func (h *Hub) renewLease(j *job) {
+// renewLease prolongs the lease of the task. mu is held.
+func (j *job) renewLease(ttl time.Duration) {
 	if j.leaseTimer != nil {
-		j.leaseTimer.Reset(h.opts.LeaseTTL)
+		j.leaseTimer.Reset(ttl)
 	}
 }
 
-// releaseLease ends the lease of a task; what comes under it from now on is
-// refused. mu is held.
-func (h *Hub) releaseLease(j *job) {
-	h.clearDisconnected(j)
-	h.clearWithheld(j)
-	if j.leaseTimer != nil {
-		j.leaseTimer.Stop()
-		j.leaseTimer = nil
-	}
-	delete(h.jobsByLease, j.token)
-	h.clearDetached(j)
-	if j.session != nil {
-		j.session.capacity.removeJob(j)
-	}
-	j.session, j.token, j.lease = nil, "", lease.Lease{}
-}
-
-// expireLease takes a task away from a worker that has been silent about it.
-func (h *Hub) expireLease(j *job, token string) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	if j.token != token || j.stage == stageOver {
-		return
-	}
-	if h.followHolder(j) { // the run is about to go to where the worker is
-		if j.session != nil { // what is left of that stream is dead
-			h.detachJob(j)
-		}
-		h.renewLease(j)
-		return
-	}
-	s := j.session
-	h.log.Warn("a worker was silent about a task for longer than its lease", j.deliveryFields()...)
-	h.handleLoss(j)
-	if s != nil {
-		s.outbox.removeTask(token)
-		h.offerOldestTo(s)
+// beginPendingCall notes that the task waits for a graph that it calls. Meanwhile it
+// takes no slot of its worker. mu is held.
+func (j *job) beginPendingCall() {
+	if j.pendingCalls++; j.pendingCalls == 1 && j.session != nil {
+		j.session.capacity.blockedJobs++
 	}
 }
 
-// handleLoss gives a task whose worker is lost to another one. mu is held.
-func (h *Hub) handleLoss(j *job) {
-	j.losses++
-	h.recordLoss(j)
-	if j.losses >= h.opts.MaxLosses {
-		h.finishJob(j, nodeFailure("WorkerLost", "every worker that was given the task was lost while it ran; see the workers' logs"))
-		return
-	}
-	h.requeueJob(j)
-}
-
-// recordLoss notes that a worker which may have run a task was lost. mu is held.
-func (h *Hub) recordLoss(j *job) {
-	j.hasLostWorker = true
-	h.workerLosses.Add(1)
-}
-
-// requeueJob puts a task back to where it was in the queue. Graphs that it has
-// called must stop before it runs again. mu is held.
-func (h *Hub) requeueJob(j *job) {
-	if j.isStopping {
-		h.releaseLease(j) // before finish, so that a result under the old lease does not count
-		h.finishJob(j, nodeFailure("Cancelled", "the task was stopped, and then its worker gave it up"))
-		return
-	}
-	h.releaseLease(j)
-	j.stage = stageQueued
-	if j.calls.isEmpty() {
-		h.enqueueJob(j)
-		h.dispatchRoute(j.route)
-		return
-	}
-	go h.containPanics(func() {
-		j.calls.stopAndReset()
-		h.mu.Lock()
-		defer h.unlockAndNotify()
-		if j.stage == stageQueued {
-			h.enqueueJob(j)
-			h.dispatchRoute(j.route)
-		}
-	})()
-}
-
-// endJob notes that a task is not asked for any more. mu is held.
-func (h *Hub) endJob(j *job) {
-	j.stage = stageOver
-	if j.isStranded {
-		j.isStranded = false
-		h.unservedTasks.Add(-1)
-	}
-	if h.jobsByKey[j.key] == j {
-		delete(h.jobsByKey, j.key)
+// endPendingCall notes that a call of the task has ended. mu is held.
+func (j *job) endPendingCall() {
+	if j.pendingCalls--; j.pendingCalls == 0 && j.session != nil {
+		j.session.capacity.blockedJobs--
 	}
 }
 
-// finishJob hands over the result of a task. mu is held.
-func (h *Hub) finishJob(j *job, r pregel.Result) {
-	if j.stage == stageOver {
-		return
-	}
-	if j.token != "" {
-		h.history.AddCompleted(j.token)
-	}
-	h.releaseLease(j)
-	h.queue.RemoveTask(j)
-	h.endJob(j)
-	j.result <- r
+// sortedByAge lists tasks, the oldest first.
+func sortedByAge(jobs map[string]*job) []*job {
+	return slices.SortedFunc(maps.Values(jobs), func(a, b *job) int { return int(a.order) - int(b.order) })
 }

@@ -10,7 +10,7 @@ import (
 
 // Memos are those that were recorded in one attempt, over all its
 // deliveries. They have a lock of their own: however many there are, no caller waits
-// for them under Hub.mu.
+// for them under the dispatcher's mu.
 type Memos struct {
 	mu     sync.Mutex
 	memos  []checkpoint.Memo // only ever grows

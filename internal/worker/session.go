@@ -3,20 +3,20 @@ package worker
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
 // Session is one stream of one worker. What follows outbox is guarded by the
-// hub's mu.
+// dispatcher's mu.
 type Session struct {
 	hub          *Hub
+	dispatcher   *dispatcher
 	id           string
 	hello        Hello
 	outbox       *outbox
@@ -43,66 +43,70 @@ var errSessionEnded = errors.New("the session has ended")
 // OpenSession begins a session. An older one of the same worker is ended. The error
 // is an *runtime.Error.
 func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
-	held, forged := h.signer.ParseTokens(hello.HeldLeases)
-	covers := NewCoverage(hello.Capabilities)
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	if h.isDraining {
-		return nil, Welcome{}, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
-	}
+	d := h.dispatcher
+	held, forged := d.signer.ParseTokens(hello.HeldLeases)
 	s := &Session{
-		hub: h, id: uuid.NewString(), hello: hello, outbox: newOutbox(&h.unreadBytes),
-		lastHeard: time.Now(),
+		hub: h, dispatcher: d, id: uuid.NewString(), hello: hello, outbox: newOutbox(&h.unreadBytes), lastHeard: time.Now(),
 	}
-	s.capacity = capacity{session: s, coverage: covers, credit: hello.Credit, jobs: make(map[string]*job)}
-	older, err := h.sessions.addSession(s)
+	s.capacity = capacity{session: s, coverage: NewCoverage(hello.Capabilities), credit: hello.Credit, jobs: make(map[string]*job)}
+	w := Welcome{SessionID: s.id, HeartbeatInterval: h.opts.HeartbeatInterval, LeaseTTL: h.opts.LeaseTTL, LostLeases: forged}
+	var err error
+	notices := d.runLocked(func() (list []notice) {
+		list, err = s.beginSession(&w, held)
+		return list
+	})
 	if err != nil {
 		return nil, Welcome{}, err
 	}
-	s.silenceTimer = time.AfterFunc(maxMissedHeartbeats*h.opts.HeartbeatInterval, h.containPanics(s.endSilentSession))
-	w := Welcome{SessionID: s.id, HeartbeatInterval: h.opts.HeartbeatInterval, LeaseTTL: h.opts.LeaseTTL, LostLeases: forged}
-	for _, g := range held {
-		switch h.claimLease(s, g) {
-		case claimLost:
-			w.LostLeases = append(w.LostLeases, g.Token)
-			continue
-		case claimUndecided:
-			w.UndecidedLeases = append(w.UndecidedLeases, g.Token)
-		case claimGranted:
-		}
-		w.RenewedLeases = append(w.RenewedLeases, g.Token)
-	}
-	if older != nil {
-		h.replaceSession(older)
-	}
-	h.requeueDetached(s)
-	h.clearStranded(s)
-	h.offerOldestTo(s)
-	h.publishCapabilities()
+	h.capabilities.publishCapabilities()
+	sendNotices(h.log, notices)
 	h.log.Info("worker connected", zap.String("worker", hello.Worker), zap.String("session", s.id),
 		zap.String("build", hello.BuildID), zap.Int("kept", len(w.RenewedLeases)), zap.Int("lost", len(w.LostLeases)))
 	return s, w, nil
 }
 
-// replaceSession ends a session whose worker has connected anew. mu is held.
-func (h *Hub) replaceSession(older *Session) {
-	older.endSession(runtime.Errorf(runtime.ReasonWorkerReplaced,
-		"worker %q has connected again; this stream is closed", older.hello.Worker).With("workerId", older.hello.Worker))
-	h.releaseJobs(older)
-	h.reclaims.RejectOf(older)
+// beginSession admits the worker, in place of an older session of it, decides about
+// the leases that it holds, and offers it tasks. mu is held.
+func (s *Session) beginSession(w *Welcome, held []lease.Lease) ([]notice, error) {
+	d := s.dispatcher
+	if d.placement.isDraining {
+		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
+	}
+	older, err := d.sessions.addSession(s)
+	if err != nil {
+		return nil, err
+	}
+	s.silenceTimer = time.AfterFunc(maxMissedHeartbeats*s.hub.opts.HeartbeatInterval, d.containPanics(s.endSilentSession))
+	list := s.claimHeldLeases(w, held)
+	if older != nil {
+		older.endSession(runtime.Errorf(runtime.ReasonWorkerReplaced,
+			"worker %q has connected again; this stream is closed", older.hello.Worker).With("workerId", older.hello.Worker))
+		list = append(list, d.releaseJobs(older)...)
+		d.reclaims.RejectOf(older)
+	}
+	list = append(list, d.requeueDetached(s)...)
+	d.unserved.clearStranded(s)
+	d.offerOldestTo(s)
+	return list, nil
 }
 
-// releaseJobs requeues what has not left for a worker whose stream is over, and
-// keeps the rest for it. mu is held.
-func (h *Hub) releaseJobs(s *Session) {
-	unsent := s.unsentJobs()
-	for _, j := range sortedByAge(s.capacity.jobs) {
-		if unsent[j.token] != nil {
-			h.requeueJob(j)
-		} else {
-			h.detachJob(j)
+// claimHeldLeases decides about the leases that the worker holds. mu is held.
+func (s *Session) claimHeldLeases(w *Welcome, held []lease.Lease) []notice {
+	var list []notice
+	for _, l := range held {
+		c, more := s.dispatcher.claimLease(s, l)
+		list = append(list, more...)
+		switch c {
+		case claimLost:
+			w.LostLeases = append(w.LostLeases, l.Token)
+			continue
+		case claimUndecided:
+			w.UndecidedLeases = append(w.UndecidedLeases, l.Token)
+		case claimGranted:
 		}
+		w.RenewedLeases = append(w.RenewedLeases, l.Token)
 	}
+	return list
 }
 
 // Ended is closed when the session has ended.
@@ -124,7 +128,7 @@ func (s *Session) endSession(cause error) {
 	}
 	s.hasEnded = true
 	s.silenceTimer.Stop()
-	s.hub.sessions.releaseProfile(s)
+	s.dispatcher.sessions.releaseProfile(s)
 	s.outbox.endDelivery(cause)
 }
 
@@ -132,17 +136,15 @@ func (s *Session) endSession(cause error) {
 // go to others at once; all others wait for it until their lease ends, whether
 // it is known that they have begun or not.
 func (s *Session) Close() {
-	h := s.hub
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	h.sessions.removeSession(s)
-	s.endSession(errSessionEnded)
-	h.reclaims.Detach(s, h.opts.LeaseTTL)
-	h.releaseJobs(s)
-	for r := range h.queue.Routes() {
-		h.noticeUnserved(r)
-	}
-	h.publishCapabilities()
+	d := s.dispatcher
+	notices := d.runLocked(func() []notice {
+		d.sessions.removeSession(s)
+		s.endSession(errSessionEnded)
+		d.reclaims.Detach(s, s.hub.opts.LeaseTTL)
+		return append(d.releaseJobs(s), d.unserved.noticeAll(false)...)
+	})
+	s.hub.capabilities.publishCapabilities()
+	sendNotices(s.hub.log, notices)
 }
 
 // HandleEvents queues events of a task. Events that the run does not take in time
@@ -151,36 +153,47 @@ func (s *Session) Close() {
 // of the worker: they stand behind the events on the stream, and its leases depend
 // on them.
 func (s *Session) HandleEvents(token string, events []runtime.Emission, dropped uint64) {
-	s.hub.mu.Lock()
-	j := s.jobOfLease(token)
-	if j != nil {
-		j.stage = stageStarted
-	}
-	timeout := s.hub.opts.HeartbeatInterval - s.heldUp
-	s.hub.unlockAndNotify()
+	j, timeout := s.jobOfEvents(token)
 	if j == nil {
 		return
 	}
 	if timeout > 0 && hasDurable(events) && j.events.roomSignal() != nil {
-		began, late := time.Now(), make(chan struct{})
-		timer := time.AfterFunc(timeout, s.hub.containPanics(func() { close(late) }))
-		j.events.waitForRoom(late, events)
-		timer.Stop()
-		s.hub.mu.Lock()
-		s.heldUp += time.Since(began)
-		s.hub.mu.Unlock()
+		s.waitForEventRoom(j, timeout, events)
 	}
 	lost, flooded := j.events.addEvents(events, dropped)
 	if lost == 0 && !flooded {
 		return
 	}
-	s.hub.mu.Lock()
-	defer s.hub.unlockAndNotify()
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
 	if flooded {
-		s.hub.finishJob(j, EmitFloodFailure())
-		s.hub.offerOldestTo(s)
+		s.dispatcher.finishJob(j, EmitFloodFailure())
+		s.dispatcher.offerOldestTo(s)
 	}
 	s.throttleWorker(lost)
+}
+
+// jobOfEvents returns the task that events are of, nil for none, and how long they
+// may hold up the stream.
+func (s *Session) jobOfEvents(token string) (*job, time.Duration) {
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
+	j := s.jobOfLease(token)
+	if j != nil {
+		j.stage = stageStarted
+	}
+	return j, s.hub.opts.HeartbeatInterval - s.heldUp
+}
+
+// waitForEventRoom holds up the stream until there is room for events of a task.
+func (s *Session) waitForEventRoom(j *job, timeout time.Duration, events []runtime.Emission) {
+	began, late := time.Now(), make(chan struct{})
+	timer := time.AfterFunc(timeout, s.dispatcher.containPanics(func() { close(late) }))
+	j.events.waitForRoom(late, events)
+	timer.Stop()
+	s.dispatcher.mu.Lock()
+	defer s.dispatcher.mu.Unlock()
+	s.heldUp += time.Since(began)
 }
 
 // throttleWorker tells the worker, at most once a second, what was dropped. mu is held.
@@ -197,71 +210,95 @@ func (s *Session) throttleWorker(lost uint64) {
 // HandleNack takes back a task that the worker did not begin. It goes to others, and
 // to this worker not before delay has passed.
 func (s *Session) HandleNack(token, reason string, delay time.Duration) {
-	h := s.hub
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	j := s.jobOfLease(token)
-	if j == nil {
-		return
-	}
-	h.log.Info("a worker refused a task", append(j.deliveryFields(), zap.String("reason", reason))...)
-	h.refuseJob(j, s, reason, delay)
-	h.offerOldestTo(s)
-}
-
-// refuseJob gives a task that a worker does not want to others. mu is held.
-func (h *Hub) refuseJob(j *job, s *Session, reason string, delay time.Duration) {
-	j.nacks++
-	if j.nacks >= h.opts.MaxNacks {
-		h.finishJob(j, nodeFailure("Refused", "workers refused the task too often; the last one said: "+reason))
-		return
-	}
-	if j.refusedBy == nil {
-		j.refusedBy = make(map[*Session]struct{})
-	}
-	j.refusedBy[s] = struct{}{}
-	s.capacity.recentRefusals++
-	delay = min(max(delay, 10*time.Millisecond), time.Minute)
-	time.AfterFunc(delay, h.containPanics(func() {
-		h.mu.Lock()
-		defer h.unlockAndNotify()
-		delete(j.refusedBy, s)
-		if s.capacity.recentRefusals--; s.capacity.recentRefusals == maxRecentRefusals-1 {
-			h.offerOldestTo(s)
+	d := s.dispatcher
+	d.update(func() []notice {
+		j := s.jobOfLease(token)
+		if j == nil {
+			return nil
 		}
-		h.dispatchJob(j)
-	}))
-	h.requeueJob(j)
+		d.log.Info("a worker refused a task", append(j.deliveryFields(), zap.String("reason", reason))...)
+		list := d.refuseJob(j, s, reason, delay)
+		d.offerOldestTo(s)
+		return list
+	})
 }
 
 // HandleGoodbye says that the worker takes nothing new, and gives back what it
 // releases. What has not left for it goes to others, too.
 func (s *Session) HandleGoodbye(released []string, reason string) {
-	h := s.hub
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	if !s.recordSignOfLife() {
-		return
+	d, isAlive := s.dispatcher, false
+	notices := d.runLocked(func() []notice {
+		if isAlive = s.recordSignOfLife(); !isAlive {
+			return nil
+		}
+		d.log.Info("a worker is leaving", zap.String("worker", s.hello.Worker), zap.String("reason", reason))
+		s.isLeaving = true
+		return append(s.requeueReleased(released), d.unserved.noticeAll(false)...)
+	})
+	if isAlive {
+		s.hub.capabilities.publishCapabilities()
 	}
-	h.log.Info("a worker is leaving", zap.String("worker", s.hello.Worker), zap.String("reason", reason))
-	s.isLeaving = true
+	sendNotices(d.log, notices)
+}
+
+// requeueReleased gives the tasks to others that the worker releases, and those that
+// have not left for it. mu is held.
+func (s *Session) requeueReleased(released []string) []notice {
+	var list []notice
 	for _, token := range released {
 		if j := s.capacity.jobs[token]; j != nil {
-			h.requeueJob(j)
+			list = append(list, s.dispatcher.requeueJob(j)...)
 		}
 	}
 	for _, j := range sortedByAge(s.unsentJobs()) {
 		if s.outbox.removeTask(j.token) {
-			h.requeueJob(j)
+			list = append(list, s.dispatcher.requeueJob(j)...)
 		}
 	}
-	for r := range h.queue.Routes() {
-		h.noticeUnserved(r)
-	}
-	h.publishCapabilities()
+	return list
 }
 
-// sortedByAge lists tasks, the oldest first.
-func sortedByAge(jobs map[string]*job) []*job {
-	return slices.SortedFunc(maps.Values(jobs), func(a, b *job) int { return int(a.order) - int(b.order) })
+// HandleStreamEnd records that the worker has closed its side of the stream in
+// order, and that no message of it was lost. After a goodbye it begins no task any
+// more: tasks without a sign of life go to others.
+func (s *Session) HandleStreamEnd() {
+	s.dispatcher.update(func() []notice {
+		var list []notice
+		for _, j := range sortedByAge(s.capacity.jobs) {
+			if s.isLeaving && j.stage == stageOffered && !j.isInCallAnswer {
+				list = append(list, s.dispatcher.requeueJob(j)...)
+			}
+		}
+		return list
+	})
+}
+
+// unsentJobs lists the tasks that have not left for the worker yet, by lease. mu is
+// held.
+func (s *Session) unsentJobs() map[string]*job {
+	jobs := make(map[string]*job)
+	for _, token := range s.outbox.listTasks() {
+		if j := s.capacity.jobs[token]; j != nil {
+			jobs[token] = j
+		}
+	}
+	return jobs
+}
+
+// deliverAssignment gives a task to a call that waits for one, or else sends it on
+// the stream. mu is held.
+func (s *Session) deliverAssignment(j *job, a Assignment) {
+	p := s.waitingCalls.takeLatest()
+	if p == nil {
+		j.answeredLease, j.isInCallAnswer = "", false
+		s.outbox.addMessage(a)
+		return
+	}
+	j.answeredLease, j.isInCallAnswer = p.completedLease, p.nextTask != nil
+	if p.nextTask == nil {
+		p.timer.Stop()
+		s.outbox.addMessage(CompletionReply{Token: p.completedLease, Receipt: Receipt{Next: &a}})
+		return
+	}
+	p.nextTask <- a
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // sessionTable holds the session of each connected worker, up to the limits. It is
-// guarded by the hub's mu.
+// guarded by the dispatcher's mu.
 type sessionTable struct {
 	maxWorkers      int
 	maxProfileBytes int64

@@ -47,7 +47,7 @@ func (h *Hub) GraceContext(ctx context.Context, t *runtime.Task) (context.Contex
 	if deadline, ok := ctx.Deadline(); ok {
 		late, free = context.WithDeadline(late, deadline)
 	}
-	stop := context.AfterFunc(ctx, h.containPanics(func() {
+	stop := context.AfterFunc(ctx, h.dispatcher.containPanics(func() {
 		if errors.Is(context.Cause(ctx), runtime.ErrSiblingFailed) {
 			waitGrace(late, t.Unwanted, h.opts.StopGrace)
 		}
@@ -75,8 +75,8 @@ func waitGrace(ctx context.Context, unwanted <-chan struct{}, grace time.Duratio
 // nothing to wait for, because no worker can have begun. Routers and reducers are
 // for a node that has finished: they are let be.
 func (h *Hub) requestStop(j *job, cause error) bool {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
 	switch {
 	case j.stage == stageOver, j.task.Router != "", j.task.Reduce != nil:
 		return true
@@ -98,8 +98,9 @@ func (s *Session) sendCancel(j *job) {
 // withdrawJob gives up a task that its run does not want any more. Its worker is
 // not told to stop when another server goes on with the run.
 func (h *Hub) withdrawJob(j *job, cause error) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if j.stage == stageOver {
 		return
 	}
@@ -108,19 +109,17 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.isStopping && (s == nil || j.pendingCalls == 0 || !errors.Is(cause, runtime.ErrMoved))
 	unsent := s != nil && s.outbox.removeTask(token)
 	if elsewhere {
-		h.history.RemoveRequest(j.task)
+		d.history.RemoveRequest(j.task)
 	}
 	if elsewhere && !unsent && j.stage != stageQueued {
-		h.retainDeparted(j)
+		d.retainDeparted(j)
 	}
-	h.releaseLease(j)
-	h.queue.RemoveTask(j)
-	h.endJob(j)
+	d.endJob(j)
 	if s == nil {
 		return
 	}
 	if !unsent && !elsewhere && !j.isStopping {
 		s.outbox.addMessage(TaskCancel{Token: token, Reason: cause.Error(), Grace: h.opts.StopGrace})
 	}
-	h.offerOldestTo(s)
+	d.offerOldestTo(s)
 }

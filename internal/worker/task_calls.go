@@ -153,16 +153,17 @@ func (c *graphCalls) stopForGood(ctx context.Context) {
 
 // FailTask ends a task that can't even be sent to its worker.
 func (h *Hub) FailTask(token string, r pregel.Result) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	j := h.jobsByLease[token]
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j := d.jobsByLease[token]
 	if j == nil || j.isOnEndpoint {
 		return
 	}
 	s := j.session
-	h.finishJob(j, r)
+	d.finishJob(j, r)
 	if s != nil {
-		h.offerOldestTo(s)
+		d.offerOldestTo(s)
 	}
 }
 
@@ -210,16 +211,14 @@ func recordMemoOf(ctx context.Context, j *job, m checkpoint.Memo) (payload.JSON,
 
 // leaseState reports what became of a lease during a call for its task.
 func (h *Hub) leaseState(j *job, token string) claimResult {
-	l, ok := h.signer.ParseToken(token)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.jobsByLease[token] == j {
+	d := h.dispatcher
+	l, ok := d.signer.ParseToken(token)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.jobsByLease[token] == j:
 		return claimGranted
-	}
-	if !ok {
-		return claimLost
-	}
-	if held := h.reclaims.FindPlace(l.Place()); held != nil && held.Token == token || h.jobsByLease[token] != nil {
+	case ok && (d.isUndecided(l) || d.jobsByLease[token] != nil):
 		return claimUndecided
 	}
 	return claimLost
@@ -228,9 +227,10 @@ func (h *Hub) leaseState(j *job, token string) claimResult {
 // hasLeft reports whether a task is not here any more because its run went to
 // another server, where the worker may have it still.
 func (h *Hub) hasLeft(token string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.jobsByLease[token] == nil && h.history.IsDeparted(token)
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.jobsByLease[token] == nil && d.history.IsDeparted(token)
 }
 
 // CallGraph runs a graph inside a task.
@@ -242,9 +242,7 @@ func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) 
 		}
 		h.blockOnCall(j, &g)
 		r, err := j.calls.callGraph(ctx, g)
-		h.mu.Lock()
-		j.endPendingCall()
-		h.mu.Unlock()
+		h.unblockCall(j)
 		switch h.leaseState(j, token) {
 		case claimGranted:
 			return r, toRepeatableError(err)
@@ -262,59 +260,55 @@ func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) 
 // takes no slot of its worker: the nodes of the graph may need the same worker. A
 // graph without a version is that which the worker has registered.
 func (h *Hub) blockOnCall(j *job, g *runtime.GraphCall) {
-	h.mu.Lock()
-	defer h.unlockAndNotify()
-	j.pendingCalls++
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j.beginPendingCall()
 	s := j.session
 	if s == nil {
 		return
-	}
-	if j.pendingCalls == 1 {
-		s.capacity.blockedJobs++
 	}
 	for _, x := range s.hello.Capabilities {
 		if g.Version == "" && x.Graph == g.Graph && x.Node == "" {
 			g.Version = x.Version
 		}
 	}
-	h.offerOldestTo(s)
+	d.offerOldestTo(s)
 }
 
-// endPendingCall notes that a call of a task has ended. mu is held.
-func (j *job) endPendingCall() {
-	if j.pendingCalls--; j.pendingCalls == 0 && j.session != nil {
-		j.session.capacity.blockedJobs--
-	}
+// unblockCall records that a call of a task has ended.
+func (h *Hub) unblockCall(j *job) {
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
+	j.endPendingCall()
 }
 
 // EndpointLease is the lease of a task that runs on an endpoint.
 type EndpointLease struct {
 	Assignment Assignment
 
-	hub *Hub
-	job *job
+	dispatcher *dispatcher
+	job        *job
 }
 
 // LeaseToEndpoint leases a task to an endpoint, so that the node can record memos,
 // which are added to those of earlier deliveries, and call graphs. The lease lasts
 // until End. lost says that an earlier delivery was lost, which followers are told.
 func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int, lost bool, memos *Memos) *EndpointLease {
-	j := h.newJob(ctx, t)
+	j := newJob(ctx, t, &h.eventBudget, h.log)
 	j.memos = memos
 	if lost {
 		j.events.addMarker(runtime.EventWorkerLost)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	d := h.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	j.isOnEndpoint, j.stage, j.deliveries = true, stageStarted, delivery
-	j.lease = h.signer.SignLease(t, j.key)
+	j.lease = d.signer.SignLease(t, j.key)
 	j.token = j.lease.Token
-	h.jobsByLease[j.token] = j
-	return &EndpointLease{Assignment: j.newAssignment(h.opts.LeaseTTL), hub: h, job: j}
+	d.jobsByLease[j.token] = j
+	return &EndpointLease{Assignment: j.newAssignment(h.opts.LeaseTTL), dispatcher: d, job: j}
 }
-
-// CountEndpointLoss counts an endpoint that was lost while it may have run a task.
-func (h *Hub) CountEndpointLoss() { h.workerLosses.Add(1) }
 
 // EmitEvents hands on events of the node. It waits until there is room for those that
 // must be kept.
@@ -327,10 +321,14 @@ func (l *EndpointLease) EmitEvents(ctx context.Context, events []runtime.Emissio
 // End ends the lease. It waits for the graphs that the node has called, and
 // for its events.
 func (l *EndpointLease) End(ctx context.Context) {
-	l.hub.mu.Lock()
-	l.hub.releaseLease(l.job)
-	l.job.stage = stageOver
-	l.hub.mu.Unlock()
+	l.endLease()
 	l.job.events.closeAndFlush(ctx)
 	l.job.calls.stopForGood(ctx)
+}
+
+func (l *EndpointLease) endLease() {
+	l.dispatcher.mu.Lock()
+	defer l.dispatcher.mu.Unlock()
+	l.dispatcher.releaseLease(l.job)
+	l.job.stage = stageOver
 }

@@ -20,7 +20,7 @@ type waitingCall struct {
 const nextTaskWait = 20 * time.Millisecond
 
 // waitingCalls are those of one worker, the latest last. They are guarded by the
-// hub's mu.
+// dispatcher's mu.
 type waitingCalls struct{ calls []*waitingCall }
 
 func (w *waitingCalls) addCall(c *waitingCall) { w.calls = append(w.calls, c) }

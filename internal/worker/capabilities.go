@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// maxSyncPublish is how many entries are put in order at once, while the caller
+// waits.
+const maxSyncPublish = 1000
+
+// capabilityPublisher tells the engine, and by it the other servers, what the workers
+// serve.
+type capabilityPublisher struct {
+	log *zap.Logger
+	// listServed lists what each worker serves, and how much that is. It takes a
+	// lock of its own. peers is nil when no server wants to know.
+	listServed func() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int)
+
+	mu           sync.Mutex
+	isPublishing bool // on a goroutine of its own
+	mustRepeat   bool // what is served has changed meanwhile
+}
+
+// publishCapabilities publishes what is served now: at once, or, when that is much,
+// soon. No lock of the hub is held.
+func (p *capabilityPublisher) publishCapabilities() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isPublishing {
+		p.mustRepeat = true
+		return
+	}
+	switch peers, lists, sum := p.listServed(); {
+	case peers == nil:
+	case sum <= maxSyncPublish:
+		peers.SetCapabilities(mergeCapabilities(lists))
+	default:
+		p.isPublishing = true
+		go contain.Func(p.publishUntilCurrent, contain.LogPanic(p.log, "the hub of workers panicked"))()
+	}
+}
+
+// publishUntilCurrent puts what is served in order while no call waits, and publishes
+// it. It rests in between: workers may come and go all the time.
+func (p *capabilityPublisher) publishUntilCurrent() {
+	for more := true; more; {
+		began := time.Now()
+		p.mu.Lock()
+		p.mustRepeat = false
+		p.mu.Unlock()
+		peers, lists, _ := p.listServed()
+		peers.SetCapabilities(mergeCapabilities(lists))
+		if rest := min(9*time.Since(began), time.Second); rest > 0 {
+			timer := time.NewTimer(rest)
+			<-timer.C
+		}
+		p.mu.Lock()
+		more = p.mustRepeat
+		p.isPublishing = more
+		p.mu.Unlock()
+	}
+}
+
+// mergeCapabilities is what is in one of the lists, in order.
+func mergeCapabilities(lists [][]checkpoint.Capability) []checkpoint.Capability {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b checkpoint.Capability) int {
+		return cmp.Or(cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Node, b.Node))
+	})
+	return slices.Compact(all)
+}

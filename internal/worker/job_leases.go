@@ -1,0 +1,249 @@
+package worker
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
+)
+
+// claimResult is what becomes of a lease that a worker holds by its own account.
+type claimResult int
+
+const (
+	claimLost      claimResult = iota
+	claimUndecided             // kept until the run is taken up here, or the time for that is over
+	claimGranted
+)
+
+// grantLease puts a lease into force.
+func (d *dispatcher) grantLease(j *job, s *Session, l lease.Lease) {
+	j.lease, j.token, j.session = l, l.Token, s
+	d.unserved.setStranded(j, false)
+	d.jobsByLease[l.Token] = j
+	if s != nil {
+		s.capacity.addJob(j)
+	}
+	j.leaseTimer = time.AfterFunc(d.opts.LeaseTTL, d.containPanics(func() {
+		d.update(func() []notice { return d.expireLease(j, l.Token) })
+	}))
+}
+
+// releaseLease ends the lease of a task; what comes under it from now on is
+// refused.
+func (d *dispatcher) releaseLease(j *job) {
+	d.awaited.removeDisconnected(j)
+	d.awaited.removeWithheld(j)
+	if j.leaseTimer != nil {
+		j.leaseTimer.Stop()
+		j.leaseTimer = nil
+	}
+	delete(d.jobsByLease, j.token)
+	d.awaited.removeDetached(j)
+	if j.session != nil {
+		j.session.capacity.removeJob(j)
+	}
+	j.session, j.token, j.lease = nil, "", lease.Lease{}
+}
+
+// expireLease takes a task away from a worker that has been silent about it.
+func (d *dispatcher) expireLease(j *job, token string) []notice {
+	if j.token != token || j.stage == stageOver {
+		return nil
+	}
+	if waits, list := d.awaited.followHolder(j); waits { // the run is about to go to where the worker is
+		if j.session != nil { // what is left of that stream is dead
+			list = append(list, d.awaited.addDetached(j)...)
+		}
+		j.renewLease(d.opts.LeaseTTL)
+		return list
+	}
+	s := j.session
+	d.log.Warn("a worker was silent about a task for longer than its lease", j.deliveryFields()...)
+	list := d.handleLoss(j)
+	if s != nil {
+		s.outbox.removeTask(token)
+		d.offerOldestTo(s)
+	}
+	return list
+}
+
+// handleLoss gives a task whose worker is lost to another one.
+func (d *dispatcher) handleLoss(j *job) []notice {
+	j.losses++
+	j.hasLostWorker = true
+	d.workerLosses.Add(1)
+	if j.losses >= d.opts.MaxLosses {
+		d.finishJob(j, nodeFailure("WorkerLost", "every worker that was given the task was lost while it ran; see the workers' logs"))
+		return nil
+	}
+	return d.requeueJob(j)
+}
+
+// withholdJob withholds a task that a worker may still run for the server before
+// this one. That worker gets it when it comes back; when the time of a lease has
+// passed since the run was taken up, any worker may. It reports false for a task
+// that no worker can have.
+func (d *dispatcher) withholdJob(j *job) ([]notice, bool) {
+	if j.task.RecoveredAt.IsZero() || j.task.Router != "" || j.task.Reduce != nil {
+		return nil, false
+	}
+	left := d.opts.LeaseTTL - time.Since(j.task.RecoveredAt)
+	if left <= 0 {
+		return nil, false
+	}
+	j.leaseTimer = time.AfterFunc(left, d.containPanics(func() {
+		d.update(func() []notice { return d.releaseWithheld(j) })
+	}))
+	return d.awaited.addWithheld(j), true
+}
+
+// releaseWithheld offers a task to any worker when its holder has not come back.
+func (d *dispatcher) releaseWithheld(j *job) []notice {
+	if j.stage != stageWithheld {
+		return nil
+	}
+	if waits, list := d.awaited.followHolder(j); waits { // the run is about to go there
+		j.renewLease(d.opts.LeaseTTL)
+		return list
+	}
+	d.log.Info("no worker came back for a task that an earlier server may have handed out", j.taskFields()...)
+	if j.task.HandedOut {
+		return d.handleLoss(j)
+	}
+	d.releaseLease(j)
+	j.stage = stageQueued
+	return d.enqueueJob(j)
+}
+
+// claimLease renews a lease for its worker, which has begun the task.
+func (d *dispatcher) claimLease(s *Session, l lease.Lease) (claimResult, []notice) {
+	j := d.jobsByLease[l.Token]
+	if j == nil {
+		return d.claimUnknownLease(s, l)
+	}
+	if j.isOnEndpoint {
+		return claimLost, nil
+	}
+	if j.session != s {
+		d.attachJob(j, s)
+		if j.isStopping { // what was said on the stream before may be lost
+			s.sendCancel(j)
+		}
+	}
+	j.stage = stageStarted
+	j.renewLease(d.opts.LeaseTTL)
+	return claimGranted, nil
+}
+
+// claimUnknownLease decides about a lease that belongs to no running task here. s
+// is nil when the worker has no stream here.
+func (d *dispatcher) claimUnknownLease(s *Session, l lease.Lease) (claimResult, []notice) {
+	if !l.OutlivesServer() || d.history.IsCompleted(l.Token) || d.history.IsRejected(l.Token) {
+		return claimLost, nil
+	}
+	if known := d.reclaims.FindPlace(l.Place()); known != nil {
+		if d.reclaims.Claim(known, s, l, d.opts.ReclaimTimeout) {
+			return claimUndecided, nil
+		}
+		return claimLost, nil
+	}
+	if d.signer.IsOwn(l) && !d.history.IsDeparted(l.Token) {
+		return claimLost, nil
+	}
+	if j := d.jobsByKey[l.Key]; j != nil {
+		return d.claimJob(j, s, l)
+	}
+	if d.history.IsRequestedSince(l) {
+		return claimLost, nil // it was done without the worker, or has come further since
+	}
+	d.reclaims.Add(s, l)
+	return claimUndecided, nil
+}
+
+// claimJob gives a requested task to the worker that holds an old lease of it,
+// unless a worker has a later lease.
+func (d *dispatcher) claimJob(j *job, s *Session, l lease.Lease) (claimResult, []notice) {
+	switch {
+	case j.task.RecoveredAt.IsZero(), j.isOnEndpoint, s != nil && j.route.NeedsComparison && !s.hello.ComparesAnswers:
+		return claimLost, nil
+	case j.stage == stageWithheld, j.stage == stageQueued:
+		d.queue.RemoveTask(j)
+	default:
+		if j.token == "" || d.signer.IsOwn(j.lease) || !l.IsNewer(j.lease) {
+			return claimLost, nil
+		}
+	}
+	d.releaseLease(j)
+	return claimGranted, d.resumeLease(j, s, l)
+}
+
+// adoptReclaimed gives a requested task to the worker that runs it already. A lease
+// of an earlier attempt or pass is lost. It reports false when no worker runs it.
+func (d *dispatcher) adoptReclaimed(j *job) ([]notice, bool) {
+	held := d.reclaims.FindPlace(lease.PlaceOf(j.task))
+	if held == nil {
+		return nil, false
+	}
+	s := held.Session()
+	if s != nil && j.route.NeedsComparison && !s.hello.ComparesAnswers || !held.IsFor(j.task, j.key) {
+		d.reclaims.Reject(held)
+		return nil, false
+	}
+	d.reclaims.Remove(held)
+	if s != nil && s.hasEnded {
+		s = nil
+	}
+	list := d.resumeLease(j, s, held.Lease)
+	if s != nil {
+		s.outbox.addMessage(LeaseRenewal{Token: held.Token, LeaseTTL: d.opts.LeaseTTL})
+	}
+	return list, true
+}
+
+// resumeLease makes an old lease the one of a task.
+func (d *dispatcher) resumeLease(j *job, s *Session, l lease.Lease) []notice {
+	j.deliveries++
+	j.events.addMarker(runtime.EventContinued)
+	d.grantLease(j, s, l)
+	j.stage = stageStarted
+	if s == nil {
+		return d.awaited.addDisconnected(j)
+	}
+	return nil
+}
+
+// retainDeparted records that a worker may go on with a task whose run goes on at
+// another server, and keeps its lease in case the run comes back.
+func (d *dispatcher) retainDeparted(j *job) {
+	if j.task.StillRemote != nil {
+		j.task.StillRemote.Store(true)
+	}
+	s, l := j.session, j.lease
+	if l.Token == "" {
+		return
+	}
+	d.history.AddDeparted(l.Token)
+	if l.OutlivesServer() && d.reclaims.FindPlace(l.Place()) == nil {
+		d.log.Info("a worker keeps a task whose run goes on at another server", append(j.deliveryFields(), zap.Bool("connected", s != nil))...)
+		d.reclaims.Add(s, l)
+	}
+}
+
+// startReclaimTimer starts what gives up a reclaimed lease that no run asks for.
+func (d *dispatcher) startReclaimTimer(held *lease.Reclaimed[Session]) *time.Timer {
+	return time.AfterFunc(d.opts.ReclaimTimeout, d.containPanics(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.reclaims.Expire(held, d.placement.isAwaited, d.opts.ReclaimTimeout)
+	}))
+}
+
+// isUndecided reports whether a lease that belongs to no running task here may come
+// into force again.
+func (d *dispatcher) isUndecided(l lease.Lease) bool {
+	held := d.reclaims.FindPlace(l.Place())
+	return held != nil && held.Token == l.Token
+}

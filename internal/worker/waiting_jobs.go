@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
+)
+
+// waitForJob returns the task of a lease. For a lease of another server it waits until
+// the run has asked for the task, and has the call repeated if that takes too long.
+func (h *Hub) waitForJob(ctx context.Context, token string) (*job, error) {
+	if j := h.findJob(token); j != nil {
+		return j, nil
+	}
+	l, ok := h.dispatcher.signer.ParseToken(token)
+	if !ok {
+		return nil, leaseLostError("")
+	}
+	for {
+		c, held := h.claimForCall(l)
+		switch c {
+		case claimLost:
+			return nil, leaseLostError(l.TaskID())
+		case claimUndecided:
+			if err := h.waitForRun(ctx, held); err != nil {
+				return nil, err
+			}
+		case claimGranted:
+		}
+		if j := h.findJob(token); j != nil {
+			return j, nil
+		}
+	}
+}
+
+// findJob returns the task of a lease that is in force, nil for none. The task has
+// begun: its worker calls.
+func (h *Hub) findJob(token string) *job {
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
+	j := h.dispatcher.jobsByLease[token]
+	if j != nil && j.stage == stageOffered {
+		j.stage = stageStarted
+	}
+	return j
+}
+
+// claimForCall claims a lease for a call of its worker. A call that has to wait for
+// the run is counted until waitForRun returns.
+func (h *Hub) claimForCall(l lease.Lease) (c claimResult, held *lease.Reclaimed[Session]) {
+	d := h.dispatcher
+	d.update(func() (list []notice) {
+		if d.jobsByLease[l.Token] != nil {
+			c = claimGranted
+			return nil
+		}
+		if c, list = d.claimUnknownLease(nil, l); c == claimUndecided {
+			held = d.reclaims.FindPlace(l.Place())
+			d.reclaims.AddWaitingCalls(held, +1)
+		}
+		return list
+	})
+	return c, held
+}
+
+// waitForRun waits until the run of a reclaimed lease has asked for its task. The
+// error says what to do when it has not.
+func (h *Hub) waitForRun(ctx context.Context, held *lease.Reclaimed[Session]) error {
+	select {
+	case <-held.Decided():
+	case <-ctx.Done():
+	}
+	d := h.dispatcher
+	d.mu.Lock()
+	d.reclaims.AddWaitingCalls(held, -1)
+	open := held.IsUnclaimed() && !d.history.IsRejected(held.Token)
+	over := d.jobsByLease[held.Token] == nil && d.reclaims.FindPlace(held.Place()) == nil && !d.history.IsCompleted(held.Token)
+	d.mu.Unlock()
+	switch {
+	case ctx.Err() != nil, over && open:
+		return notTakenUp(held.TaskID())
+	case over:
+		return leaseLostError(held.TaskID())
+	}
+	return nil
+}
+
+// notTakenUp has a call repeated, here or at the server that has the run.
+func notTakenUp(task string) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonWaitTimeout, "the run of task %q is not taken up here yet; repeat the call", task)
+}
