@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
 
 const examplesDir = "../../examples/refund-review"
@@ -89,9 +90,9 @@ func startServer(t *testing.T, store string) commandRunner {
 
 // serverProcess is a server of its own, which can be killed.
 type serverProcess struct {
-	cmd     *exec.Cmd
+	*process.Process
+
 	address string
-	log     *lockedBuffer
 }
 
 // startServerProcess starts `graphd serve` and waits until it serves. An empty
@@ -102,25 +103,9 @@ func startServerProcess(t *testing.T, listen, store string, more ...string) *ser
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
-	p := &serverProcess{log: newLockedBuffer()}
-	args := []string{"serve", "--listen", listen, "--store", store, "--graphs", examplesDir, "--log-format", "json"}
-	p.cmd = exec.Command(path, append(args, more...)...)
-	p.cmd.Stderr = p.log
-	require.NoError(t, p.cmd.Start())
-	t.Cleanup(func() {
-		if p.cmd.ProcessState == nil {
-			require.NoError(t, p.cmd.Process.Kill())
-			require.Error(t, p.cmd.Wait())
-		}
-	})
-	p.address = p.log.waitForMatch(t, regexp.MustCompile(`"msg":"serving","address":"([^"]+)"`))
-	return p
-}
-
-func (p *serverProcess) killServer(t *testing.T) {
-	t.Helper()
-	require.NoError(t, p.cmd.Process.Kill())
-	require.Error(t, p.cmd.Wait(), "a killed process does not end well")
+	args := append([]string{"serve", "--listen", listen, "--store", store, "--graphs", examplesDir, "--log-format", "json"}, more...)
+	p := process.Launch(t, "server", func() *exec.Cmd { return exec.Command(path, args...) })
+	return &serverProcess{p, p.WaitForAddress()}
 }
 
 // lockedBuffer collects what a process writes while a test reads it.

@@ -32,7 +32,7 @@ func TestAKilledServerLosesNothing(t *testing.T) {
 	c := commandRunner{server: first.address}
 	r := c.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput)
 	require.Equal(t, 3, r.code, r.err)
-	first.killServer(t)
+	first.Kill()
 	require.Equal(t, 1, c.runCommand(t, "inbox").code, "no server should listen")
 
 	second := startServerProcess(t, first.address, store)
@@ -66,12 +66,12 @@ func TestAStreamOutlivesItsServers(t *testing.T) {
 	require.NoError(t, run.Start())
 
 	out.waitForMatch(t, regexp.MustCompile(`"step":40,`))
-	require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, server.cmd.Wait(), "a drain ends well")
+	server.Stop(syscall.SIGTERM)
+	require.Equal(t, "exit status 0", server.EndState(), "a drain ends well")
 	require.Contains(t, out.String(), "CAUSE_DRAINING")
 	server = startServerProcess(t, address, store)
 	out.waitForMatch(t, regexp.MustCompile(`"step":400,`))
-	server.killServer(t)
+	server.Kill()
 	startServerProcess(t, address, store)
 	require.NoError(t, run.Wait(), complaints)
 	require.Equal(t, 1500, strings.Count(out.String(), `"update":{"values":{"n":1}}`))

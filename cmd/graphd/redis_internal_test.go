@@ -76,7 +76,7 @@ func TestAnotherServerTakesOver(t *testing.T) {
 	c := commandRunner{server: second.address}
 	watched, leave := c.startCommand(t, "watch", "c1", "-e", "updates", "-o", "jsonl")
 	watched.waitForMatch(t, regexp.MustCompile(`"step":40,`))
-	first.killServer(t)
+	first.Kill()
 	require.NoError(t, run.Process.Kill())
 	_ = run.Wait() // ended as it should
 	watched.waitForMatch(t, regexp.MustCompile(`"step":1500,`))

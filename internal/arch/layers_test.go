@@ -132,7 +132,10 @@ var layers = []layer{
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
 	},
-	{path: "internal/checkpoint/redis/redistest", isTestSupport: true, neverLinks: concatLists(wirePackages, protobufPackages)},
+	{
+		path: "internal/checkpoint/redis/redistest", isTestSupport: true, mayImport: []string{"internal/testkit"},
+		neverLinks: concatLists(wirePackages, protobufPackages),
+	},
 	{
 		path: "internal/checkpoint/checkpointtest", isTestSupport: true,
 		mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages,

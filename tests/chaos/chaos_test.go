@@ -19,11 +19,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/network"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // What `make chaos` sets. A seed decides which faults each worker gets and how
@@ -66,7 +67,8 @@ func TestEveryRunSurvives(t *testing.T) {
 	}
 	require.Equal(t, want, found.records, "every memo is recorded")
 	late := 0
-	for _, log := range w.logPaths() {
+	for _, p := range w.processes() {
+		log := p.LogPath()
 		data, err := os.ReadFile(log)
 		require.NoError(t, err)
 		text := string(data)
@@ -91,18 +93,18 @@ type cluster struct {
 
 	dir, ledgerPath string
 	address         string
-	server          *process
+	server          *process.Process
 	workers         []*faultInjector
-	client          client
+	client          harness.Client
 	timing          timing
-	faults          *tally
-	seen            *tally
+	faults          *harness.Tally
+	seen            *harness.Tally
 	endedRuns       atomic.Int64
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	w := &cluster{T: t, dir: t.TempDir(), address: freeAddress(t), faults: &tally{}, seen: &tally{}}
+	w := &cluster{T: t, dir: t.TempDir(), address: process.FreeAddress(t), faults: &harness.Tally{}, seen: &harness.Tally{}}
 	w.ledgerPath = filepath.Join(w.dir, "ledger")
 	at := "memory"
 	if *store == "sqlite" {
@@ -111,31 +113,23 @@ func newCluster(t *testing.T) *cluster {
 	binary := built.Graphd(t)
 	interpreter, pace := findPython(t)
 	w.timing = pace
-	w.server = newProcess(t, filepath.Join(w.dir, "server.log"), func() *exec.Cmd {
+	w.server = process.Launch(t, "server", func() *exec.Cmd {
 		// With a key of its own a server does not know the leases of the one
 		// before; both ways must do.
 		return exec.Command(binary, "serve", "--listen", w.address, "--store", at, "--log-format", "json",
 			"--worker-key", map[bool]string{true: "the same for all"}[*seed%2 == 1], "--worker-losses", "1000000",
 			"--worker-beat", pace.heartbeat.String(), "--worker-lease", pace.lease.String())
 	})
-	require.NoError(t, w.server.startProcess())
-	conn, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	w.client = client{
-		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
-		graphdv1.NewInterruptServiceClient(conn), graphdv1.NewRegistryServiceClient(conn),
-	}
+	w.client = harness.Dial(t, w.address)
 	for i := range workerCount {
-		network := newProxy(t, w.address)
-		worker := newProcess(t, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
+		proxy := network.NewProxy(t, w.address)
+		worker := process.Launch(t, fmt.Sprint("worker", i), func() *exec.Cmd {
 			cmd := exec.Command(interpreter, "worker.py")
-			cmd.Env = append(os.Environ(), "CHAOS_SERVER="+network.address(), "CHAOS_LEDGER="+w.ledgerPath)
+			cmd.Env = append(os.Environ(), "CHAOS_SERVER="+proxy.Address(), "CHAOS_LEDGER="+w.ledgerPath)
 			return cmd
 		})
-		require.NoError(t, worker.startProcess())
 		w.workers = append(w.workers, &faultInjector{
-			worker: worker, proxy: network, random: rand.New(rand.NewPCG(*seed, uint64(i))), tally: w.faults,
+			worker: worker, proxy: proxy, random: rand.New(rand.NewPCG(*seed, uint64(i))), tally: w.faults,
 			timing: pace, maxCalm: pace.scaleDuration(1500 * time.Millisecond),
 		})
 	}
@@ -143,10 +137,11 @@ func newCluster(t *testing.T) *cluster {
 	return w
 }
 
-func (w *cluster) logPaths() []string {
-	all := []string{filepath.Join(w.dir, "server.log")}
-	for i := range w.workers {
-		all = append(all, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)))
+// processes lists the server and its workers.
+func (w *cluster) processes() []*process.Process {
+	all := []*process.Process{w.server}
+	for _, t := range w.workers {
+		all = append(all, t.worker)
 	}
 	return all
 }
@@ -161,17 +156,9 @@ func (w *cluster) waitConnected() {
 		if err == nil && len(list.GetWorkers()) == workerCount {
 			return
 		}
-		if !sleepContext(ctx, 20*time.Millisecond) {
-			w.showLogs()
+		if !harness.SleepContext(ctx, 20*time.Millisecond) {
 			require.FailNow(w, "not every worker is connected", "%v %v", list.GetWorkers(), err)
 		}
-	}
-}
-
-// showLogs shows the ends of all logs.
-func (w *cluster) showLogs() {
-	for _, log := range w.logPaths() {
-		w.Logf("%s:\n%s", filepath.Base(log), lastLines(log, 80))
 	}
 }
 
@@ -205,7 +192,6 @@ func (w *cluster) runThreads() ([]*threadDriver, []*graphdv1.Run) {
 	err := all.Wait()
 	stop()
 	if err = errors.Join(err, troubles.Wait()); err != nil {
-		w.showLogs()
 		w.Logf("faults: %s", w.faults)
 		require.NoError(w, err, "seed %d, after %d of %d runs", *seed, w.endedRuns.Load(), *runs)
 	}
@@ -215,30 +201,30 @@ func (w *cluster) runThreads() ([]*threadDriver, []*graphdv1.Run) {
 // breakServer kills the server or lets it hang, now and then.
 func (w *cluster) breakServer(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(*seed, 99))
-	for sleepContext(ctx, w.timing.scaleDuration(2*time.Second+time.Duration(random.Int64N(int64(6*time.Second))))) {
-		if how, ended := w.server.hasEnded(); ended {
+	for harness.SleepContext(ctx, w.timing.scaleDuration(2*time.Second+time.Duration(random.Int64N(int64(6*time.Second))))) {
+		if how := w.server.EndState(); how != "" {
 			return fmt.Errorf("the server has ended by itself: %s", how)
 		}
 		if *store == "sqlite" && random.IntN(3) > 0 {
-			w.faults.countEvent("server killed")
-			w.server.killProcess()
-			sleepContext(ctx, w.timing.randomDelay(random, 0, 2))
-			if err := w.server.startProcess(); err != nil {
+			w.faults.CountEvent("server killed")
+			w.server.Kill()
+			harness.SleepContext(ctx, w.timing.randomDelay(random, 0, 2))
+			if err := w.server.Start(); err != nil {
 				return err
 			}
 			continue
 		}
-		w.faults.countEvent("server paused")
-		w.server.sendSignal(syscall.SIGSTOP)
-		sleepContext(ctx, w.timing.randomDelay(random, 0.3, 3))
-		w.server.sendSignal(syscall.SIGCONT)
+		w.faults.CountEvent("server paused")
+		w.server.SendSignal(syscall.SIGSTOP)
+		harness.SleepContext(ctx, w.timing.randomDelay(random, 0.3, 3))
+		w.server.SendSignal(syscall.SIGCONT)
 	}
 	return nil
 }
 
 // reportProgress says how far the runs are, for people who wait.
 func (w *cluster) reportProgress(ctx context.Context) error {
-	for sleepContext(ctx, 10*time.Second) {
+	for harness.SleepContext(ctx, 10*time.Second) {
 		w.Logf("%d of %d runs have ended; faults: %s", w.endedRuns.Load(), *runs, w.faults)
 	}
 	return nil
@@ -250,8 +236,6 @@ func (w *cluster) waitHealthy() {
 	w.Helper()
 	w.waitConnected()
 	for i, t := range w.workers {
-		if how, ended := t.worker.hasEnded(); ended {
-			require.FailNow(w, "a worker has ended by itself", "%d: %s\n%s", i, how, strings.TrimSpace(lastLines(w.logPaths()[i+1], 20)))
-		}
+		require.Empty(w, t.worker.EndState(), "worker %d has ended by itself: %s", i, t.worker.LogTail(20))
 	}
 }

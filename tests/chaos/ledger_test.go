@@ -1,14 +1,15 @@
 package chaos_test
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
+
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // ledgerEntry is a line that a worker wrote while it ran a task.
@@ -26,30 +27,13 @@ type ledgerEntry struct {
 	fence       uint64 // of the lease; a later one of the same server is greater
 }
 
-// readLedger reads what workers wrote. Each line was one write; those that
-// were killed while they wrote have left a torn one.
+// readLedger reads what workers wrote, all into one file.
 func readLedger(path string) ([]ledgerEntry, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("the ledger: %w", err)
+	all, err := harness.ReadLedger[ledgerEntry](path, true)
+	for i := range all {
+		err = errors.Join(err, all[i].parseLease())
 	}
-	defer func() { _ = file.Close() }()
-	var all []ledgerEntry
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if len(lines.Bytes()) == 0 || !strings.HasSuffix(lines.Text(), "}") {
-			continue
-		}
-		var e ledgerEntry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("line %d of the ledger: %w: %s", len(all)+1, err, lines.Text())
-		}
-		if err := e.parseLease(); err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, lines.Err()
+	return all, err
 }
 
 // parseLease takes the lease apart; internal/worker says how it is made.

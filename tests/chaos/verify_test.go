@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // graphState is the state of the graph in worker.py.
@@ -95,9 +96,7 @@ func memosByRound(ledger []ledgerEntry, values map[[2]string]string) memoLookup 
 
 // verifyInterrupts checks that every interrupt was used with the answer it got.
 func (d *threadDriver) verifyInterrupts(ctx context.Context) (map[string]bool, error) {
-	page, _, err := callUntilAnswered(ctx, func(ctx context.Context, req *graphdv1.ListInterruptsRequest) (*graphdv1.ListInterruptsResponse, error) {
-		return d.ListInterrupts(ctx, req)
-	}, &graphdv1.ListInterruptsRequest{ThreadId: d.thread, PageSize: 100, Filter: `state = "CONSUMED"`})
+	page, _, err := callUntilAnswered(ctx, d.ListInterrupts, &graphdv1.ListInterruptsRequest{ThreadId: d.thread, PageSize: 100, Filter: `state = "CONSUMED"`})
 	if err != nil {
 		return nil, fmt.Errorf("questions: %w", err)
 	}
@@ -120,9 +119,7 @@ func (d *threadDriver) verifyInterrupts(ctx context.Context) (map[string]bool, e
 
 // verifyHistory checks that every checkpoint follows the one before.
 func (d *threadDriver) verifyHistory(ctx context.Context) error {
-	page, _, err := callUntilAnswered(ctx, func(ctx context.Context, req *graphdv1.ListCheckpointsRequest) (*graphdv1.ListCheckpointsResponse, error) {
-		return d.ListCheckpoints(ctx, req)
-	}, &graphdv1.ListCheckpointsRequest{ThreadId: d.thread, PageSize: 500})
+	page, _, err := callUntilAnswered(ctx, d.ListCheckpoints, &graphdv1.ListCheckpointsRequest{ThreadId: d.thread, PageSize: 500})
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
@@ -155,8 +152,8 @@ func (d *threadDriver) verifyEvents(ctx context.Context, questions map[string]bo
 		clear(answered)
 		stored = stored[:0]
 		var err error
-		done, err = d.readStream(ctx, &graphdv1.WatchRequest{
-			ThreadId: d.thread, Filter: allKinds, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+		done, err = harness.ReadStream(ctx, d, &graphdv1.WatchRequest{
+			ThreadId: d.thread, Filter: harness.StoredEvents(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 		}, func(e *graphdv1.Event) {
 			if !e.GetEphemeral() {
 				stored = append(stored, e.GetCursor().GetSequence())

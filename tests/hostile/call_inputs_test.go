@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // callInputs are the inputs that are calls.
@@ -134,7 +135,7 @@ func callInputs() []input {
 		{"queue flood", func(ctx context.Context, a *attack) {
 			a.runConcurrently(ctx, a.scaleCount(200, 1000), func(int) {
 				_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-					Graph: "trivial", ThreadId: "queue", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload("{}")},
+					Graph: "trivial", ThreadId: "queue", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
 					Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
 				}})
 				a.recordAnswer("StartRun", err)
@@ -144,7 +145,7 @@ func callInputs() []input {
 			a.runConcurrently(ctx, 1500, func(i int) {
 				_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: fmt.Sprint("id-", i%3), Run: &graphdv1.RunSpec{
 					Graph: "trivial", ThreadId: fmt.Sprint("same-", i%7), CreateThread: true,
-					Start: &graphdv1.RunSpec_Input{Input: newPayload(fmt.Sprintf(`{"n":%d}`, i%5))},
+					Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(fmt.Sprintf(`{"n":%d}`, i%5))},
 				}})
 				a.recordAnswer("StartRun", err)
 			})
@@ -205,7 +206,7 @@ func callInputs() []input {
 			responses := make([]*graphdv1.InterruptResponse, 20_000)
 			for i := range responses {
 				responses[i] = &graphdv1.InterruptResponse{
-					InterruptId: fmt.Sprintf("%032d", i), Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`{"decision":"yes"}`)},
+					InterruptId: fmt.Sprintf("%032d", i), Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`{"decision":"yes"}`)},
 				}
 			}
 			_, err := a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "watched", Responses: responses}})
@@ -242,7 +243,7 @@ func callInputs() []input {
 		{"updates of state", func(ctx context.Context, a *attack) {
 			a.runConcurrently(ctx, 100, func(int) {
 				_, err := a.client.UpdateState(ctx, &graphdv1.UpdateStateRequest{
-					ThreadId: "watched", Values: newPayload(`{"n":1}`), AsNode: "add",
+					ThreadId: "watched", Values: harness.NewPayload(`{"n":1}`), AsNode: "add",
 				})
 				a.recordAnswer("UpdateState", err)
 			})
@@ -287,7 +288,7 @@ func callInputs() []input {
 					"channels: { x: any }\nnodes: { a: { graph: tower-%d }, b: { graph: tower-%d } }\nedges: [START -> a, START -> b]\n", i, i))
 			}
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-				Graph: "tower-40", ThreadId: "tower", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload("{}")},
+				Graph: "tower-40", ThreadId: "tower", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
 			}})
 			a.recordAnswer("StartRun", err)
 		}},
@@ -316,7 +317,7 @@ func callInputs() []input {
 // startRun starts a run of the trivial graph.
 func (a *attack) startRun(ctx context.Context, thread, input string) {
 	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
+		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(input)},
 	}})
 	a.recordAnswer("StartRun", err)
 }
@@ -366,7 +367,7 @@ func (a *attack) holdStreams(ctx context.Context, n int, open func(ctx context.C
 
 // openUnread begins to follow a thread, and reads nothing once the server has begun to
 // send.
-func (a *attack) openUnread(ctx context.Context, c *client, thread string) {
+func (a *attack) openUnread(ctx context.Context, c harness.Client, thread string) {
 	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
 		ThreadId: thread, Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 	})
@@ -423,7 +424,7 @@ func (a *attack) runHoards(ctx context.Context, name string, after func(thread s
 		thread := fmt.Sprint(name, "-", i)
 		for ctx.Err() == nil {
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: thread, Run: &graphdv1.RunSpec{
-				Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":"` + seed + `"}`)},
+				Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":"` + seed + `"}`)},
 				Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
 			}})
 			a.recordAnswer("StartRun", err)
@@ -450,7 +451,7 @@ conditional_edges:
 func (a *attack) createLargeLog(ctx context.Context, thread string) {
 	a.requireGraph(ctx, "swelling", swellingGraph)
 	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: "fill-" + thread, Run: &graphdv1.RunSpec{
-		Graph: "swelling", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload("{}")},
+		Graph: "swelling", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
 	}})
 	a.recordAnswer("StartRun", err)
 	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(30 * time.Second)})

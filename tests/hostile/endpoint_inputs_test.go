@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // endpointConn is one connection of a server to a hostile endpoint.
@@ -167,7 +168,7 @@ func encodeEmit(durable bool, text string, times int) []byte {
 	var items []*graphdv1.EmitItem
 	for range times {
 		items = append(items, &graphdv1.EmitItem{
-			Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "n", Value: newPayload(text), Durable: durable,
+			Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "n", Value: harness.NewPayload(text), Durable: durable,
 		})
 	}
 	return encodeMessage(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: items}}})
@@ -230,7 +231,7 @@ func hostileEndpoints() map[string]map[string]hostileEndpoint {
 			"never serves": {onDescribe: func(*endpointConn, uint32) {}},
 			"byte by byte": {onTask: func(p *endpointConn, stream uint32) {
 				p.sendHead(stream)
-				for _, b := range encodeResult(&graphdv1.TaskCompleted{Update: newPayload(`{"x":1}`)}) {
+				for _, b := range encodeResult(&graphdv1.TaskCompleted{Update: harness.NewPayload(`{"x":1}`)}) {
 					<-time.NewTimer(time.Millisecond).C
 					p.writeData(stream, []byte{b})
 				}
@@ -294,7 +295,7 @@ func hostileEndpoints() map[string]map[string]hostileEndpoint {
 		},
 		"endpoints that answer much": {
 			"larger than any": answerWith(frameMessage(0, make([]byte, 9<<20))),
-			"most":            answerWith(encodeResult(&graphdv1.TaskCompleted{Update: newPayload(`{"x":"` + strings.Repeat("x", 4190<<10) + `"}`)})),
+			"most":            answerWith(encodeResult(&graphdv1.TaskCompleted{Update: harness.NewPayload(`{"x":"` + strings.Repeat("x", 4190<<10) + `"}`)})),
 			"gzip": {onTask: func(p *endpointConn, stream uint32) {
 				p.sendHead(stream, "grpc-encoding", "gzip")
 				p.writeData(stream, gzipBomb())
@@ -320,17 +321,17 @@ func hostileEndpoints() map[string]map[string]hostileEndpoint {
 			}},
 		},
 		"endpoints that answer oddly": {
-			"deep":     answerWith(encodeResult(&graphdv1.TaskCompleted{Update: newPayload(deep)})),
-			"repeated": answerWith(encodeResult(&graphdv1.TaskCompleted{Update: newPayload(`{"x":{"a":1,"a":2}}`)})),
-			"numbers":  answerWith(encodeResult(&graphdv1.TaskCompleted{Update: newPayload(`{"x":NaN}`)})),
+			"deep":     answerWith(encodeResult(&graphdv1.TaskCompleted{Update: harness.NewPayload(deep)})),
+			"repeated": answerWith(encodeResult(&graphdv1.TaskCompleted{Update: harness.NewPayload(`{"x":{"a":1,"a":2}}`)})),
+			"numbers":  answerWith(encodeResult(&graphdv1.TaskCompleted{Update: harness.NewPayload(`{"x":NaN}`)})),
 			"sends": answerWith(encodeResult(&graphdv1.TaskCompleted{GotoTargets: makeItems(5000, func(int) *graphdv1.Goto {
-				return &graphdv1.Goto{Target: &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: "n", Input: newPayload("1")}}}
+				return &graphdv1.Goto{Target: &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: "n", Input: harness.NewPayload("1")}}}
 			})})),
 			"unknown channels": answerWith(encodeResult(&graphdv1.TaskCompleted{Writes: makeItems(5000, func(i int) *graphdv1.ChannelWrite {
-				return &graphdv1.ChannelWrite{Channel: fmt.Sprint("c", i, large[:200]), Value: newPayload("1")}
+				return &graphdv1.ChannelWrite{Channel: fmt.Sprint("c", i, large[:200]), Value: harness.NewPayload("1")}
 			})})),
 			"a channel of a megabyte": answerWith(encodeResult(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{
-				{Channel: large, Value: newPayload("1")},
+				{Channel: large, Value: harness.NewPayload("1")},
 			}})),
 			"another task": answerWith(encodeMessage(&graphdv1.TaskUpdate{
 				LeaseToken: []byte("of another task"), Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{
@@ -404,7 +405,7 @@ func (a *attack) runOnEndpoint(ctx context.Context, name, address string, times 
 	a.runConcurrently(ctx, times, func(i int) {
 		thread := fmt.Sprint(name, "-", i)
 		_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload("{}")},
+			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
 		}})
 		a.recordAnswer("StartRun", err)
 		_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(30 * time.Second)})
@@ -420,7 +421,7 @@ func manyEndpoints(ctx context.Context, a *attack) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.runConcurrently(ctx, a.scaleCount(500, 1000), func(i int) {
-		address, err := serveEndpoint(ctx, answerWith(encodeResult(&graphdv1.TaskCompleted{Update: newPayload(`{"x":1}`)})))
+		address, err := serveEndpoint(ctx, answerWith(encodeResult(&graphdv1.TaskCompleted{Update: harness.NewPayload(`{"x":1}`)})))
 		if err != nil {
 			a.recordAnswer("Listen", err)
 			return

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 const startRun = graphdv1.GraphService_StartRun_FullMethodName
@@ -21,7 +22,7 @@ func newStartRequest(thread string, input *graphdv1.Payload) *graphdv1.StartRunR
 // halfSent are requests whose clients send all but their ends, over many
 // connections.
 func halfSent(ctx context.Context, a *attack) {
-	request := newStartRequest("half-sent", newPayload(`"`+strings.Repeat("x", 4<<20)+`"`))
+	request := newStartRequest("half-sent", harness.NewPayload(`"`+strings.Repeat("x", 4<<20)+`"`))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var told sync.WaitGroup
@@ -31,7 +32,7 @@ func halfSent(ctx context.Context, a *attack) {
 			return
 		}
 		for range a.scaleCount(5, 60) {
-			stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
+			stream, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
 			if err != nil {
 				continue
 			}

@@ -14,11 +14,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // gzipBombs are messages of some kilobytes that become megabytes, many at once.
 func gzipBombs(ctx context.Context, a *attack) {
-	bomb := newStartRequest("bombed", newPayload(`"`+strings.Repeat("0", 7<<20)+`"`))
+	bomb := newStartRequest("bombed", harness.NewPayload(`"`+strings.Repeat("0", 7<<20)+`"`))
 	packed, err := packMessage(bomb)
 	if err != nil {
 		a.recordAnswer("pack", err)
@@ -75,7 +76,7 @@ func halfOpenCalls(ctx context.Context, a *attack) {
 			return
 		}
 		for range a.scaleCount(600, 3000) {
-			_, _ = c.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
+			_, _ = c.Conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
 		}
 	})
 	a.honest.waitForRuns(ctx, 25*a.scale)
@@ -87,9 +88,9 @@ func idleConnections(ctx context.Context, a *attack) {
 	defer cancel()
 	a.runConcurrently(ctx, a.scaleCount(1000, 3000), func(int) {
 		if c, err := a.server.newClient(ctx); err == nil {
-			c.conn.Connect()
-			for state := c.conn.GetState(); state != connectivity.Ready && c.conn.WaitForStateChange(ctx, state); {
-				state = c.conn.GetState()
+			c.Conn.Connect()
+			for state := c.Conn.GetState(); state != connectivity.Ready && c.Conn.WaitForStateChange(ctx, state); {
+				state = c.Conn.GetState()
 			}
 		}
 	})
@@ -104,7 +105,7 @@ edges: [START -> n]
 conditional_edges:
   - { from: n, cases: [ { when: "state.i < 1500", to: n }, { to: END } ] }
 `)
-	start := newStartRequest("chatty", newPayload("{}"))
+	start := newStartRequest("chatty", harness.NewPayload("{}"))
 	start.Run.Graph = "chatty"
 	_, err := a.client.StartRun(ctx, start)
 	a.recordAnswer("StartRun", err)

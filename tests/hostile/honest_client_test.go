@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 const trivial = `graph: trivial
@@ -23,7 +24,7 @@ edges: [START -> add -> END]
 
 // honestClient runs a trivial graph all the time.
 type honestClient struct {
-	*client
+	harness.Client
 
 	stop chan struct{}
 	done sync.WaitGroup
@@ -41,7 +42,7 @@ func startHonestClient(t *testing.T, s *server) *honestClient {
 		DocumentName: "trivial.yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: trivial},
 	})
 	require.NoError(t, err)
-	b := &honestClient{client: c, stop: make(chan struct{})}
+	b := &honestClient{Client: c, stop: make(chan struct{})}
 	b.done.Go(func() { b.keepRunning(t.Context()) })
 	return b
 }
@@ -74,7 +75,7 @@ func (b *honestClient) runGraph(ctx context.Context, thread string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	stream, err := b.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
-		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"n":1}`)},
+		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"n":1}`)},
 	}})
 	if err != nil {
 		return err
@@ -135,8 +136,4 @@ func (b *honestClient) runCount() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.times)
-}
-
-func newPayload(json string) *graphdv1.Payload {
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }

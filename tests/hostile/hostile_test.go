@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 var (
@@ -35,7 +36,7 @@ type input struct {
 // attack is what the inputs share.
 type attack struct {
 	server *server
-	client *client
+	client harness.Client
 	honest *honestClient
 	scale  int // how often or how large, 1 in the short form
 
@@ -100,7 +101,7 @@ func (a *attack) runGraph(ctx context.Context, name, text string) {
 	for n := range a.scale {
 		thread := name + "-" + string(rune('a'+n%26)) + strings.Repeat("x", n/26)
 		stream, err := a.client.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
-			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(given)},
+			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(given)},
 		}})
 		for heard := 0; err == nil && heard < enoughEvents*a.scale; heard++ {
 			_, err = stream.Recv()
@@ -149,14 +150,14 @@ func TestHostileSet(t *testing.T) {
 		t.Logf("%-32s %4d MiB resident, bystander's p99 so far %v, after %v",
 			in.name, s.residentBytes()>>20, b.timeQuantile(began, 0.99), time.Since(start).Round(10*time.Millisecond))
 	}
-	require.True(t, s.isAlive(), "the server is gone:\n%s", s.logTail)
+	require.False(t, s.HasEnded(), "the server is gone:\n%s", s.logTail())
 	a.waitMemoryFreed(t, before)
 	b.stopRunning()
 	t.Logf("%d inputs; bystander: %d runs, p50 %v, p99 %v, longest %v; memory of its own: %d MiB before, %d after, "+
 		"%d at most; answers: %v",
 		len(all), b.runCount()-began, b.timeQuantile(began, 0.5), b.timeQuantile(began, 0.99), b.timeQuantile(began, 1),
 		before>>20, s.ownBytes()>>20, s.peakBytes.Load()>>20, a.counts)
-	require.NoError(t, b.lastError(), "the end of the server's log:\n%s", s.logTail)
+	require.NoError(t, b.lastError(), "the end of the server's log:\n%s", s.logTail())
 	require.Empty(t, a.unforeseenErrors)
 	require.Less(t, s.peakBytes.Load(), memoryLimit)
 	if *long {
@@ -179,8 +180,8 @@ func (a *attack) runInput(t *testing.T, in input) bool {
 	}()
 	select {
 	case <-done:
-	case <-a.server.exited:
-		t.Errorf("%s ended the server:\n%s", in.name, a.server.logTail)
+	case <-a.server.Done():
+		t.Errorf("%s ended the server:\n%s", in.name, a.server.logTail())
 		return false
 	}
 	if ctx.Err() != nil {
@@ -210,6 +211,6 @@ func (a *attack) waitMemoryFreed(t *testing.T, before int64) {
 		}
 	}
 	limit := before + kept
-	require.Eventually(t, func() bool { return !a.server.isAlive() || a.server.ownBytes() < limit }, 3*time.Minute, 100*time.Millisecond,
+	require.Eventually(t, func() bool { return a.server.HasEnded() || a.server.ownBytes() < limit }, 3*time.Minute, 100*time.Millisecond,
 		"memory stays above %d MiB", limit>>20)
 }

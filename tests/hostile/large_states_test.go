@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // largeStates are many calls at once on threads that hold 7 MB each: answers, streams
@@ -23,7 +24,7 @@ func largeStates(ctx context.Context, a *attack) {
 	for i := range threads {
 		for waits := false; !waits && ctx.Err() == nil; {
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: name(i), Run: &graphdv1.RunSpec{
-				Graph: "asks-much", ThreadId: name(i), CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":"` + seed + `"}`)},
+				Graph: "asks-much", ThreadId: name(i), CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":"` + seed + `"}`)},
 			}})
 			a.recordAnswer("StartRun", err)
 			run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: name(i), Wait: durationpb.New(30 * time.Second)})
@@ -33,7 +34,7 @@ func largeStates(ctx context.Context, a *attack) {
 	}
 	answer := func(thread string) *graphdv1.ResumeSpec {
 		return &graphdv1.ResumeSpec{ThreadId: thread, Single: &graphdv1.InterruptResponse{
-			Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)},
+			Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"yes"`)},
 		}}
 	}
 	a.runConcurrently(ctx, calls, func(i int) {
@@ -52,7 +53,7 @@ func largeStates(ctx context.Context, a *attack) {
 			}
 		case 2:
 			_, err := a.client.UpdateState(ctx, &graphdv1.UpdateStateRequest{
-				ThreadId: thread, Values: newPayload(`{"i":1}`), AsNode: "last", SupersedeInterrupts: true,
+				ThreadId: thread, Values: harness.NewPayload(`{"i":1}`), AsNode: "last", SupersedeInterrupts: true,
 			})
 			a.recordAnswer("UpdateState", err)
 		}

@@ -3,27 +3,22 @@
 package hostile_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // What the server has: a container of 1 GiB, of which automemlimit would give
@@ -35,77 +30,28 @@ const (
 
 // server is a graphd process.
 type server struct {
-	cmd       *exec.Cmd
-	address   string
-	exited    chan struct{}
-	logTail   *lastLines
+	*harness.Server
+
 	peakBytes atomic.Int64 // most bytes of its own that it had
-}
-
-// lastLines keeps the end of a log.
-type lastLines struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *lastLines) addLine(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lines = append(l.lines, line); len(l.lines) > 200 {
-		l.lines = l.lines[100:]
-	}
-}
-
-// String returns the last lines.
-func (l *lastLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, "\n")
+	killedAt  atomic.Int64 // the bytes for which it was killed, 0 = it was not
 }
 
 func startServer(t *testing.T, flags ...string) *server {
 	t.Helper()
-	s := &server{exited: make(chan struct{}), logTail: &lastLines{}}
-	s.cmd = exec.Command(built.Graphd(t), append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + filepath.Join(t.TempDir(), "g.db"), "--log-format", "json", "--log-level", "info",
-		"--heartbeat", "1s", // so that each stream that is taken in says something
-	}, flags...)...)
-	s.cmd.Env = append(os.Environ(), goMemLimitEnv)
-	errs, err := s.cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, s.cmd.Start())
-	address := make(chan string, 1)
-	go s.readLog(bufio.NewReader(errs), address)
-	select {
-	case s.address = <-address:
-	case <-s.exited:
-		t.Fatal(s.logTail)
-	}
+	store := "sqlite:" + filepath.Join(t.TempDir(), "g.db")
+	s := &server{Server: harness.StartServer(t, []string{"env", goMemLimitEnv, built.Graphd(t)}, store, append([]string{
+		"--log-level", "info", "--heartbeat", "1s", // so that each stream that is taken in says something
+	}, flags...)...)}
 	go s.watchMemory()
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Signal(syscall.SIGKILL)
-		<-s.exited
-	})
 	return s
 }
 
-// readLog takes in the log until the process ends.
-func (s *server) readLog(from *bufio.Reader, address chan<- string) {
-	defer close(s.exited)
-	serving := regexp.MustCompile(`"serving","address":"([^"]+)"`)
-	for {
-		line, err := from.ReadString('\n')
-		if found := serving.FindStringSubmatch(line); found != nil {
-			address <- found[1]
-		}
-		if !strings.Contains(line, `"finished call"`) {
-			s.logTail.addLine(strings.TrimSpace(line))
-		}
-		if err != nil {
-			_ = s.cmd.Wait()
-			return
-		}
+// logTail is the end of the log, and whether the test has killed the server.
+func (s *server) logTail() string {
+	if bytes := s.killedAt.Load(); bytes > 0 {
+		return fmt.Sprintf("%s\nkilled by the test: %d MiB of its own", s.LogTail(200), bytes>>20)
 	}
+	return s.LogTail(200)
 }
 
 // watchMemory watches the memory until the process ends. It is killed where its
@@ -115,7 +61,7 @@ func (s *server) watchMemory() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.exited:
+		case <-s.Done():
 			return
 		case <-tick.C:
 		}
@@ -124,8 +70,8 @@ func (s *server) watchMemory() {
 			s.peakBytes.Store(now)
 		}
 		if now > memoryLimit {
-			s.logTail.addLine(fmt.Sprintf("killed by the test: %d MiB of its own", now>>20))
-			_ = s.cmd.Process.Kill()
+			s.killedAt.Store(now)
+			s.SendSignal(syscall.SIGKILL)
 			return
 		}
 	}
@@ -133,7 +79,7 @@ func (s *server) watchMemory() {
 
 // residentBytes is how many bytes of memory the process has, 0 when it has ended.
 func (s *server) residentBytes() int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.PID()))
 	if err != nil {
 		return 0
 	}
@@ -148,7 +94,7 @@ func (s *server) residentBytes() int64 {
 // ownBytes is how many bytes of that are the process's own: the rest are pages of its
 // program, which the kernel drops when it needs the memory.
 func (s *server) ownBytes() int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	var kib int64
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
@@ -158,38 +104,15 @@ func (s *server) ownBytes() int64 {
 	return kib << 10
 }
 
-func (s *server) isAlive() bool {
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-// client is one connection to a server.
-type client struct {
-	graphdv1.GraphServiceClient
-	graphdv1.ThreadServiceClient
-	graphdv1.InterruptServiceClient
-	graphdv1.RegistryServiceClient
-	graphdv1.WorkerServiceClient
-
-	conn *grpc.ClientConn
-}
-
-func (s *server) newClient(ctx context.Context, more ...grpc.DialOption) (*client, error) {
-	conn, err := grpc.NewClient(s.address, append([]grpc.DialOption{
+// newClient connects a client, until ctx ends.
+func (s *server) newClient(ctx context.Context, more ...grpc.DialOption) (harness.Client, error) {
+	conn, err := grpc.NewClient(s.Address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)),
 	}, more...)...)
 	if err != nil {
-		return nil, err
+		return harness.Client{}, err
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	return &client{
-		GraphServiceClient: graphdv1.NewGraphServiceClient(conn), ThreadServiceClient: graphdv1.NewThreadServiceClient(conn),
-		InterruptServiceClient: graphdv1.NewInterruptServiceClient(conn), RegistryServiceClient: graphdv1.NewRegistryServiceClient(conn),
-		WorkerServiceClient: graphdv1.NewWorkerServiceClient(conn), conn: conn,
-	}, nil
+	return harness.NewClient(conn), nil
 }

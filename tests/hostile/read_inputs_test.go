@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // heavyGraph replaces a state of 7 MB in each of some supersteps.
@@ -147,7 +148,7 @@ func (a *attack) createHeavyThread(ctx context.Context) {
 func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
 	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: "large-" + thread, Run: &graphdv1.RunSpec{
 		Graph: name, ThreadId: thread, CreateThread: true,
-		Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"base":"` + strings.Repeat("x", bytes) + `"}`)},
+		Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"base":"` + strings.Repeat("x", bytes) + `"}`)},
 	}})
 	a.recordAnswer("StartRun", err)
 	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})

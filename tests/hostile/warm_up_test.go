@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // warmUp uses once, and honestly, what a server keeps for later: compiled graphs
@@ -39,7 +40,7 @@ func (a *attack) warmUp(t *testing.T) {
 func (a *attack) runHonestly(t *testing.T, name string) {
 	t.Helper()
 	stream, err := a.client.Stream(t.Context(), &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
-		Graph: name, ThreadId: name, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload("{}")},
+		Graph: name, ThreadId: name, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
 	}})
 	require.NoError(t, err)
 	for {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // workerInputs are the inputs with hostile workers.
@@ -29,7 +30,7 @@ func workerInputs() []input {
 			for _, lease := range newForgedLeases(a.scaleCount(500, 5000)) {
 				_, err := a.client.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{LeaseToken: lease, Result: &graphdv1.TaskResult{}})
 				a.recordAnswer("CompleteTask", err)
-				_, err = a.client.RecordMemo(ctx, &graphdv1.RecordMemoRequest{LeaseToken: lease, Key: "k", Value: newPayload("1")})
+				_, err = a.client.RecordMemo(ctx, &graphdv1.RecordMemoRequest{LeaseToken: lease, Key: "k", Value: harness.NewPayload("1")})
 				a.recordAnswer("RecordMemo", err)
 			}
 		}},

@@ -4,7 +4,6 @@
 package ledger_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -19,16 +18,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/network"
 	"github.com/graphd-dev/graphd/internal/testkit/process"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // What `make ledger` sets.
@@ -74,7 +73,7 @@ type cluster struct {
 	dir           string
 	servers       []*server
 	workers       []*process.Process
-	relays        []*relay // to the server of each worker
+	proxies       []*network.Proxy // to the server of each worker
 	ledgers       []string
 	random        *rand.Rand
 	startedRuns   atomic.Int64 // runs
@@ -84,10 +83,9 @@ type cluster struct {
 }
 
 type server struct {
-	graphdv1.GraphServiceClient
-	graphdv1.RegistryServiceClient
-
+	harness.Client
 	*process.Process
+
 	address string
 }
 
@@ -101,12 +99,7 @@ func newCluster(t *testing.T, store string, servers int) *cluster {
 			return exec.Command(binary, "serve", "--listen", address, "--store", store, "--log-format", "json", "--log-level", "warn",
 				"--lease", "1s", "--worker-beat", (*lease / 8).String(), "--worker-lease", lease.String())
 		})
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		w.servers = append(w.servers, &server{
-			graphdv1.NewGraphServiceClient(conn), graphdv1.NewRegistryServiceClient(conn), p, address,
-		})
+		w.servers = append(w.servers, &server{harness.Dial(t, address), p, address})
 	}
 	for i := range 4 {
 		w.startWorker(process.Python(t), i, w.servers[i%servers])
@@ -122,11 +115,11 @@ func (w *cluster) startWorker(interpreter string, i int, at *server) {
 	w.Helper()
 	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
 	w.ledgers = append(w.ledgers, ledger)
-	between := newRelay(w.T, at.address)
-	w.relays = append(w.relays, between)
+	proxy := network.NewProxy(w.T, at.address)
+	w.proxies = append(w.proxies, proxy)
 	w.workers = append(w.workers, process.Launch(w.T, fmt.Sprint("worker", i), func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "charging_worker.py")
-		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+between.address,
+		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+proxy.Address(),
 			"LEDGER_LONGEST=0.5")
 		return cmd
 	}))
@@ -174,7 +167,7 @@ func (w *cluster) runWithFaults() int {
 // killServers kills one server after the other.
 func (w *cluster) killServers(ctx context.Context) error {
 	for w.killCount < *kills {
-		if !sleepContext(ctx, *every+time.Duration(w.random.Int64N(int64(*every)/2))) {
+		if !harness.SleepContext(ctx, *every+time.Duration(w.random.Int64N(int64(*every)/2))) {
 			return ctx.Err()
 		}
 		s := w.servers[w.random.IntN(len(w.servers))]
@@ -183,7 +176,7 @@ func (w *cluster) killServers(ctx context.Context) error {
 		}
 		s.Kill()
 		w.killCount++
-		if !sleepContext(ctx, time.Duration(w.random.Int64N(int64(*every)/8))) {
+		if !harness.SleepContext(ctx, time.Duration(w.random.Int64N(int64(*every)/8))) {
 			return ctx.Err()
 		}
 		if err := s.Start(); err != nil {
@@ -201,14 +194,14 @@ func (w *cluster) killServers(ctx context.Context) error {
 // The worker comes back to any server, while the one before may live.
 func (w *cluster) cutConnections(ctx context.Context, over *atomic.Bool) {
 	random := rand.New(rand.NewPCG(*seed, uint64(len(w.servers)+100)))
-	for !over.Load() && sleepContext(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
-		between := w.relays[random.IntN(len(w.relays))]
-		between.muteWorkers()
-		sleepContext(ctx, time.Duration(random.Int64N(int64(*cut))))
-		if between.redirectTo(w.servers[random.IntN(len(w.servers))].address) {
+	for !over.Load() && harness.SleepContext(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
+		proxy := w.proxies[random.IntN(len(w.proxies))]
+		proxy.Mute(network.ToServer)
+		harness.SleepContext(ctx, time.Duration(random.Int64N(int64(*cut))))
+		if proxy.Redirect(w.servers[random.IntN(len(w.servers))].address) {
 			w.redirectCount++
 		}
-		between.cutLinks()
+		proxy.Cut()
 		w.cutCount++
 	}
 }
@@ -222,7 +215,7 @@ func (w *cluster) driveThread(ctx context.Context) error {
 			RequestId: "start-" + thread,
 			Run: &graphdv1.RunSpec{
 				ThreadId: thread, CreateThread: true, Graph: "ledger",
-				Start: &graphdv1.RunSpec_Input{Input: newPayload(fmt.Sprintf(`{"rounds":%d,"paid":[]}`, roundsPerRun))},
+				Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(fmt.Sprintf(`{"rounds":%d,"paid":[]}`, roundsPerRun))},
 			},
 		})
 	})
@@ -252,32 +245,12 @@ func (w *cluster) driveThread(ctx context.Context) error {
 func callUntilAnswered(
 	ctx context.Context, w *cluster, n int, call func(context.Context, *server) (*graphdv1.Run, error),
 ) (*graphdv1.Run, error) {
-	for ; ; n++ {
-		run, err := call(ctx, w.servers[n%len(w.servers)])
-		switch status.Code(err) {
-		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.NotFound:
-		default:
-			return run, err
-		}
-		if !sleepContext(ctx, 50*time.Millisecond) {
-			return nil, fmt.Errorf("%w, last: %w", ctx.Err(), err)
-		}
-	}
-}
-
-func sleepContext(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func newPayload(json string) *graphdv1.Payload {
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+	away := []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.NotFound}
+	run, _, err := harness.RepeatCall(ctx, away, 50*time.Millisecond, func(ctx context.Context) (*graphdv1.Run, error) {
+		n++
+		return call(ctx, w.servers[n%len(w.servers)])
+	})
+	return run, err
 }
 
 // ledgerEntry is a line of a ledger.
@@ -290,7 +263,9 @@ func (w *cluster) verifyLedgers(runs int) {
 	begun, byKey, ended := make(map[[3]string][]string), make(map[string][3]string), 0
 	for i, ledger := range w.ledgers {
 		require.False(w, w.workers[i].HasEnded(), "a worker has left: %s", w.workers[i].LogTail(20))
-		for _, e := range w.readLedger(ledger) {
+		entries, err := harness.ReadLedger[ledgerEntry](ledger, false)
+		require.NoError(w, err)
+		for _, e := range entries {
 			at := [3]string{e.Thread, e.Task, e.What}
 			if e.Event == "end" {
 				ended++
@@ -313,20 +288,4 @@ func (w *cluster) verifyLedgers(runs int) {
 		w.killCount, w.cutCount, w.redirectCount, *seed, runs, len(begun), doubled)
 	require.Len(w, begun, runs*roundsPerRun*effectsPerRound)
 	require.Equal(w, len(begun)+doubled, ended)
-}
-
-func (w *cluster) readLedger(ledger string) []ledgerEntry {
-	w.Helper()
-	file, err := os.Open(ledger)
-	require.NoError(w, err)
-	defer func() { require.NoError(w, file.Close()) }()
-	var all []ledgerEntry
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		var e ledgerEntry
-		require.NoError(w, json.Unmarshal(lines.Bytes(), &e))
-		all = append(all, e)
-	}
-	require.NoError(w, lines.Err())
-	return all
 }

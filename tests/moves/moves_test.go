@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
-	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 const (
@@ -108,7 +108,7 @@ func TestAGraphWithWorkersAtTwoServers(t *testing.T) {
 	s.attachScripted(s.second, "west", "south")
 	var runs []*graphdv1.Run
 	for i := range 10 {
-		at := []*server{s.first, s.second}[i%2]
+		at := []*harness.Server{s.first, s.second}[i%2]
 		runs = append(runs, s.startRun(at, "compass", `{"log":[]}`))
 	}
 	for _, run := range runs {
@@ -127,8 +127,8 @@ func TestWorkersThatMoveAround(t *testing.T) {
 	const threads = 40
 	s := newFixture(t)
 	var mu sync.Mutex
-	alive := []*server{s.first, s.second}
-	pick := func() *server {
+	alive := []*harness.Server{s.first, s.second}
+	pick := func() *harness.Server {
 		mu.Lock()
 		defer mu.Unlock()
 		return alive[rand.IntN(len(alive))]
@@ -140,7 +140,7 @@ func TestWorkersThatMoveAround(t *testing.T) {
 			for ctx.Err() == nil {
 				leave, err := s.attachWorker(pick(), fmt.Sprint("w", i), "east", "west", "north", "south")
 				if err == nil {
-					sleepContext(ctx, time.Duration(rand.IntN(150))*time.Millisecond)
+					harness.SleepContext(ctx, time.Duration(rand.IntN(150))*time.Millisecond)
 					leave()
 				}
 			}
@@ -150,13 +150,13 @@ func TestWorkersThatMoveAround(t *testing.T) {
 	for i := range runs {
 		if i == threads/2 {
 			mu.Lock()
-			alive[0] = s.startServer(built.Graphd(t), s.storeURL)
+			alive[0] = s.startServer()
 			mu.Unlock()
 			s.first.Stop(syscall.SIGKILL)
 			s.first = alive[0]
 		}
 		runs[i] = s.startRun(pick(), "compass", `{"log":[]}`)
-		sleepContext(ctx, 30*time.Millisecond)
+		harness.SleepContext(ctx, 30*time.Millisecond)
 	}
 	calm()
 	workers.Wait()
@@ -171,25 +171,16 @@ func TestWorkersThatMoveAround(t *testing.T) {
 	}
 }
 
-func sleepContext(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // attachScripted attaches a worker that takes some nodes of a graph which the servers
 // know from a file.
-func (s *fixture) attachScripted(at *server, nodes ...string) {
+func (s *fixture) attachScripted(at *harness.Server, nodes ...string) {
 	s.Helper()
 	leave, err := s.attachWorker(at, strings.Join(nodes, "-"), nodes...)
 	require.NoError(s, err)
 	s.Cleanup(leave)
 }
 
-func (s *fixture) attachWorker(at *server, name string, nodes ...string) (leave func(), err error) {
+func (s *fixture) attachWorker(at *harness.Server, name string, nodes ...string) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(s.Context())
 	stream, err := at.Connect(ctx)
 	if err != nil {
@@ -218,7 +209,7 @@ func (s *fixture) attachWorker(at *server, name string, nodes ...string) (leave 
 			}
 			_, _ = at.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
 				LeaseToken: task.GetLease().GetToken(), Result: &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{
-					Completed: &graphdv1.TaskCompleted{Update: newPayload(fmt.Sprintf(`{"log":[%q]}`, task.GetNode()))},
+					Completed: &graphdv1.TaskCompleted{Update: harness.NewPayload(fmt.Sprintf(`{"log":[%q]}`, task.GetNode()))},
 				}},
 			})
 		}

@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -23,24 +21,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 	"github.com/graphd-dev/graphd/internal/testkit/process"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
-
-// server is a server as a caller sees it.
-type server struct {
-	graphdv1.GraphServiceClient
-	graphdv1.ThreadServiceClient
-	graphdv1.RegistryServiceClient
-	graphdv1.WorkerServiceClient
-
-	*process.Process
-	address string
-}
 
 // fixture is two servers on one Redis.
 type fixture struct {
 	*testing.T
 
-	first, second *server
+	first, second *harness.Server
 	storeURL      string
 	ledgerPath    string // where workers write who walked
 	flags         []string
@@ -50,37 +38,25 @@ func newFixture(t *testing.T, flags ...string) *fixture {
 	t.Helper()
 	redis := redistest.Start(t, "--appendfsync", "no")
 	s := &fixture{T: t, storeURL: redis.URL(""), ledgerPath: filepath.Join(t.TempDir(), "ledger"), flags: flags}
-	binary := built.Graphd(t)
-	s.first, s.second = s.startServer(binary, s.storeURL), s.startServer(binary, s.storeURL)
+	s.first, s.second = s.startServer(), s.startServer()
 	return s
 }
 
-func (s *fixture) startServer(binary, store string) *server {
+func (s *fixture) startServer() *harness.Server {
 	s.Helper()
 	// A worker that lives is silent for three seconds on no machine; one that is killed is missed soon.
-	p := process.Launch(s.T, "server", func() *exec.Cmd {
-		return exec.Command(binary, append([]string{
-			"serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata", "--lease", "5s", "--worker-beat", "1s",
-			"--worker-lease", "4s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json",
-		}, s.flags...)...)
-	})
-	address := p.WaitForAddress()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(s, err)
-	s.Cleanup(func() { _ = conn.Close() })
-	return &server{
-		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
-		graphdv1.NewRegistryServiceClient(conn), graphdv1.NewWorkerServiceClient(conn), p, address,
-	}
+	return harness.StartServer(s.T, []string{built.Graphd(s.T)}, s.storeURL, append([]string{
+		"--graphs", "testdata", "--lease", "5s", "--worker-beat", "1s", "--worker-lease", "4s", "--worker-key", "k", "--worker-losses", "100",
+	}, s.flags...)...)
 }
 
 // startWorker starts a worker that is attached to a server, and waits for it.
-func (s *fixture) startWorker(name string, at *server) *process.Process {
+func (s *fixture) startWorker(name string, at *harness.Server) *process.Process {
 	s.Helper()
 	python := process.Python(s.T)
 	p := process.Launch(s.T, name, func() *exec.Cmd {
 		cmd := exec.Command(python, "walking_worker.py")
-		cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledgerPath, "MOVES_SERVER="+at.address)
+		cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledgerPath, "MOVES_SERVER="+at.Address)
 		return cmd
 	})
 	require.Eventually(s, func() bool {
@@ -100,15 +76,9 @@ func (s *fixture) readLedger() []string {
 	return strings.Fields(string(data))
 }
 
-// allChannels that is stored.
-var allChannels = []graphdv1.Channel{
-	graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_MESSAGES,
-	graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS, graphdv1.Channel_CHANNEL_CHECKPOINTS,
-}
-
 // followThread watches a thread at a server until its run is over. What it saw must
 // be what the log has, and nothing of it twice.
-func (s *fixture) followThread(at *server, run *graphdv1.Run) (over func()) {
+func (s *fixture) followThread(at *harness.Server, run *graphdv1.Run) (over func()) {
 	s.Helper()
 	type result struct {
 		seen []uint64
@@ -132,10 +102,10 @@ func (s *fixture) followThread(at *server, run *graphdv1.Run) (over func()) {
 }
 
 // listEvents lists the numbers of the durable events of a thread.
-func listEvents(ctx context.Context, at *server, run *graphdv1.Run, follow bool) ([]uint64, error) {
+func listEvents(ctx context.Context, at *harness.Server, run *graphdv1.Run, follow bool) ([]uint64, error) {
 	stream, err := at.Watch(ctx, &graphdv1.WatchRequest{
 		ThreadId: run.GetThreadId(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
-		Follow: follow, Filter: &graphdv1.EventFilter{Channels: allChannels},
+		Follow: follow, Filter: harness.StoredEvents(),
 	})
 	if err != nil {
 		return nil, err
@@ -152,24 +122,20 @@ func listEvents(ctx context.Context, at *server, run *graphdv1.Run, follow bool)
 			continue
 		}
 		seen = append(seen, e.GetCursor().GetSequence())
-		switch e.GetRunState().GetState() {
-		case graphdv1.RunState_RUN_STATE_SUCCEEDED, graphdv1.RunState_RUN_STATE_FAILED, graphdv1.RunState_RUN_STATE_CANCELLED:
-			if follow {
-				return seen, nil
-			}
-		default:
+		if follow && harness.IsEnded(e.GetRunState().GetState()) {
+			return seen, nil
 		}
 	}
 }
 
 // startRun starts a run at a server, as soon as the server knows the graph.
-func (s *fixture) startRun(at *server, graph, input string) *graphdv1.Run {
+func (s *fixture) startRun(at *harness.Server, graph, input string) *graphdv1.Run {
 	s.Helper()
 	var run *graphdv1.Run
 	require.Eventually(s, func() bool {
 		var err error
 		run, err = at.StartRun(s.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
+			CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(input)},
 		}})
 		if status.Code(err) != codes.NotFound {
 			require.NoError(s, err)
@@ -180,7 +146,7 @@ func (s *fixture) startRun(at *server, graph, input string) *graphdv1.Run {
 }
 
 // waitForState waits at a server until a run has stopped in a state.
-func (s *fixture) waitForState(at *server, run *graphdv1.Run, want graphdv1.RunState) *graphdv1.Run {
+func (s *fixture) waitForState(at *harness.Server, run *graphdv1.Run, want graphdv1.RunState) *graphdv1.Run {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
@@ -190,15 +156,11 @@ func (s *fixture) waitForState(at *server, run *graphdv1.Run, want graphdv1.RunS
 	return run
 }
 
-func (s *fixture) answerRun(at *server, run *graphdv1.Run, value string) {
+func (s *fixture) answerRun(at *harness.Server, run *graphdv1.Run, value string) {
 	s.Helper()
 	_, err := at.ResumeRun(s.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(),
-		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}},
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(value)}},
 	}})
 	require.NoError(s, err)
-}
-
-func newPayload(json string) *graphdv1.Payload {
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }

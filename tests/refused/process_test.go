@@ -6,7 +6,7 @@ package refused_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,13 +15,12 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
-	"github.com/graphd-dev/graphd/internal/testkit/process"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // waitTimeout bounds what must come about some time.
@@ -30,29 +29,17 @@ const waitTimeout = 2 * time.Minute
 // server is a server as its clients see it.
 type server struct {
 	*testing.T
-	graphdv1.GraphServiceClient
-	graphdv1.ThreadServiceClient
-	graphdv1.InterruptServiceClient
+	*harness.Server
 
-	*process.Process
 	health healthpb.HealthClient
 }
 
 // startServer starts a server on a store; around wraps its command.
 func startServer(t *testing.T, store string, around []string, flags ...string) *server {
 	t.Helper()
-	command := append(append([]string{}, around...), built.Graphd(t), "serve", "--listen", "127.0.0.1:0", "--store", store,
-		"--graphs", "testdata", "--log-format", "json")
-	p := process.Launch(t, "server", func() *exec.Cmd {
-		return exec.Command(command[0], append(command[1:], flags...)...)
-	})
-	conn, err := grpc.NewClient(p.WaitForAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	return &server{
-		t, graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), graphdv1.NewInterruptServiceClient(conn),
-		p, healthpb.NewHealthClient(conn),
-	}
+	command := append(slices.Clone(around), built.Graphd(t))
+	s := harness.StartServer(t, command, store, append([]string{"--graphs", "testdata"}, flags...)...)
+	return &server{t, s, healthpb.NewHealthClient(s.Conn)}
 }
 
 // startRun begins a run of a thread, with so many bytes to keep. The request id makes
@@ -60,9 +47,7 @@ func startServer(t *testing.T, store string, around []string, flags ...string) *
 func (s *server) startRun(thread string, bytes int) (*graphdv1.Run, error) {
 	return s.StartRun(s.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 		ThreadId: thread, CreateThread: true, Graph: "keep",
-		Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{
-			Json: fmt.Sprintf(`{"note": %q}`, strings.Repeat("x", bytes)),
-		}}},
+		Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(fmt.Sprintf(`{"note": %q}`, strings.Repeat("x", bytes)))},
 	}, RequestId: "of-" + thread})
 }
 
@@ -156,14 +141,4 @@ func requireRefusal(t *testing.T, err error, code codes.Code, reason string, wor
 	for _, w := range words {
 		require.Contains(t, got.Message(), w)
 	}
-}
-
-// reasonOf is the reason in an error, "" = none.
-func reasonOf(err error) string {
-	for _, d := range status.Convert(err).Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok {
-			return info.GetReason()
-		}
-	}
-	return ""
 }

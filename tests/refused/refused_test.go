@@ -14,6 +14,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 const (
@@ -79,7 +80,7 @@ func testFullStore(t *testing.T, s *server, log string) {
 
 	// Runs that had begun wait, and so do calls that are made again.
 	_, err = s.startRun(thread(stored), 200_000)
-	require.Equal(t, reasonFull, reasonOf(err), err)
+	require.Equal(t, reasonFull, harness.ReasonOf(err), err)
 	s.requireThread("first")
 	list, err := s.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500})
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 			requireRefusal(t, err, codes.FailedPrecondition, reasonReplaced, "no longer the one that this server opened", "the server's log says how")
 			s.requireRefusing(reasonReplaced, "graphd.db was "+name, "put the file back under its name")
 			_, err = s.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: "before"})
-			require.Equal(t, reasonReplaced, reasonOf(err), err)
+			require.Equal(t, reasonReplaced, harness.ReasonOf(err), err)
 			s.requireThread("before")
 
 			require.NoError(t, os.Rename(file+".away", file))
@@ -126,7 +127,7 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 			again.requireThread("before")
 			again.requireThread("after")
 			_, err = again.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "lost"})
-			require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err), "what was refused was not made")
+			require.Equal(t, "THREAD_NOT_FOUND", harness.ReasonOf(err), "what was refused was not made")
 		})
 	}
 }
@@ -147,7 +148,7 @@ func TestAServerThatIsRestartedTakesTheFileThatIsThere(t *testing.T) {
 
 	fresh := startServer(t, "sqlite:"+file, nil)
 	_, err := fresh.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "mine"})
-	require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err))
+	require.Equal(t, "THREAD_NOT_FOUND", harness.ReasonOf(err))
 	fresh.runToEnd("new", 10)
 	startServer(t, "sqlite:"+away, nil).requireThread("mine")
 }
@@ -164,18 +165,18 @@ func TestRedisThatIsEmptied(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, redis.Client.FlushAll(t.Context()).Err())
 	s.requireRefusing(reasonReplaced, "Redis came back empty", "Restore a backup", "restart the servers")
-	require.Equal(t, reasonReplaced, reasonOf(readToError(watch)), "who waits for questions is told")
+	require.Equal(t, reasonReplaced, harness.ReasonOf(readToError(watch)), "who waits for questions is told")
 	for _, token := range []string{"", bookmark.GetResumeToken()} {
-		require.Equal(t, reasonReplaced, reasonOf(readToError(s.watchInterrupts(token))), "an inbox of nothing is not the inbox")
+		require.Equal(t, reasonReplaced, harness.ReasonOf(readToError(s.watchInterrupts(token))), "an inbox of nothing is not the inbox")
 	}
 	_, err = s.startRun("lost", 10)
 	requireRefusal(t, err, codes.FailedPrecondition, reasonReplaced, "no longer the one that this server opened", "the server's log says how")
 	_, err = s.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "before"})
-	require.Equal(t, reasonReplaced, reasonOf(err), "what was lost is not what never was")
+	require.Equal(t, reasonReplaced, harness.ReasonOf(err), "what was lost is not what never was")
 	s.Stop(syscall.SIGTERM)
 
 	fresh := startServer(t, redis.URL(""), nil)
 	fresh.runToEnd("new", 10)
 	_, err = fresh.GetThread(context.WithoutCancel(t.Context()), &graphdv1.GetThreadRequest{ThreadId: "before"})
-	require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err))
+	require.Equal(t, "THREAD_NOT_FOUND", harness.ReasonOf(err))
 }

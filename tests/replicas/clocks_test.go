@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // clockAheadEnv is the environment variable by which a server whose clock can be set
@@ -81,7 +82,7 @@ func TestClocksHoursOff(t *testing.T) {
 
 // verifyTimes checks that all times of all threads are between the beginning of the
 // test and now.
-func (w *cluster) verifyTimes(c client, drivers []*threadDriver, began time.Time) {
+func (w *cluster) verifyTimes(c harness.Client, drivers []*threadDriver, began time.Time) {
 	w.Helper()
 	const slack = 5 * time.Second
 	check := func(what string, at *timestamppb.Timestamp) {
@@ -99,7 +100,7 @@ func (w *cluster) verifyTimes(c client, drivers []*threadDriver, began time.Time
 		check("begin of run", run.GetCreateTime())
 		ctx, cancel := context.WithCancel(w.Context())
 		stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
-			ThreadId: d.thread, Filter: allKinds, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+			ThreadId: d.thread, Filter: harness.StoredEvents(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 		})
 		require.NoError(w, err)
 		for {

@@ -18,11 +18,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // progress counts threads.
@@ -48,9 +49,9 @@ type cluster struct {
 
 	proxies      []*redistest.Proxy
 	replicas     []*replica
-	servers      []client
-	faults       *tally
-	seen         *tally
+	servers      []harness.Client
+	faults       *harness.Tally
+	seen         *harness.Tally
 	progress     *progress
 	supervisors  *errgroup.Group // the servers
 	serverFailed context.Context // ends when a server has ended by itself
@@ -58,7 +59,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, how clusterSetup) *cluster {
 	t.Helper()
-	w := &cluster{T: t, clusterSetup: how, faults: &tally{}, seen: &tally{}, progress: &progress{}}
+	w := &cluster{T: t, clusterSetup: how, faults: &harness.Tally{}, seen: &harness.Tally{}, progress: &progress{}}
 	if w.redis == nil && w.store == "" {
 		w.redis = redistest.Start(t)
 	}
@@ -90,7 +91,7 @@ func (w *cluster) newReplica(i int, dir string) *replica {
 		w.proxies = append(w.proxies, network)
 		store = network.URL() + "/0"
 	}
-	address := freeAddress(w.T)
+	address := process.FreeAddress(w.T)
 	args := append([]string{
 		"serve", "--listen", address, "--store", store, "--lease", lease.String(), "--graphs", "testdata", "--log-format", "json",
 	}, w.args...)
@@ -146,18 +147,12 @@ func (w *cluster) requireCleanLogs() {
 	}
 }
 
-func newClient(t *testing.T, address string) client {
+func newClient(t *testing.T, address string) harness.Client {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(
-		grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.2, MaxDelay: 200 * time.Millisecond},
-			MinConnectTimeout: time.Second,
-		}))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	return client{
-		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), graphdv1.NewInterruptServiceClient(conn),
-	}
+	return harness.Dial(t, address, grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.2, MaxDelay: 200 * time.Millisecond},
+		MinConnectTimeout: time.Second,
+	}))
 }
 
 // waitServing waits until every server serves.
@@ -171,7 +166,7 @@ func (w *cluster) waitServing() {
 			if err == nil {
 				break
 			}
-			if !sleepContext(ctx, 20*time.Millisecond) {
+			if !harness.SleepContext(ctx, 20*time.Millisecond) {
 				w.showThreadLogs(err)
 				require.NoError(w, err, "server %d does not serve", i)
 			}
@@ -251,7 +246,7 @@ func (w *cluster) newDriver(n int) *threadDriver {
 
 // reportProgress says how far the threads are, for people who wait.
 func (w *cluster) reportProgress(ctx context.Context) error {
-	for sleepContext(ctx, 10*time.Second) {
+	for harness.SleepContext(ctx, 10*time.Second) {
 		w.Logf("%d of %d questions were asked, %d threads have ended; faults: %s",
 			w.progress.asked.Load(), w.threads, w.progress.ended.Load(), w.faults)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // Keys that vanish behind graphd's back, as an evicting Redis or a person with
@@ -48,7 +49,7 @@ func TestDeletedKeys(t *testing.T) {
 	for i := range damaged {
 		when := drivers[i].startDelay + randomDuration(random, 0, drivers[i].answerDelay+time.Millisecond)
 		all.Go(func() (err error) {
-			sleepContext(ctx, when)
+			harness.SleepContext(ctx, when)
 			damaged[i], err = w.deleteKey(ctx, "vsqroeh"[i%7], drivers[i].thread)
 			if damaged[i].key != "" { // what is left of the thread may wait for ever
 				time.AfterFunc(5*lease, stops[i])
@@ -65,8 +66,8 @@ func TestDeletedKeys(t *testing.T) {
 			require.NoError(t, ended[i].err, "thread %s was not touched", drivers[i].thread)
 		}
 	}
-	w.logSummary("%d of %d threads lost a key: %s", w.faults.countOf("key taken away"), n, w.seen)
-	require.GreaterOrEqual(t, w.faults.countOf("key taken away"), len(damaged)/2)
+	w.logSummary("%d of %d threads lost a key: %s", w.faults.CountOf("key taken away"), n, w.seen)
+	require.GreaterOrEqual(t, w.faults.CountOf("key taken away"), len(damaged)/2)
 }
 
 // deletedKey is the key that a thread has lost, "" for none, and when.
@@ -87,7 +88,7 @@ func (w *cluster) deleteKey(ctx context.Context, letter byte, thread string) (de
 	if err != nil || len(keys) == 0 {
 		return deletedKey{}, err
 	}
-	w.faults.countEvent("key taken away")
+	w.faults.CountEvent("key taken away")
 	return deletedKey{keys[0], time.Now()}, w.redis.Client.Del(ctx, keys[0]).Err()
 }
 
@@ -98,17 +99,17 @@ func (w *cluster) verifyDamagedThread(ctx context.Context, d *threadDriver, lost
 	w.Helper()
 	switch {
 	case how.err != nil:
-		w.seen.countEvent("heard " + reasonOf(how.err))
+		w.seen.CountEvent("heard " + harness.ReasonOf(how.err))
 	case how.at.Before(lost.at):
-		w.seen.countEvent("had ended before")
+		w.seen.CountEvent("had ended before")
 	default:
 		w.showThreadLogs(&threadError{d, how.err})
 		require.Fail(w, "a damaged thread ended as if nothing had happened", "%s without %s", d.thread, lost.key)
 	}
-	_, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Thread, error) {
+	_, err := callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.Thread, error) {
 		return c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: d.thread})
 	})
-	require.Equal(w, "CHECKPOINT_CORRUPT", reasonOf(err), "%s without %s: %v", d.thread, lost.key, err)
+	require.Equal(w, "CHECKPOINT_CORRUPT", harness.ReasonOf(err), "%s without %s: %v", d.thread, lost.key, err)
 	logged := ""
 	for _, r := range w.replicas {
 		logged += logOfThread(r.logPath, d.thread)
@@ -117,12 +118,12 @@ func (w *cluster) verifyDamagedThread(ctx context.Context, d *threadDriver, lost
 	if strings.Contains(lost.key, ":h:") {
 		return // there is no thread any more, only what is left of it
 	}
-	_, err = callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*emptypb.Empty, error) {
+	_, err = callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*emptypb.Empty, error) {
 		return c.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: d.thread, Force: true})
 	})
 	require.NoError(w, err)
-	_, err = callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Thread, error) {
+	_, err = callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.Thread, error) {
 		return c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: d.thread})
 	})
-	require.Equal(w, "THREAD_NOT_FOUND", reasonOf(err))
+	require.Equal(w, "THREAD_NOT_FOUND", harness.ReasonOf(err))
 }

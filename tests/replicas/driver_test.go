@@ -2,63 +2,40 @@ package replicas_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
-
-// client is one server as a caller sees it.
-type client struct {
-	graphdv1.GraphServiceClient
-	graphdv1.ThreadServiceClient
-	graphdv1.InterruptServiceClient
-}
 
 // callTimeout is how long a caller waits for one answer before it asks elsewhere.
 const callTimeout = 4 * time.Second
 
 // callUntilAnswered asks a server, and then any server, until one says yes or no.
-func callUntilAnswered[Resp any](ctx context.Context, d *threadDriver, ask func(context.Context, client) (Resp, error)) (Resp, error) {
-	for {
+func callUntilAnswered[Resp any](ctx context.Context, d *threadDriver, ask func(context.Context, harness.Client) (Resp, error)) (Resp, error) {
+	resp, _, err := harness.RepeatCall(ctx, away, 20*time.Millisecond, func(ctx context.Context) (Resp, error) {
 		limited, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
 		resp, err := ask(limited, d.anyServer())
-		cancel()
-		switch status.Code(err) {
-		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
-		default:
-			return resp, err
+		if slices.Contains(away, status.Code(err)) {
+			d.tally.CountEvent("calls repeated")
+			d.tally.CountEvent("refused with " + harness.ReasonOf(err))
 		}
-		d.tally.countEvent("calls repeated")
-		d.tally.countEvent("refused with " + reasonOf(err))
-		if !sleepContext(ctx, 20*time.Millisecond) {
-			return resp, fmt.Errorf("%w, last: %w", ctx.Err(), err)
-		}
-	}
+		return resp, err
+	})
+	return resp, err
 }
 
-func reasonOf(err error) string {
-	for _, d := range status.Convert(err).Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok {
-			return info.GetReason()
-		}
-	}
-	return status.Code(err).String()
-}
-
-func newPayload(json string) *graphdv1.Payload {
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
-}
+// away are the codes of calls that another server may answer.
+var away = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
 
 // A sent answer is what one of two people who answer the same interrupt did, and
 // what they were told.
@@ -72,10 +49,10 @@ type sentAnswer struct {
 type threadDriver struct {
 	*threadPlan
 
-	servers      []client
+	servers      []harness.Client
 	chooseServer func(int) int // of the servers
 	thread       string
-	tally        *tally
+	tally        *harness.Tally
 	progress     *progress
 
 	interruptID string
@@ -110,13 +87,13 @@ func newThreadPlan(n int, seed uint64, over time.Duration) *threadPlan {
 	}
 }
 
-func (d *threadDriver) anyServer() client { return d.servers[d.chooseServer(len(d.servers))] }
+func (d *threadDriver) anyServer() harness.Client { return d.servers[d.chooseServer(len(d.servers))] }
 
 func (p *threadPlan) answerWord() string { return fmt.Sprintf("word-%d", p.number) }
 
 // driveThread runs the thread to its end and returns the run.
 func (d *threadDriver) driveThread(ctx context.Context) (*graphdv1.Run, error) {
-	if !sleepContext(ctx, d.startDelay) {
+	if !harness.SleepContext(ctx, d.startDelay) {
 		return nil, ctx.Err()
 	}
 	if err := d.startRun(ctx); err != nil {
@@ -137,7 +114,7 @@ func (d *threadDriver) driveThread(ctx context.Context) (*graphdv1.Run, error) {
 	}
 	d.interruptID = run.GetOpenInterruptIds()[0]
 	d.progress.asked.Add(1)
-	sleepContext(ctx, d.answerDelay)
+	harness.SleepContext(ctx, d.answerDelay)
 	run, err = d.answerTwice(ctx)
 	if err != nil {
 		return run, err
@@ -152,12 +129,12 @@ func (d *threadDriver) startRun(ctx context.Context) error {
 		times = 2
 	}
 	for range times {
-		run, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
+		run, err := callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.Run, error) {
 			return c.StartRun(ctx, &graphdv1.StartRunRequest{
 				RequestId: "start-" + d.thread,
 				Run: &graphdv1.RunSpec{
 					ThreadId: d.thread, CreateThread: true, Graph: "claim",
-					Start: &graphdv1.RunSpec_Input{Input: newPayload(fmt.Sprintf(`{"n":%d}`, d.number))},
+					Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(fmt.Sprintf(`{"n":%d}`, d.number))},
 				},
 			})
 		})
@@ -175,12 +152,12 @@ func (d *threadDriver) startRun(ctx context.Context) error {
 // waitStopped waits until the run stops.
 func (d *threadDriver) waitStopped(ctx context.Context) (*graphdv1.Run, error) {
 	for {
-		run, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
+		run, err := callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.Run, error) {
 			return c.WaitRun(ctx, &graphdv1.WaitRunRequest{
 				ThreadId: d.thread, RunId: d.runID, Wait: durationpb.New(callTimeout / 2),
 			})
 		})
-		if err != nil || run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED || isEnded(run.GetState()) {
+		if err != nil || run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED || harness.IsEnded(run.GetState()) {
 			return run, err
 		}
 	}
@@ -230,43 +207,37 @@ func (d *threadDriver) sendAnswer(ctx context.Context, i int) error {
 // sendOtherAnswer sends another answer, which must be refused.
 func (d *threadDriver) sendOtherAnswer(ctx context.Context) error {
 	_, err := d.resumeRun(ctx, "other-"+d.thread, "person 2", "something else")
-	if reasonOf(err) != "INTERRUPT_ALREADY_RESOLVED" {
+	if harness.ReasonOf(err) != "INTERRUPT_ALREADY_RESOLVED" {
 		return fmt.Errorf("another answer was not refused as it should be: %w", err)
 	}
-	d.tally.countEvent("other answers refused")
+	d.tally.CountEvent("other answers refused")
 	return nil
 }
 
 func (d *threadDriver) resumeRun(ctx context.Context, request, note, word string) (*graphdv1.Run, error) {
-	return callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
+	return callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.Run, error) {
 		return c.ResumeRun(ctx, &graphdv1.ResumeRunRequest{
 			RequestId: request,
 			Resume: &graphdv1.ResumeSpec{ThreadId: d.thread, Responses: []*graphdv1.InterruptResponse{{
 				InterruptId: d.interruptID, Note: note,
-				Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(fmt.Sprintf(`{"word":%q}`, word))},
+				Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(fmt.Sprintf(`{"word":%q}`, word))},
 			}}},
 		})
 	})
 }
-
-// allKinds shows everything that is stored.
-var allKinds = &graphdv1.EventFilter{Channels: []graphdv1.Channel{
-	graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_MESSAGES,
-	graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS, graphdv1.Channel_CHANNEL_CHECKPOINTS,
-}}
 
 // followThread watches the thread on one server after the other until its run has
 // ended.
 func (d *threadDriver) followThread(ctx context.Context) error {
 	var cursor *graphdv1.Cursor
 	for {
-		req := &graphdv1.WatchRequest{ThreadId: d.thread, Filter: allKinds, Follow: true}
+		req := &graphdv1.WatchRequest{ThreadId: d.thread, Filter: harness.StoredEvents(), Follow: true}
 		if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); cursor != nil {
 			req.Start = &graphdv1.WatchRequest_After{After: cursor}
 		}
 		// No client waits for ever at a silent server.
 		limited, cancel := context.WithTimeout(ctx, 2*callTimeout)
-		done, err := d.readStream(limited, d.anyServer(), req, func(e *graphdv1.Event) {
+		done, err := harness.ReadStream(limited, d.anyServer(), req, func(e *graphdv1.Event) {
 			cursor = e.GetCursor()
 			if !e.GetEphemeral() {
 				d.seenEvents = append(d.seenEvents, cursor.GetSequence())
@@ -279,42 +250,12 @@ func (d *threadDriver) followThread(ctx context.Context) error {
 				return nil
 			}
 		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
-			d.tally.countEvent("streams taken up again")
+			d.tally.CountEvent("streams taken up again")
 		default:
 			return fmt.Errorf("follow: %w", err)
 		}
-		if !sleepContext(ctx, 20*time.Millisecond) {
+		if !harness.SleepContext(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("follow: %w", ctx.Err())
 		}
 	}
-}
-
-// readStream reads one stream; done says that the run has ended.
-func (d *threadDriver) readStream(ctx context.Context, c client, req *graphdv1.WatchRequest, see func(*graphdv1.Event)) (done bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := c.Watch(ctx, req)
-	if err != nil {
-		return false, err
-	}
-	for {
-		e, err := stream.Recv()
-		switch {
-		case errors.Is(err, io.EOF):
-			return done, nil
-		case err != nil:
-			return done, err
-		case e.GetCursor() != nil && e.GetOpened() == nil:
-			see(e)
-		}
-		if done = isEnded(e.GetRunState().GetState()); done && req.GetFollow() {
-			return true, nil
-		}
-	}
-}
-
-func isEnded(s graphdv1.RunState) bool {
-	return slices.Contains([]graphdv1.RunState{
-		graphdv1.RunState_RUN_STATE_SUCCEEDED, graphdv1.RunState_RUN_STATE_FAILED, graphdv1.RunState_RUN_STATE_CANCELLED,
-	}, s)
 }

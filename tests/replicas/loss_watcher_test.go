@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // lossWatcher follows a thread of which events may be lost, and keeps what it saw
@@ -30,11 +31,11 @@ var lossReasons = []string{"CURSOR_AHEAD", "CURSOR_LOST", "THREAD_NOT_FOUND", "R
 // log.
 func (w *lossWatcher) followLog(ctx context.Context, wait bool) error {
 	for {
-		_, err := w.readStream(ctx, w.anyServer(), w.newWatchRequest(wait), w.recordEvent)
+		_, err := harness.ReadStream(ctx, w.anyServer(), w.newWatchRequest(wait), w.recordEvent)
 		switch {
-		case slices.Contains(lossReasons, reasonOf(err)):
+		case slices.Contains(lossReasons, harness.ReasonOf(err)):
 			if w.cursor != nil {
-				w.tally.countEvent("followers told by " + reasonOf(err))
+				w.tally.CountEvent("followers told by " + harness.ReasonOf(err))
 			}
 			w.cursor, w.seen = nil, nil
 		case err == nil && !wait:
@@ -43,7 +44,7 @@ func (w *lossWatcher) followLog(ctx context.Context, wait bool) error {
 		default:
 			return fmt.Errorf("witness of %s: %w", w.thread, err)
 		}
-		if !sleepContext(ctx, 20*time.Millisecond) {
+		if !harness.SleepContext(ctx, 20*time.Millisecond) {
 			if wait {
 				return nil
 			}
@@ -54,7 +55,7 @@ func (w *lossWatcher) followLog(ctx context.Context, wait bool) error {
 
 // newWatchRequest asks for what comes after what was seen.
 func (w *lossWatcher) newWatchRequest(wait bool) *graphdv1.WatchRequest {
-	req := &graphdv1.WatchRequest{ThreadId: w.thread, Filter: allKinds, Follow: wait}
+	req := &graphdv1.WatchRequest{ThreadId: w.thread, Filter: harness.StoredEvents(), Follow: wait}
 	if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); w.cursor != nil {
 		req.Start = &graphdv1.WatchRequest_After{After: w.cursor}
 	}
@@ -93,7 +94,7 @@ func (w *lossWatcher) verifySeen(ctx context.Context) error {
 // driveUntilSafe drives a thread to its end over and over, until nothing can get
 // lost any more. It counts what it has heard.
 func (d *threadDriver) driveUntilSafe(ctx context.Context, safe <-chan struct{}) (*graphdv1.Run, error) {
-	sleepContext(ctx, d.startDelay)
+	harness.SleepContext(ctx, d.startDelay)
 	answered, finished := false, false
 	for {
 		d.runID = ""
@@ -103,39 +104,39 @@ func (d *threadDriver) driveUntilSafe(ctx context.Context, safe <-chan struct{})
 		settled := isClosed(safe)
 		run, err := d.waitStopped(ctx)
 		switch {
-		case reasonOf(err) == "RUN_NOT_FOUND" || reasonOf(err) == "THREAD_NOT_FOUND":
-			d.tally.countEvent("people told that a run is gone")
+		case harness.ReasonOf(err) == "RUN_NOT_FOUND" || harness.ReasonOf(err) == "THREAD_NOT_FOUND":
+			d.tally.CountEvent("people told that a run is gone")
 			answered, finished = false, false
 		case err != nil:
 			return run, err
-		case isEnded(run.GetState()):
+		case harness.IsEnded(run.GetState()):
 			finished = true
 			if settled {
 				return run, nil
 			}
 		case len(run.GetOpenInterruptIds()) != 1:
 			// The run was read before something was lost, and its interrupts after.
-			d.tally.countEvent("people shown a run that stands still and asks nothing")
+			d.tally.CountEvent("people shown a run that stands still and asks nothing")
 		default:
 			if finished {
-				d.tally.countEvent("people shown that an ended run goes on")
+				d.tally.CountEvent("people shown that an ended run goes on")
 			} else if answered {
-				d.tally.countEvent("people shown that an answered question is open")
+				d.tally.CountEvent("people shown that an answered question is open")
 			}
 			answered, finished = false, false
-			sleepContext(ctx, d.answerDelay)
+			harness.SleepContext(ctx, d.answerDelay)
 			d.interruptID = run.GetOpenInterruptIds()[0]
 			_, err := d.resumeRun(ctx, "answer-"+d.thread, "person 0", d.answerWord())
-			switch reasonOf(err) {
+			switch harness.ReasonOf(err) {
 			case "OK":
 				answered = true
 			case "RUN_NOT_FOUND", "THREAD_NOT_FOUND", "INTERRUPT_NOT_FOUND", "THREAD_NOT_INTERRUPTED":
-				d.tally.countEvent("people told that a question is gone")
+				d.tally.CountEvent("people told that a question is gone")
 			default:
 				return run, err
 			}
 		}
-		sleepContext(ctx, 50*time.Millisecond)
+		harness.SleepContext(ctx, 50*time.Millisecond)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // With appendfsync everysec a crash of the process takes nothing, and one of the
@@ -26,7 +27,7 @@ func TestCrashWithEverysec(t *testing.T) {
 	w := newCluster(t, clusterSetup{threads: n, spread: long, redis: server})
 	w.runWithLosses(func(ctx context.Context) error {
 		for end := time.Now().Add(long); time.Now().Before(end); {
-			sleepContext(ctx, long/8)
+			harness.SleepContext(ctx, long/8)
 			before, err := readPositions(ctx, server.Client)
 			if err != nil {
 				return err
@@ -37,12 +38,12 @@ func TestCrashWithEverysec(t *testing.T) {
 			if err := w.countLosses(ctx, "by a crash of the process", before, server.Client); err != nil {
 				return err
 			}
-			sleepContext(ctx, long/8)
+			harness.SleepContext(ctx, long/8)
 			written, err := server.AppendedBytes()
 			if err != nil {
 				return err
 			}
-			sleepContext(ctx, time.Second)
+			harness.SleepContext(ctx, time.Second)
 			if before, err = readPositions(ctx, server.Client); err != nil {
 				return err
 			}
@@ -64,11 +65,11 @@ func TestFailoverToALateReplica(t *testing.T) {
 	s := redistest.StartSentinel(t)
 	w := newCluster(t, clusterSetup{threads: n, spread: long, store: s.URL()})
 	w.runWithLosses(func(ctx context.Context) error {
-		sleepContext(ctx, long/4)
+		harness.SleepContext(ctx, long/4)
 		if err := s.DisconnectReplica(ctx); err != nil {
 			return err
 		}
-		sleepContext(ctx, time.Second)
+		harness.SleepContext(ctx, time.Second)
 		before, err := readPositions(ctx, s.Master.Client)
 		if err != nil {
 			return err

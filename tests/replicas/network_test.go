@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // partialSize is the size of a test that tries one kind of fault.
@@ -24,21 +26,21 @@ func TestSlowAndHalfOpenConnections(t *testing.T) {
 // breakNetwork makes the way to Redis slow, half open or stuck.
 func (w *cluster) breakNetwork(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(*seed, 3))
-	for next := random.IntN(3); sleepContext(ctx, randomDuration(random, 100*time.Millisecond, 500*time.Millisecond)); next++ {
+	for next := random.IntN(3); harness.SleepContext(ctx, randomDuration(random, 100*time.Millisecond, 500*time.Millisecond)); next++ {
 		network := w.proxies[random.IntN(len(w.proxies))]
 		switch next % 3 {
 		case 0:
-			w.faults.countEvent("answers of redis delayed by 50 to 300 ms")
+			w.faults.CountEvent("answers of redis delayed by 50 to 300 ms")
 			network.DelayAnswers(50*time.Millisecond, 300*time.Millisecond)
-			sleepContext(ctx, randomDuration(random, lease, 3*lease))
+			harness.SleepContext(ctx, randomDuration(random, lease, 3*lease))
 			network.DelayAnswers(0, 0)
 		case 1:
-			w.faults.countEvent("connections to redis left half open")
+			w.faults.CountEvent("connections to redis left half open")
 			network.DropSilently()
 		default:
-			w.faults.countEvent("connections to redis held longer than a lease")
+			w.faults.CountEvent("connections to redis held longer than a lease")
 			network.Pause()
-			sleepContext(ctx, randomDuration(random, lease, 2*lease))
+			harness.SleepContext(ctx, randomDuration(random, lease, 2*lease))
 			network.Resume()
 		}
 	}

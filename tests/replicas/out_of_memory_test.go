@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // Redis that runs out of memory again and again: calls are refused by name, nothing
@@ -21,7 +23,7 @@ func TestRedisOutOfMemory(t *testing.T) {
 	n, long := partialSize()
 	w := newCluster(t, clusterSetup{threads: n, spread: long})
 	w.runUnderFaults(w.fillMemory)
-	require.Positive(t, w.seen.countOf("refused with STORE_UNAVAILABLE"), "no client has met a full Redis")
+	require.Positive(t, w.seen.CountOf("refused with STORE_UNAVAILABLE"), "no client has met a full Redis")
 	var logs []byte
 	for _, r := range w.replicas {
 		data, err := os.ReadFile(r.logPath)
@@ -36,7 +38,7 @@ var usedMemory = regexp.MustCompile(`used_memory:(\d+)`)
 // fillMemory lets Redis have no more memory than it uses.
 func (w *cluster) fillMemory(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(*seed, 4))
-	for sleepContext(ctx, randomDuration(random, 200*time.Millisecond, time.Second)) {
+	for harness.SleepContext(ctx, randomDuration(random, 200*time.Millisecond, time.Second)) {
 		calm := context.WithoutCancel(ctx)
 		info, err := w.redis.Client.Info(calm, "memory").Result()
 		if err != nil {
@@ -46,11 +48,11 @@ func (w *cluster) fillMemory(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("memory of redis: %w", err)
 		}
-		w.faults.countEvent("redis out of memory")
+		w.faults.CountEvent("redis out of memory")
 		if err := w.redis.Client.ConfigSet(calm, "maxmemory", strconv.FormatUint(used+uint64(random.IntN(64<<10)), 10)).Err(); err != nil {
 			return fmt.Errorf("less memory for redis: %w", err)
 		}
-		sleepContext(ctx, randomDuration(random, lease/2, 2*lease))
+		harness.SleepContext(ctx, randomDuration(random, lease/2, 2*lease))
 		if err := w.redis.Client.ConfigSet(calm, "maxmemory", "0").Err(); err != nil {
 			return fmt.Errorf("more memory for redis: %w", err)
 		}

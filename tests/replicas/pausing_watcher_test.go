@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // People who follow and then do not read for a while, or leave without a word and
@@ -27,7 +29,7 @@ func TestWatchersPauseAndVanish(t *testing.T) {
 	defer cancel()
 	// They come over connections of their own: a client that does not read them
 	// delays itself alone.
-	var theirs []client
+	var theirs []harness.Client
 	for _, r := range w.replicas {
 		theirs = append(theirs, newClient(t, r.address))
 	}
@@ -47,7 +49,7 @@ func TestWatchersPauseAndVanish(t *testing.T) {
 	}
 	w.logSummary("%d watchers have seen everything once: %s", len(idlers), w.seen)
 	for _, reason := range lossReasons {
-		require.Zero(t, w.seen.countOf("followers told by "+reason))
+		require.Zero(t, w.seen.CountOf("followers told by "+reason))
 	}
 }
 
@@ -64,16 +66,16 @@ func (w *pausingWatcher) followThread(ctx context.Context) error {
 	for {
 		once, leave := context.WithCancelCause(ctx)
 		left := 4 + w.random.IntN(20)
-		done, err := w.readStream(once, w.anyServer(), w.newWatchRequest(true), func(e *event) {
+		done, err := harness.ReadStream(once, w.anyServer(), w.newWatchRequest(true), func(e *event) {
 			w.recordEvent(e)
 			switch left--; {
 			case left > 0:
 			case w.disconnects:
-				w.tally.countEvent("watchers who left")
+				w.tally.CountEvent("watchers who left")
 				leave(errWatcherLeft)
 			default:
-				w.tally.countEvent("watchers who paused")
-				sleepContext(once, randomDuration(w.random, 0, lease/2))
+				w.tally.CountEvent("watchers who paused")
+				harness.SleepContext(once, randomDuration(w.random, 0, lease/2))
 				left = 4 + w.random.IntN(20)
 			}
 		})
@@ -84,12 +86,12 @@ func (w *pausingWatcher) followThread(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("watcher of %s: %w", w.thread, ctx.Err())
-		case errors.Is(context.Cause(once), errWatcherLeft), reasonOf(err) == "THREAD_NOT_FOUND" && w.cursor == nil, reasonOf(err) == "SLOW_CONSUMER":
+		case errors.Is(context.Cause(once), errWatcherLeft), harness.ReasonOf(err) == "THREAD_NOT_FOUND" && w.cursor == nil, harness.ReasonOf(err) == "SLOW_CONSUMER":
 		case slices.Contains([]codes.Code{codes.OK, codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}, code):
 		default:
 			return fmt.Errorf("watcher of %s: %w", w.thread, err)
 		}
-		sleepContext(ctx, 50*time.Millisecond)
+		harness.SleepContext(ctx, 50*time.Millisecond)
 	}
 }
 

@@ -3,7 +3,6 @@ package replicas_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // summary is what was noted of all tests.
@@ -79,7 +78,7 @@ func (r *replica) keepRunning(ctx context.Context) error {
 			}
 			down = 100 * time.Millisecond
 		}
-		sleepContext(ctx, down)
+		harness.SleepContext(ctx, down)
 	}
 }
 
@@ -133,27 +132,6 @@ func (r *replica) signalServer(s syscall.Signal) {
 	defer r.mu.Unlock()
 	if r.cmd != nil {
 		_ = r.cmd.Process.Signal(s)
-	}
-}
-
-// freeAddress is free. A server keeps it over restarts.
-func freeAddress(tb testing.TB) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	defer func() { require.NoError(tb, l.Close()) }()
-	return l.Addr().String()
-}
-
-// sleepContext waits. It reports false when ctx has ended.
-func sleepContext(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -26,6 +26,8 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // ticketGraph is a graph whose nodes take time and are counted by the worker that runs them.
@@ -69,7 +71,7 @@ func (k *nodeService) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graph
 	}
 	delete(k.endedAt, a.GetThreadId())
 	k.mu.Unlock()
-	if !sleepContext(stream.Context(), 20*time.Millisecond+time.Duration(rand.Int64N(int64(250*time.Millisecond)))) {
+	if !harness.SleepContext(stream.Context(), 20*time.Millisecond+time.Duration(rand.Int64N(int64(250*time.Millisecond)))) {
 		return stream.Context().Err()
 	}
 	k.mu.Lock()
@@ -80,7 +82,7 @@ func (k *nodeService) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graph
 	k.mu.Unlock()
 	return stream.Send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{
 		Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
-			Update: newPayload(fmt.Sprintf(`{"log":[%q]}`, a.GetNode())),
+			Update: harness.NewPayload(fmt.Sprintf(`{"log":[%q]}`, a.GetNode())),
 		}},
 	}}})
 }
@@ -110,9 +112,9 @@ type rollingCluster struct {
 
 	redis        *redistest.Server
 	replicas     []*replica
-	servers      []client
+	servers      []harness.Client
 	serverFailed context.Context // ends when a server has ended by itself
-	drained      tally
+	drained      harness.Tally
 }
 
 func newRollingCluster(t *testing.T, redis *redistest.Server, n int, graph string, flags ...string) *rollingCluster {
@@ -124,7 +126,7 @@ func newRollingCluster(t *testing.T, redis *redistest.Server, n int, graph strin
 	running, failed := errgroup.WithContext(ctx)
 	f.serverFailed = failed
 	for i := range n {
-		address := freeAddress(t)
+		address := process.FreeAddress(t)
 		r := &replica{address: address, logPath: filepath.Join(dir, fmt.Sprintf("server%d.log", i)), newCommand: func() *exec.Cmd {
 			args := []string{"serve", "--listen", address, "--store", f.redis.URL(""), "--graphs", graphs, "--log-format", "json"}
 			return exec.Command(binary, append(args, flags...)...)
@@ -155,7 +157,7 @@ func (f *rollingCluster) waitServing(i, times int) {
 		if err == nil {
 			return
 		}
-		if !sleepContext(ctx, 10*time.Millisecond) {
+		if !harness.SleepContext(ctx, 10*time.Millisecond) {
 			require.NoError(f, err, "server %d does not serve", i)
 		}
 	}
@@ -192,13 +194,13 @@ type roamingClient struct {
 	seen   []uint64
 }
 
-func (c *roamingClient) currentServer() client { return c.fleet.servers[c.serverIndex] }
+func (c *roamingClient) currentServer() harness.Client { return c.fleet.servers[c.serverIndex] }
 
 func (c *roamingClient) switchServer() { c.serverIndex = (c.serverIndex + 1) % len(c.fleet.servers) }
 
 // followRun reads streams until the run stops. open begins the first one; a stream
 // that breaks, or whose server leaves, is continued on the next server.
-func (c *roamingClient) followRun(ctx context.Context, open func(client) (grpc.ServerStreamingClient[graphdv1.Event], error)) error {
+func (c *roamingClient) followRun(ctx context.Context, open func(harness.Client) (grpc.ServerStreamingClient[graphdv1.Event], error)) error {
 	opened := false
 	for {
 		stream, err := open(c.currentServer())
@@ -215,7 +217,7 @@ func (c *roamingClient) followRun(ctx context.Context, open func(client) (grpc.S
 				if end.GetCause() == graphdv1.EndOfStream_CAUSE_RUN_STOPPED {
 					return nil
 				}
-				c.fleet.drained.countEvent(end.GetCause().String())
+				c.fleet.drained.CountEvent(end.GetCause().String())
 				break
 			}
 			if e.GetOpened() != nil {
@@ -232,19 +234,19 @@ func (c *roamingClient) followRun(ctx context.Context, open func(client) (grpc.S
 			return err
 		}
 		if err != nil {
-			c.fleet.drained.countEvent(reasonOf(err))
+			c.fleet.drained.CountEvent(harness.ReasonOf(err))
 		}
 		c.switchServer()
-		if !sleepContext(ctx, 5*time.Millisecond) {
+		if !harness.SleepContext(ctx, 5*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
 }
 
 // continueStream continues the stream that has ended.
-func (c *roamingClient) continueStream(ctx context.Context) func(client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
-	return func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
-		req := &graphdv1.WatchRequest{ThreadId: c.thread, RunId: "run-" + c.thread, Filter: allKinds, Follow: true}
+func (c *roamingClient) continueStream(ctx context.Context) func(harness.Client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+	return func(at harness.Client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+		req := &graphdv1.WatchRequest{ThreadId: c.thread, RunId: "run-" + c.thread, Filter: harness.StoredEvents(), Follow: true}
 		if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); c.cursor != nil {
 			req.Start = &graphdv1.WatchRequest_After{After: c.cursor}
 		}
@@ -253,10 +255,10 @@ func (c *roamingClient) continueStream(ctx context.Context) func(client) (grpc.S
 }
 
 func (c *roamingClient) driveThread(ctx context.Context) error {
-	err := c.followRun(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
-		return at.Stream(ctx, &graphdv1.StreamRequest{RequestId: "start-" + c.thread, Filter: allKinds, Run: &graphdv1.RunSpec{
+	err := c.followRun(ctx, func(at harness.Client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+		return at.Stream(ctx, &graphdv1.StreamRequest{RequestId: "start-" + c.thread, Filter: harness.StoredEvents(), Run: &graphdv1.RunSpec{
 			ThreadId: c.thread, RunId: "run-" + c.thread, CreateThread: true, Graph: "ticket",
-			Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"log":[]}`)},
+			Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"log":[]}`)},
 		}})
 	})
 	if err != nil {
@@ -266,14 +268,14 @@ func (c *roamingClient) driveThread(ctx context.Context) error {
 		return fmt.Errorf("not one question is open: %v", c.run)
 	}
 	question := c.run.GetOpenInterruptIds()[0]
-	if !sleepContext(ctx, time.Duration(rand.Int64N(int64(200*time.Millisecond)))) {
+	if !harness.SleepContext(ctx, time.Duration(rand.Int64N(int64(200*time.Millisecond)))) {
 		return ctx.Err()
 	}
 	c.switchServer()
-	err = c.followRun(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
-		return at.Resume(ctx, &graphdv1.ResumeRequest{RequestId: "answer-" + c.thread, Filter: allKinds, Resume: &graphdv1.ResumeSpec{
+	err = c.followRun(ctx, func(at harness.Client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+		return at.Resume(ctx, &graphdv1.ResumeRequest{RequestId: "answer-" + c.thread, Filter: harness.StoredEvents(), Resume: &graphdv1.ResumeSpec{
 			ThreadId: c.thread, Responses: []*graphdv1.InterruptResponse{{
-				InterruptId: question, Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)},
+				InterruptId: question, Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"yes"`)},
 			}},
 		}})
 	})
@@ -315,7 +317,7 @@ func TestRollingRestart(t *testing.T) {
 	for i := range customers {
 		c := &roamingClient{fleet: f, thread: fmt.Sprint("t", i), serverIndex: i % len(f.servers)}
 		all.Go(func() error {
-			if !sleepContext(ctx, time.Duration(i)*40*time.Millisecond) {
+			if !harness.SleepContext(ctx, time.Duration(i)*40*time.Millisecond) {
 				return ctx.Err()
 			}
 			if err := c.driveThread(ctx); err != nil {
@@ -324,10 +326,10 @@ func TestRollingRestart(t *testing.T) {
 			return nil
 		})
 	}
-	sleepContext(ctx, 300*time.Millisecond)
+	harness.SleepContext(ctx, 300*time.Millisecond)
 	began := time.Now()
 	f.restartAll()
-	sleepContext(ctx, 300*time.Millisecond)
+	harness.SleepContext(ctx, 300*time.Millisecond)
 	f.restartAll()
 	rolled := time.Since(began)
 	err := all.Wait()

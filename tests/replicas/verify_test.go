@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // expectedLog is the log that claim.yaml must end with, with no store and no fault
@@ -66,7 +67,7 @@ func (d *threadDriver) verifyComplete(ctx context.Context, run *graphdv1.Run) (r
 
 // verifyHistory checks that every checkpoint follows the one before.
 func (d *threadDriver) verifyHistory(ctx context.Context) error {
-	page, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.ListCheckpointsResponse, error) {
+	page, err := callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.ListCheckpointsResponse, error) {
 		return c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: d.thread, PageSize: 500})
 	})
 	if err != nil {
@@ -100,11 +101,11 @@ func (d *threadDriver) verifyEvents(ctx context.Context) (resolved uint64, note 
 	var raised, answered int
 	var updates []string
 	var wrong error
-	_, err = callUntilAnswered(ctx, d, func(ctx context.Context, c client) (bool, error) {
+	_, err = callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (bool, error) {
 		stored, raised, answered, updates = stored[:0], 0, 0, nil
 		wrong = nil
-		return d.readStream(ctx, c, &graphdv1.WatchRequest{
-			ThreadId: d.thread, Filter: allKinds, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+		return harness.ReadStream(ctx, c, &graphdv1.WatchRequest{
+			ThreadId: d.thread, Filter: harness.StoredEvents(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 		}, func(e *graphdv1.Event) {
 			if !e.GetEphemeral() {
 				stored = append(stored, e.GetCursor().GetSequence())
@@ -149,7 +150,7 @@ func updateText(e *graphdv1.Event) string {
 
 // verifyAnswerUsed checks that the interrupt was used with its answer.
 func (d *threadDriver) verifyAnswerUsed(ctx context.Context, note string) error {
-	q, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Interrupt, error) {
+	q, err := callUntilAnswered(ctx, d, func(ctx context.Context, c harness.Client) (*graphdv1.Interrupt, error) {
 		return c.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: d.thread, InterruptId: d.interruptID})
 	})
 	if err != nil {

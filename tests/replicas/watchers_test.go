@@ -19,11 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 var watchers = flag.Int("watchers", 2000, "how many threads are watched on one server while another one runs them")
@@ -52,7 +52,7 @@ type watcher struct {
 	seen   []uint64
 }
 
-func openWatch(ctx context.Context, c client, thread string, filter *graphdv1.EventFilter) (*watcher, error) {
+func openWatch(ctx context.Context, c harness.Client, thread string, filter *graphdv1.EventFilter) (*watcher, error) {
 	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
 		ThreadId: thread, Filter: filter, Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 	})
@@ -74,7 +74,7 @@ func (w *watcher) readToEnd() error {
 			continue
 		}
 		w.seen = append(w.seen, e.GetCursor().GetSequence())
-		if isEnded(e.GetRunState().GetState()) {
+		if harness.IsEnded(e.GetRunState().GetState()) {
 			return nil
 		}
 	}
@@ -131,7 +131,7 @@ func TestThousandsOfWatchers(t *testing.T) {
 	start := func(i, steps, blob int) error {
 		_, err := driver.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 			ThreadId: name(i), Start: &graphdv1.RunSpec_Input{
-				Input: newPayload(fmt.Sprintf(`{"steps":%d,"blob":%q}`, steps, strings.Repeat("x", blob))),
+				Input: harness.NewPayload(fmt.Sprintf(`{"steps":%d,"blob":%q}`, steps, strings.Repeat("x", blob))),
 			},
 		}})
 		return err
@@ -177,7 +177,7 @@ func TestThousandsOfWatchers(t *testing.T) {
 }
 
 // listLoggedEvents lists the events of a thread that has ended. All threads have the same.
-func (f *rollingCluster) listLoggedEvents(c client, thread string, filter *graphdv1.EventFilter) []uint64 {
+func (f *rollingCluster) listLoggedEvents(c harness.Client, thread string, filter *graphdv1.EventFilter) []uint64 {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
@@ -198,15 +198,15 @@ func (f *rollingCluster) waitSubscribed(n int) {
 		if len(found) == n {
 			return
 		}
-		require.True(f, sleepContext(ctx, 20*time.Millisecond), "servers listen to %d threads, not to %d: %.200q", len(found), n, found)
+		require.True(f, harness.SleepContext(ctx, 20*time.Millisecond), "servers listen to %d threads, not to %d: %.200q", len(found), n, found)
 	}
 }
 
 // newCuttableClient is a client of a server whose connections can be cut.
-func (f *rollingCluster) newCuttableClient(i int) (client, func()) {
+func (f *rollingCluster) newCuttableClient(i int) (harness.Client, func()) {
 	f.Helper()
 	var open atomic.Pointer[net.TCPConn]
-	conn, err := grpc.NewClient("passthrough:///"+f.replicas[i].address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	c := harness.Dial(f.T, "passthrough:///"+f.replicas[i].address,
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			if open.Load() != nil {
 				return nil, errors.New("the wire is cut")
@@ -217,9 +217,7 @@ func (f *rollingCluster) newCuttableClient(i int) (client, func()) {
 			}
 			return c, err
 		}))
-	require.NoError(f, err)
-	f.Cleanup(func() { _ = conn.Close() })
-	return client{GraphServiceClient: graphdv1.NewGraphServiceClient(conn)}, func() {
+	return c, func() {
 		_ = open.Load().SetLinger(0) // no goodbye, as when a machine goes away
 		_ = open.Load().Close()
 	}

@@ -2,12 +2,10 @@ package upgrade_test
 
 import (
 	"flag"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/network"
 )
 
 var breakEvery = flag.Int("every", 5, "after each how many things that a migration sends it is broken off")
@@ -42,9 +41,10 @@ func TestMigrationsThatAreBrokenOff(t *testing.T) {
 	for sent := 1; ; sent += *breakEvery {
 		require.NoError(t, server.Client.FlushAll(t.Context()).Err())
 		restoreKeys(t, server, listing)
-		dying := startRelay(t, server.Addr(), sent)
-		_, err := setup.Migrate(t.Context(), redis.Options{URL: "redis://" + dying.address()}, false, ignoreProgress)
-		isOver := dying.closeRelay()
+		proxy := network.NewProxy(t, server.Addr())
+		isCut := cutAfter(proxy, sent)
+		_, err := setup.Migrate(t.Context(), redis.Options{URL: "redis://" + proxy.Address()}, false, ignoreProgress)
+		proxy.Close()
 		// What the lock of a process that died does by itself, later.
 		require.NoError(t, server.Client.Del(t.Context(), "graphd{meta}:migration").Err())
 		if err != nil {
@@ -53,7 +53,7 @@ func TestMigrationsThatAreBrokenOff(t *testing.T) {
 		_, err = setup.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
 		require.NoError(t, err, "after %d", sent)
 		require.Equal(t, want, maskEpoch(listKeys(t, server)), "after %d", sent)
-		if !isOver {
+		if !isCut.Load() {
 			require.Greater(t, sent, 50, "that was not all there is to break off")
 			return
 		}
@@ -86,91 +86,20 @@ func maskEpoch(listing []byte) string {
 	return regexp.MustCompile(string(epoch[1])).ReplaceAllString(string(listing), "epoch")
 }
 
-// cuttingRelay passes on what a client sends to a server, until it has done so some
-// times: then the client is cut off for good.
-type cuttingRelay struct {
-	listener   net.Listener
-	target     string
-	goroutines sync.WaitGroup
-
-	mu        sync.Mutex
-	remaining int
-	isCut     bool
-	conns     []net.Conn
-}
-
-func startRelay(tb testing.TB, to string, sent int) *cuttingRelay {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	r := &cuttingRelay{listener: l, target: to, remaining: sent}
-	r.goroutines.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			r.goroutines.Go(func() { r.serveClient(c) })
+// cutAfter has a proxy pass on what a client sends so many times, and then cut the
+// client off for good. It returns whether it has.
+func cutAfter(p *network.Proxy, sent int) (isCut *atomic.Bool) {
+	isCut = new(atomic.Bool)
+	var remaining atomic.Int64
+	remaining.Store(int64(sent))
+	p.Inspect(func(d network.Direction) bool {
+		if d == network.ToServer && remaining.Add(-1) < 0 {
+			isCut.Store(true)
+			p.Refuse(true)
 		}
+		return !isCut.Load()
 	})
-	return r
-}
-
-func (r *cuttingRelay) address() string { return r.listener.Addr().String() }
-
-func (r *cuttingRelay) serveClient(client net.Conn) {
-	defer func() { _ = client.Close() }()
-	server, err := net.Dial("tcp", r.target)
-	if err != nil || !r.trackConns(client, server) {
-		return
-	}
-	defer func() { _ = server.Close() }()
-	r.goroutines.Go(func() { _, _ = io.Copy(client, server) })
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := client.Read(buf)
-		if err != nil || !r.allowMessage() {
-			return
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-func (r *cuttingRelay) trackConns(conns ...net.Conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.conns = append(r.conns, conns...)
-	return !r.isCut
-}
-
-// allowMessage counts what is sent, and cuts everything off when it was enough.
-func (r *cuttingRelay) allowMessage() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.remaining--; r.remaining >= 0 {
-		return true
-	}
-	r.isCut = true
-	for _, c := range r.conns {
-		_ = c.Close()
-	}
-	return false
-}
-
-// closeRelay ends the relay and reports whether it has cut its client off.
-func (r *cuttingRelay) closeRelay() bool {
-	r.mu.Lock()
-	isOver := r.isCut
-	r.isCut = true
-	_ = r.listener.Close()
-	for _, c := range r.conns {
-		_ = c.Close()
-	}
-	r.mu.Unlock()
-	r.goroutines.Wait()
-	return isOver
+	return isCut
 }
 
 // TestServersKeepAMigrationOut sees that nothing is migrated under a server.
@@ -185,7 +114,7 @@ func TestServersKeepAMigrationOut(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, said, "servers use the store")
 	require.Contains(t, said, "stop all of them")
-	s.killServer()
+	s.Kill()
 	require.Eventually(t, func() bool {
 		code, said = runCommand(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 		return code == 0
@@ -198,7 +127,7 @@ func TestServersKeepAMigrationOut(t *testing.T) {
 	code, said = runCommand(t, built.Graphd(t), "store", "migrate", "--store", file.store)
 	require.Equal(t, 1, code)
 	require.Contains(t, said, "is in use by")
-	s.killServer()
+	s.Kill()
 }
 
 // TestServeMigrates starts a server with --migrate on a store of an earlier
@@ -207,9 +136,9 @@ func TestServeMigrates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"redis-2", "sqlite-2"} {
 		s := startServer(t, built.Graphd(t), restoreFrozen(t, name).store, "--migrate")
-		require.Contains(t, s.output.String(), "store was migrated")
+		s.WaitForLine("store was migrated")
 		run := s.answerOldest("waiting", `{"ok":true}`, true)
 		require.Contains(t, run.GetOutput().GetJson(), "closed")
-		s.killServer()
+		s.Kill()
 	}
 }

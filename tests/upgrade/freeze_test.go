@@ -54,7 +54,7 @@ func freezeStore(t *testing.T, kind, name string) {
 		return err == nil && len(list.GetRuns()) == 3
 	}, waitTimeout, waitTimeout/1000)
 	read := s.readContents()
-	s.killServer() // what a store looks like whose server died
+	s.Kill() // what a store looks like whose server died
 
 	folder := filepath.Join(frozenDir, name)
 	require.NoError(t, os.MkdirAll(folder, 0o750))

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // longTTL is longer than a frozen store will be kept.
@@ -66,7 +67,7 @@ func (s *server) startRun(thread, graph, input string) *graphdv1.Run {
 	run, err := s.StartRun(s.tb.Context(), &graphdv1.StartRunRequest{
 		RequestId: thread + "-begin-" + fmt.Sprint(len(input)),
 		Run: &graphdv1.RunSpec{
-			ThreadId: thread, CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
+			ThreadId: thread, CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(input)},
 			Metadata: map[string]string{"made": "by " + thread}, Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
 		},
 	})
@@ -79,7 +80,7 @@ func (s *server) startRun(thread, graph, input string) *graphdv1.Run {
 func (s *server) answerOldest(thread, value string, goesOn bool) *graphdv1.Run {
 	s.tb.Helper()
 	return s.respondToOldest(thread, goesOn, &graphdv1.InterruptResponse{
-		Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}, Note: "noted",
+		Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(value)}, Note: "noted",
 	})
 }
 
@@ -124,7 +125,7 @@ func (s *server) createEdited(thread string) {
 	s.tb.Helper()
 	s.runUntilStopped(thread, "loop", `{"text":"edited","limit":2}`)
 	_, err := s.UpdateState(s.tb.Context(), &graphdv1.UpdateStateRequest{
-		ThreadId: thread, Values: newPayload(`{"text":"` + largeText(320) + `","list":["by hand"]}`), AsNode: "step", RequestId: "edit",
+		ThreadId: thread, Values: harness.NewPayload(`{"text":"` + largeText(320) + `","list":["by hand"]}`), AsNode: "step", RequestId: "edit",
 	})
 	require.NoError(s.tb, err)
 }

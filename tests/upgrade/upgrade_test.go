@@ -60,7 +60,7 @@ func TestTodaysStores(t *testing.T) {
 			s.createThreads()
 			atRest := func(thread string) bool { return thread != "queued" }
 			was := s.readContents().selectThreads(atRest)
-			s.killServer()
+			s.Kill()
 			s = startServer(t, built.Graphd(t), store)
 			problems := was.listMissing(s.readContents().selectThreads(atRest))
 			require.Empty(t, strings.Join(problems[:min(3, len(problems))], "\n"))

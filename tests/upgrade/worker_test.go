@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // payWorker is a worker for the graph "pay": it charges once, by a memo, asks
 // whether that was right, and writes a receipt.
 type payWorker struct {
-	client  client
+	client  harness.Client
 	stop    context.CancelFunc
 	charges atomic.Int32
 
@@ -38,7 +39,7 @@ func (s *server) startPayWorker(tb testing.TB) *payWorker {
 	first, err := stream.Recv()
 	require.NoError(tb, err)
 	require.NotNil(tb, first.GetWelcome())
-	w := &payWorker{client: s.client, stop: cancel, runningTokens: make(map[string]bool)}
+	w := &payWorker{client: s.Client, stop: cancel, runningTokens: make(map[string]bool)}
 	go w.sendHeartbeats(ctx, stream, first.GetWelcome().GetBeatInterval().AsDuration())
 	go func() {
 		for {
@@ -107,7 +108,7 @@ func (w *payWorker) runTask(ctx context.Context, a *graphdv1.TaskAssignment) {
 		w.charges.Add(1)
 		amount := a.GetChannels()["amount"].GetJson()
 		memo, err := w.client.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
-			LeaseToken: token, Key: "charge", Value: newPayload(`{"charged":` + amount + `}`),
+			LeaseToken: token, Key: "charge", Value: harness.NewPayload(`{"charged":` + amount + `}`),
 		})
 		if err != nil {
 			return
@@ -115,17 +116,13 @@ func (w *payWorker) runTask(ctx context.Context, a *graphdv1.TaskAssignment) {
 		receipt = memo.GetValue().GetJson()
 	}
 	result := &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
-		Asks: []*graphdv1.Ask{{Value: newPayload(`{"was it right":` + receipt + `}`)}},
+		Asks: []*graphdv1.Ask{{Value: harness.NewPayload(`{"was it right":` + receipt + `}`)}},
 	}}}
 	if answer != "" {
 		result = &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
-			Update: newPayload(`{"receipt":` + receipt + `,"log":[` + answer + `]}`),
+			Update: harness.NewPayload(`{"receipt":` + receipt + `,"log":[` + answer + `]}`),
 		}}}
 	}
 	result.Used = used
 	_, _ = w.client.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: result})
-}
-
-func newPayload(json string) *graphdv1.Payload {
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 func TestTasksRunInAWorker(t *testing.T) {
@@ -175,18 +176,18 @@ func TestReducersAreAskedForUpdatesByHandToo(t *testing.T) {
 	})
 	run := s.runGraph("g", `{"sum":"1"}`)
 	resumed, err := s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
-		ThreadId: run.GetThreadId(), Update: newPayload(`{"sum":"2"}`),
-		Single: &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"3"`)}},
+		ThreadId: run.GetThreadId(), Update: harness.NewPayload(`{"sum":"2"}`),
+		Single: &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"3"`)}},
 	}})
 	require.NoError(t, err)
 	run = s.waitStopped(resumed)
 	require.JSONEq(t, `{"sum":"1+2+3","x":"1+2","log":[]}`, run.GetOutput().GetJson(), run.GetFailure())
 
-	after, err := s.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: run.GetThreadId(), Values: newPayload(`{"sum":"4"}`), AsNode: "a"})
+	after, err := s.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: run.GetThreadId(), Values: harness.NewPayload(`{"sum":"4"}`), AsNode: "a"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"sum":"1+2+3+4","x":"1+2","log":[]}`, after.GetValues().GetJson())
 	after, err = s.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{
-		ThreadId: run.GetThreadId(), Values: newPayload(`{"sum":{"__overwrite__":"5"}}`), AsNode: "a",
+		ThreadId: run.GetThreadId(), Values: harness.NewPayload(`{"sum":{"__overwrite__":"5"}}`), AsNode: "a",
 	})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"sum":"5","x":"1+2","log":[]}`, after.GetValues().GetJson())
@@ -243,7 +244,7 @@ func TestAPersistentCalledGraphRemembers(t *testing.T) {
 		"i": returnsUpdate(`{"log":["visit"]}`),
 		"a": func(ctx context.Context, k *runningTask) *graphdv1.TaskResult {
 			resp, err := k.client.CallGraph(ctx, &graphdv1.CallGraphRequest{
-				LeaseToken: k.GetLease().GetToken(), Graph: "sub", Input: newPayload(`{"x":1}`),
+				LeaseToken: k.GetLease().GetToken(), Graph: "sub", Input: harness.NewPayload(`{"x":1}`),
 				Persistence: graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_PERSIST,
 			})
 			if err != nil {
@@ -255,7 +256,7 @@ func TestAPersistentCalledGraphRemembers(t *testing.T) {
 	run := s.runGraph("g", `{"x":0}`)
 	require.JSONEq(t, `{"x":{"x":1,"log":["visit"]},"log":[]}`, run.GetOutput().GetJson(), run.GetFailure())
 	again, err := s.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		ThreadId: run.GetThreadId(), Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":0}`)},
+		ThreadId: run.GetThreadId(), Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":0}`)},
 	}})
 	require.NoError(t, err)
 	run = s.waitStopped(again)
@@ -275,7 +276,7 @@ func TestACalledGraphSurvivesItsCaller(t *testing.T) {
 		out := make(chan string, 1)
 		go func() {
 			resp, err := w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{
-				LeaseToken: a.GetLease().GetToken(), Graph: "sub", Input: newPayload(`{"x":1}`),
+				LeaseToken: a.GetLease().GetToken(), Graph: "sub", Input: harness.NewPayload(`{"x":1}`),
 			})
 			if err != nil {
 				out <- err.Error()

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // BenchmarkChainOfTen runs a chain of ten trivial nodes in a worker.
@@ -19,7 +20,7 @@ func BenchmarkChainOfTen(b *testing.B) {
 	s.startWorker("w1", 4, listSpecs(newChainGraph("g", nodes...)), work)
 	for b.Loop() {
 		run, err := s.StartRun(b.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":1}`)},
+			CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":1}`)},
 		}})
 		require.NoError(b, err)
 		run, err = s.WaitRun(b.Context(), &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})

@@ -10,6 +10,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/seen"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // priceNode is a worker's node that asks whether to pay what the price is when it
@@ -21,7 +22,7 @@ type priceNode struct {
 func (p *priceNode) newAsk() *graphdv1.Ask {
 	price := p.price.Load()
 	value, _ := json.Marshal(map[string]int64{"pay": price})
-	return &graphdv1.Ask{Value: newPayload(string(value))}
+	return &graphdv1.Ask{Value: harness.NewPayload(string(value))}
 }
 
 // getInterrupt reads an interrupt as it is now.
@@ -93,10 +94,10 @@ func TestWhatAWorkerSaysOfAnswersIsChecked(t *testing.T) {
 				entries := k.GetJournal().GetEntries()
 				if len(entries) == 0 {
 					return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
-						Asks: []*graphdv1.Ask{{Value: newPayload(`{"pay":100}`)}},
+						Asks: []*graphdv1.Ask{{Value: harness.NewPayload(`{"pay":100}`)}},
 					}}}
 				}
-				k.used = append(k.used, c.used(entries[0].GetAnswer().GetSeen(), &graphdv1.Ask{Value: newPayload(`{"pay":99999}`)}))
+				k.used = append(k.used, c.used(entries[0].GetAnswer().GetSeen(), &graphdv1.Ask{Value: harness.NewPayload(`{"pay":99999}`)}))
 				return completedResult(`{"x":2}`)
 			}})
 			run := s.runGraph("g", `{"x":1}`)
@@ -131,7 +132,7 @@ func TestAWorkerThatDoesNotCompare(t *testing.T) {
 	stream, err := s.Resume(t.Context(), &graphdv1.ResumeRequest{
 		Resume: &graphdv1.ResumeSpec{
 			ThreadId: run.GetThreadId(),
-			Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)}},
+			Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"yes"`)}},
 		},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}},
 	})

@@ -24,6 +24,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // nodeService is a node service in another process, as its owner would write it.
@@ -119,7 +120,7 @@ func TestANodeOnAnEndpoint(t *testing.T) {
 			receipt := k.recordOnce(ctx, "charge", func() string { made.Add(1); return `"r"` })
 			answer := k.answerOrUnwind(`"sure?"`)
 			send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
-				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "done", Value: newPayload(`1`), Durable: true,
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "done", Value: harness.NewPayload(`1`), Durable: true,
 			}}}}})
 			return completedResult(`{"x":[` + receipt + `,` + answer + `]}`)
 		})))
@@ -353,7 +354,7 @@ func TestAReducerWhoseEndpointIsLostIsCalledAgain(t *testing.T) {
 			return status.Error(codes.Unavailable, "away")
 		default:
 			send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
-				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "added", Value: newPayload(`1`), Durable: true,
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "added", Value: harness.NewPayload(`1`), Durable: true,
 			}}}}})
 			send(newResultUpdate(joinTexts(ctx, &runningTask{TaskAssignment: a})))
 		}
@@ -412,7 +413,7 @@ func TestAnEndpointThatIsAwayOrUnhealthyIsWaitedFor(t *testing.T) {
 	n.health.SetServingStatus("graphd.v1.NodeService", healthpb.HealthCheckResponse_NOT_SERVING)
 	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
 	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
-		Run:    &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":1}`)}},
+		Run:    &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":1}`)}},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}},
 	})
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // silentEndpoint is an endpoint that never says what it serves.
@@ -81,7 +82,7 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 	emit := func(durable bool, n int) *graphdv1.TaskUpdate {
 		items := make([]*graphdv1.EmitItem, n)
 		for i := range items {
-			items[i] = &graphdv1.EmitItem{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: newPayload(`1`), Durable: durable}
+			items[i] = &graphdv1.EmitItem{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: harness.NewPayload(`1`), Durable: durable}
 		}
 		return &graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: items}}}
 	}

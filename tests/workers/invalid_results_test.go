@@ -10,6 +10,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // Results that can't be used are taken, and fail the task with the reason.
@@ -30,8 +31,8 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 		"too deep": {
 			completedResult(`{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`), "LIMIT_EXCEEDED", "the limit of 128 levels",
 		},
-		"unknown channel":   {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "lgo", Value: newPayload(`1`)}}}), "INVALID_NODE_UPDATE", "lgo"},
-		"channel unset":     {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Value: newPayload(`1`)}}}), "INVALID_NODE_UPDATE", "completed.writes[0].channel"},
+		"unknown channel":   {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "lgo", Value: harness.NewPayload(`1`)}}}), "INVALID_NODE_UPDATE", "lgo"},
+		"channel unset":     {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Value: harness.NewPayload(`1`)}}}), "INVALID_NODE_UPDATE", "completed.writes[0].channel"},
 		"value unset":       {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "x"}}}), "INVALID_NODE_UPDATE", "completed.writes[0].value"},
 		"unknown goto":      {completedResult(``, "nowhere"), "UNKNOWN_TARGET_NODE", "nowhere"},
 		"goto without node": {wrap(&graphdv1.TaskCompleted{GotoTargets: []*graphdv1.Goto{{}}}), "INVALID_NODE_UPDATE", "goto"},
@@ -43,20 +44,20 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 		},
 		"waits for nothing": {interruptedResult(nil, "nobody asked"), "INVALID_NODE_UPDATE", `question "nobody asked"`},
 		"asks two things in one place": {
-			interruptedResult([]*graphdv1.Ask{{Index: 1, Value: newPayload(`1`)}, {Index: 1, Value: newPayload(`2`)}}),
+			interruptedResult([]*graphdv1.Ask{{Index: 1, Value: harness.NewPayload(`1`)}, {Index: 1, Value: harness.NewPayload(`2`)}}),
 			"INVALID_NODE_UPDATE", "question 2",
 		},
 		"asks for what no answer can be": {
-			interruptedResult([]*graphdv1.Ask{{Value: newPayload(`1`), ResponseSchema: newPayload(`{"type":7}`)}}),
+			interruptedResult([]*graphdv1.Ask{{Value: harness.NewPayload(`1`), ResponseSchema: harness.NewPayload(`{"type":7}`)}}),
 			"INVALID_NODE_UPDATE", "response schema of question 1",
 		},
 		"asks for what is elsewhere": {
-			interruptedResult([]*graphdv1.Ask{{Value: newPayload(`1`), ResponseSchema: newPayload(`{"$ref":"http://127.0.0.1:9/x"}`)}}),
+			interruptedResult([]*graphdv1.Ask{{Value: harness.NewPayload(`1`), ResponseSchema: harness.NewPayload(`{"$ref":"http://127.0.0.1:9/x"}`)}}),
 			"INVALID_NODE_UPDATE", "response schema of question 1",
 		},
 		"defaults to what it refuses": {
 			interruptedResult([]*graphdv1.Ask{{
-				Value: newPayload(`1`), ResponseSchema: newPayload(`{"type":"string"}`), DefaultResponse: newPayload(`1`),
+				Value: harness.NewPayload(`1`), ResponseSchema: harness.NewPayload(`{"type":"string"}`), DefaultResponse: harness.NewPayload(`1`),
 			}}),
 			"INVALID_NODE_UPDATE", "does not fit its own schema",
 		},
@@ -97,10 +98,10 @@ func TestAnswersOfTheWrongTypeNameTheirField(t *testing.T) {
 	s := startServer(t, config{})
 	w := s.connectWorker(newHello("w1", 1))
 	run := s.startRun("g", `{"x":0}`)
-	_, err := w.completeTask(w.nextTask(), interruptedResult([]*graphdv1.Ask{{Value: newPayload(`"q"`), ResponseSchema: newPayload(`{"type":"string"}`)}}))
+	_, err := w.completeTask(w.nextTask(), interruptedResult([]*graphdv1.Ask{{Value: harness.NewPayload(`"q"`), ResponseSchema: harness.NewPayload(`{"type":"string"}`)}}))
 	require.NoError(t, err)
 	run = s.waitStopped(run)
-	wrong := &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`5`)}}
+	wrong := &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`5`)}}
 	named := &graphdv1.InterruptResponse{InterruptId: run.GetOpenInterruptIds()[0], Outcome: wrong.GetOutcome()}
 	for field, resume := range map[string]*graphdv1.ResumeSpec{
 		"single.value":       {Single: wrong},
@@ -114,7 +115,7 @@ func TestAnswersOfTheWrongTypeNameTheirField(t *testing.T) {
 	require.Empty(t, w.tasks, "no worker is asked again")
 	_, err = s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(),
-		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)}},
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"yes"`)}},
 	}})
 	require.NoError(t, err)
 	_, err = w.completeTask(w.nextTask(), completedResult(`{"x":1}`))
@@ -186,9 +187,9 @@ func TestInvalidResultsAreRefused(t *testing.T) {
 	for name, token := range map[string][]byte{"forged": forged, "short": forged[:3], "text": []byte("x")} {
 		_, err := w.client.CompleteTask(t.Context(), &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: completedResult("")})
 		require.Equal(t, "TASK_LEASE_LOST", reasonOf(t, err), name)
-		_, err = w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Key: "k", Value: newPayload("1")})
+		_, err = w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Key: "k", Value: harness.NewPayload("1")})
 		require.Equal(t, "TASK_LEASE_LOST", reasonOf(t, err), name)
-		_, err = w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{LeaseToken: token, Graph: "g", Input: newPayload("{}")})
+		_, err = w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{LeaseToken: token, Graph: "g", Input: harness.NewPayload("{}")})
 		require.Equal(t, "TASK_LEASE_LOST", reasonOf(t, err), name)
 	}
 	token := a.GetLease().GetToken()
@@ -198,26 +199,26 @@ func TestInvalidResultsAreRefused(t *testing.T) {
 			return err
 		},
 		"INVALID_FIELD no key": func() error {
-			_, err := w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Value: newPayload("1")})
+			_, err := w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Value: harness.NewPayload("1")})
 			return err
 		},
 		"INVALID_PAYLOAD_JSON": func() error {
-			_, err := w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Key: "k", Value: newPayload("{")})
+			_, err := w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Key: "k", Value: harness.NewPayload("{")})
 			return err
 		},
 		"GRAPH_NOT_FOUND": func() error {
-			_, err := w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{LeaseToken: token, Graph: "none", Input: newPayload("{}")})
+			_, err := w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{LeaseToken: token, Graph: "none", Input: harness.NewPayload("{}")})
 			return err
 		},
 		"GRAPH_VERSION_UNAVAILABLE": func() error {
 			_, err := w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{
-				LeaseToken: token, Graph: "g", GraphVersion: "9", Input: newPayload("{}"), CallIndex: 1,
+				LeaseToken: token, Graph: "g", GraphVersion: "9", Input: harness.NewPayload("{}"), CallIndex: 1,
 			})
 			return err
 		},
 		"INVALID_FIELD input": func() error {
 			_, err := w.client.CallGraph(t.Context(), &graphdv1.CallGraphRequest{
-				LeaseToken: token, Graph: "g", Input: newPayload("[1]"), CallIndex: 2,
+				LeaseToken: token, Graph: "g", Input: harness.NewPayload("[1]"), CallIndex: 2,
 			})
 			return err
 		},
@@ -316,7 +317,7 @@ func TestAFloodOfEventsDelaysNothing(t *testing.T) {
 	var items []*graphdv1.EmitItem
 	for i := range 1500 {
 		items = append(items, &graphdv1.EmitItem{
-			Channel: graphdv1.Channel_CHANNEL_MESSAGES, Value: newPayload(fmt.Sprintf(`%d`, i)),
+			Channel: graphdv1.Channel_CHANNEL_MESSAGES, Value: harness.NewPayload(fmt.Sprintf(`%d`, i)),
 		})
 	}
 	for range 5 {
@@ -346,14 +347,14 @@ func TestAResultDoesNotOvertakeItsEvents(t *testing.T) {
 		for i := range 10 {
 			w.sendUpdate(&graphdv1.TaskUpdate{
 				LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{
-					Items: []*graphdv1.EmitItem{{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: newPayload(fmt.Sprint(i)), Durable: true}},
+					Items: []*graphdv1.EmitItem{{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: harness.NewPayload(fmt.Sprint(i)), Durable: true}},
 				}},
 			})
 		}
 		_, err := w.client.CompleteTask(t.Context(), &graphdv1.CompleteTaskRequest{
 			LeaseToken: a.GetLease().GetToken(), Result: completedResult(`{"x":2}`), Emitted: 10,
 			Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
-				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: newPayload(`10`), Durable: true,
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: harness.NewPayload(`10`), Durable: true,
 			}}},
 		})
 		require.NoError(t, err)

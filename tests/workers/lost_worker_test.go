@@ -16,6 +16,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // newHello greets as a worker that brings graph g with node a.
@@ -264,7 +265,7 @@ func TestARunWaitsForAWorkerAndSaysSo(t *testing.T) {
 		return err == nil && len(list.GetWorkers()) == 0
 	}, time.Minute, 5*time.Millisecond)
 	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
-		Run: &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":1}`)}},
+		Run: &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":1}`)}},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
 			graphdv1.Channel_CHANNEL_TASKS,
 		}},
@@ -313,12 +314,12 @@ func TestMemosMoveWithTheTask(t *testing.T) {
 	run := s.startRun("g", `{"x":1}`)
 	a := first.nextTask()
 	resp, err := first.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
-		LeaseToken: a.GetLease().GetToken(), Key: "charge", Value: newPayload(`1`),
+		LeaseToken: a.GetLease().GetToken(), Key: "charge", Value: harness.NewPayload(`1`),
 	})
 	require.NoError(t, err)
 	require.False(t, resp.GetExisted())
 	resp, err = first.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
-		LeaseToken: a.GetLease().GetToken(), Key: "charge", Value: newPayload(`2`),
+		LeaseToken: a.GetLease().GetToken(), Key: "charge", Value: harness.NewPayload(`2`),
 	})
 	require.NoError(t, err)
 	require.Equal(t, []any{true, "1"}, []any{resp.GetExisted(), resp.GetValue().GetJson()}, "the first one stays")
@@ -330,7 +331,7 @@ func TestMemosMoveWithTheTask(t *testing.T) {
 	require.Len(t, moved.GetJournal().GetEntries(), 1)
 	require.Equal(t, "1", moved.GetJournal().GetEntries()[0].GetMemo().GetJson())
 	_, err = second.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
-		LeaseToken: a.GetLease().GetToken(), Key: "other", Value: newPayload(`3`),
+		LeaseToken: a.GetLease().GetToken(), Key: "other", Value: harness.NewPayload(`3`),
 	})
 	require.Equal(t, "TASK_LEASE_LOST", reasonOf(t, err))
 	_, err = second.completeTask(moved, completedResult(""))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // newAskGraph is a graph of three nodes side by side: a adds 2, b and c ask what to
@@ -39,7 +40,7 @@ func (s *server) answerInterrupt(run *graphdv1.Run, id, value string) *graphdv1.
 	s.t.Helper()
 	next, err := s.ResumeRun(s.t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(), Responses: []*graphdv1.InterruptResponse{{
-			InterruptId: id, Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)},
+			InterruptId: id, Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(value)},
 		}},
 	}})
 	require.NoError(s.t, err)

@@ -10,6 +10,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // A worker without heartbeats is told so, and what it was given goes to another
@@ -52,7 +53,7 @@ func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
 		Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: "g", GraphVersion: "1", Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":1}`)},
+			CreateThread: true, Graph: "g", GraphVersion: "1", Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"x":1}`)},
 		},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}},
 	})
@@ -79,7 +80,7 @@ func TestWordsAboutTheTasksOfOthersAreIgnored(t *testing.T) {
 	token := a.GetLease().GetToken()
 	other := s.connectWorker(newHello("w2", 0))
 	other.sendUpdate(&graphdv1.TaskUpdate{LeaseToken: token, Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{
-		Items: []*graphdv1.EmitItem{{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: newPayload(`"forged"`), Durable: true}},
+		Items: []*graphdv1.EmitItem{{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: harness.NewPayload(`"forged"`), Durable: true}},
 	}}})
 	other.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Nack{Nack: &graphdv1.Nack{LeaseToken: token}}})
 	other.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Goodbye{Goodbye: &graphdv1.Goodbye{

@@ -11,6 +11,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // helloWithLeases greets as a worker that comes back with leases.
@@ -35,7 +36,7 @@ func (w *workerSession) beginTask() *graphdv1.TaskAssignment {
 func (w *workerSession) recordMemo(a *graphdv1.TaskAssignment, key, value string) string {
 	w.t.Helper()
 	recorded, err := w.client.RecordMemo(w.t.Context(), &graphdv1.RecordMemoRequest{
-		LeaseToken: a.GetLease().GetToken(), Key: key, Value: newPayload(value),
+		LeaseToken: a.GetLease().GetToken(), Key: key, Value: harness.NewPayload(value),
 	})
 	require.NoError(w.t, err)
 	return recorded.GetValue().GetJson()
@@ -128,7 +129,7 @@ func TestATaskGoesOnWithoutItsHolder(t *testing.T) {
 	w = s.connectWorker(helloWithLeases("w1", 1, a))
 	require.Len(t, w.welcome.GetLost(), 1)
 	_, err := w.client.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
-		LeaseToken: a.GetLease().GetToken(), Key: "late", Value: newPayload(`1`),
+		LeaseToken: a.GetLease().GetToken(), Key: "late", Value: harness.NewPayload(`1`),
 	})
 	require.Equal(t, "TASK_LEASE_LOST", reasonOf(t, err))
 	_, err = other.completeTask(b, completedResult(`{"x":2}`))

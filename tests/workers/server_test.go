@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -35,6 +32,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // server is a whole graphd.
@@ -170,7 +168,7 @@ func (s *server) runGraph(name, input string) *graphdv1.Run {
 func (s *server) startRun(name, input string) *graphdv1.Run {
 	s.t.Helper()
 	run, err := s.StartRun(s.t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
+		CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(input)},
 	}})
 	require.NoError(s.t, err)
 	return run
@@ -191,7 +189,7 @@ func (s *server) answerRun(run *graphdv1.Run, value string) *graphdv1.Run {
 	s.t.Helper()
 	next, err := s.ResumeRun(s.t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(),
-		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}},
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(value)}},
 	}})
 	require.NoError(s.t, err)
 	return s.waitStopped(next)
@@ -218,19 +216,9 @@ func (s *server) listEvents(run *graphdv1.Run) []*graphdv1.Event {
 	}
 }
 
-func newPayload(json string) *graphdv1.Payload {
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
-}
-
-// reasonOf returns the reason and the code of a refused call.
+// reasonOf returns the reason of a refused call; where it has none, its code.
 func reasonOf(t *testing.T, err error) string {
 	t.Helper()
-	st := status.Convert(err)
-	for _, d := range st.Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok {
-			return info.GetReason()
-		}
-	}
-	require.NotEqual(t, codes.OK, st.Code())
-	return st.Code().String()
+	require.Error(t, err)
+	return harness.ReasonOf(err)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // Five answered threads wait for a worker of the old version, on a server that
@@ -30,7 +31,7 @@ func TestThreadsOfAnOldVersionLeaveSlotsFree(t *testing.T) {
 	for i, run := range waiting {
 		next, err := s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 			ThreadId: run.GetThreadId(),
-			Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)}},
+			Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"yes"`)}},
 		}})
 		require.NoError(t, err)
 		waiting[i] = next
@@ -58,7 +59,7 @@ func (s *server) startAdmitted(name, input string) *graphdv1.Run {
 	defer again.Stop()
 	for {
 		run, err := s.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
+			CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(input)},
 		}})
 		if err == nil {
 			return run

@@ -11,6 +11,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/seen"
+	"github.com/graphd-dev/graphd/tests/harness"
 )
 
 // taskFunc is what a scripted worker does with a task.
@@ -273,7 +274,7 @@ func (t *runningTask) answerOrUnwind(question string) string {
 		}
 	}
 	panic(interruptPanic{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
-		Asks: []*graphdv1.Ask{{Index: i, Value: newPayload(question)}},
+		Asks: []*graphdv1.Ask{{Index: i, Value: harness.NewPayload(question)}},
 	}}}})
 }
 
@@ -287,7 +288,7 @@ func (t *runningTask) recordOnce(ctx context.Context, key string, fresh func() s
 		}
 	}
 	resp, err := t.client.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
-		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: newPayload(fresh()),
+		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: harness.NewPayload(fresh()),
 	})
 	if err != nil {
 		panic(interruptPanic{failedResult("Memo", err.Error())})
@@ -298,7 +299,7 @@ func (t *runningTask) recordOnce(ctx context.Context, key string, fresh func() s
 // callGraph runs a graph inside the task.
 func (t *runningTask) callGraph(ctx context.Context, graph, input string) string {
 	resp, err := t.client.CallGraph(ctx, &graphdv1.CallGraphRequest{
-		LeaseToken: t.GetLease().GetToken(), CallIndex: t.calls, Graph: graph, Input: newPayload(input),
+		LeaseToken: t.GetLease().GetToken(), CallIndex: t.calls, Graph: graph, Input: harness.NewPayload(input),
 	})
 	t.calls++
 	if err != nil {
@@ -319,14 +320,14 @@ func (t *runningTask) callGraph(ctx context.Context, graph, input string) string
 
 func (t *runningTask) addEvent(name, value string, durable bool) {
 	t.emits = append(t.emits, &graphdv1.EmitItem{
-		Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: name, Value: newPayload(value), Durable: durable,
+		Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: name, Value: harness.NewPayload(value), Durable: durable,
 	})
 }
 
 func completedResult(update string, targets ...string) *graphdv1.TaskResult {
 	c := &graphdv1.TaskCompleted{}
 	if update != "" {
-		c.Update = newPayload(update)
+		c.Update = harness.NewPayload(update)
 	}
 	for _, to := range targets {
 		c.GotoTargets = append(c.GotoTargets, &graphdv1.Goto{Target: &graphdv1.Goto_Node{Node: to}})

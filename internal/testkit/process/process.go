@@ -78,17 +78,56 @@ func (p *Process) Stop(s syscall.Signal) {
 	<-p.exited
 }
 
+// SendSignal sends a signal, and does not wait. A program that has ended gets none.
+func (p *Process) SendSignal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.cmd.Process.Signal(s)
+}
+
+// WaitForEnd waits until the program has ended, and reports whether it has in time.
+func (p *Process) WaitForEnd(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.Done():
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // HasEnded reports whether the program has left by itself.
-func (p *Process) HasEnded() bool {
+func (p *Process) HasEnded() bool { return p.EndState() != "" }
+
+// EndState returns how the program has ended, like "exit status 0"; "" = it runs.
+func (p *Process) EndState() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
 	case <-p.exited:
-		return true
+		return p.cmd.ProcessState.String()
 	default:
-		return false
+		return ""
 	}
 }
+
+// Done is closed when the program that runs now has ended.
+func (p *Process) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exited
+}
+
+// PID returns the number of the process.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}
+
+// LogPath returns the file with the output.
+func (p *Process) LogPath() string { return p.logPath }
 
 // WaitForLine waits until a line of the log has all the words, and returns it.
 func (p *Process) WaitForLine(words ...string) string {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
 
 // Server is a Redis server of a test. It ends with the test.
@@ -190,14 +192,13 @@ func (s *Server) waitUntilReady(ctx context.Context) error {
 
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(process.FreeAddress(tb))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		tb.Fatalf("no TCP address: %v", l.Addr())
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	return addr.Port
+	return number
 }
