@@ -763,8 +763,8 @@ type ResumeSpec struct {
 	// checkpoint. Empty means any.
 	ExpectedCheckpointId string `protobuf:"bytes,8,opt,name=expected_checkpoint_id,json=expectedCheckpointId,proto3" json:"expected_checkpoint_id,omitempty"`
 	// What the run goes by from here on, in place of what it was started with.
-	// Unset leaves that as it is. A run that is active already, because another caller
-	// else has answered too, keeps its own.
+	// Unset leaves that as it is. A run that is active already, because another
+	// caller has answered too, keeps its own.
 	Settings      *RunSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -139,7 +139,7 @@ class ThreadStates:
                     ensure_thread(self._connection, self._program, self._thread)
                 case "THREAD_INTERRUPTED":
                     asked = error.metadata.get("openInterruptIds", "")
-                    text = f"the update drops questions that nobody has answered: {asked}"
+                    text = f"the update drops questions without an answer: {asked}"
                     warnings.warn(text, DroppedQuestions, stacklevel=5)
                     request.supersede_interrupts = True
                 case _:

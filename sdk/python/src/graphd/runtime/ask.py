@@ -76,7 +76,7 @@ def _use_answer(answer: Answer, question: Any) -> Any:
     if answer.dismissed is not None:
         raise InterruptDismissed(answer.dismissed)
     if answer.expired:
-        raise InterruptExpired(f"nobody answered in time: {question!r}")
+        raise InterruptExpired(f"no answer came in time: {question!r}")
     return answer.value
 
 
