@@ -211,7 +211,8 @@ var layers = []layer{
 	{
 		path: "internal/transport/listing", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/wire", "internal/transport/reason", "gen", "internal/runtime", "internal/checkpoint",
+			"internal/transport/reason", "internal/transport/wire",
+			"gen", "internal/runtime", "internal/checkpoint",
 		},
 	},
 	{
@@ -219,35 +220,32 @@ var layers = []layer{
 		mayImport: []string{"internal/transport/reason", "internal/runtime"},
 	},
 	{
-		path: "internal/transport/endpoint", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{
-			"internal/transport/flow", "internal/transport/wire", "internal/transport/reason",
-			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
-		},
-	},
-	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/flow", "internal/transport/wire", "internal/transport/reason", "internal/runtime",
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/runtime",
 		},
 	},
 	{
 		path: "internal/transport/stream", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/interceptor", "internal/transport/flow", "internal/transport/wire",
-			"internal/transport/reason", "gen", "internal/runtime", "internal/checkpoint", "internal/payload",
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow",
+			"internal/transport/interceptor",
+			"gen", "internal/runtime", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
+		path: "internal/transport/endpoint", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow",
+			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/stream",
-			"internal/transport/interceptor",
-			"internal/transport/flow",
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
-			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
-			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",
-			"internal/payload",
+			"internal/transport/flow", "internal/transport/interceptor", "internal/transport/stream",
+			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{path: "internal/visible", neverLinks: outerPackages, isPure: true},

@@ -25,6 +25,11 @@ func TestArrowsRefuseALeak(t *testing.T) {
 		{"/internal/checkpoint/redis/layout", "/internal/checkpoint/redis/script", "may import only"},
 		{"/internal/checkpoint/redis/pubsub", "/internal/checkpoint/redis", "may import only"},
 		{"/internal/transport", "/internal/checkpoint/redis", "may import only"},
+		{"/internal/transport/reason", "/internal/transport/wire", "may import only"},
+		{"/internal/transport/wire", "/internal/transport/flow", "may import only"},
+		{"/internal/transport/flow", "/internal/transport/stream", "may import only"},
+		{"/internal/transport/endpoint", "/internal/transport/stream", "may import only"},
+		{"/internal/transport/stream", "/internal/transport", "may import only"},
 	} {
 		err := checkImports(module+c.from, []string{"fmt", module + c.imports})
 		require.ErrorContains(t, err, c.complaint, "%s imports %s", c.from, c.imports)
