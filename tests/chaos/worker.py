@@ -39,7 +39,7 @@ def write(kind: str, key: str, value: str) -> None:
     os.write(ledger, ("\n" + json.dumps(line) + "\n").encode())
 
 
-def dawdle() -> None:
+def sleep_randomly() -> None:
     """Gives faults a chance to hit between any two lines."""
     time.sleep(random.random() * 0.1)
 
@@ -50,7 +50,7 @@ def once(key: str) -> str:
     def effect() -> str:
         value = f"{key}-{os.getpid()}-{next(count)}"
         write("ran", key, value)
-        dawdle()
+        sleep_randomly()
         return value
 
     try:
@@ -59,7 +59,7 @@ def once(key: str) -> str:
         write("refused", key, error.reason or "")
         raise
     write("saw", key, value)
-    dawdle()
+    sleep_randomly()
     return value
 
 
@@ -82,7 +82,7 @@ def ask(state: State, what: str) -> Any:
 def gather(state: State) -> dict[str, Any]:
     opened = once("open")
     name = ask(state, "name")
-    dawdle()
+    sleep_randomly()
     amount = ask(state, "amount")
     charge = once("charge")
     log = [f"open={opened}", f"name={name}", f"amount={amount}", f"charge={charge}"]
@@ -90,7 +90,7 @@ def gather(state: State) -> dict[str, Any]:
 
 
 def pick(state: State) -> list[str]:
-    dawdle()
+    sleep_randomly()
     return ["desk", "legal", "risk"][: 1 + state["n"] % 3]
 
 
