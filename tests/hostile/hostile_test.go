@@ -150,14 +150,14 @@ func TestHostileSet(t *testing.T) {
 		t.Logf("%-32s %4d MiB resident, bystander's p99 so far %v, after %v",
 			in.name, s.residentBytes()>>20, b.timeQuantile(began, 0.99), time.Since(start).Round(10*time.Millisecond))
 	}
-	require.False(t, s.HasEnded(), "the server is gone:\n%s", s.logTail())
+	require.True(t, s.isAlive(), "the server is gone:\n%s", s.logTail)
 	a.waitMemoryFreed(t, before)
 	b.stopRunning()
 	t.Logf("%d inputs; bystander: %d runs, p50 %v, p99 %v, longest %v; memory of its own: %d MiB before, %d after, "+
 		"%d at most; answers: %v",
 		len(all), b.runCount()-began, b.timeQuantile(began, 0.5), b.timeQuantile(began, 0.99), b.timeQuantile(began, 1),
 		before>>20, s.ownBytes()>>20, s.peakBytes.Load()>>20, a.counts)
-	require.NoError(t, b.lastError(), "the end of the server's log:\n%s", s.logTail())
+	require.NoError(t, b.lastError(), "the end of the server's log:\n%s", s.logTail)
 	require.Empty(t, a.unforeseenErrors)
 	require.Less(t, s.peakBytes.Load(), memoryLimit)
 	if *long {
@@ -180,8 +180,8 @@ func (a *attack) runInput(t *testing.T, in input) bool {
 	}()
 	select {
 	case <-done:
-	case <-a.server.Done():
-		t.Errorf("%s ended the server:\n%s", in.name, a.server.logTail())
+	case <-a.server.exited:
+		t.Errorf("%s ended the server:\n%s", in.name, a.server.logTail)
 		return false
 	}
 	if ctx.Err() != nil {
@@ -211,6 +211,6 @@ func (a *attack) waitMemoryFreed(t *testing.T, before int64) {
 		}
 	}
 	limit := before + kept
-	require.Eventually(t, func() bool { return a.server.HasEnded() || a.server.ownBytes() < limit }, 3*time.Minute, 100*time.Millisecond,
+	require.Eventually(t, func() bool { return !a.server.isAlive() || a.server.ownBytes() < limit }, 3*time.Minute, 100*time.Millisecond,
 		"memory stays above %d MiB", limit>>20)
 }

@@ -87,10 +87,13 @@ func (p *Process) SendSignal(s syscall.Signal) {
 
 // WaitForEnd waits until the program has ended, and reports whether it has in time.
 func (p *Process) WaitForEnd(limit time.Duration) bool {
+	p.mu.Lock()
+	exited := p.exited
+	p.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-p.Done():
+	case <-exited:
 		return true
 	case <-timer.C:
 		return false
@@ -110,20 +113,6 @@ func (p *Process) EndState() string {
 	default:
 		return ""
 	}
-}
-
-// Done is closed when the program that runs now has ended.
-func (p *Process) Done() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.exited
-}
-
-// PID returns the number of the process.
-func (p *Process) PID() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cmd.Process.Pid
 }
 
 // LogPath returns the file with the output.
