@@ -157,10 +157,17 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/checkpoint"},
 	},
 	{
-		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
+		path: "internal/runtime/query", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/pregel",
-			"internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+			"internal/checkpoint", "internal/graph",
+		},
+	},
+	{
+		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},
 	},
 	{

@@ -46,7 +46,7 @@ func (r *resumption) checkAnswers(ctx context.Context, head *checkpoint.Head) (*
 	b := &answerBatch{}
 	var err error
 	if head.Open > 0 {
-		if b.openInterrupts, err = r.engine.listOpenInterrupts(ctx, head.Thread); err != nil {
+		if b.openInterrupts, err = r.engine.reader.ListOpenInterrupts(ctx, head.Thread); err != nil {
 			return nil, err
 		}
 	}
@@ -245,24 +245,6 @@ func (b *answerBatch) putAnswers(t *commit.Tx) {
 	if len(all) > 0 {
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: all})
 	}
-}
-
-// listOpenInterrupts lists the interrupts of a thread that are open.
-func (e *Engine) listOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
-	var open []checkpoint.Interrupt
-	err := e.eachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
-	return open, err
-}
-
-func (e *Engine) eachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
-	return e.eachInterrupt(ctx, checkpoint.InterruptQuery{
-		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
-	}, visit)
-}
-
-func (e *Engine) listOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
-	err = e.eachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
-	return ids, err
 }
 
 func interruptIDs(interrupts []checkpoint.Interrupt) []string {

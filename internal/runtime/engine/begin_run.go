@@ -59,7 +59,7 @@ func (e *Engine) beginWithInput(ctx context.Context, t *commit.Tx, l *loop) erro
 		return err
 	}
 	if !l.state.IsFresh() {
-		p, err := e.readPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+		p, err := e.reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func applyInput(ctx context.Context, t *commit.Tx, l *loop) error {
 // continueThread goes on with what the thread has left to do, and with the
 // updates and gotos of the call.
 func (e *Engine) continueThread(ctx context.Context, t *commit.Tx, l *loop) error {
-	p, err := e.readPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+	p, err := e.reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
 	if err != nil {
 		return err
 	}

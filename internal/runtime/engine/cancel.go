@@ -28,7 +28,7 @@ func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen 
 	if req.Run == "" {
 		req.Run = head.Run
 	}
-	run, err := e.Run(ctx, req.Thread, req.Run)
+	run, err := e.reader.Run(ctx, req.Thread, req.Run)
 	if err != nil || run.State.Terminal() {
 		return run, err
 	}
@@ -45,7 +45,7 @@ func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen 
 		return run, err
 	}
 	e.wakeScheduler()
-	return e.Run(ctx, req.Thread, run.ID)
+	return e.reader.Run(ctx, req.Thread, run.ID)
 }
 
 // cancelLive asks the driver of the run to stop.
@@ -156,7 +156,7 @@ func (e *Engine) rollBackRun(ctx context.Context, t *commit.Tx, run *checkpoint.
 	base := uint64(0)
 	if run.Base != "" {
 		var err error
-		if base, err = e.findCheckpointSeq(ctx, t.Thread, run.Base); err != nil {
+		if base, err = e.reader.FindCheckpointSeq(ctx, t.Thread, run.Base); err != nil {
 			return runtime.TranslateStoreError(err)
 		}
 	}

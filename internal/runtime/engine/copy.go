@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // readPageSize is how many events one read of the store asks for.
@@ -46,7 +47,7 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 		return checkpoint.Head{}, context.Cause(ctx)
 	}
 	for {
-		source, err := e.Thread(ctx, req.Source)
+		source, err := e.reader.Thread(ctx, req.Source)
 		if err != nil {
 			return source, err
 		}
@@ -57,7 +58,7 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 		copied := e.newCopyHead(&source, req)
 		c := threadCopier{engine: e, ctx: ctx, source: source, change: commit.NewTx(&copied, e.now())}
 		err = c.readAll()
-		if now, again := e.Thread(ctx, req.Source); again != nil {
+		if now, again := e.reader.Thread(ctx, req.Source); again != nil {
 			return source, again
 		} else if now.Revision != source.Revision || now.LogID != source.LogID {
 			continue // it has changed meanwhile
@@ -83,7 +84,7 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 
 // isActive reports whether a run goes on or is about to.
 func isActive(h *checkpoint.Head) bool {
-	return h.State == checkpoint.ThreadBusy || canResume(h) || (h.State != checkpoint.ThreadInterrupted && len(h.Queue) > 0)
+	return h.State == checkpoint.ThreadBusy || query.CanResume(h) || (h.State != checkpoint.ThreadInterrupted && len(h.Queue) > 0)
 }
 
 // newCopyHead is the head of a copy.
@@ -160,7 +161,7 @@ func (c *threadCopier) readRuns() error {
 
 func (c *threadCopier) readInterrupts() error {
 	var full error
-	err := c.engine.eachInterrupt(c.ctx, checkpoint.InterruptQuery{Thread: c.source.Thread}, func(q *checkpoint.Interrupt) {
+	err := c.engine.reader.EachInterrupt(c.ctx, checkpoint.InterruptQuery{Thread: c.source.Thread}, func(q *checkpoint.Interrupt) {
 		if full == nil {
 			full = c.addBytes(q.Size())
 			c.change.Interrupts = append(c.change.Interrupts, *q)

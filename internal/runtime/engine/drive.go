@@ -3,14 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -170,25 +168,4 @@ func (s *session) newRootLoop(run *checkpoint.Run, state *pregel.State) *loop {
 	l := &loop{session: s, run: run, state: state, level: level{isRoot: true, keepsCheckpoints: true}}
 	l.setBreakpoints()
 	return l
-}
-
-// loadState reads the newest state of a thread's root graph. The error is a
-// *checkpoint.LargeError when it is large and there is no memory for it yet.
-func (e *Engine) loadState(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
-	if head.Checkpoint == "" {
-		return pregel.NewState(g, "", e.opts.Limits), nil
-	}
-	cp, err := e.readCheckpoint(ctx, memory, head.Thread, "", head.Checkpoint)
-	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
-		return nil, large
-	}
-	if err != nil {
-		return nil, runtime.TranslateStoreError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
-	}
-	return pregel.LoadState(g, cp, head.Branched, e.opts.Limits), nil
-}
-
-// findGraph finds the graph that a thread is pinned to.
-func (e *Engine) findGraph(name, version string) (*graph.Graph, error) {
-	return e.graphs.Graph(name, version)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -97,7 +98,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = zap.NewNop()
 	}
 	if o.Observer == nil {
-		o.Observer = nopObserver{}
+		o.Observer = runtime.NopObserver{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -111,6 +112,7 @@ type Engine struct {
 	id              string           // owner name in leases: replica and incarnation
 	store           checkpoint.Store // a StoreClient
 	storeClient     *commit.StoreClient
+	reader          *query.Reader
 	committer       *commit.Committer
 	executor        runtime.Executor
 	graphs          runtime.Graphs
@@ -165,7 +167,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
 		store: client, storeClient: client, executor: executor,
-		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
+		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
 		copySlot: make(chan struct{}, 1),
 		draining: make(chan struct{}), schedulerWake: make(chan struct{}, 1),
@@ -175,6 +177,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
 	e.feed = e.newFeed()
+	e.reader = query.New(query.Options{
+		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.liveBytes.share), Follow: e.feed.Follow,
+	})
 	e.committer = e.newCommitter(store)
 	if signals, ok := store.(checkpoint.Notifier); ok {
 		e.subscription = signals.Subscribe(e.handleSignal)
@@ -192,9 +197,9 @@ func (e *Engine) newFeed() *feed.Feed {
 		Store: e.store, PollInterval: e.opts.PollInterval, RecentBytes: e.opts.RecentEventBytes, Now: e.now, Logger: e.log,
 		IsLive: func(thread string) bool { return e.findSession(thread) != nil },
 		ListInterrupts: func(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-			return e.listInterrupts(ctx, runtime.WaitForever, q)
+			return e.reader.ListInterrupts(ctx, runtime.WaitForever, q)
 		},
-		ReserveMemory: e.reserveValueMemory,
+		ReserveMemory: func(ctx context.Context, bytes int) error { return e.reader.ReserveValueMemory(ctx, bytes) },
 	})
 }
 

@@ -46,4 +46,4 @@ func DescribeLeaks(e *Engine) string {
 }
 
 // NopObserver observes nothing.
-var NopObserver runtime.Observer = nopObserver{}
+var NopObserver runtime.Observer = runtime.NopObserver{}

@@ -139,7 +139,7 @@ func (l *loop) resolveCall(fx *effects, c runtime.GraphCall) (childGraph, error)
 	} else if err != nil && !errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return v, runtime.TranslateStoreError(err)
 	}
-	g, err := l.session.engine.findGraph(c.Graph, c.Version)
+	g, err := l.session.engine.reader.FindGraph(c.Graph, c.Version)
 	if err != nil {
 		return v, err
 	}

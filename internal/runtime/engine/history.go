@@ -18,8 +18,8 @@ const maxPageReadBytes = 16 * checkpoint.ReadBytes
 // query says, and fewer when they are large. more says that there may be others.
 // The states are read, put together and dropped one part after the other.
 func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
-	memory := e.contextReservation(ctx, q.MaxBytes)
-	err = e.retryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
+	memory := e.reader.ContextReservation(ctx, q.MaxBytes)
+	err = e.reader.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
 		list, more, err = e.readStates(ctx, q, memory)
 		return err
 	})
@@ -27,7 +27,7 @@ func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []run
 }
 
 func (e *Engine) readStates(ctx context.Context, q runtime.HistoryQuery, memory *runtime.ReadReservation) (list []runtime.Snapshot, more bool, err error) {
-	head, err := e.Thread(ctx, q.Thread)
+	head, err := e.reader.Thread(ctx, q.Thread)
 	if err != nil {
 		return nil, false, err
 	}
@@ -112,7 +112,7 @@ func (h *historyPage) findFittingResults(part []*checkpoint.Checkpoint) ([]*chec
 
 // addSnapshot adds a snapshot, unless it is too much beside those that are there.
 func (h *historyPage) addSnapshot(cp *checkpoint.Checkpoint, results taskResults) (done bool, err error) {
-	g, err := h.engine.graphOfCheckpoint(h.head, cp)
+	g, err := h.engine.reader.GraphOfCheckpoint(h.head, cp)
 	if err != nil {
 		return false, err
 	}

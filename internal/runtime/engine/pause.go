@@ -149,7 +149,7 @@ func (e *Engine) withdrawInterrupts(ctx context.Context, t *commit.Tx, run strin
 		return nil
 	}
 	var closed []checkpoint.Interrupt
-	err := e.eachInterrupt(ctx, checkpoint.InterruptQuery{
+	err := e.reader.EachInterrupt(ctx, checkpoint.InterruptQuery{
 		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
 	}, func(q *checkpoint.Interrupt) {
 		if t.ChangesInterrupt(q.ID) {
@@ -175,6 +175,3 @@ func (e *Engine) withdrawInterrupts(ctx context.Context, t *commit.Tx, run strin
 	}
 	return nil
 }
-
-// interruptPageSize is how many interrupts of a thread one read asks for.
-const interruptPageSize = 10_000

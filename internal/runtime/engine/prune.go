@@ -28,34 +28,6 @@ func storedOutput(s *pregel.State) (output payload.JSON, at string) {
 	return "", s.Checkpoint().ID
 }
 
-// fillOutput fills in the output of a run from the checkpoint that shows it.
-// It stays unset when that checkpoint, or the graph, is gone.
-func (e *Engine) fillOutput(ctx context.Context, r *checkpoint.Run, answer int) error {
-	if r.Result == "" {
-		return nil
-	}
-	g, err := e.findGraph(r.Graph, r.Version)
-	if err != nil {
-		return nil // the run is shown without it
-	}
-	var own runtime.ReadReservation
-	defer own.ReleaseAll()
-	memory := e.answerReservation(ctx, &own, answer)
-	var cp *checkpoint.Checkpoint
-	err = e.retryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
-		cp, err = e.readCheckpoint(ctx, memory, r.Thread, "", r.Result)
-		return err
-	})
-	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
-		return nil
-	}
-	if err != nil {
-		return runtime.TranslateStoreError(err)
-	}
-	r.Output = pregel.LoadState(g, cp, false, pregel.Limits{}).Output()
-	return nil
-}
-
 // MemoryStoreCheckpoints is how many checkpoints a server keeps of a thread at rest
 // by default when its store is memory: the last turns of a conversation.
 const MemoryStoreCheckpoints = 64
@@ -130,7 +102,7 @@ func (e *Engine) pruneRested(ctx context.Context, head checkpoint.Head) error {
 // THREAD_INTERRUPTED, ETAG_MISMATCH, and those of the store.
 func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
 	for {
-		head, err := e.Thread(ctx, req.Thread)
+		head, err := e.reader.Thread(ctx, req.Thread)
 		if err != nil {
 			return head, err
 		}
@@ -193,7 +165,7 @@ func (e *Engine) skipPrune(ctx context.Context, head checkpoint.Head, from uint6
 // listNeededCheckpoints lists checkpoints that are needed whatever their age.
 func (e *Engine) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
 	spare := []string{head.Checkpoint, run.Base, run.Result}
-	err := e.eachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
+	err := e.reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
 	return spare, err
 }
 

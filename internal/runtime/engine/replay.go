@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // replay is a replay under way, shared by all loops of the run.
@@ -32,7 +33,7 @@ func (e *Engine) beginReplay(ctx context.Context, t *commit.Tx, l *loop) error {
 	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
-	p, err := e.readPending(ctx, &l.session.reservation, t.Thread, cp.ID)
+	p, err := e.reader.ReadPending(ctx, &l.session.reservation, t.Thread, cp.ID)
 	if err != nil {
 		return err
 	}
@@ -65,20 +66,20 @@ func (e *Engine) beginReplay(ctx context.Context, t *commit.Tx, l *loop) error {
 // subgraph it is the one under which that was written.
 func (e *Engine) findReplayTarget(ctx context.Context, t *commit.Tx, l *loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
-	cp, err := e.findCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
+	cp, err := e.reader.FindCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
 	if err != nil {
 		return nil, err
 	}
 	j := &replay{visited: make(map[string]bool)}
 	if cp.Namespace != "" {
 		j.target = cp
-		if cp, err = e.readCheckpoint(ctx, &l.session.reservation, t.Thread, "", cp.Parents[""]); err != nil {
-			return nil, translateUnlessLarge(err)
+		if cp, err = e.reader.ReadCheckpoint(ctx, &l.session.reservation, t.Thread, "", cp.Parents[""]); err != nil {
+			return nil, query.TranslateUnlessLarge(err)
 		}
 	}
 	j.beforeSeq = cp.Seq
 	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
-		if seq, err := e.findCheckpointSeq(ctx, t.Thread, cp.Parent); err == nil {
+		if seq, err := e.reader.FindCheckpointSeq(ctx, t.Thread, cp.Parent); err == nil {
 			j.beforeSeq = seq
 		}
 	}

@@ -37,7 +37,7 @@ func (r *resumption) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 		ctx = view
 	}
 	if r.req.RequestID != "" {
-		old, err := e.findRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
+		old, err := e.reader.FindRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
 		if err != nil {
 			return nil, err
 		}
@@ -130,16 +130,16 @@ func (e *Engine) continueRun(ctx context.Context, s *session, t *commit.Tx, with
 	if run.State.Terminal() {
 		run = newSuccessor(t, run)
 	}
-	g, err := e.findGraph(run.Graph, run.Version)
+	g, err := e.reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
 	}
-	state, err := e.loadState(ctx, &s.reservation, &t.Head, g)
+	state, err := e.reader.LoadState(ctx, &s.reservation, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}
 	l := s.newRootLoop(&run, state)
-	p, err := e.readPending(ctx, &s.reservation, t.Thread, state.Checkpoint().ID)
+	p, err := e.reader.ReadPending(ctx, &s.reservation, t.Thread, state.Checkpoint().ID)
 	if err != nil {
 		return nil, err
 	}

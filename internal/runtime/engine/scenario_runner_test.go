@@ -215,7 +215,7 @@ func (s *scenarioRunner) idOf(name string) string {
 	return name
 }
 
-// findCheckpoint finds a checkpoint of a namespace by its short form.
+// FindCheckpoint finds a checkpoint of a namespace by its short form.
 func (s *scenarioRunner) findCheckpoint(thread, namespace, short string) string {
 	if short == "" {
 		return ""

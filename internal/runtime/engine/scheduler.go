@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // dueBatch is how many threads one look at the store takes up.
@@ -221,7 +222,7 @@ func (e *Engine) doDueWork(ctx context.Context, thread string) error {
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
 		return e.finishCancel(ctx, head)
-	case (head.State == checkpoint.ThreadBusy || canResume(&head)) && e.isLeftToOther(&head):
+	case (head.State == checkpoint.ThreadBusy || query.CanResume(&head)) && e.isLeftToOther(&head):
 		return nil
 	case head.State == checkpoint.ThreadBusy && e.isStillUnserved(&head):
 		return e.postponeUnserved(ctx, head)
@@ -229,7 +230,7 @@ func (e *Engine) doDueWork(ctx context.Context, thread string) error {
 		return e.takeWithCapacity(ctx, head, e.takeOverRun)
 	case isExpired(&head):
 		return e.removeThread(ctx, head)
-	case canResume(&head):
+	case query.CanResume(&head):
 		return e.takeWithCapacity(ctx, head, e.takeOverRun)
 	case e.isPruneDue(&head):
 		return e.pruneRested(ctx, head)
@@ -257,12 +258,6 @@ func (e *Engine) takeWithCapacity(ctx context.Context, head checkpoint.Head, tak
 		return nil
 	}
 	return err
-}
-
-// canResume reports whether a thread that waits for people has answers to go on
-// with, though it is not driven yet.
-func canResume(h *checkpoint.Head) bool {
-	return h.State == checkpoint.ThreadInterrupted && h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
 }
 
 // isExpired reports whether a thread's time is over.
@@ -304,7 +299,7 @@ func (e *Engine) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 	next, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*loop, string, error) {
 		var err error
 		if l, err = e.continueRun(ctx, s, t, nil); err != nil {
-			refused = ignoreLarge(err)
+			refused = query.IgnoreLarge(err)
 			return nil, "", err
 		}
 		s.recovery.noteTakeOver(&head)
@@ -392,7 +387,7 @@ func (e *Engine) beginQueuedRun(ctx context.Context, head checkpoint.Head) error
 		t.Head.Queue = head.Queue[1:]
 		l, err := e.prepareQueuedRun(ctx, s, t, &run)
 		if err != nil {
-			refused = ignoreLarge(err)
+			refused = query.IgnoreLarge(err)
 			return nil, "", err
 		}
 		to, err := e.claimOrHandOff(s, t, l)
@@ -405,14 +400,14 @@ func (e *Engine) beginQueuedRun(ctx context.Context, head checkpoint.Head) error
 }
 
 func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx, run *checkpoint.Run) (*loop, error) {
-	g, err := e.findGraph(run.Graph, run.Version)
+	g, err := e.reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkAtCheckpoint(&t.Head, run.Request.Expected); err != nil {
 		return nil, err
 	}
-	state, err := e.loadState(ctx, &s.reservation, &t.Head, g)
+	state, err := e.reader.LoadState(ctx, &s.reservation, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}
@@ -449,7 +444,7 @@ func (e *Engine) expireInterrupts(ctx context.Context, head checkpoint.Head) err
 		if t.Head.Run != head.Run {
 			return checkpoint.ErrConflict
 		}
-		open, err := e.listOpenInterrupts(ctx, t.Thread)
+		open, err := e.reader.ListOpenInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (r *resumption) storeSettings(ctx context.Context, t *commit.Tx) error {
 		t.Runs = append(t.Runs, run)
 		return nil
 	}
-	g, err := r.engine.findGraph(run.Graph, run.Version)
+	g, err := r.engine.reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ func (e *Engine) stateWithTimeout(ctx context.Context, req runtime.StateRequest,
 func (e *Engine) tryState(
 	ctx context.Context, req runtime.StateRequest, timeout time.Duration, seen *checkpoint.Head,
 ) (snap runtime.Snapshot, err error) {
-	memory := e.contextReservation(ctx, req.MaxBytes)
-	err = e.retryLargeRead(ctx, memory, timeout, func() error {
+	memory := e.reader.ContextReservation(ctx, req.MaxBytes)
+	err = e.reader.RetryLargeRead(ctx, memory, timeout, func() error {
 		snap, err = e.readState(ctx, req, memory, seen)
 		return err
 	})
@@ -39,7 +39,7 @@ func (e *Engine) tryState(
 }
 
 func (e *Engine) readState(ctx context.Context, req runtime.StateRequest, memory *runtime.ReadReservation, seen *checkpoint.Head) (runtime.Snapshot, error) {
-	head, err := e.Thread(ctx, req.Thread)
+	head, err := e.reader.Thread(ctx, req.Thread)
 	if err != nil {
 		return runtime.Snapshot{}, err
 	}
@@ -73,13 +73,13 @@ func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
 
 // ValuesAt returns the values at a checkpoint.
 func (e *Engine) ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error) {
-	head, err := e.Thread(ctx, thread)
+	head, err := e.reader.Thread(ctx, thread)
 	if err != nil {
 		return "", err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	s, err := e.loadStateReserved(ctx, e.answerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
+	s, err := e.reader.LoadStateReserved(ctx, e.reader.AnswerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -90,13 +90,13 @@ func (e *Engine) ValuesAt(ctx context.Context, thread, namespace, id string) (pa
 // *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
 // that the graph no longer has sees nothing.
 func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error) {
-	head, err := e.Thread(ctx, thread)
+	head, err := e.reader.Thread(ctx, thread)
 	if err != nil {
 		return "", err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	s, err := e.loadStateReserved(ctx, e.answerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
+	s, err := e.reader.LoadStateReserved(ctx, e.reader.AnswerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +144,7 @@ func taskBytes(t *runtime.SnapshotTask) int {
 }
 
 func (r *snapshotReader) readSnapshot(namespace, id string) (runtime.Snapshot, error) {
-	s, err := r.engine.loadStateAt(r.ctx, r.reservation, r.head, namespace, id)
+	s, err := r.engine.reader.LoadStateAt(r.ctx, r.reservation, r.head, namespace, id)
 	if err != nil {
 		return runtime.Snapshot{}, err
 	}
@@ -222,7 +222,7 @@ func (r *snapshotReader) readProgress(s *pregel.State) (checkpoint.Pending, erro
 	if s.Checkpoint().ID == "" {
 		return checkpoint.Pending{}, nil
 	}
-	return r.engine.readPending(r.ctx, r.reservation, r.head.Thread, s.Checkpoint().ID)
+	return r.engine.reader.ReadPending(r.ctx, r.reservation, r.head.Thread, s.Checkpoint().ID)
 }
 
 // describeTask describes one task of the superstep under way, and the interrupts that

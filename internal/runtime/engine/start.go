@@ -134,7 +134,7 @@ func (a *admission) findEarlierRun(ctx context.Context, head *checkpoint.Head) (
 	}
 	run := a.req.Run
 	if a.req.RequestID != "" {
-		old, err := a.engine.findRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
+		old, err := a.engine.reader.FindRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
 		if err != nil {
 			return nil, false, err
 		}
@@ -162,20 +162,6 @@ func isSameStart(a, b checkpoint.RunRequest) bool {
 	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && slices.Equal(a.Goto, b.Goto)
 }
 
-// findRequest looks for a remembered request id; nil when it is new.
-func (e *Engine) findRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
-	old, err := e.store.Request(ctx, thread, id)
-	switch {
-	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, runtime.TranslateStoreError(err)
-	case old.Digest != digest:
-		return nil, runtime.Errorf(runtime.ReasonRequestIDConflict, "request id %q was used for another request", id).With("requestId", id)
-	}
-	return &old, nil
-}
-
 // attachRun answers a repeated call with the run that the first one was about;
 // what came of it follows the given event.
 func (e *Engine) attachRun(ctx context.Context, head *checkpoint.Head, run string, after uint64) (*runtime.Started, error) {
@@ -199,7 +185,7 @@ func (a *admission) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 			version = head.Version
 		}
 	}
-	g, err := a.engine.findGraph(name, version)
+	g, err := a.engine.reader.FindGraph(name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +309,7 @@ func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *grap
 	e := a.engine
 	var run *checkpoint.Run
 	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
-		state, err := e.loadState(ctx, &s.reservation, head, g)
+		state, err := e.reader.LoadState(ctx, &s.reservation, head, g)
 		if err != nil {
 			return nil, "", err
 		}
@@ -370,7 +356,7 @@ func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint
 // threadInterruptedError refuses a call on a thread that waits for people, and
 // names the interrupts.
 func (e *Engine) threadInterruptedError(ctx context.Context, head *checkpoint.Head) error {
-	ids, err := e.listOpenIDs(ctx, head.Thread)
+	ids, err := e.reader.ListOpenIDs(ctx, head.Thread)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (r *resumption) storeCommand(ctx context.Context, t *commit.Tx) error {
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	g, err := e.findGraph(run.Graph, run.Version)
+	g, err := e.reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,11 @@ func (r *resumption) storeCommand(ctx context.Context, t *commit.Tx) error {
 	defer memory.ReleaseAll()
 	var state *pregel.State
 	var p checkpoint.Pending
-	err = e.retryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
-		if state, err = e.loadState(ctx, &memory, &t.Head, g); err != nil {
+	err = e.reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
+		if state, err = e.reader.LoadState(ctx, &memory, &t.Head, g); err != nil {
 			return err
 		}
-		p, err = e.readPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
+		p, err = e.reader.ReadPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
 		return err
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // A store that takes no changes would refuse each thread that is due, again and
@@ -128,7 +129,7 @@ func (e *Engine) shrinkThread(ctx context.Context, thread string) error {
 		return nil
 	case isExpired(&head):
 		return e.removeThread(ctx, head)
-	case !canResume(&head) && e.isPruneDue(&head):
+	case !query.CanResume(&head) && e.isPruneDue(&head):
 		return e.pruneRested(ctx, head)
 	}
 	return nil

@@ -50,7 +50,7 @@ func (r *snapshotReader) readInterrupts() error {
 		}
 	}
 	var full error
-	err := r.engine.eachInterrupt(r.ctx, checkpoint.InterruptQuery{Thread: r.head.Thread}, func(q *checkpoint.Interrupt) {
+	err := r.engine.reader.EachInterrupt(r.ctx, checkpoint.InterruptQuery{Thread: r.head.Thread}, func(q *checkpoint.Interrupt) {
 		if full != nil || q.Namespace == "" || q.Task == "" || !r.isShown(q.Namespace) {
 			return
 		}

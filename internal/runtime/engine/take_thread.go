@@ -52,7 +52,7 @@ func (e *Engine) takeThread(
 	ctx context.Context, head *checkpoint.Head, timeout time.Duration, p prepareFunc,
 ) (next *checkpoint.Head, err error) {
 	memory := e.readBudget.NewReservation()
-	err = e.retryLargeRead(ctx, &memory, timeout, func() error {
+	err = e.reader.RetryLargeRead(ctx, &memory, timeout, func() error {
 		next, err = e.takeThreadReserved(ctx, head, &memory, p)
 		return err
 	})

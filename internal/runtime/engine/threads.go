@@ -5,11 +5,8 @@ import (
 	"errors"
 	"maps"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -27,7 +24,7 @@ func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadReque
 	head := e.newHead(req.Thread)
 	head.Metadata = req.Metadata
 	if req.Graph != "" {
-		g, err := e.findGraph(req.Graph, req.Version)
+		g, err := e.reader.FindGraph(req.Graph, req.Version)
 		if err != nil {
 			return head, err
 		}
@@ -49,12 +46,12 @@ func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadReque
 // made, any other is refused.
 func (e *Engine) answerDuplicate(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	if req.RequestID != "" {
-		old, err := e.findRequest(ctx, req.Thread, req.RequestID, req.Digest)
+		old, err := e.reader.FindRequest(ctx, req.Thread, req.RequestID, req.Digest)
 		if err != nil {
 			return checkpoint.Head{}, err
 		}
 		if old != nil {
-			return e.Thread(ctx, req.Thread)
+			return e.reader.Thread(ctx, req.Thread)
 		}
 	}
 	return checkpoint.Head{}, runtime.Errorf(runtime.ReasonThreadExists, "thread %q exists", req.Thread).With("threadId", req.Thread)
@@ -158,7 +155,7 @@ func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (check
 	if req.Thread == "" {
 		req.Thread = newThreadID(req.RequestID)
 	}
-	source, err := e.Thread(ctx, req.Source)
+	source, err := e.reader.Thread(ctx, req.Source)
 	if err != nil {
 		return source, err
 	}
@@ -171,7 +168,7 @@ func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (check
 	memory := e.readBudget.NewReservation()
 	defer memory.ReleaseAll()
 	if source.Checkpoint != "" || req.Checkpoint != "" {
-		if origin, err = e.loadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &source, "", req.Checkpoint); err != nil {
+		if origin, err = e.reader.LoadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &source, "", req.Checkpoint); err != nil {
 			return source, err
 		}
 	}
@@ -224,7 +221,7 @@ func putForkedState(t *commit.Tx, origin *pregel.State) error {
 // the store.
 func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
 	_, err := e.changeThread(ctx, c.Thread, func(t *commit.Tx) error {
-		q, err := e.Interrupt(ctx, c.Thread, c.Interrupt)
+		q, err := e.reader.Interrupt(ctx, c.Thread, c.Interrupt)
 		if err != nil {
 			return err
 		}
@@ -249,101 +246,5 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 		return checkpoint.Interrupt{}, err
 	}
 	e.wakeScheduler()
-	return e.Interrupt(ctx, c.Thread, c.Interrupt)
-}
-
-// loadStateReserved loads the state of a namespace at a checkpoint, "" = the
-// newest, when there is memory for it.
-func (e *Engine) loadStateReserved(
-	ctx context.Context, memory *runtime.ReadReservation, timeout time.Duration, head *checkpoint.Head, namespace, id string,
-) (s *pregel.State, err error) {
-	err = e.retryLargeRead(ctx, memory, timeout, func() error {
-		s, err = e.loadStateAt(ctx, memory, head, namespace, id)
-		return err
-	})
-	memory.ReleaseUnused()
-	return s, err
-}
-
-// loadStateAt loads the state of a namespace at a checkpoint, "" = the newest.
-// Without a memory its size does not matter.
-func (e *Engine) loadStateAt(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
-	if id == "" && namespace == "" {
-		id = head.Checkpoint
-	}
-	if id == "" && namespace == "" {
-		g, err := e.findGraph(head.Graph, head.Version)
-		if err != nil {
-			return nil, err
-		}
-		return pregel.NewState(g, "", e.opts.Limits), nil
-	}
-	cp, err := e.findCheckpoint(ctx, memory, head.Thread, namespace, id)
-	if err != nil {
-		return nil, err
-	}
-	g, err := e.graphOfCheckpoint(head, cp)
-	if err != nil {
-		return nil, err
-	}
-	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, e.opts.Limits), nil
-}
-
-// graphOfCheckpoint is the graph of a checkpoint's namespace: what the thread's graph
-// has there now, or what wrote the checkpoint.
-func (e *Engine) graphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
-	if cp.Namespace == "" {
-		return e.findGraph(head.Graph, head.Version)
-	}
-	return e.findGraph(cp.Graph, cp.Version)
-}
-
-// findCheckpoint loads a checkpoint; the namespace may lack the task ids. The error
-// is a *checkpoint.LargeError when there is no memory for it yet.
-func (e *Engine) findCheckpoint(ctx context.Context, memory *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	cp, err := e.readCheckpoint(ctx, memory, thread, namespace, id)
-	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
-		if memory != nil && memory.MustKnowSize() { // its size is not known before it is found
-			return nil, &checkpoint.LargeError{}
-		}
-		if cp, err = e.findAnyTask(ctx, thread, namespace, id); err == nil {
-			err = memory.CheckFits(cp.Size())
-		}
-	}
-	large, isLarge := errors.AsType[*checkpoint.LargeError](err)
-	switch {
-	case isLarge:
-		return nil, large
-	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
-		return nil, runtime.Errorf(runtime.ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
-			With("threadId", thread).With("checkpointId", id).WithCause(err)
-	case err != nil:
-		return nil, runtime.TranslateStoreError(err)
-	}
-	return cp, nil
-}
-
-// checkpointSeq is the number in the id of a checkpoint.
-func checkpointSeq(id string) (seq uint64, ok bool) {
-	digits, _, ok := strings.Cut(id, "-")
-	seq, err := strconv.ParseUint(digits, 16, 64)
-	return seq, ok && err == nil && len(digits) == 12
-}
-
-// findAnyTask looks for a checkpoint in all namespaces with the same node names.
-func (e *Engine) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	q := checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true, Limit: 1}
-	if seq, ok := checkpointSeq(id); ok {
-		q.Before = seq + 1
-	} else if id != "" {
-		return nil, checkpoint.ErrCheckpointNotFound
-	}
-	list, err := e.store.Checkpoints(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 || id != "" && list[0].ID != id {
-		return nil, checkpoint.ErrCheckpointNotFound
-	}
-	return list[0], nil
+	return e.reader.Interrupt(ctx, c.Thread, c.Interrupt)
 }

@@ -323,7 +323,7 @@ func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) err
 		if head.Open == 0 {
 			return nil
 		}
-		open, err := e.listOpenInterrupts(ctx, t.Thread)
+		open, err := e.reader.ListOpenInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}

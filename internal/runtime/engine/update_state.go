@@ -42,13 +42,13 @@ func (e *Engine) updateState(ctx context.Context, u *stateUpdate) (runtime.Snaps
 
 func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkpoint.Head) (runtime.Snapshot, error) {
 	req := &u.req
-	head, err := e.Thread(ctx, req.Thread)
+	head, err := e.reader.Thread(ctx, req.Thread)
 	if err != nil {
 		return runtime.Snapshot{}, err
 	}
 	*seen = head
 	if req.RequestID != "" {
-		old, err := e.findRequest(ctx, req.Thread, req.RequestID, req.Digest)
+		old, err := e.reader.FindRequest(ctx, req.Thread, req.RequestID, req.Digest)
 		if err != nil {
 			return runtime.Snapshot{}, err
 		}
@@ -61,7 +61,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 	}
 	memory := e.readBudget.NewReservation()
 	defer memory.ReleaseAll()
-	state, err := e.loadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &head, req.Namespace, req.Checkpoint)
+	state, err := e.reader.LoadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &head, req.Namespace, req.Checkpoint)
 	if err != nil {
 		return runtime.Snapshot{}, err
 	}
@@ -126,7 +126,7 @@ func (e *Engine) checkUpdatable(ctx context.Context, head *checkpoint.Head, req 
 	if head.Open == 0 || req.SupersedeInterrupts {
 		return nil
 	}
-	open, err := e.listOpenInterrupts(ctx, head.Thread)
+	open, err := e.reader.ListOpenInterrupts(ctx, head.Thread)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (e *Engine) supersedeBelow(ctx context.Context, t *commit.Tx, ns string) er
 	if t.Head.Open == 0 {
 		return nil
 	}
-	open, err := e.listOpenInterrupts(ctx, t.Thread)
+	open, err := e.reader.ListOpenInterrupts(ctx, t.Thread)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package engine
+package query
 
 import (
 	"context"
@@ -12,27 +12,27 @@ import (
 
 // Run returns a run of a thread; with an empty id the newest. The errors are
 // *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
-func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	r, err := e.findRun(ctx, thread, run)
+func (d *Reader) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	r, err := d.findRun(ctx, thread, run)
 	if err == nil {
-		err = e.fillOutput(ctx, &r, 0)
+		err = d.fillOutput(ctx, &r, 0)
 	}
 	return r, err
 }
 
 // findRun is Run without an output that the store has as a state only.
-func (e *Engine) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+func (d *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if run == "" {
-		head, err := e.store.Head(ctx, thread)
+		head, err := d.opts.Store.Head(ctx, thread)
 		if err != nil {
 			return checkpoint.Run{}, runtime.TranslateThreadError(thread, err)
 		}
 		run = head.Run
 	}
-	r, err := e.store.Run(ctx, thread, run)
+	r, err := d.opts.Store.Run(ctx, thread, run)
 	switch {
 	case errors.Is(err, checkpoint.ErrRunNotFound):
-		if _, err := e.Thread(ctx, thread); err != nil { // it may be the thread that is not there
+		if _, err := d.Thread(ctx, thread); err != nil { // it may be the thread that is not there
 			return r, err
 		}
 		return r, runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", thread, run).
@@ -46,16 +46,16 @@ func (e *Engine) findRun(ctx context.Context, thread, run string) (checkpoint.Ru
 // Runs lists a thread's runs, newest first, of Order smaller than before (0 =
 // all): at most limit, and fewer when with their outputs they hold more than some
 // bytes, 0 = any number, but at least one. more says that others follow.
-func (e *Engine) Runs(
+func (d *Reader) Runs(
 	ctx context.Context, thread string, before uint64, limit, bytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
-	if _, err := e.Thread(ctx, thread); err != nil {
+	if _, err := d.Thread(ctx, thread); err != nil {
 		return nil, false, err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	runs, err = listReserved(ctx, e, e.answerReservation(ctx, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
-		return e.store.Runs(ctx, thread, before, limit+1)
+	runs, err = listReserved(ctx, d, d.AnswerReservation(ctx, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+		return d.opts.Store.Runs(ctx, thread, before, limit+1)
 	})
 	if err != nil {
 		return nil, false, err
@@ -64,7 +64,7 @@ func (e *Engine) Runs(
 	runs = runs[:min(limit, len(runs))]
 	held := 0
 	for i := range runs {
-		if err := e.fillOutput(ctx, &runs[i], bytes); err != nil {
+		if err := d.fillOutput(ctx, &runs[i], bytes); err != nil {
 			return nil, false, err
 		}
 		if held += runs[i].Size(); bytes > 0 && held > bytes && i > 0 {
@@ -76,36 +76,36 @@ func (e *Engine) Runs(
 
 // WaitRun returns the run, the newest for an empty id, when it has stopped: it
 // is over, or it waits for people. It returns the cause of ctx when ctx ends first.
-func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	head, err := e.Thread(ctx, thread)
+func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	head, err := d.Thread(ctx, thread)
 	if err != nil {
 		return checkpoint.Run{}, err
 	}
 	if run == "" {
 		run = head.Run
 	}
-	f := e.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent})
+	f := d.opts.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent})
 	defer f.Close()
 	for {
-		r, stopped, err := e.readStoppedRun(ctx, thread, run)
+		r, stopped, err := d.readStoppedRun(ctx, thread, run)
 		if err == nil && stopped {
-			err = e.fillOutput(ctx, &r, 0)
+			err = d.fillOutput(ctx, &r, 0)
 		}
 		if err != nil || stopped {
 			return r, err
 		}
-		if err := e.waitForRunState(ctx, f, thread); err != nil {
+		if err := d.waitForRunState(ctx, f, thread); err != nil {
 			return r, err
 		}
 	}
 }
 
 // waitForRunState returns when a run of the thread may have stopped.
-func (e *Engine) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
+func (d *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
 	for {
 		events, err := f.Next(ctx)
 		if runtime.IsCursorError(err) { // look at the run, and go on from the end of the log
-			head, err := e.Thread(ctx, thread)
+			head, err := d.Thread(ctx, thread)
 			f.SkipTo(head.LastEvent)
 			return err
 		}
@@ -122,20 +122,20 @@ func (e *Engine) waitForRunState(ctx context.Context, f *feed.Follower, thread s
 
 // readStoppedRun reads a run and reports whether it has stopped for good, or until
 // a client acts: a run that has been answered goes on by itself.
-func (e *Engine) readStoppedRun(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
-	r, err := e.findRun(ctx, thread, run)
+func (d *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
+	r, err := d.findRun(ctx, thread, run)
 	if err != nil || r.State != checkpoint.RunInterrupted {
 		return r, err == nil && runtime.IsStopped(r.State), err
 	}
-	head, err := e.Thread(ctx, thread)
+	head, err := d.Thread(ctx, thread)
 	// A thread that is in another state by now has gone on since the run was read.
-	rests := head.State == checkpoint.ThreadInterrupted && !canResume(&head)
+	rests := head.State == checkpoint.ThreadInterrupted && !CanResume(&head)
 	return r, err == nil && (head.Run != r.ID || rests), err
 }
 
 // Thread returns the head of a thread.
-func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
-	head, err := e.store.Head(ctx, thread)
+func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
+	head, err := d.opts.Store.Head(ctx, thread)
 	if err != nil {
 		return head, runtime.TranslateThreadError(thread, err)
 	}
@@ -143,29 +143,29 @@ func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, er
 }
 
 // Threads lists threads by update time, newest first.
-func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+func (d *Reader) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	return listReserved(ctx, e, e.answerReservation(ctx, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
-		return e.store.Threads(ctx, q)
+	return listReserved(ctx, d, d.AnswerReservation(ctx, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
+		return d.opts.Store.Threads(ctx, q)
 	})
 }
 
 // Interrupts lists interrupts over all threads.
-func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return e.listInterrupts(ctx, runtime.ReadWaitTimeout, q)
+func (d *Reader) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return d.ListInterrupts(ctx, runtime.ReadWaitTimeout, q)
 }
 
 // OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest first
 // and at most that many. It keeps nothing else of them and needs no reservation: it
 // also says what became of a change that is made.
-func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	q := checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}
 	var ids []string
 	for {
-		open, err := e.store.Interrupts(ctx, q)
+		open, err := d.opts.Store.Interrupts(ctx, q)
 		if err != nil {
 			return nil, runtime.TranslateStoreError(err)
 		}
@@ -180,25 +180,25 @@ func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 }
 
-// listInterrupts is Interrupts for a caller with a time limit for the wait for memory.
-func (e *Engine) listInterrupts(
+// ListInterrupts is Interrupts for a caller with a time limit for the wait for memory.
+func (d *Reader) ListInterrupts(
 	ctx context.Context, timeout time.Duration, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	return listReserved(ctx, e, e.answerReservation(ctx, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
-		return e.store.Interrupts(ctx, q)
+	return listReserved(ctx, d, d.AnswerReservation(ctx, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
+		return d.opts.Store.Interrupts(ctx, q)
 	})
 }
 
-// eachInterrupt shows all interrupts that a query finds, one part of them after
+// EachInterrupt shows all interrupts that a query finds, one part of them after
 // the other. What is not kept is not held.
-func (e *Engine) eachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
+func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
 	if q.Limit == 0 {
 		q.Limit = interruptPageSize
 	}
 	for {
-		list, err := e.store.Interrupts(ctx, q)
+		list, err := d.opts.Store.Interrupts(ctx, q)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}
@@ -215,10 +215,10 @@ func (e *Engine) eachInterrupt(ctx context.Context, q checkpoint.InterruptQuery,
 
 // Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
 // INTERRUPT_NOT_FOUND, and those of the store.
-func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	q, err := e.store.Interrupt(ctx, thread, id)
+func (d *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	q, err := d.opts.Store.Interrupt(ctx, thread, id)
 	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
-		if _, err := e.Thread(ctx, thread); err != nil {
+		if _, err := d.Thread(ctx, thread); err != nil {
 			return q, err
 		}
 		return q, runtime.Errorf(runtime.ReasonInterruptNotFound, "thread %q has no question %q", thread, id).
@@ -229,3 +229,46 @@ func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 	}
 	return q, nil
 }
+
+// FindRequest looks for a remembered request id; nil when it is new.
+func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
+	old, err := d.opts.Store.Request(ctx, thread, id)
+	switch {
+	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, runtime.TranslateStoreError(err)
+	case old.Digest != digest:
+		return nil, runtime.Errorf(runtime.ReasonRequestIDConflict, "request id %q was used for another request", id).With("requestId", id)
+	}
+	return &old, nil
+}
+
+// ListOpenInterrupts lists the interrupts of a thread that are open.
+func (d *Reader) ListOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
+	var open []checkpoint.Interrupt
+	err := d.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
+	return open, err
+}
+
+// EachOpenInterrupt shows all open interrupts of a thread.
+func (d *Reader) EachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
+	return d.EachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	}, visit)
+}
+
+// ListOpenIDs lists the ids of the open interrupts of a thread.
+func (d *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
+	err = d.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
+	return ids, err
+}
+
+// CanResume reports whether a thread that waits for people has answers to go on
+// with, though it is not driven yet.
+func CanResume(h *checkpoint.Head) bool {
+	return h.State == checkpoint.ThreadInterrupted && h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
+}
+
+// interruptPageSize is how many interrupts of a thread one read asks for.
+const interruptPageSize = 10_000

@@ -1,4 +1,4 @@
-package engine
+package runtime
 
 import (
 	"sync/atomic"
@@ -7,19 +7,19 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/contain"
-	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // containedObserver is an observer whose panics end with the call. The first one is
 // logged: there may be one per event.
 type containedObserver struct {
-	inner    runtime.Observer
+	inner    Observer
 	log      *zap.Logger
 	isLogged atomic.Bool
 }
 
-func newObserver(to runtime.Observer, log *zap.Logger) runtime.Observer {
-	if _, none := to.(nopObserver); none {
+// ContainObserver returns an observer whose panics are contained.
+func ContainObserver(to Observer, log *zap.Logger) Observer {
+	if _, none := to.(NopObserver); none {
 		return to
 	}
 	return &containedObserver{inner: to, log: log}

@@ -1,4 +1,4 @@
-package engine
+package query
 
 import (
 	"context"
@@ -8,30 +8,30 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// answerReservation is the reservation for what a read shows: that of the context's
+// AnswerReservation is the reservation for what a read shows: that of the context's
 // CallMemory, or own, which the caller ends. Answer is how many bytes of it are
 // shown together, 0 = one state.
-func (e *Engine) answerReservation(ctx context.Context, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
-	if l := e.contextReservation(ctx, answer); l != nil {
+func (d *Reader) AnswerReservation(ctx context.Context, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
+	if l := d.ContextReservation(ctx, answer); l != nil {
 		return l
 	}
-	*own = e.readBudget.NewReservation()
+	*own = d.opts.Budget.NewReservation()
 	return own
 }
 
-// contextReservation is the reservation of the context's CallMemory; nil = it has none.
-func (e *Engine) contextReservation(ctx context.Context, answer int) *runtime.ReadReservation {
+// ContextReservation is the reservation of the context's CallMemory; nil = it has none.
+func (d *Reader) ContextReservation(ctx context.Context, answer int) *runtime.ReadReservation {
 	r, ok := ctx.Value(runtime.CallMemoryKey{}).(*runtime.CallMemory)
 	if !ok {
 		return nil
 	}
-	return r.JoinBudget(e.readBudget, answer)
+	return r.JoinBudget(d.opts.Budget, answer)
 }
 
-// reserveValueMemory reserves bytes for a value that is about to be encoded, in the
+// ReserveValueMemory reserves bytes for a value that is about to be encoded, in the
 // CallMemory of the context.
-func (e *Engine) reserveValueMemory(ctx context.Context, bytes int) error {
-	memory := e.contextReservation(ctx, 0)
+func (d *Reader) ReserveValueMemory(ctx context.Context, bytes int) error {
+	memory := d.ContextReservation(ctx, 0)
 	if memory == nil {
 		return nil
 	}
@@ -41,9 +41,9 @@ func (e *Engine) reserveValueMemory(ctx context.Context, bytes int) error {
 // listReserved lists records for a load. A list that turns out to be large is read
 // again when there is memory for it.
 func listReserved[T any](
-	ctx context.Context, e *Engine, memory *runtime.ReadReservation, timeout time.Duration, size func(*T) int, read func() ([]T, error),
+	ctx context.Context, d *Reader, memory *runtime.ReadReservation, timeout time.Duration, size func(*T) int, read func() ([]T, error),
 ) (list []T, err error) {
-	err = e.retryLargeRead(ctx, memory, timeout, func() error {
+	err = d.RetryLargeRead(ctx, memory, timeout, func() error {
 		if list, err = read(); err != nil {
 			return runtime.TranslateStoreError(err)
 		}

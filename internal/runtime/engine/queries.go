@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Thread returns the head of a thread.
+func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
+	return e.reader.Thread(ctx, thread)
+}
+
+// Threads lists threads by update time, newest first.
+func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	return e.reader.Threads(ctx, q)
+}
+
+// Run returns a run of a thread; with an empty id the newest. The errors are
+// *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return e.reader.Run(ctx, thread, run)
+}
+
+// Runs lists a thread's runs, newest first, of Order smaller than before (0 =
+// all): at most limit, and fewer when with their outputs they hold more than some
+// bytes, 0 = any number, but at least one. more says that others follow.
+func (e *Engine) Runs(
+	ctx context.Context, thread string, before uint64, limit, bytes int,
+) (runs []checkpoint.Run, more bool, err error) {
+	return e.reader.Runs(ctx, thread, before, limit, bytes)
+}
+
+// WaitRun returns the run, the newest for an empty id, when it has stopped: it
+// is over, or it waits for people. It returns the cause of ctx when ctx ends first.
+func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return e.reader.WaitRun(ctx, thread, run)
+}
+
+// Interrupts lists interrupts over all threads.
+func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return e.reader.Interrupts(ctx, q)
+}
+
+// Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
+// INTERRUPT_NOT_FOUND, and those of the store.
+func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return e.reader.Interrupt(ctx, thread, id)
+}
+
+// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest first
+// and at most that many.
+func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+	return e.reader.OpenInterruptIDs(ctx, thread, run, most)
+}

@@ -1,0 +1,76 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// RetryLargeRead repeats a read that found a checkpoint too large for the memory
+// that a reservation has, when there is memory for it.
+func (d *Reader) RetryLargeRead(ctx context.Context, held *runtime.ReadReservation, timeout time.Duration, read func() error) error {
+	for {
+		err := read()
+		large, ok := errors.AsType[*checkpoint.LargeError](err)
+		if !ok {
+			return err
+		}
+		if err := held.WaitForBytes(ctx, held.NeededBytes(d.largeBytes(large)), timeout); err != nil {
+			return err
+		}
+	}
+}
+
+// IgnoreLarge is nil for a checkpoint that is read again when there is memory for it.
+func IgnoreLarge(err error) error {
+	if _, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// largeBytes is how many bytes to reserve: the most that a state may have when the
+// size is unknown.
+func (d *Reader) largeBytes(large *checkpoint.LargeError) int64 {
+	if large.Bytes > 0 {
+		return int64(large.Bytes)
+	}
+	return d.opts.Limits.MaxStateBytes
+}
+
+// ReadCheckpoint reads a checkpoint for which a reservation has memory, or that is
+// small. The error is a *checkpoint.LargeError when it is neither.
+func (d *Reader) ReadCheckpoint(ctx context.Context, held *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	if held == nil || held.HasMemory() {
+		cp, err := d.opts.Store.Checkpoint(ctx, thread, namespace, id)
+		if err == nil && held != nil {
+			held.AddRead(cp.Size())
+		}
+		return cp, err
+	}
+	return d.opts.Store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(d.opts.SmallStateBytes))
+}
+
+// ReadPending reads the progress of a superstep for which a reservation has memory,
+// or that is small. The error is a *checkpoint.LargeError when it is neither.
+func (d *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation, thread, id string) (checkpoint.Pending, error) {
+	p, err := d.opts.Store.Pending(ctx, thread, id)
+	if err != nil {
+		return p, runtime.TranslateStoreError(err)
+	}
+	if err := held.CheckFits(pendingBytes(&p)); err != nil {
+		return checkpoint.Pending{}, err
+	}
+	return p, nil
+}
+
+// TranslateUnlessLarge is TranslateStoreError for all but a checkpoint that is read again.
+func TranslateUnlessLarge(err error) error {
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return large
+	}
+	return runtime.TranslateStoreError(err)
+}

@@ -1,0 +1,172 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// LoadState reads the newest state of a thread's root graph. The error is a
+// *checkpoint.LargeError when it is large and there is no memory for it yet.
+func (d *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
+	if head.Checkpoint == "" {
+		return pregel.NewState(g, "", d.opts.Limits), nil
+	}
+	cp, err := d.ReadCheckpoint(ctx, memory, head.Thread, "", head.Checkpoint)
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return nil, large
+	}
+	if err != nil {
+		return nil, runtime.TranslateStoreError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
+	}
+	return pregel.LoadState(g, cp, head.Branched, d.opts.Limits), nil
+}
+
+// FindGraph finds the graph that a thread is pinned to.
+func (d *Reader) FindGraph(name, version string) (*graph.Graph, error) {
+	return d.opts.Graphs.Graph(name, version)
+}
+
+// LoadStateReserved loads the state of a namespace at a checkpoint, "" = the
+// newest, when there is memory for it.
+func (d *Reader) LoadStateReserved(
+	ctx context.Context, memory *runtime.ReadReservation, timeout time.Duration, head *checkpoint.Head, namespace, id string,
+) (s *pregel.State, err error) {
+	err = d.RetryLargeRead(ctx, memory, timeout, func() error {
+		s, err = d.LoadStateAt(ctx, memory, head, namespace, id)
+		return err
+	})
+	memory.ReleaseUnused()
+	return s, err
+}
+
+// LoadStateAt loads the state of a namespace at a checkpoint, "" = the newest.
+// Without a memory its size does not matter.
+func (d *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
+	if id == "" && namespace == "" {
+		id = head.Checkpoint
+	}
+	if id == "" && namespace == "" {
+		g, err := d.FindGraph(head.Graph, head.Version)
+		if err != nil {
+			return nil, err
+		}
+		return pregel.NewState(g, "", d.opts.Limits), nil
+	}
+	cp, err := d.FindCheckpoint(ctx, memory, head.Thread, namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	g, err := d.GraphOfCheckpoint(head, cp)
+	if err != nil {
+		return nil, err
+	}
+	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, d.opts.Limits), nil
+}
+
+// GraphOfCheckpoint is the graph of a checkpoint's namespace: what the thread's graph
+// has there now, or what wrote the checkpoint.
+func (d *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
+	if cp.Namespace == "" {
+		return d.FindGraph(head.Graph, head.Version)
+	}
+	return d.FindGraph(cp.Graph, cp.Version)
+}
+
+// FindCheckpoint loads a checkpoint; the namespace may lack the task ids. The error
+// is a *checkpoint.LargeError when there is no memory for it yet.
+func (d *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	cp, err := d.ReadCheckpoint(ctx, memory, thread, namespace, id)
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
+		if memory != nil && memory.MustKnowSize() { // its size is not known before it is found
+			return nil, &checkpoint.LargeError{}
+		}
+		if cp, err = d.findAnyTask(ctx, thread, namespace, id); err == nil {
+			err = memory.CheckFits(cp.Size())
+		}
+	}
+	large, isLarge := errors.AsType[*checkpoint.LargeError](err)
+	switch {
+	case isLarge:
+		return nil, large
+	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
+		return nil, runtime.Errorf(runtime.ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
+			With("threadId", thread).With("checkpointId", id).WithCause(err)
+	case err != nil:
+		return nil, runtime.TranslateStoreError(err)
+	}
+	return cp, nil
+}
+
+// findAnyTask looks for a checkpoint in all namespaces with the same node names.
+func (d *Reader) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	q := checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true, Limit: 1}
+	if seq, ok := checkpointSeq(id); ok {
+		q.Before = seq + 1
+	} else if id != "" {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	list, err := d.opts.Store.Checkpoints(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || id != "" && list[0].ID != id {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return list[0], nil
+}
+
+// checkpointSeq is the number in the id of a checkpoint.
+func checkpointSeq(id string) (seq uint64, ok bool) {
+	digits, _, ok := strings.Cut(id, "-")
+	seq, err := strconv.ParseUint(digits, 16, 64)
+	return seq, ok && err == nil && len(digits) == 12
+}
+
+// FindCheckpointSeq is the number of a checkpoint of the root, of which it reads little.
+func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
+	cp, err := d.opts.Store.ReadCheckpointWithin(ctx, thread, "", id, d.opts.SmallStateBytes)
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return large.Seq, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return cp.Seq, nil
+}
+
+// fillOutput fills in the output of a run from the checkpoint that shows it.
+// It stays unset when that checkpoint, or the graph, is gone.
+func (d *Reader) fillOutput(ctx context.Context, r *checkpoint.Run, answer int) error {
+	if r.Result == "" {
+		return nil
+	}
+	g, err := d.FindGraph(r.Graph, r.Version)
+	if err != nil {
+		return nil // the run is shown without it
+	}
+	var own runtime.ReadReservation
+	defer own.ReleaseAll()
+	memory := d.AnswerReservation(ctx, &own, answer)
+	var cp *checkpoint.Checkpoint
+	err = d.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
+		cp, err = d.ReadCheckpoint(ctx, memory, r.Thread, "", r.Result)
+		return err
+	})
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
+		return nil
+	}
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	r.Output = pregel.LoadState(g, cp, false, pregel.Limits{}).Output()
+	return nil
+}
