@@ -164,10 +164,18 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
-			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+			"internal/runtime/threads", "internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
+			"internal/visible",
 		},
 	},
 	{

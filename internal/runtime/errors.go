@@ -1,9 +1,12 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/graph"
 )
@@ -187,4 +190,12 @@ func (e *Error) WithViolation(field, format string, args ...any) *Error {
 	c.Violations = append(slices.Clip(c.Violations),
 		Violation{Field: field, Description: fmt.Sprintf(format, args...)})
 	return &c
+}
+
+// CauseField is the part of an error that clients don't see.
+func CauseField(err error) zap.Field {
+	if e, ok := errors.AsType[*Error](err); ok && e.Cause != nil {
+		return zap.NamedError("cause", e.Cause)
+	}
+	return zap.Skip()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
 func (r *resumption) givenResponses(b *answerBatch) []runtime.Response {
@@ -133,11 +134,11 @@ func (r *resumption) checkAnswer(ctx context.Context, b *answerBatch, resp runti
 			(q.Dismissed || payload.Equal(q.Response, resp.Value)) {
 			return nil
 		}
-		return resolvedError(&q)
+		return threads.ResolvedError(&q)
 	case checkpoint.InterruptExpired:
 		return expiredError(&q)
 	default:
-		return b.nameSuccessor(&q, resolvedError(&q))
+		return b.nameSuccessor(&q, threads.ResolvedError(&q))
 	}
 	if resp.Etag != "" && resp.Etag != strconv.FormatUint(q.Revision, 10) {
 		return runtime.Errorf(runtime.ReasonEtagMismatch, "question %q was changed", q.ID).With("current", strconv.FormatUint(q.Revision, 10))
@@ -178,22 +179,6 @@ func (b *answerBatch) nameSuccessor(q *checkpoint.Interrupt, refused *runtime.Er
 func expiredError(q *checkpoint.Interrupt) *runtime.Error {
 	return runtime.Errorf(runtime.ReasonInterruptExpired, "question %q has expired", q.ID).
 		With("interruptId", q.ID).With("expireTime", q.Expires.UTC().Format(time.RFC3339))
-}
-
-func resolvedError(q *checkpoint.Interrupt) *runtime.Error {
-	how := string(q.State)
-	switch {
-	case q.Dismissed:
-		how = "dismissed"
-	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
-		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
-	}
-	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
-		With("interruptId", q.ID).With("state", string(q.State))
-	if q.Responder != "" {
-		err = err.With("responder", q.Responder)
-	}
-	return err
 }
 
 // checkCoverage checks that the thread can go on with the batch, and adds the open

@@ -120,9 +120,9 @@ func (s *session) reportEnd(l *loop, v loopEnd, took time.Duration) {
 	s.engine.observer.RunEnded(l.run.Graph, state, took)
 	switch {
 	case errors.Is(v.err, checkpoint.ErrUnavailable):
-		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err), causeField(v.err))
+		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err), runtime.CauseField(v.err))
 	case v.err != nil && !errors.Is(v.err, errLeaseLost):
-		s.log.Error("run given up; it will be taken up again", zap.Error(v.err), causeField(v.err))
+		s.log.Error("run given up; it will be taken up again", zap.Error(v.err), runtime.CauseField(v.err))
 	case v.failure != nil && (v.state == checkpoint.RunFailed || v.state == checkpoint.RunTimedOut):
 		s.log.Warn("run failed", append(failureFields(v.failure), zap.String("state", state), zap.Duration("took", took))...)
 	case v.failure != nil:
@@ -134,14 +134,6 @@ func (s *session) reportEnd(l *loop, v loopEnd, took time.Duration) {
 
 func failureFields(f *checkpoint.Failure) []zap.Field {
 	return []zap.Field{zap.String("reason", f.Reason), zap.String("node", f.Node), zap.String("message", f.Message)}
-}
-
-// causeField is the part of an error that clients don't see.
-func causeField(err error) zap.Field {
-	if e, ok := errors.AsType[*runtime.Error](err); ok && e.Cause != nil {
-		return zap.NamedError("cause", e.Cause)
-	}
-	return zap.Skip()
 }
 
 // driveContained contains a panic of the engine: the run fails, the server lives.

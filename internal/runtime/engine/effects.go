@@ -127,6 +127,6 @@ func (fx *effects) EmitEvent(em runtime.Emission) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), causeField(err))
+		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -113,6 +114,7 @@ type Engine struct {
 	store           checkpoint.Store // a StoreClient
 	storeClient     *commit.StoreClient
 	reader          *query.Reader
+	threads         *threads.Manager
 	committer       *commit.Committer
 	executor        runtime.Executor
 	graphs          runtime.Graphs
@@ -123,7 +125,6 @@ type Engine struct {
 	now             func() time.Time // the store's time
 	startTime       time.Time
 	feed            *feed.Feed
-	copySlot        chan struct{}           // holds a value while a thread is copied
 	subscription    checkpoint.Subscription // nil when no other process writes to the store
 	peers           *peers                  // nil when it does not matter where workers are
 	createPredictor createPredictor         // whether runs create their threads
@@ -169,7 +170,6 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, storeClient: client, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
-		copySlot: make(chan struct{}, 1),
 		draining: make(chan struct{}), schedulerWake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
 		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
@@ -181,6 +181,11 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.liveBytes.share), Follow: e.feed.Follow,
 	})
 	e.committer = e.newCommitter(store)
+	e.threads = threads.New(threads.Options{
+		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
+		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
+		Change: e.changeThread, Remove: e.removeLocalThread, WakeScheduler: e.wakeScheduler,
+	})
 	if signals, ok := store.(checkpoint.Notifier); ok {
 		e.subscription = signals.Subscribe(e.handleSignal)
 		e.feed.SetSubscription(e.subscription)
@@ -218,7 +223,7 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 	_, isTimeBounded := store.(checkpoint.TimeBounded)
 	return commit.NewCommitter(commit.Options{
 		Store: e.store, Owner: e.id, Attempts: e.opts.StoreAttempts, Timeout: e.opts.StoreTimeout, IsTimeBounded: isTimeBounded,
-		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, PruneTime: e.pruneTime,
+		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, PruneTime: func(h *checkpoint.Head) time.Time { return e.threads.PruneTime(h) },
 		Unknown: e.noteUnknownOutcome, Committed: e.noteCommitted, Published: e.feed.PublishEvents,
 	})
 }
@@ -389,3 +394,7 @@ func (e *Engine) Close() {
 	cancel()
 	e.Drain(ctx)
 }
+
+// MemoryStoreCheckpoints is how many checkpoints a server keeps of a thread at rest
+// by default when its store is memory: the last turns of a conversation.
+const MemoryStoreCheckpoints = 64

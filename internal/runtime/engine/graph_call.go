@@ -56,7 +56,7 @@ func (fx *effects) ReportUnassigned(why string) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("event not stored", zap.Error(err), causeField(err))
+		l.session.log.Warn("event not stored", zap.Error(err), runtime.CauseField(err))
 		return
 	}
 	l.session.remoteWork.setTold(fx.task.ID, why)

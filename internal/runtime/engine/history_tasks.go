@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
 // pastSnapshot is the snapshot of an older state with what calls have updated on it.
@@ -98,7 +99,7 @@ func (d taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
 // maxScannedBytes what its events may have.
 const (
 	maxScannedEvents = 8192
-	maxScannedBytes  = maxScannedEvents / readPageSize * checkpoint.ReadBytes
+	maxScannedBytes  = maxScannedEvents / threads.ReadPageSize * checkpoint.ReadBytes
 )
 
 // findResults finds in the event log what tasks did since the oldest of some
@@ -113,13 +114,13 @@ func (r *snapshotReader) findResults(list []*checkpoint.Checkpoint) (taskResults
 	}
 	found := make(taskResults, len(due))
 	for read, bytes := 0, 0; len(due) > 0 && read < maxScannedEvents && bytes < maxScannedBytes; {
-		events, err := r.engine.store.Events(r.ctx, r.head.Thread, from, readPageSize)
+		events, err := r.engine.store.Events(r.ctx, r.head.Thread, from, threads.ReadPageSize)
 		if errors.Is(err, checkpoint.ErrTrimmed) {
 			from = r.head.FirstEvent
 			if r.head.FirstEvent == 0 {
 				return found, nil
 			}
-			read += readPageSize
+			read += threads.ReadPageSize
 			continue
 		}
 		if err != nil {
@@ -132,7 +133,7 @@ func (r *snapshotReader) findResults(list []*checkpoint.Checkpoint) (taskResults
 		if r.maxBytes > 0 && found.totalBytes() > r.maxBytes {
 			return nil, errTooManyResults
 		}
-		if len(events) == 0 || !checkpoint.IsPart(events, readPageSize, (*checkpoint.Event).Size) {
+		if len(events) == 0 || !checkpoint.IsPart(events, threads.ReadPageSize, (*checkpoint.Event).Size) {
 			return found, nil
 		}
 		from = events[len(events)-1].Seq

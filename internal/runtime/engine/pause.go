@@ -175,3 +175,16 @@ func (e *Engine) withdrawInterrupts(ctx context.Context, t *commit.Tx, run strin
 	}
 	return nil
 }
+
+// maxStoredOutput is how many bytes of output stand in the record of a run.
+const maxStoredOutput = 1024
+
+// storedOutput is how a run remembers its output. A large one is part of the state:
+// stored again with each run, it would soon be more than the thread itself.
+func storedOutput(s *pregel.State) (output payload.JSON, at string) {
+	output = s.Output()
+	if len(output) <= maxStoredOutput || s.Graph().HasUntracked() {
+		return output, ""
+	}
+	return "", s.Checkpoint().ID
+}

@@ -1,14 +1,14 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
 // pruneMark is what a live run knows of its last prune.
@@ -37,11 +37,11 @@ func (l *loop) pruneLive() {
 		l.pruneMark = pruneMark{at: now, seq: head.Seq}
 		return
 	}
-	keep := e.checkpointsToKeep(&head)
-	before := min(e.pruneBound(&head), l.pruneMark.seq)
+	keep := e.threads.CheckpointsToKeep(&head)
+	before := min(e.threads.PruneBound(&head), l.pruneMark.seq)
 	if keep > 0 && before > max(head.FirstSeq, 1)+keep {
 		if err := l.pruneBefore(before); err != nil && !errors.Is(err, errLeaseLost) {
-			s.log.Warn("history not cut off", zap.Error(err), causeField(err))
+			s.log.Warn("history not cut off", zap.Error(err), runtime.CauseField(err))
 			l.pruneMark.hasMore = false
 		}
 	} else {
@@ -56,31 +56,10 @@ func (l *loop) pruneLive() {
 func (l *loop) pruneBefore(before uint64) error {
 	s := l.session
 	_, err := s.commitForCaller(s.storeCtx, func(t *commit.Tx) error {
-		from := min(before, max(t.Head.FirstSeq, 1)+maxPrunedAtOnce)
+		from := min(before, max(t.Head.FirstSeq, 1)+threads.MaxPrunedAtOnce)
 		l.pruneMark.hasMore = from < before
 		t.Head.Updated = s.head.Updated
-		return s.engine.putPrune(s.storeCtx, t, l.run, from)
+		return s.engine.threads.PutPrune(s.storeCtx, t, l.run, from)
 	})
 	return err
-}
-
-// maxPrunedAtOnce is how many checkpoints one change cuts off at most: others wait
-// for the store meanwhile.
-const maxPrunedAtOnce = 4096
-
-// putPrune puts the end of a history into a change. What interrupts and the run
-// refer to stays.
-func (e *Engine) putPrune(ctx context.Context, t *commit.Tx, run *checkpoint.Run, from uint64) (err error) {
-	first, err := e.findFirstEvent(ctx, &t.Head, from)
-	if err != nil {
-		return err
-	}
-	if t.KeepCheckpoints, err = e.listNeededCheckpoints(ctx, &t.Head, run); err != nil {
-		return err
-	}
-	t.DropBefore, t.Head.FirstSeq = from, from
-	if first > t.Head.FirstEvent {
-		t.TrimEvents, t.Head.FirstEvent = first, first
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
@@ -128,7 +129,7 @@ func (e *Engine) quarantineThread(ctx context.Context, thread string, why error)
 	if caught == nil && known {
 		var err error
 		if caught = contain.Call(func() { err = e.storeQuarantine(ctx, &head, x) }); err != nil && ctx.Err() == nil {
-			e.log.Warn("putting a thread off was not stored", zap.String("thread", thread), zap.Error(err), causeField(err))
+			e.log.Warn("putting a thread off was not stored", zap.String("thread", thread), zap.Error(err), runtime.CauseField(err))
 		}
 	}
 	if caught != nil {
@@ -140,7 +141,7 @@ func faultFields(why error) []zap.Field {
 	if p, ok := errors.AsType[*contain.PanicError](why); ok {
 		return p.Fields()
 	}
-	return []zap.Field{zap.Error(why), causeField(why)}
+	return []zap.Field{zap.Error(why), runtime.CauseField(why)}
 }
 
 // storeQuarantine records the quarantine in the head of a thread. A lease without a

@@ -96,7 +96,7 @@ func (e *Engine) processDueOnce(ctx context.Context) time.Duration {
 	threads, next, err := e.listDue(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			e.log.Warn("cannot look for due work", zap.Error(err), causeField(err))
+			e.log.Warn("cannot look for due work", zap.Error(err), runtime.CauseField(err))
 		}
 		return e.opts.ScanInterval
 	}
@@ -191,7 +191,7 @@ func (e *Engine) processThread(ctx context.Context, thread string, r *dueRound) 
 		e.markMaybeLeased(thread)
 		r.addRefusal(err)
 		if ctx.Err() == nil {
-			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err), causeField(err))
+			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err), runtime.CauseField(err))
 		}
 	case ctx.Err() == nil:
 		e.quarantineThread(ctx, thread, err)
@@ -232,8 +232,8 @@ func (e *Engine) doDueWork(ctx context.Context, thread string) error {
 		return e.removeThread(ctx, head)
 	case query.CanResume(&head):
 		return e.takeWithCapacity(ctx, head, e.takeOverRun)
-	case e.isPruneDue(&head):
-		return e.pruneRested(ctx, head)
+	case e.threads.IsPruneDue(&head):
+		return e.threads.PruneRested(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
 		return e.expireInterrupts(ctx, head)
 	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:
@@ -264,19 +264,6 @@ func (e *Engine) takeWithCapacity(ctx context.Context, head checkpoint.Head, tak
 func isExpired(h *checkpoint.Head) bool {
 	at := commit.ExpiryTime(h)
 	return !at.IsZero() && !at.After(h.Now)
-}
-
-// removeThread deletes a thread that is at the revision of head.
-func (e *Engine) removeThread(ctx context.Context, head checkpoint.Head) error {
-	ctx, cancel := e.committer.WithStoreTimeout(ctx)
-	defer cancel()
-	_, err := e.store.Apply(ctx, &checkpoint.Change{
-		Thread: head.Thread, Expect: head.Revision, LogID: head.LogID, Op: e.committer.NewOpID(), Delete: true,
-	})
-	if err == nil {
-		e.feed.EndTopic(head.Thread)
-	}
-	return runtime.TranslateStoreError(err)
 }
 
 // setNextDue sets the time at which the thread is due next.
@@ -361,7 +348,7 @@ func (e *Engine) logFailedRun(run *checkpoint.Run) {
 
 // postponeUnknownGraph leaves a thread whose graph is not known here alone for a while.
 func (e *Engine) postponeUnknownGraph(ctx context.Context, head checkpoint.Head, why error) error {
-	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), causeField(why))
+	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), runtime.CauseField(why))
 	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
 		t.Head.Due = t.Now.Add(e.opts.LeaseTTL)

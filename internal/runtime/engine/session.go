@@ -298,7 +298,7 @@ func (s *session) renewLease() {
 	defer s.unlockCommits()
 	err := s.commitUnderLease(s.storeCtx, s.putRenewal, neverRetry, func() {})
 	if err != nil && !errors.Is(err, errLeaseLost) {
-		s.log.Warn("lease not renewed", zap.Error(err), causeField(err))
+		s.log.Warn("lease not renewed", zap.Error(err), runtime.CauseField(err))
 	}
 }
 

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
 // Start begins a run, or queues it, or attaches to the one that the same
@@ -26,23 +25,13 @@ import (
 func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	a := &admission{engine: e, req: req}
 	if req.Thread == "" {
-		a.req.Thread, a.req.CreateThread = newThreadID(req.RequestID), true
+		a.req.Thread, a.req.CreateThread = threads.NewThreadID(req.RequestID), true
 		a.isNewThread = req.RequestID == "" // no other run has this id
 	}
 	if st, ok, err := a.tryOptimisticCreate(ctx); ok {
 		return st, err
 	}
 	return commit.RetryOnConflict(ctx, e.committer, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
-}
-
-// newThreadID makes a thread id; the same request id makes the same one, so
-// that a repeated call finds its thread.
-func newThreadID(request string) string {
-	if request == "" {
-		return uuid.Must(uuid.NewV7()).String()
-	}
-	sum := sha256.Sum256([]byte("thread\x00" + request))
-	return hex.EncodeToString(sum[:16])
 }
 
 // admission decides about one start request.
@@ -99,7 +88,7 @@ func (a *admission) dropsInterrupts(head *checkpoint.Head) bool {
 func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (context.Context, error) {
 	if a.isNewThread && a.req.Graph != "" {
 		a.isNewThread = false
-		*head = a.engine.newHead(a.req.Thread)
+		*head = a.engine.threads.NewHead(a.req.Thread)
 		return ctx, nil
 	}
 	ctx, err := a.engine.storeClient.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
@@ -116,15 +105,8 @@ func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (contex
 	case a.req.Graph == "":
 		return ctx, runtime.Errorf(runtime.ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
 	}
-	*head = a.engine.newHead(a.req.Thread)
+	*head = a.engine.threads.NewHead(a.req.Thread)
 	return ctx, nil
-}
-
-// newHead is the head of a thread that does not exist yet.
-func (e *Engine) newHead(thread string) checkpoint.Head {
-	return checkpoint.Head{
-		Thread: thread, LogID: uuid.NewString()[:8], Created: e.now(), State: checkpoint.ThreadIdle,
-	}
 }
 
 // findEarlierRun finds what the same request, or the same run id, began before.
@@ -294,7 +276,7 @@ func (a *admission) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 // newRunID makes a run id that the same attempt makes again.
 func newRunID(t *commit.Tx, request string) string {
 	if request != "" {
-		return newThreadID("run\x00" + t.Thread + "\x00" + request)
+		return threads.NewThreadID("run\x00" + t.Thread + "\x00" + request)
 	}
 	return uuid.Must(uuid.NewV7()).String()
 }

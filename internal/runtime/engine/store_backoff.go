@@ -114,7 +114,7 @@ func (e *Engine) freeStoreSpace(ctx context.Context, threads []string) {
 		case runtime.IsStoreFault(err), ctx.Err() != nil:
 			return
 		default:
-			e.log.Warn("due thread not deleted or cut off", zap.String("thread", thread), zap.Error(err), causeField(err))
+			e.log.Warn("due thread not deleted or cut off", zap.String("thread", thread), zap.Error(err), runtime.CauseField(err))
 		}
 	}
 }
@@ -129,8 +129,8 @@ func (e *Engine) shrinkThread(ctx context.Context, thread string) error {
 		return nil
 	case isExpired(&head):
 		return e.removeThread(ctx, head)
-	case !query.CanResume(&head) && e.isPruneDue(&head):
-		return e.pruneRested(ctx, head)
+	case !query.CanResume(&head) && e.threads.IsPruneDue(&head):
+		return e.threads.PruneRested(ctx, head)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (fx *effects) markRestart(why *checkpoint.Failure) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), causeField(err))
+		l.session.log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
 	}
 	fx.restartMark.isDue.Store(false)
 }

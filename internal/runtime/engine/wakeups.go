@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
@@ -64,7 +65,7 @@ func (s *session) refreshHead() {
 			return
 		}
 		if err := s.reloadHead(s.storeCtx); err != nil {
-			s.log.Debug("the newest head was not read", zap.Error(err), causeField(err))
+			s.log.Debug("the newest head was not read", zap.Error(err), runtime.CauseField(err))
 		}
 	}, contain.LogPanic(s.engine.log, "reading the newest head panicked"))()
 }

@@ -1,10 +1,14 @@
-package engine
+package threads
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"strconv"
+
+	"github.com/google/uuid"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -14,44 +18,44 @@ import (
 
 // CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
 // GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
-func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
+func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
-		req.Thread = newThreadID(req.RequestID)
+		req.Thread = NewThreadID(req.RequestID)
 	}
-	if err := e.storeClient.SyncClock(ctx); err != nil {
+	if err := m.opts.Store.SyncClock(ctx); err != nil {
 		return checkpoint.Head{}, runtime.TranslateStoreError(err)
 	}
-	head := e.newHead(req.Thread)
+	head := m.NewHead(req.Thread)
 	head.Metadata = req.Metadata
 	if req.Graph != "" {
-		g, err := e.reader.FindGraph(req.Graph, req.Version)
+		g, err := m.opts.Reader.FindGraph(req.Graph, req.Version)
 		if err != nil {
 			return head, err
 		}
 		head.Graph, head.Version = g.Name, g.Version
 	}
-	made, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	made, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		setExpiration(t, req.Expiration)
 		t.Head.Keep = req.KeepCheckpoints
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return nil
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
-		return e.answerDuplicate(ctx, req)
+		return m.answerDuplicate(ctx, req)
 	}
 	return made, err
 }
 
 // answerDuplicate answers a creation that came second: the same request gets what it
 // made, any other is refused.
-func (e *Engine) answerDuplicate(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
+func (m *Manager) answerDuplicate(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	if req.RequestID != "" {
-		old, err := e.reader.FindRequest(ctx, req.Thread, req.RequestID, req.Digest)
+		old, err := m.opts.Reader.FindRequest(ctx, req.Thread, req.RequestID, req.Digest)
 		if err != nil {
 			return checkpoint.Head{}, err
 		}
 		if old != nil {
-			return e.reader.Thread(ctx, req.Thread)
+			return m.opts.Reader.Thread(ctx, req.Thread)
 		}
 	}
 	return checkpoint.Head{}, runtime.Errorf(runtime.ReasonThreadExists, "thread %q exists", req.Thread).With("threadId", req.Thread)
@@ -65,8 +69,8 @@ func setExpiration(t *commit.Tx, x runtime.Expiration) {
 
 // UpdateThread changes labels, expiry and how much history is kept. The errors are *Error:
 // THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
-func (e *Engine) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error) {
-	return e.changeThread(ctx, req.Thread, func(t *commit.Tx) error {
+func (m *Manager) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error) {
+	return m.opts.Change(ctx, req.Thread, func(t *commit.Tx) error {
 		if err := checkRevision(t.Expect, req.Etag); err != nil {
 			return err
 		}
@@ -99,9 +103,9 @@ func checkRevision(is, want uint64) error {
 // DeleteThread removes a thread that is at the revision etag (0 = any) and not
 // busy; when forced, whatever it does and even when it is damaged. The errors are *Error:
 // THREAD_NOT_FOUND, THREAD_BUSY, ETAG_MISMATCH, and those of the store.
-func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
+func (m *Manager) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
 	for {
-		head, err := e.store.Head(ctx, thread)
+		head, err := m.opts.Store.Head(ctx, thread)
 		damaged := errors.Is(err, checkpoint.ErrCorrupt) && head.Revision > 0
 		if err != nil && (!damaged || !force) {
 			return runtime.TranslateThreadError(thread, err)
@@ -113,71 +117,44 @@ func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, f
 			return runtime.Errorf(runtime.ReasonThreadBusy, "run %q of the thread is active; cancel it, or force the deletion", head.Run).
 				With("activeRunId", head.Run)
 		}
-		err = e.removeLocalThread(ctx, head, etag == 0 && force)
+		err = m.opts.Remove(ctx, head, etag == 0 && force)
 		if !errors.Is(err, checkpoint.ErrConflict) {
 			return err
 		}
 	}
 }
 
-// removeLocalThread removes a thread and stops what is going on for it in this
-// process. A live run commits all the time: when any revision will do, the
-// removal takes its turn among the commits.
-func (e *Engine) removeLocalThread(ctx context.Context, head checkpoint.Head, anyRevision bool) error {
-	s := e.findSession(head.Thread)
-	if s == nil {
-		return e.removeThread(ctx, head)
-	}
-	if err := s.lockCommits(ctx); err != nil {
-		return err
-	}
-	defer s.unlockCommits()
-	if anyRevision && !s.isLost {
-		head.Revision = s.head.Revision
-	}
-	err := e.removeThread(ctx, head)
-	switch {
-	case err == nil:
-		s.loseLease()
-	case errors.Is(err, checkpoint.ErrConflict) && !s.isLost:
-		if again := s.reloadHead(ctx); again != nil && !errors.Is(again, errLeaseLost) {
-			return again
-		}
-	}
-	return err
-}
-
 // ForkThread makes a thread that begins with the state another one has, or had
 // at a checkpoint. Interrupts are not copied: tasks that were waiting ask anew.
 // The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
 // CHECKPOINT_NOT_FOUND, and those of the store.
-func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
+func (m *Manager) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
-		req.Thread = newThreadID(req.RequestID)
+		req.Thread = NewThreadID(req.RequestID)
 	}
-	source, err := e.reader.Thread(ctx, req.Source)
+	source, err := m.opts.Reader.Thread(ctx, req.Source)
 	if err != nil {
 		return source, err
 	}
-	head := e.newHead(req.Thread)
+	head := m.NewHead(req.Thread)
 	head.Graph, head.Version, head.Metadata = source.Graph, source.Version, source.Metadata
 	if req.Metadata != nil {
 		head.Metadata = req.Metadata
 	}
 	var origin *pregel.State
-	memory := e.readBudget.NewReservation()
+	memory := m.opts.Budget.NewReservation()
 	defer memory.ReleaseAll()
 	if source.Checkpoint != "" || req.Checkpoint != "" {
-		if origin, err = e.reader.LoadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &source, "", req.Checkpoint); err != nil {
+		if origin, err = m.opts.Reader.LoadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &source, "", req.Checkpoint); err != nil {
 			return source, err
 		}
 	}
-	made, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	made, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return putForkedState(t, origin)
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
-		return e.answerDuplicate(ctx, runtime.CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest})
+		return m.answerDuplicate(ctx, runtime.CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest})
 	}
 	return made, err
 }
@@ -219,9 +196,9 @@ func putForkedState(t *commit.Tx, origin *pregel.State) error {
 // UpdateInterrupt changes who is asked and until when. The errors are *Error:
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
 // the store.
-func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
-	_, err := e.changeThread(ctx, c.Thread, func(t *commit.Tx) error {
-		q, err := e.reader.Interrupt(ctx, c.Thread, c.Interrupt)
+func (m *Manager) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
+	_, err := m.opts.Change(ctx, c.Thread, func(t *commit.Tx) error {
+		q, err := m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
 		if err != nil {
 			return err
 		}
@@ -229,7 +206,7 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 			return err
 		}
 		if q.State != checkpoint.InterruptOpen {
-			return resolvedError(&q)
+			return ResolvedError(&q)
 		}
 		if c.Assignees != nil {
 			q.Assignees = *c.Assignees
@@ -245,6 +222,40 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	e.wakeScheduler()
-	return e.reader.Interrupt(ctx, c.Thread, c.Interrupt)
+	m.opts.WakeScheduler()
+	return m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
+}
+
+// NewThreadID makes a thread id; the same request id makes the same one, so
+// that a repeated call finds its thread.
+func NewThreadID(request string) string {
+	if request == "" {
+		return uuid.Must(uuid.NewV7()).String()
+	}
+	sum := sha256.Sum256([]byte("thread\x00" + request))
+	return hex.EncodeToString(sum[:16])
+}
+
+// NewHead is the head of a thread that does not exist yet.
+func (m *Manager) NewHead(thread string) checkpoint.Head {
+	return checkpoint.Head{
+		Thread: thread, LogID: uuid.NewString()[:8], Created: m.opts.Now(), State: checkpoint.ThreadIdle,
+	}
+}
+
+// ResolvedError refuses to change an interrupt that is over.
+func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
+	how := string(q.State)
+	switch {
+	case q.Dismissed:
+		how = "dismissed"
+	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
+		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
+	}
+	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
+		With("interruptId", q.ID).With("state", string(q.State))
+	if q.Responder != "" {
+		err = err.With("responder", q.Responder)
+	}
+	return err
 }

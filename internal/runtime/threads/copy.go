@@ -1,4 +1,4 @@
-package engine
+package threads
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// readPageSize is how many events one read of the store asks for.
-const readPageSize = 256
+// ReadPageSize is how many events one read of the store asks for.
+const ReadPageSize = 256
 
 // maxCopiedCheckpoints is how many of a thread's newest checkpoints a copy gets,
 // besides what it needs to go on: all of it is one change.
@@ -29,25 +29,25 @@ const maxCopiedCheckpoints = 1000
 //
 // A copy is one change, which is held as a whole: its size is bounded, and others
 // wait until it is made.
-func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
+func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
-		req.Thread = newThreadID(req.RequestID)
+		req.Thread = NewThreadID(req.RequestID)
 	}
 	same := runtime.CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest}
-	switch _, err := e.store.Head(ctx, req.Thread); {
+	switch _, err := m.opts.Store.Head(ctx, req.Thread); {
 	case err == nil:
-		return e.answerDuplicate(ctx, same)
+		return m.answerDuplicate(ctx, same)
 	case !errors.Is(err, checkpoint.ErrThreadNotFound):
 		return checkpoint.Head{}, runtime.TranslateStoreError(err)
 	}
 	select {
-	case e.copySlot <- struct{}{}:
-		defer func() { <-e.copySlot }()
+	case m.copySlot <- struct{}{}:
+		defer func() { <-m.copySlot }()
 	case <-ctx.Done():
 		return checkpoint.Head{}, context.Cause(ctx)
 	}
 	for {
-		source, err := e.reader.Thread(ctx, req.Source)
+		source, err := m.opts.Reader.Thread(ctx, req.Source)
 		if err != nil {
 			return source, err
 		}
@@ -55,10 +55,10 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 			return source, runtime.Errorf(runtime.ReasonThreadBusy, "run %q of the thread is active; copy it when that has ended or waits", source.Run).
 				With("activeRunId", source.Run)
 		}
-		copied := e.newCopyHead(&source, req)
-		c := threadCopier{engine: e, ctx: ctx, source: source, change: commit.NewTx(&copied, e.now())}
+		copied := m.newCopyHead(&source, req)
+		c := threadCopier{manager: m, ctx: ctx, source: source, change: commit.NewTx(&copied, m.opts.Now())}
 		err = c.readAll()
-		if now, again := e.reader.Thread(ctx, req.Source); again != nil {
+		if now, again := m.opts.Reader.Thread(ctx, req.Source); again != nil {
 			return source, again
 		} else if now.Revision != source.Revision || now.LogID != source.LogID {
 			continue // it has changed meanwhile
@@ -66,17 +66,17 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 		if err != nil {
 			return source, err
 		}
-		made, err := e.committer.TryChange(ctx, c.change.Head, func(t *commit.Tx) error {
+		made, err := m.opts.Committer.TryChange(ctx, c.change.Head, func(t *commit.Tx) error {
 			*t = *c.change
 			t.RecordRequest(req.RequestID, req.Digest, "")
 			t.ScheduleBy(commit.ExpiryTime(&t.Head))
 			return nil
 		})
 		if errors.Is(err, checkpoint.ErrConflict) {
-			return e.answerDuplicate(ctx, same)
+			return m.answerDuplicate(ctx, same)
 		}
 		if err == nil {
-			e.wakeScheduler()
+			m.opts.WakeScheduler()
 		}
 		return made, err
 	}
@@ -88,8 +88,8 @@ func isActive(h *checkpoint.Head) bool {
 }
 
 // newCopyHead is the head of a copy.
-func (e *Engine) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) checkpoint.Head {
-	h := e.newHead(req.Thread)
+func (m *Manager) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) checkpoint.Head {
+	h := m.NewHead(req.Thread)
 	h.Graph, h.Version, h.Metadata = source.Graph, source.Version, source.Metadata
 	h.TTL, h.Expires, h.Keep, h.State = source.TTL, source.Expires, source.Keep, source.State
 	h.Checkpoint, h.Branched, h.Seq, h.FirstSeq = source.Checkpoint, source.Branched, source.Seq, source.FirstSeq
@@ -102,7 +102,7 @@ func (e *Engine) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) c
 
 // threadCopier reads what belongs to a thread into a change that makes a copy.
 type threadCopier struct {
-	engine      *Engine
+	manager     *Manager
 	ctx         context.Context //nolint:containedctx // of the one call it is made for
 	source      checkpoint.Head
 	change      *commit.Tx
@@ -126,7 +126,7 @@ func (c *threadCopier) readAll() error {
 // addBytes counts the bytes of the copy and refuses a copy that is too large.
 func (c *threadCopier) addBytes(bytes int) error {
 	c.readBytes += bytes
-	if most := c.engine.opts.MaxCopyBytes; c.readBytes > most {
+	if most := c.manager.opts.MaxCopyBytes; c.readBytes > most {
 		return runtime.Errorf(runtime.ReasonChangeTooLarge,
 			"what there is to copy has more than %d bytes; prune the thread, or fork it at a checkpoint", most).
 			WithLimit("max-copy-bytes", int64(most), int64(c.readBytes))
@@ -137,7 +137,7 @@ func (c *threadCopier) addBytes(bytes int) error {
 // readRuns reads the runs, all but those that wait in the queue.
 func (c *threadCopier) readRuns() error {
 	for before := uint64(0); ; {
-		runs, err := c.engine.store.Runs(c.ctx, c.source.Thread, before, maxCopiedCheckpoints)
+		runs, err := c.manager.opts.Store.Runs(c.ctx, c.source.Thread, before, maxCopiedCheckpoints)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (c *threadCopier) readRuns() error {
 
 func (c *threadCopier) readInterrupts() error {
 	var full error
-	err := c.engine.reader.EachInterrupt(c.ctx, checkpoint.InterruptQuery{Thread: c.source.Thread}, func(q *checkpoint.Interrupt) {
+	err := c.manager.opts.Reader.EachInterrupt(c.ctx, checkpoint.InterruptQuery{Thread: c.source.Thread}, func(q *checkpoint.Interrupt) {
 		if full == nil {
 			full = c.addBytes(q.Size())
 			c.change.Interrupts = append(c.change.Interrupts, *q)
@@ -199,7 +199,7 @@ func (c *threadCopier) readCheckpoints() error {
 	}
 	newest, pool := map[string]bool{}, newCopyPool()
 	for before := uint64(0); ; {
-		list, err := c.engine.store.Checkpoints(c.ctx, checkpoint.CheckpointQuery{
+		list, err := c.manager.opts.Store.Checkpoints(c.ctx, checkpoint.CheckpointQuery{
 			Thread: c.source.Thread, AllNamespaces: true, Before: before, Limit: maxCopiedCheckpoints,
 		})
 		if err != nil {
@@ -238,7 +238,7 @@ func (c *threadCopier) readCheckpoints() error {
 func (c *threadCopier) readProgress() error {
 	var asked []checkpoint.Interrupt
 	for _, cp := range c.change.Checkpoints {
-		p, err := c.engine.store.Pending(c.ctx, c.source.Thread, cp.ID)
+		p, err := c.manager.opts.Store.Pending(c.ctx, c.source.Thread, cp.ID)
 		if err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ func (c *threadCopier) readEvents() error {
 	}
 	c.eventOffset = first - 1
 	for after := c.eventOffset; after < c.source.LastEvent; {
-		list, err := c.engine.store.Events(c.ctx, c.source.Thread, after, readPageSize)
+		list, err := c.manager.opts.Store.Events(c.ctx, c.source.Thread, after, ReadPageSize)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package engine
+package threads
 
 import (
 	"context"
@@ -9,43 +9,25 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// maxStoredOutput is how many bytes of output stand in the record of a run.
-const maxStoredOutput = 1024
-
-// storedOutput is how a run remembers its output. A large one is part of the state:
-// stored again with each run, it would soon be more than the thread itself.
-func storedOutput(s *pregel.State) (output payload.JSON, at string) {
-	output = s.Output()
-	if len(output) <= maxStoredOutput || s.Graph().HasUntracked() {
-		return output, ""
-	}
-	return "", s.Checkpoint().ID
-}
-
-// MemoryStoreCheckpoints is how many checkpoints a server keeps of a thread at rest
-// by default when its store is memory: the last turns of a conversation.
-const MemoryStoreCheckpoints = 64
-
-// checkpointsToKeep is how many checkpoints of a thread are kept at rest, 0 = all.
-func (e *Engine) checkpointsToKeep(h *checkpoint.Head) uint64 {
+// CheckpointsToKeep is how many checkpoints of a thread are kept at rest, 0 = all.
+func (m *Manager) CheckpointsToKeep(h *checkpoint.Head) uint64 {
 	switch {
 	case h.Keep > 0:
 		return uint64(h.Keep)
 	case h.Keep < 0:
 		return 0
 	}
-	return e.opts.KeepCheckpoints
+	return m.opts.KeepCheckpoints
 }
 
-// pruneBound is the number of the oldest checkpoint that a thread's history must
+// PruneBound is the number of the oldest checkpoint that a thread's history must
 // keep: those of the superstep it is in are never given up.
-func (e *Engine) pruneBound(h *checkpoint.Head) uint64 { return oldestKept(h, e.checkpointsToKeep(h)) }
+func (m *Manager) PruneBound(h *checkpoint.Head) uint64 { return oldestKept(h, m.CheckpointsToKeep(h)) }
 
 func oldestKept(h *checkpoint.Head, keep uint64) uint64 {
 	if keep == 0 || h.Seq < keep {
@@ -54,45 +36,45 @@ func oldestKept(h *checkpoint.Head, keep uint64) uint64 {
 	return min(h.Seq+1-keep, pregel.CheckpointSeq(h.Checkpoint))
 }
 
-// pruneTime is when a thread's history shall be cut off, zero = it need not be. A
+// PruneTime is when a thread's history shall be cut off, zero = it need not be. A
 // little more than what is kept is left alone, or every run would have to be
 // followed by it; and followers of the thread have time to catch up.
-func (e *Engine) pruneTime(h *checkpoint.Head) time.Time {
-	if h.State == checkpoint.ThreadBusy || e.pruneBound(h) <= max(h.FirstSeq, 1)+e.checkpointsToKeep(h)/4 {
+func (m *Manager) PruneTime(h *checkpoint.Head) time.Time {
+	if h.State == checkpoint.ThreadBusy || m.PruneBound(h) <= max(h.FirstSeq, 1)+m.CheckpointsToKeep(h)/4 {
 		return time.Time{}
 	}
-	return h.Updated.Add(e.opts.PruneDelay)
+	return h.Updated.Add(m.opts.PruneDelay)
 }
 
-// isPruneDue reports whether it is time to cut off a thread's history.
-func (e *Engine) isPruneDue(h *checkpoint.Head) bool {
-	at := e.pruneTime(h)
+// IsPruneDue reports whether it is time to cut off a thread's history.
+func (m *Manager) IsPruneDue(h *checkpoint.Head) bool {
+	at := m.PruneTime(h)
 	return !at.IsZero() && !at.After(h.Now)
 }
 
-// pruneRested cuts off the history of a thread in which nothing is going on: old
+// PruneRested cuts off the history of a thread in which nothing is going on: old
 // checkpoints, and the events before the ones that are left. What interrupts and
 // the thread's run refer to stays.
-func (e *Engine) pruneRested(ctx context.Context, head checkpoint.Head) error {
-	from := min(e.pruneBound(&head), max(head.FirstSeq, 1)+maxPrunedAtOnce)
-	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+func (m *Manager) PruneRested(ctx context.Context, head checkpoint.Head) error {
+	from := min(m.PruneBound(&head), max(head.FirstSeq, 1)+MaxPrunedAtOnce)
+	_, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.FirstSeq = from
 		t.Head.Updated, t.Head.Due = head.Updated, t.Now // what else is due is found at the next look
 		var run checkpoint.Run
 		if head.Run != "" {
 			var err error
-			if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
+			if run, err = m.opts.Store.Run(ctx, head.Thread, head.Run); err != nil {
 				return runtime.TranslateStoreError(err)
 			}
 		}
 		if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
 			return nil // it goes through the past, and the time for this is when it is through
 		}
-		return e.putPrune(ctx, t, &run, from)
+		return m.PutPrune(ctx, t, &run, from)
 	})
 	if errors.Is(err, checkpoint.ErrCorrupt) {
-		e.log.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err), causeField(err))
-		return e.skipPrune(ctx, head, from)
+		m.opts.Logger.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err), runtime.CauseField(err))
+		return m.skipPrune(ctx, head, from)
 	}
 	return err
 }
@@ -100,9 +82,9 @@ func (e *Engine) pruneRested(ctx context.Context, head checkpoint.Head) error {
 // PruneThread removes all but the newest checkpoints of a thread, and what led
 // to those that are gone. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
 // THREAD_INTERRUPTED, ETAG_MISMATCH, and those of the store.
-func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
+func (m *Manager) PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
 	for {
-		head, err := e.reader.Thread(ctx, req.Thread)
+		head, err := m.opts.Reader.Thread(ctx, req.Thread)
 		if err != nil {
 			return head, err
 		}
@@ -114,20 +96,20 @@ func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (che
 				With("activeRunId", head.Run)
 		}
 		to := oldestKept(&head, uint64(max(1, req.KeepCheckpoints)))
-		from := min(to, max(head.FirstSeq, 1)+maxPrunedAtOnce)
+		from := min(to, max(head.FirstSeq, 1)+MaxPrunedAtOnce)
 		if from <= max(head.FirstSeq, 1) {
 			return head, nil
 		}
 		seen := head
-		run, err := e.readPrunableRun(ctx, &head)
+		run, err := m.readPrunableRun(ctx, &head)
 		if err == nil {
-			head, err = e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+			head, err = m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 				t.Head.Updated = seen.Updated
-				return e.putPrune(ctx, t, &run, from)
+				return m.PutPrune(ctx, t, &run, from)
 			})
 		}
 		switch {
-		case errors.Is(err, checkpoint.ErrConflict), e.committer.IsOutdated(ctx, &seen, err): // another call was quicker
+		case errors.Is(err, checkpoint.ErrConflict), m.opts.Committer.IsOutdated(ctx, &seen, err): // another call was quicker
 		case err != nil:
 			return head, err
 		case from == to:
@@ -140,11 +122,11 @@ func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (che
 
 // readPrunableRun reads the run that a thread is in, and refuses one that replays the
 // past: it may need any of it.
-func (e *Engine) readPrunableRun(ctx context.Context, head *checkpoint.Head) (run checkpoint.Run, err error) {
+func (m *Manager) readPrunableRun(ctx context.Context, head *checkpoint.Head) (run checkpoint.Run, err error) {
 	if head.Run == "" {
 		return run, nil
 	}
-	if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
+	if run, err = m.opts.Store.Run(ctx, head.Thread, head.Run); err != nil {
 		return run, runtime.TranslateStoreError(err)
 	}
 	if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
@@ -154,8 +136,8 @@ func (e *Engine) readPrunableRun(ctx context.Context, head *checkpoint.Head) (ru
 }
 
 // skipPrune skips a prune that fails, until there is more to prune.
-func (e *Engine) skipPrune(ctx context.Context, head checkpoint.Head, from uint64) error {
-	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+func (m *Manager) skipPrune(ctx context.Context, head checkpoint.Head, from uint64) error {
+	_, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.FirstSeq, t.Head.Updated, t.Head.Due = from, head.Updated, t.Now
 		return nil
 	})
@@ -163,18 +145,18 @@ func (e *Engine) skipPrune(ctx context.Context, head checkpoint.Head, from uint6
 }
 
 // listNeededCheckpoints lists checkpoints that are needed whatever their age.
-func (e *Engine) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
+func (m *Manager) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
 	spare := []string{head.Checkpoint, run.Base, run.Result}
-	err := e.reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
+	err := m.opts.Reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
 	return spare, err
 }
 
 // findFirstEvent finds the event of a checkpoint, or of the next one that
 // is in the log.
-func (e *Engine) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
+func (m *Manager) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
 	id := fmt.Sprintf("%012x", seq)
 	for after := max(head.FirstEvent, 1) - 1; ; {
-		events, err := e.store.Events(ctx, head.Thread, after, readPageSize)
+		events, err := m.opts.Store.Events(ctx, head.Thread, after, ReadPageSize)
 		if err != nil {
 			return 0, runtime.TranslateStoreError(err)
 		}
@@ -188,4 +170,25 @@ func (e *Engine) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq 
 		}
 		after = events[len(events)-1].Seq
 	}
+}
+
+// MaxPrunedAtOnce is how many checkpoints one change cuts off at most: others wait
+// for the store meanwhile.
+const MaxPrunedAtOnce = 4096
+
+// PutPrune puts the end of a history into a change. What interrupts and the run
+// refer to stays.
+func (m *Manager) PutPrune(ctx context.Context, t *commit.Tx, run *checkpoint.Run, from uint64) (err error) {
+	first, err := m.findFirstEvent(ctx, &t.Head, from)
+	if err != nil {
+		return err
+	}
+	if t.KeepCheckpoints, err = m.listNeededCheckpoints(ctx, &t.Head, run); err != nil {
+		return err
+	}
+	t.DropBefore, t.Head.FirstSeq = from, from
+	if first > t.Head.FirstEvent {
+		t.TrimEvents, t.Head.FirstEvent = first, first
+	}
+	return nil
 }

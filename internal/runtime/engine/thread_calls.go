@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
+// GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
+func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
+	return e.threads.CreateThread(ctx, req)
+}
+
+// UpdateThread changes labels, expiry and how much history is kept. The errors are *Error:
+// THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
+func (e *Engine) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error) {
+	return e.threads.UpdateThread(ctx, req)
+}
+
+// UpdateInterrupt changes who is asked and until when. The errors are *Error:
+// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
+// the store.
+func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
+	return e.threads.UpdateInterrupt(ctx, c)
+}
+
+// CopyThread makes a thread that is what another one is: its state and history,
+// its runs, and its interrupts, which are answered apart from the other's. Ids
+// within the thread stay the same. What waits in the queue is not copied, nor
+// are request ids. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
+// THREAD_EXISTS, REQUEST_ID_CONFLICT, CHANGE_TOO_LARGE, and those of the store.
+//
+// A copy is one change, which is held as a whole: its size is bounded, and others
+// wait until it is made.
+func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
+	return e.threads.CopyThread(ctx, req)
+}
+
+// ForkThread makes a thread that begins with the state another one has, or had
+// at a checkpoint. Interrupts are not copied: tasks that were waiting ask anew.
+// The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
+// CHECKPOINT_NOT_FOUND, and those of the store.
+func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
+	return e.threads.ForkThread(ctx, req)
+}
+
+// PruneThread removes all but the newest checkpoints of a thread, and what led
+// to those that are gone. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
+// THREAD_INTERRUPTED, ETAG_MISMATCH, and those of the store.
+func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
+	return e.threads.PruneThread(ctx, req)
+}
+
+// DeleteThread removes a thread that is at the revision etag (0 = any) and not
+// busy; when forced, whatever it does and even when it is damaged. The errors are *Error:
+// THREAD_NOT_FOUND, THREAD_BUSY, ETAG_MISMATCH, and those of the store.
+func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
+	return e.threads.DeleteThread(ctx, thread, etag, force)
+}

@@ -1,0 +1,49 @@
+// Package threads makes, changes, copies, forks, prunes and deletes threads.
+package threads
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
+)
+
+// Options are what a Manager uses.
+type Options struct {
+	Store     *commit.StoreClient
+	Reader    *query.Reader
+	Committer *commit.Committer
+	// Budget is the memory that calls hold of large states.
+	Budget *runtime.ReadBudget
+	Now    func() time.Time // the store's time
+	Logger *zap.Logger
+
+	MaxCopyBytes int // bytes of a thread that is copied
+	// KeepCheckpoints is how many checkpoints a thread keeps at rest, 0 = all.
+	KeepCheckpoints uint64
+	PruneDelay      time.Duration // how long a thread is left alone before it is pruned
+
+	// Change makes one change to a thread that may be driven here.
+	Change func(ctx context.Context, thread string, b commit.Build) (checkpoint.Head, error)
+	// Remove deletes a thread that may be driven here; at the revision of head, unless
+	// any will do.
+	Remove func(ctx context.Context, head checkpoint.Head, anyRevision bool) error
+	// WakeScheduler has the scheduler look for threads that are due.
+	WakeScheduler func()
+}
+
+// Manager does for callers what concerns whole threads, and prunes those at rest.
+type Manager struct {
+	opts     Options
+	copySlot chan struct{} // holds a value while a thread is copied
+}
+
+// New makes a manager.
+func New(opts Options) *Manager {
+	return &Manager{opts: opts, copySlot: make(chan struct{}, 1)}
+}
