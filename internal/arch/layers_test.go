@@ -171,11 +171,15 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/placement", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
-			"internal/runtime/threads", "internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
-			"internal/visible",
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/placement",
+			"internal/runtime/query", "internal/runtime/threads", "internal/runtime/pregel", "internal/checkpoint",
+			"internal/graph", "internal/payload", "internal/visible",
 		},
 	},
 	{

@@ -22,6 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
@@ -126,7 +127,8 @@ type Engine struct {
 	startTime       time.Time
 	feed            *feed.Feed
 	subscription    checkpoint.Subscription // nil when no other process writes to the store
-	peers           *peers                  // nil when it does not matter where workers are
+	handOffSlots    chan struct{}           // bounds how many threads are taken from other servers at the same time
+	peers           *placement.Peers        // nil when it does not matter where workers are
 	createPredictor createPredictor         // whether runs create their threads
 
 	baseCtx       context.Context // of every live run; ended by Close
@@ -170,7 +172,8 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, storeClient: client, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
-		draining: make(chan struct{}), schedulerWake: make(chan struct{}, 1),
+		handOffSlots: make(chan struct{}, maxParallelDue),
+		draining:     make(chan struct{}), schedulerWake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
 		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
 		liveBytes:  newLiveBytes(opts.MaxLiveBytes, opts.MaxLiveRuns),
@@ -348,7 +351,7 @@ func (e *Engine) Drain(ctx context.Context) {
 		e.isDrained = true
 		close(e.draining)
 		if e.peers != nil {
-			e.peers.registration.Close()
+			e.peers.Unregister()
 		}
 	}
 	e.mu.Unlock()

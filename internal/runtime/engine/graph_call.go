@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -93,7 +94,7 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 	if err != nil {
 		return runtime.CallResult{}, err
 	}
-	if need, remote := capabilityFor(l.graph(), fx.task.Node); remote {
+	if need, remote := placement.CapabilityFor(l.graph(), fx.task.Node); remote {
 		child.level.requiredCapabilities = append(slices.Clip(child.level.requiredCapabilities), need)
 	}
 	child.level.losesWorkOnStop = true // code waits for it

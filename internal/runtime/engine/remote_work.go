@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
 )
 
 // errMovedToWorkers stops a run that goes on where its workers are.
@@ -46,7 +47,7 @@ func (l *loop) trackRemoteTask(t *runtime.Task) (done func()) {
 	if l.session.engine.peers == nil {
 		return func() {}
 	}
-	need, _ := capabilityFor(t.Graph, t.Node)
+	need, _ := placement.CapabilityFor(t.Graph, t.Node)
 	t.AlsoNeeds = l.level.requiredCapabilities
 	t.Stranded, t.WorkerWait, done = l.session.addRemoteTask(append(slices.Clip(t.AlsoNeeds), need), l.mustStay(t.Node))
 	return done
@@ -135,7 +136,7 @@ func (s *session) maybeHandOff() {
 // chooseDestination returns how many tasks do not go on here, and the best server
 // for the run: the one with a task's worker attached, or the one with workers for
 // most tasks. mu is held.
-func (x *remoteWork) chooseDestination(p *peers, thread string) (to string, idle int) {
+func (x *remoteWork) chooseDestination(p *placement.Peers, thread string) (to string, idle int) {
 	var needs [][]checkpoint.Capability
 	for er := range x.tasks {
 		switch {
@@ -151,7 +152,7 @@ func (x *remoteWork) chooseDestination(p *peers, thread string) (to string, idle
 		}
 	}
 	if to == "" && len(needs) > 0 {
-		to = p.chooseServer(thread, needs)
+		to = p.ChooseServer(thread, needs)
 	}
 	return to, idle
 }

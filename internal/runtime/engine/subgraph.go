@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -65,7 +66,7 @@ func (l *loop) newChildLoop(v childGraph) (*loop, error) {
 	child.level.losesWorkOnStop = l.mustStay(v.task.Node)
 	if !child.level.keepsCheckpoints {
 		child.maybeHandedOut = l.isRecoveredInside(v.task.ID)
-		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, capabilitiesOfGraph(v.graph))
+		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, placement.CapabilitiesOfGraph(v.graph))
 		return child, nil
 	}
 	then, err := l.replayCheckpoint(v)

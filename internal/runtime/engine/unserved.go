@@ -260,7 +260,7 @@ func (e *Engine) recheckUnserved() {
 
 // coversAny reports whether a worker of this server takes a task of a run.
 func (e *Engine) coversAny(u *unservedRun) bool {
-	return slices.ContainsFunc(u.needs, e.peers.workers.Covers)
+	return slices.ContainsFunc(u.needs, e.peers.CoversHere)
 }
 
 // queueServed queues the threads whose runs have workers here for a slot, and hands
@@ -277,7 +277,7 @@ func (e *Engine) queueServed(ctx context.Context) {
 	here := func(need checkpoint.Capability) bool {
 		takes, ok := known[need]
 		if !ok {
-			takes = e.peers.workers.Covers(need)
+			takes = e.peers.CoversHere(need)
 			known[need] = takes
 		}
 		return takes
@@ -285,7 +285,7 @@ func (e *Engine) queueServed(ctx context.Context) {
 	for _, thread := range e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool { return slices.ContainsFunc(u.needs, here) }) {
 		e.slotQueue.enqueueThread(thread)
 	}
-	if len(e.peers.registration.OtherMembers()) == 0 {
+	if len(e.peers.OtherMembers()) == 0 {
 		return
 	}
 	elsewhere := e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool {
@@ -312,7 +312,7 @@ func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) err
 	for i := range needs {
 		needs[i] = u.needs[i : i+1]
 	}
-	if to := e.peers.chooseServer(head.Thread, needs); to != "" {
+	if to := e.peers.ChooseServer(head.Thread, needs); to != "" {
 		return e.handOffDueThread(ctx, head, to)
 	}
 	u.checkCount++
