@@ -130,7 +130,7 @@ func (o *serverOptions) validateOptions() error {
 	case o.Checkpoints != "" && o.Checkpoints != keepAll && !isCount(o.Checkpoints):
 		return cli.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
 	case o.Events != keepAll && o.eventLimit() < minEvents:
-		return cli.Usagef("--events is %q: who follows a quick run must not lose its place", o.Events).
+		return cli.Usagef("--events is %q: a follower of a quick run must not lose its place", o.Events).
 			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
 	case o.Profiles && o.Metrics == "":
 		return cli.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")

@@ -18,7 +18,7 @@ import (
 // graphCalls are the graphs that a task has called. A call that is repeated waits
 // for the same run of the graph.
 type graphCalls struct {
-	parent context.Context //nolint:containedctx // the calls end with the task, not with who asks
+	parent context.Context //nolint:containedctx // the calls end with the task, not with the caller
 	host   runtime.Host
 	log    *zap.Logger
 	onIdle func() // is called when the last one under way has ended; nil = no hub waits for that

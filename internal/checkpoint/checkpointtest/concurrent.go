@@ -18,7 +18,7 @@ func concurrencyCases() []testCase {
 		{"many create, one wins", concurrentCreate},
 		{"threads do not disturb each other", concurrentThreads},
 		{"a reader never sees half a change", concurrentReaders},
-		{"who follows the changes of questions misses none", concurrentChanges},
+		{"a follower of the changes of questions misses none", concurrentChanges},
 		{"a deletion races with changes", concurrentDelete},
 	}
 }

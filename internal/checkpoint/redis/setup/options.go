@@ -89,7 +89,7 @@ func parseURL(opts Options) (*storeConfig, error) {
 	}
 	w.cluster.MaxRetries, w.cluster.DialerRetries, w.cluster.ContextTimeoutEnabled = -1, 1, true
 	w.cluster.Protocol = cmp.Or(w.cluster.Protocol, respVersion)
-	// A master that died can't say who follows it, and the client asks no
+	// A master that died can't name its replicas, and the client asks no
 	// other server before this time has passed.
 	w.cluster.ClusterStateReloadInterval = time.Second
 	q.Del("addr")
