@@ -43,8 +43,8 @@ var (
 const (
 	maxActiveThreads = 10 // that are under way at the same time
 	roundsPerRun     = 1  // of each run
-	// effectsPerRound of a round: two each of left, right and the called graph, those
-	// around the call, and that of close.
+	// effectsPerRound of a round: two each of left and right, four of inner, of which two
+	// may be in the graph that it calls, and that of close.
 	effectsPerRound = 9
 )
 
@@ -52,24 +52,42 @@ const (
 func TestEffectsHappenOnceOnSQLite(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "graphd.db")
-	w := newCluster(t, "sqlite:"+file, 1)
+	w := newCluster(t, scenario{store: "sqlite:" + file, serverCount: 1, calls: true})
 	w.verifyLedgers(w.runWithFaults())
 }
 
 // Two servers share a Redis, and one of them is killed: the other takes its
-// threads over, whose workers come back to the first. Workers whose connections are
-// cut come to the other one, while the first lives and has their tasks.
+// threads over, whose workers come back to the first.
 func TestEffectsHappenOnceOnRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	w := newCluster(t, redis.URL(""), 2)
+	w := newCluster(t, scenario{store: redis.URL(""), serverCount: 2, calls: true})
 	w.verifyLedgers(w.runWithFaults())
+}
+
+// Workers whose connections are cut come to the other server, while the first lives
+// and has their tasks. No node calls a graph: its worker and that of the called node
+// may come to different servers, see "What remains" in docs/concepts.md.
+func TestEffectsMoveWithTheirWorkers(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t, "--appendfsync", "no")
+	w := newCluster(t, scenario{store: redis.URL(""), serverCount: 2, redirects: true})
+	w.verifyLedgers(w.runWithFaults())
+}
+
+// scenario is what breaks, and under what.
+type scenario struct {
+	store       string
+	serverCount int
+	calls       bool // a node calls a graph
+	redirects   bool // a worker whose connection is cut comes to any server
 }
 
 // cluster is some servers on one store, each with its workers.
 type cluster struct {
 	*testing.T
 
+	scenario      scenario
 	dir           string
 	servers       []*server
 	workers       []*process.Process
@@ -89,23 +107,23 @@ type server struct {
 	address string
 }
 
-func newCluster(t *testing.T, store string, servers int) *cluster {
+func newCluster(t *testing.T, of scenario) *cluster {
 	t.Helper()
 	binary := built.Graphd(t)
-	w := &cluster{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(servers)))}
-	for i := range servers {
+	w := &cluster{T: t, scenario: of, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(of.serverCount)))}
+	for i := range of.serverCount {
 		address := process.FreeAddress(t)
 		p := process.Launch(t, fmt.Sprint("server", i), func() *exec.Cmd {
-			return exec.Command(binary, "serve", "--listen", address, "--store", store, "--log-format", "json", "--log-level", "warn",
+			return exec.Command(binary, "serve", "--listen", address, "--store", of.store, "--log-format", "json", "--log-level", "warn",
 				"--lease", "1s", "--worker-beat", (*lease / 8).String(), "--worker-lease", lease.String())
 		})
 		w.servers = append(w.servers, &server{harness.Dial(t, address), p, address})
 	}
 	for i := range 4 {
-		w.startWorker(process.Python(t), i, w.servers[i%servers])
+		w.startWorker(process.Python(t), i, w.servers[i%of.serverCount])
 	}
 	for _, s := range w.servers {
-		w.waitConnected(s, 4/servers)
+		w.waitConnected(s, 4/of.serverCount)
 	}
 	return w
 }
@@ -113,6 +131,10 @@ func newCluster(t *testing.T, store string, servers int) *cluster {
 // startWorker starts a worker that is attached to a server.
 func (w *cluster) startWorker(interpreter string, i int, at *server) {
 	w.Helper()
+	calls := "no"
+	if w.scenario.calls {
+		calls = "yes"
+	}
 	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
 	w.ledgers = append(w.ledgers, ledger)
 	proxy := network.NewProxy(w.T, at.address)
@@ -120,7 +142,7 @@ func (w *cluster) startWorker(interpreter string, i int, at *server) {
 	w.workers = append(w.workers, process.Launch(w.T, fmt.Sprint("worker", i), func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "charging_worker.py")
 		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+proxy.Address(),
-			"LEDGER_LONGEST=0.5")
+			"LEDGER_LONGEST=0.5", "LEDGER_CALLS="+calls)
 		return cmd
 	}))
 }
@@ -191,14 +213,15 @@ func (w *cluster) killServers(ctx context.Context) error {
 
 // cutConnections breaks the connections of one worker after the other. For a moment
 // before, the server gets nothing from the worker, but goes on to offer it tasks.
-// The worker comes back to any server, while the one before may live.
+// Where connections are redirected the worker comes back to any server, while the one
+// before may live.
 func (w *cluster) cutConnections(ctx context.Context, over *atomic.Bool) {
 	random := rand.New(rand.NewPCG(*seed, uint64(len(w.servers)+100)))
 	for !over.Load() && harness.SleepContext(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
 		proxy := w.proxies[random.IntN(len(w.proxies))]
 		proxy.Mute(network.ToServer)
 		harness.SleepContext(ctx, time.Duration(random.Int64N(int64(*cut))))
-		if proxy.Redirect(w.servers[random.IntN(len(w.servers))].address) {
+		if w.scenario.redirects && proxy.Redirect(w.servers[random.IntN(len(w.servers))].address) {
 			w.redirectCount++
 		}
 		proxy.Cut()
