@@ -222,7 +222,7 @@ func TestEveryLimitIsToldByItsOption(t *testing.T) {
 }
 
 // filesWithOlderForm are the places whose reasons told the value as limit before there was the rule.
-var filesWithOlderForm = []string{"engine/queue.go", "transport/stream_registry.go"}
+var filesWithOlderForm = []string{"engine/queue.go", "transport/stream/registry.go"}
 
 // TestNoLimitHasAnotherName looks for names of limits that no option has, and for
 // errors that tell a limit by hand: Error.Beyond does.
