@@ -11,7 +11,7 @@ class WorkerServiceStub(object):
     A session: the worker opens Connect and sends hello; the server answers
     welcome. From then on the server sends tasks within the worker's credit, the
     worker sends updates and a beat every Welcome.beat_interval, and ends each
-    task by CompleteTask. Whoever hears nothing for three intervals closes the
+    task by CompleteTask. A side that hears nothing for three intervals closes the
     stream and, being the worker, connects again with Hello.held_leases.
     """
 
@@ -49,7 +49,7 @@ class WorkerServiceServicer(object):
     A session: the worker opens Connect and sends hello; the server answers
     welcome. From then on the server sends tasks within the worker's credit, the
     worker sends updates and a beat every Welcome.beat_interval, and ends each
-    task by CompleteTask. Whoever hears nothing for three intervals closes the
+    task by CompleteTask. A side that hears nothing for three intervals closes the
     stream and, being the worker, connects again with Hello.held_leases.
     """
 
@@ -129,7 +129,7 @@ class WorkerService(object):
     A session: the worker opens Connect and sends hello; the server answers
     welcome. From then on the server sends tasks within the worker's credit, the
     worker sends updates and a beat every Welcome.beat_interval, and ends each
-    task by CompleteTask. Whoever hears nothing for three intervals closes the
+    task by CompleteTask. A side that hears nothing for three intervals closes the
     stream and, being the worker, connects again with Hello.held_leases.
     """
 
