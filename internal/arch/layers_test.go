@@ -163,6 +163,7 @@ var layers = []layer{
 			"internal/checkpoint", "internal/graph",
 		},
 	},
+	{path: "internal/runtime/scheduler", containsPanics: true, neverLinks: outerPackages},
 	{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
@@ -178,8 +179,8 @@ var layers = []layer{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/placement",
-			"internal/runtime/query", "internal/runtime/threads", "internal/runtime/pregel", "internal/checkpoint",
-			"internal/graph", "internal/payload", "internal/visible",
+			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/threads", "internal/runtime/pregel",
+			"internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},
 	},
 	{

@@ -25,6 +25,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
@@ -143,21 +144,21 @@ type Engine struct {
 	sessions      map[string]*session
 	maybeLeased   map[string]struct{} // threads whose lease may be ours without a session
 	isDrained     bool
-	usedSlots     int                     // slots that sessions hold
-	offeredSlots  int                     // of them, those offered because no worker serves the run
-	slotThreshold int                     // up to how many used slots no session offers its own
-	idleSessions  map[*session]struct{}   // sessions that could offer their slots
-	evictedCount  int64                   // sessions that are being evicted
-	grantedMemory map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
+	usedSlots     int                               // slots that sessions hold
+	offeredSlots  int                               // of them, those offered because no worker serves the run
+	slotThreshold int                               // up to how many used slots no session offers its own
+	idleSessions  map[*session]struct{}             // sessions that could offer their slots
+	evictedCount  int64                             // sessions that are being evicted
+	grantedMemory map[string]scheduler.MemoryWaiter // memory reserved for threads taken from the memory queue, until they begin
 
 	liveBytes           liveBytes
 	readBudget          *runtime.ReadBudget
-	slotQueue           slotQueue    // threads that wait for a slot
-	memoryQueue         memoryQueue  // threads that wait for memory
-	unservedRuns        unservedRuns // threads that wait for workers
-	reportedQuarantined atomic.Int64 // the last value of Observer.ThreadsPoisoned
-	quarantine          quarantine   // threads that could not be taken
-	storeBackoff        storeBackoff // pauses the scheduler while the store refuses changes
+	slotQueue           scheduler.SlotQueue    // threads that wait for a slot
+	memoryQueue         scheduler.MemoryQueue  // threads that wait for memory
+	unservedRuns        unservedRuns           // threads that wait for workers
+	reportedQuarantined atomic.Int64           // the last value of Observer.ThreadsPoisoned
+	quarantine          scheduler.Quarantine   // threads that could not be taken
+	storeBackoff        scheduler.StoreBackoff // pauses the scheduler while the store refuses changes
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -174,7 +175,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
 		handOffSlots: make(chan struct{}, maxParallelDue),
 		draining:     make(chan struct{}), schedulerWake: make(chan struct{}, 1),
-		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
+		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]scheduler.MemoryWaiter),
 		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
 		liveBytes:  newLiveBytes(opts.MaxLiveBytes, opts.MaxLiveRuns),
 		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
@@ -241,7 +242,7 @@ func (e *Engine) noteUnknownOutcome(thread string) {
 func (e *Engine) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	e.noteStoreAccepted()
 	if t.Head.Faults == 0 && e.reportedQuarantined.Load() > 0 {
-		e.quarantine.removeThread(t.Thread)
+		e.quarantine.RemoveThread(t.Thread)
 	}
 	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && e.unservedRuns.countTasks() > 0 {
 		e.unservedRuns.removeRun(t.Thread)
@@ -292,14 +293,14 @@ func (e *Engine) unregisterSession(s *session) (awaited bool) {
 	delete(e.sessions, s.thread)
 	e.goroutines.Done()
 	if s.hasSlot { // it waits for none, even if it was queued late
-		e.slotQueue.removeThread(s.thread)
-		e.memoryQueue.removeThread(s.thread)
+		e.slotQueue.RemoveThread(s.thread)
+		e.memoryQueue.RemoveThread(s.thread)
 	}
 	s.releaseBytes()
 	s.reservation.ReleaseAll()
 	e.endEviction(s)
 	e.endSlotOffer(s)
-	return e.releaseSlot(s) || e.memoryQueue.len() > 0
+	return e.releaseSlot(s) || e.memoryQueue.Len() > 0
 }
 
 // markMaybeLeased records an abandoned thread. If this server still holds the

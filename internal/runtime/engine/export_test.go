@@ -25,7 +25,7 @@ func LastPublished(e *Engine, thread string) uint64 { return e.feed.TopicState(t
 
 // LiveBytes is what the live runs of an engine hold, and how many wait for memory.
 func LiveBytes(e *Engine) (held int64, waiting int) {
-	return e.liveBytes.heldBytes.Load(), e.memoryQueue.len()
+	return e.liveBytes.heldBytes.Load(), e.memoryQueue.Len()
 }
 
 // ReadBudgetBytes is what calls hold of large states.

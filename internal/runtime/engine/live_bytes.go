@@ -3,11 +3,11 @@ package engine
 import (
 	"math"
 	"sync/atomic"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // What the live runs of a server hold in memory is counted: the states of their
@@ -32,9 +32,6 @@ type liveBytes struct {
 func newLiveBytes(limit int64, places int) liveBytes {
 	return liveBytes{limit: limit, admitLimit: limit - limit/8, share: max(limit/int64(places), runtime.MinShare)}
 }
-
-// heavyTurn is how long a heavy run goes on while others wait for memory.
-const heavyTurn = 5 * time.Second
 
 // largeWriteBytes is from how many bytes on what a superstep writes is counted
 // before its commit. What only computes is given up then, if there is no memory for
@@ -130,7 +127,7 @@ func (w *superstep) countHeldWrites() {
 func (l *loop) shouldYield(steps int) bool {
 	s := l.session
 	exceeded := s.engine.liveBytes.isExceeded()
-	if !exceeded && s.engine.memoryQueue.waiterCount.Load() == 0 || steps == 0 || !l.mayYield() {
+	if !exceeded && s.engine.memoryQueue.Len() == 0 || steps == 0 || !l.mayYield() {
 		return false
 	}
 	return s.engine.evictRun(s, !exceeded)
@@ -172,7 +169,7 @@ func (e *Engine) evictRun(s *session, turns bool) bool {
 		return true
 	case e.isDrained, holds < b.share:
 		return false
-	case e.memoryQueue.len() > 0 && e.uptime()-s.admittedAt >= heavyTurn:
+	case e.memoryQueue.Len() > 0 && e.uptime()-s.admittedAt >= scheduler.HeavyTurn:
 	case turns, !b.isExceeded(), b.heavyRuns.Load()-e.evictedCount <= 1:
 		return false
 	}
@@ -196,7 +193,7 @@ func (e *Engine) endEviction(s *session) {
 	e.evictedCount--
 	e.liveBytes.evictingBytes.Add(-s.evictedBytes)
 	if s.isRequeued {
-		e.memoryQueue.enqueueWaiter(memoryWaiter{thread: s.thread, needBytes: s.evictedBytes, pruneMark: s.pruneMark, queuedAt: e.uptime()})
+		e.memoryQueue.EnqueueWaiter(scheduler.MemoryWaiter{Thread: s.thread, NeedBytes: s.evictedBytes, PruneMark: s.pruneMark, QueuedAt: e.uptime()})
 	}
 }
 

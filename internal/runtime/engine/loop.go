@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // loop drives one graph of a run, superstep by superstep: the root graph, or a
@@ -34,7 +35,7 @@ type loop struct {
 	breakBefore     []string // breakpoints
 	breakAfter      []string
 	stepMemos       stepMemos // memos recorded in this superstep
-	pruneMark       pruneMark
+	pruneMark       scheduler.PruneMark
 	heldBytes       int64 // bytes that are counted of it
 	// inlineEnd is how the run ends in the change that begins it or takes it up, nil
 	// when it goes on.

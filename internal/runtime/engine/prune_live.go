@@ -2,21 +2,14 @@ package engine
 
 import (
 	"errors"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
-
-// pruneMark is what a live run knows of its last prune.
-type pruneMark struct {
-	at      time.Duration // Engine.uptime, 0 = not yet
-	seq     uint64        // the thread's last checkpoint then
-	hasMore bool          // there was more to cut off than is cut off at once
-}
 
 // pruneLive prunes the history of a live run: what is older than
 // Options.PruneDelay, so that followers had time to read, and only when there is
@@ -26,29 +19,29 @@ func (l *loop) pruneLive() {
 	s := l.session
 	e := s.engine
 	now := e.uptime()
-	if l.pruneMark.at != 0 && now-l.pruneMark.at < e.opts.PruneDelay && !l.pruneMark.hasMore {
+	if l.pruneMark.At != 0 && now-l.pruneMark.At < e.opts.PruneDelay && !l.pruneMark.HasMore {
 		return
 	}
 	if !l.level.isRoot || l.run.Request.From != "" {
 		return
 	}
 	head := s.currentHead()
-	if l.pruneMark.at == 0 {
-		l.pruneMark = pruneMark{at: now, seq: head.Seq}
+	if l.pruneMark.At == 0 {
+		l.pruneMark = scheduler.PruneMark{At: now, Seq: head.Seq}
 		return
 	}
 	keep := e.threads.CheckpointsToKeep(&head)
-	before := min(e.threads.PruneBound(&head), l.pruneMark.seq)
+	before := min(e.threads.PruneBound(&head), l.pruneMark.Seq)
 	if keep > 0 && before > max(head.FirstSeq, 1)+keep {
 		if err := l.pruneBefore(before); err != nil && !errors.Is(err, errLeaseLost) {
 			s.log.Warn("history not cut off", zap.Error(err), runtime.CauseField(err))
-			l.pruneMark.hasMore = false
+			l.pruneMark.HasMore = false
 		}
 	} else {
-		l.pruneMark.hasMore = false
+		l.pruneMark.HasMore = false
 	}
-	if !l.pruneMark.hasMore {
-		l.pruneMark = pruneMark{at: now, seq: head.Seq}
+	if !l.pruneMark.HasMore {
+		l.pruneMark = scheduler.PruneMark{At: now, Seq: head.Seq}
 	}
 }
 
@@ -57,7 +50,7 @@ func (l *loop) pruneBefore(before uint64) error {
 	s := l.session
 	_, err := s.commitForCaller(s.storeCtx, func(t *commit.Tx) error {
 		from := min(before, max(t.Head.FirstSeq, 1)+threads.MaxPrunedAtOnce)
-		l.pruneMark.hasMore = from < before
+		l.pruneMark.HasMore = from < before
 		t.Head.Updated = s.head.Updated
 		return s.engine.threads.PutPrune(s.storeCtx, t, l.run, from)
 	})

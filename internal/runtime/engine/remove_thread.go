@@ -35,7 +35,7 @@ func (e *Engine) removeLocalThread(ctx context.Context, head checkpoint.Head, an
 	return err
 }
 
-// removeThread deletes a thread that is at the revision of head.
+// RemoveThread deletes a thread that is at the revision of head.
 func (e *Engine) removeThread(ctx context.Context, head checkpoint.Head) error {
 	ctx, cancel := e.committer.WithStoreTimeout(ctx)
 	defer cancel()

@@ -55,14 +55,14 @@ func (e *Engine) runScheduler(ctx context.Context) {
 			continue
 		}
 		next := e.processDueOnce(ctx)
-		timer.Reset(max(min(e.opts.ScanInterval, max(next, time.Millisecond)), e.storeBackoff.remainingPause(e.uptime())))
+		timer.Reset(max(min(e.opts.ScanInterval, max(next, time.Millisecond)), e.storeBackoff.RemainingPause(e.uptime())))
 	}
 }
 
 // isPaused reports whether the store refuses changes, and sets the timer for the
 // next try.
 func (e *Engine) isPaused(timer *time.Timer) bool {
-	wait := e.storeBackoff.remainingPause(e.uptime())
+	wait := e.storeBackoff.RemainingPause(e.uptime())
 	if wait > 0 {
 		timer.Reset(wait)
 	}
@@ -157,7 +157,7 @@ const minUsefulBatch = dueBatch / 4
 // threads must not displace others from the batch: where they take nearly all of
 // it, twice as many are read.
 func (e *Engine) listDue(ctx context.Context) (threads []string, next time.Time, err error) {
-	most := dueBatch + e.countQuarantined() + e.slotQueue.len() + e.memoryQueue.len()
+	most := dueBatch + e.countQuarantined() + e.slotQueue.Len() + e.memoryQueue.Len()
 	for limit := dueBatch; ; limit = min(2*limit, most) {
 		if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
 			return nil, time.Time{}, p
@@ -201,7 +201,7 @@ func (e *Engine) processThread(ctx context.Context, thread string, r *dueRound) 
 // isWaiting reports whether a thread is quarantined or queued. A thread that runs
 // here is processed even while it is queued.
 func (e *Engine) isWaiting(thread string) bool {
-	return e.quarantine.isQuarantined(thread, e.uptime()) || (e.slotQueue.hasThread(thread) || e.memoryQueue.hasThread(thread)) && e.findSession(thread) == nil
+	return e.quarantine.IsQuarantined(thread, e.uptime()) || (e.slotQueue.HasThread(thread) || e.memoryQueue.HasThread(thread)) && e.findSession(thread) == nil
 }
 
 // doDueWork does what is due for one thread.

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // Why a live run is stopped from outside.
@@ -60,7 +61,7 @@ type session struct {
 	mayExceedOnce bool                    // it was let in for what its superstep will write
 	evictedBytes  int64                   // what it holds, when the run is evicted; guarded by Engine.mu
 	isRequeued    bool                    // the thread waits in the memory queue then
-	pruneMark     pruneMark               // what its loop knows of the past
+	pruneMark     scheduler.PruneMark     // what its loop knows of the past
 	givesUpSlot   bool                    // it offers its slot, for want of workers; guarded by Engine.mu
 	unserved      *unservedRun            // what is known of it then
 

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // A live run takes one of the slots of the process, Options.MaxLiveRuns of them.
@@ -25,14 +25,14 @@ func (e *Engine) reserveSlot(s *session, l *loop) error {
 	case e.isDrained || e.usedSlots >= e.opts.MaxLiveRuns:
 		e.requestSlots()
 		return errNoCapacity
-	case need < e.liveBytes.share, was && need <= called.needBytes:
-	case !was && e.memoryQueue.len() > 0, !e.liveBytes.hasRoom(need): // others came first, or there is no memory
-		return &noCapacityError{needBytes: max(need, called.needBytes)}
+	case need < e.liveBytes.share, was && need <= called.NeedBytes:
+	case !was && e.memoryQueue.Len() > 0, !e.liveBytes.hasRoom(need): // others came first, or there is no memory
+		return &noCapacityError{needBytes: max(need, called.NeedBytes)}
 	}
 	e.usedSlots++
 	s.hasSlot, s.admittedAt, s.mayExceedOnce = true, e.uptime(), was
-	l.pruneMark = called.pruneMark
-	l.setHeldBytes(max(need, called.needBytes))
+	l.pruneMark = called.PruneMark
+	l.setHeldBytes(max(need, called.NeedBytes))
 	e.requestSlots()
 	return nil
 }
@@ -48,15 +48,15 @@ func (e *Engine) grantWaiting() (threads []string, full bool) {
 		return nil, true
 	}
 	for len(threads) < min(places, maxParallelDue) {
-		x, ok := e.memoryQueue.takeNext(e.uptime(), e.liveBytes.hasRoom)
+		x, ok := e.memoryQueue.TakeNext(e.uptime(), e.liveBytes.hasRoom)
 		if !ok {
 			break
 		}
-		e.grantedMemory[x.thread] = x
-		e.liveBytes.updateHeld(0, x.needBytes)
-		threads = append(threads, x.thread)
+		e.grantedMemory[x.Thread] = x
+		e.liveBytes.updateHeld(0, x.NeedBytes)
+		threads = append(threads, x.Thread)
 	}
-	return append(threads, e.slotQueue.takeThreads(places-len(threads))...), false
+	return append(threads, e.slotQueue.TakeThreads(places-len(threads))...), false
 }
 
 // dropGrant releases the memory that grantWaiting reserved for a thread. The caller
@@ -64,7 +64,7 @@ func (e *Engine) grantWaiting() (threads []string, full bool) {
 func (e *Engine) dropGrant(thread string) {
 	if x, ok := e.grantedMemory[thread]; ok {
 		delete(e.grantedMemory, thread)
-		e.liveBytes.updateHeld(x.needBytes, 0)
+		e.liveBytes.updateHeld(x.NeedBytes, 0)
 	}
 }
 
@@ -105,9 +105,9 @@ func (e *Engine) countFreeSlots() int {
 // released just before has missed the thread, so the scheduler is woken.
 func (e *Engine) queueForCapacity(thread string, err error) {
 	if lack, ok := errors.AsType[*noCapacityError](err); ok && lack.needBytes > 0 {
-		e.memoryQueue.enqueueWaiter(memoryWaiter{thread: thread, needBytes: lack.needBytes, queuedAt: e.uptime()})
+		e.memoryQueue.EnqueueWaiter(scheduler.MemoryWaiter{Thread: thread, NeedBytes: lack.needBytes, QueuedAt: e.uptime()})
 	} else {
-		e.slotQueue.enqueueThread(thread)
+		e.slotQueue.EnqueueThread(thread)
 	}
 	if e.hasFreeSlot() {
 		e.wakeScheduler()
@@ -126,73 +126,4 @@ func (e *Engine) noCapacityRefusal(err error) *runtime.Error {
 func tooManyRunsError(limit int) *runtime.Error {
 	return runtime.Errorf(runtime.ReasonTooManyRuns, "the server drives %d runs, as many as it may (--max-live-runs); nothing was stored: try again, or another server", limit).
 		WithLimit("max-live-runs", int64(limit), 0)
-}
-
-// slotQueue is the queue of threads that need a slot. It saves the scheduler from
-// reading each of them again and again.
-type slotQueue struct {
-	mu      sync.Mutex
-	threads []string            // including removed ones
-	queued  map[string]struct{} // those that have not
-}
-
-// maxQueuedThreads bounds how many threads a process keeps queued. The store knows
-// them all: those beyond are found when the queue has room.
-const maxQueuedThreads = 1 << 16
-
-// enqueueThread puts a thread at the end.
-func (l *slotQueue) enqueueThread(thread string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, in := l.queued[thread]; in || len(l.threads) >= maxQueuedThreads {
-		return
-	}
-	if l.queued == nil {
-		l.queued = make(map[string]struct{})
-	}
-	l.queued[thread] = struct{}{}
-	l.threads = append(l.threads, thread)
-}
-
-// hasThread reports whether a thread is queued.
-func (l *slotQueue) hasThread(thread string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, in := l.queued[thread]
-	return in
-}
-
-// removeThread takes a thread out.
-func (l *slotQueue) removeThread(thread string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.queued, thread)
-	if len(l.queued) == 0 {
-		l.threads = nil
-	}
-}
-
-// takeThreads takes the first n threads out.
-func (l *slotQueue) takeThreads(n int) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []string
-	for len(out) < n && len(l.queued) > 0 {
-		thread := l.threads[0]
-		l.threads = l.threads[1:]
-		if _, in := l.queued[thread]; in {
-			delete(l.queued, thread)
-			out = append(out, thread)
-		}
-	}
-	if len(l.queued) == 0 {
-		l.threads = nil
-	}
-	return out
-}
-
-func (l *slotQueue) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.queued)
 }

@@ -3,64 +3,20 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// A store that takes no changes would refuse each thread that is due, again and
-// again. So the scheduler stops after a few refusals and pauses, longer each time;
-// then one thread is enough to learn whether the store takes changes again. A
-// change that the store takes, of whichever thread, ends that.
-
-// maxPauseScans is the longest pause, in scan intervals.
-const maxPauseScans = 8
-
-// storeBackoff says when the scheduler may try the store again.
-type storeBackoff struct {
-	refusedRounds atomic.Int32 // in a row, in which the store refused changes
-
-	mu            sync.Mutex
-	minPauseUntil time.Duration // until then the scheduler pauses in any case; Engine.uptime
-	pauseUntil    time.Duration // and until then while the store refuses changes
-}
-
-// addRefusedRound notes a round in which the store refused changes.
-func (r *storeBackoff) addRefusedRound(now, interval time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.refusedRounds.Add(1)
-	r.minPauseUntil = now + interval
-	r.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
-}
-
-// endPause notes that the store takes changes.
-func (r *storeBackoff) endPause() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refusedRounds.Store(0)
-	r.pauseUntil = r.minPauseUntil
-}
-
-// remainingPause returns how long the scheduler still has to pause.
-func (r *storeBackoff) remainingPause(now time.Duration) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pauseUntil - now
-}
-
 // noteStoreAccepted notes that the store has taken a change.
 func (e *Engine) noteStoreAccepted() {
-	if e.storeBackoff.refusedRounds.Load() > 0 {
-		e.storeBackoff.endPause()
+	if e.storeBackoff.IsRefusing() {
+		e.storeBackoff.EndPause()
 		e.wakeScheduler()
 	}
 }
@@ -89,12 +45,12 @@ func (r *dueRound) isOver() bool {
 }
 
 // isProbing reports whether threads are tried one at a time.
-func (r *dueRound) isProbing() bool { return r.engine.storeBackoff.refusedRounds.Load() > 0 }
+func (r *dueRound) isProbing() bool { return r.engine.storeBackoff.IsRefusing() }
 
 // finishRound ends the round.
 func (r *dueRound) finishRound() {
 	if r.refusedCount.Load() > 0 {
-		r.engine.storeBackoff.addRefusedRound(r.engine.uptime(), r.engine.opts.ScanInterval)
+		r.engine.storeBackoff.AddRefusedRound(r.engine.uptime(), r.engine.opts.ScanInterval)
 	}
 }
 
@@ -102,7 +58,7 @@ func (r *dueRound) finishRound() {
 // that is full may take that.
 func (e *Engine) freeStoreSpace(ctx context.Context, threads []string) {
 	for _, thread := range threads {
-		if e.quarantine.isQuarantined(thread, e.uptime()) || e.findSession(thread) != nil {
+		if e.quarantine.IsQuarantined(thread, e.uptime()) || e.findSession(thread) != nil {
 			continue
 		}
 		var err error

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // A run whose tasks all wait for workers that no server has needs no server to drive
@@ -44,7 +45,7 @@ type unservedRun struct {
 
 // pauseTime is how long the run is left alone if no worker registers.
 func (u *unservedRun) pauseTime() time.Duration {
-	return min(pauseAfter(u.fruitlessTurns+u.checkCount), maxUnservedPause)
+	return min(scheduler.PauseAfter(u.fruitlessTurns+u.checkCount), maxUnservedPause)
 }
 
 // unservedRuns are those that released their slots, by thread.
@@ -58,11 +59,11 @@ type unservedRuns struct {
 	prunedAt time.Duration
 }
 
-// addRun keeps a run. Of those beyond maxQueuedThreads only the store knows.
+// addRun keeps a run. Of those beyond MaxQueuedThreads only the store knows.
 func (r *unservedRuns) addRun(thread string, u *unservedRun, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.threads) >= maxQueuedThreads {
+	if len(r.threads) >= scheduler.MaxQueuedThreads {
 		return
 	}
 	if r.threads == nil {
@@ -129,17 +130,17 @@ func (r *unservedRuns) listServed(now time.Duration, served func(*unservedRun) b
 	return threads
 }
 
-// pruneStale forgets, once a minute, what no sweep has looked at for long: other servers
+// PruneStale forgets, once a minute, what no sweep has looked at for long: other servers
 // attend to it, or it is gone.
 func (r *unservedRuns) pruneStale(now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now-r.prunedAt < forgetAfter {
+	if now-r.prunedAt < scheduler.ForgetAfter {
 		return
 	}
 	r.prunedAt = now
 	for thread, u := range r.threads {
-		if now > u.recheckAt+maxUnservedPause+forgetAfter {
+		if now > u.recheckAt+maxUnservedPause+scheduler.ForgetAfter {
 			r.removeLocked(thread)
 		}
 	}
@@ -283,7 +284,7 @@ func (e *Engine) queueServed(ctx context.Context) {
 		return takes
 	}
 	for _, thread := range e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool { return slices.ContainsFunc(u.needs, here) }) {
-		e.slotQueue.enqueueThread(thread)
+		e.slotQueue.EnqueueThread(thread)
 	}
 	if len(e.peers.OtherMembers()) == 0 {
 		return

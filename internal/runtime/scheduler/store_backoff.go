@@ -1,0 +1,53 @@
+package scheduler
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/backoff"
+)
+
+// A store that takes no changes would refuse each thread that is due, again and
+// again. So the scheduler stops after a few refusals and pauses, longer each time;
+// then one thread is enough to learn whether the store takes changes again. A
+// change that the store takes, of whichever thread, ends that.
+
+// maxPauseScans is the longest pause, in scan intervals.
+const maxPauseScans = 8
+
+// StoreBackoff says when the scheduler may try the store again.
+type StoreBackoff struct {
+	refusedRounds atomic.Int32 // in a row, in which the store refused changes
+
+	mu            sync.Mutex
+	minPauseUntil time.Duration // until then the scheduler pauses in any case; Engine.uptime
+	pauseUntil    time.Duration // and until then while the store refuses changes
+}
+
+// AddRefusedRound notes a round in which the store refused changes.
+func (r *StoreBackoff) AddRefusedRound(now, interval time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.refusedRounds.Add(1)
+	r.minPauseUntil = now + interval
+	r.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
+}
+
+// EndPause notes that the store takes changes.
+func (r *StoreBackoff) EndPause() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refusedRounds.Store(0)
+	r.pauseUntil = r.minPauseUntil
+}
+
+// RemainingPause returns how long the scheduler still has to pause.
+func (r *StoreBackoff) RemainingPause(now time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pauseUntil - now
+}
+
+// IsRefusing reports whether the store refused changes in the last round.
+func (r *StoreBackoff) IsRefusing() bool { return r.refusedRounds.Load() > 0 }
