@@ -40,15 +40,22 @@ func isAnswered(q *checkpoint.Interrupt) bool {
 }
 
 // nextRound is the round of the interrupt that is asked where another one
-// stands, nil = none.
-func nextRound(before *checkpoint.Interrupt) int {
+// stands, nil = none. One that was withdrawn is asked again as the same one only if it
+// shows the same: a page may still show what it was, and send an answer to that.
+func nextRound(before *checkpoint.Interrupt, a *pregel.Ask) int {
 	switch {
 	case before == nil:
 		return 0
-	case isAnswered(before):
+	case isAnswered(before), before.State != checkpoint.InterruptOpen && !showsAsked(before, a):
 		return before.Round + 1
 	}
 	return before.Round
+}
+
+// showsAsked reports whether an answer to an interrupt may be used for what a task asks.
+func showsAsked(q *checkpoint.Interrupt, a *pregel.Ask) bool {
+	shown := pregel.Answer{ShownDigest: pregel.ShownDigestOf(q), Asked: q}
+	return a.Drift == checkpoint.DriftAccept || shown.Matches(a)
 }
 
 // replaceAnswered replaces an answered interrupt by a new one, or returns why it

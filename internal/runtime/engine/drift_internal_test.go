@@ -66,11 +66,13 @@ func TestDriftFailureShowsWhatDiffers(t *testing.T) {
 }
 
 func TestNextRound(t *testing.T) {
-	require.Zero(t, nextRound(nil))
-	for state, want := range map[checkpoint.InterruptState]int{
-		checkpoint.InterruptOpen: 1, checkpoint.InterruptCancelled: 1, checkpoint.InterruptSuperseded: 1,
-		checkpoint.InterruptAnswered: 2, checkpoint.InterruptConsumed: 2, checkpoint.InterruptExpired: 2,
+	require.Zero(t, nextRound(nil, &pregel.Ask{}))
+	for state, want := range map[checkpoint.InterruptState][2]int{ // the same is asked, something else is
+		checkpoint.InterruptOpen: {1, 1}, checkpoint.InterruptCancelled: {1, 2}, checkpoint.InterruptSuperseded: {1, 2},
+		checkpoint.InterruptAnswered: {2, 2}, checkpoint.InterruptConsumed: {2, 2}, checkpoint.InterruptExpired: {2, 2},
 	} {
-		require.Equal(t, want, nextRound(&checkpoint.Interrupt{State: state, Round: 1}), state)
+		before := &checkpoint.Interrupt{State: state, Round: 1, Message: "Pay?"}
+		require.Equal(t, want[0], nextRound(before, &pregel.Ask{Message: "Pay?"}), state)
+		require.Equal(t, want[1], nextRound(before, &pregel.Ask{Message: "Pay more?"}), state)
 	}
 }

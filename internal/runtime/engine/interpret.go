@@ -130,12 +130,11 @@ func (l *loop) handleAsks(ctx context.Context, o *outcome) {
 	}
 }
 
-// poseInterrupt adds one interrupt to an outcome. An open one stays if it shows
-// what is asked, a withdrawn one is reopened, and an answered one is replaced if it
-// differs.
+// poseInterrupt adds one interrupt to an outcome. An open one stays and a withdrawn one
+// is reopened if it shows what is asked, and an answered one is replaced if it differs.
 func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
-	round := nextRound(before)
+	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
 	if problem := l.checkAskable(ctx, a, slices.Contains(o.openInterrupts, id)); problem != "" {
 		return permanentFailure(runtime.FailedInvalidUpdate, problem)
@@ -148,9 +147,15 @@ func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pr
 		l.noteOpenReplacement(o, before, a)
 	case isAnswered(before):
 		return l.replaceAnsweredInterrupt(o, before, a, id)
-	default:
+	case id == before.ID:
 		q := l.addInterrupt(o, a, id)
 		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
+	case round > maxReplacements:
+		return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf(
+			"%s has been asked in %d ways, the limit; begin a new thread", positionText(a.Scope, a.Key, a.Index), maxReplacements))
+	default:
+		q := l.addInterrupt(o, a, id)
+		q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
 	}
 	return nil
 }
@@ -164,7 +169,7 @@ func (l *loop) addInterrupt(o *outcome, a *pregel.Ask, id string) *checkpoint.In
 // replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
 func (l *loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
 	q := l.newInterrupt(o.task, a, id)
-	q.Round, q.Replaces = nextRound(before), before.ID
+	q.Round, q.Replaces = before.Round+1, before.ID
 	return o.replaceAnswered(before, q, a, l.pending.countReplacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
 }
 

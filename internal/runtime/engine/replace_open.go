@@ -15,9 +15,9 @@ import (
 // read what is not asked any more. No answer is lost by that, so it neither fails the
 // task nor counts as asked anew.
 
-// maxOpenReplacements bounds how many interrupts of one place are kept. After that many
+// maxReplacements bounds how many interrupts of one place are kept. After that many
 // the open one stays as it is; its answer is compared, as any.
-const maxOpenReplacements = 100
+const maxReplacements = 100
 
 // openReplacement is an open interrupt and the one that replaces it, unless the
 // open one is answered first.
@@ -28,8 +28,7 @@ type openReplacement struct {
 
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
 func (l *loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask) {
-	shown := pregel.Answer{ShownDigest: pregel.ShownDigestOf(before), Asked: before}
-	if a.Drift == checkpoint.DriftAccept || before.Round >= maxOpenReplacements || shown.Matches(a) {
+	if before.Round >= maxReplacements || showsAsked(before, a) {
 		return
 	}
 	round := before.Round + 1
