@@ -1,6 +1,6 @@
 // Package commit makes one conditional change to one thread: it builds a change, sends it,
 // repeats it under the same op, and says when the outcome is unknown. It reads the store
-// for all who decide on changes.
+// for the other parts.
 package commit
 
 import (

@@ -43,7 +43,7 @@ func (f *Follower) readLog(ctx context.Context, after uint64) ([]checkpoint.Even
 	}
 }
 
-// leadRead makes a read for all who join it before it begins. Those who come later read
+// leadRead makes a read for all followers that join it before it begins. Later ones read
 // anew: what they heard may have been stored meanwhile.
 func (f *Follower) leadRead(ctx context.Context, key readKey, r *sharedRead) {
 	r.gone = true

@@ -1,4 +1,4 @@
-// Package query reads threads for callers and for all who decide on changes: heads, runs,
+// Package query reads threads, for callers and for the parts that change threads: heads, runs,
 // interrupts and states, large ones when there is memory for them.
 package query
 

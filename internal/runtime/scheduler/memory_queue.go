@@ -20,7 +20,7 @@ type MemoryWaiter struct {
 	Thread    string
 	NeedBytes int64         // bytes
 	PruneMark PruneMark     // what its loop knew of the past, if it was live here
-	QueuedAt  time.Duration // Engine.uptime
+	QueuedAt  time.Duration // uptime of the engine
 }
 
 // EnqueueWaiter puts a thread at the end.
@@ -106,7 +106,7 @@ const HeavyTurn = 5 * time.Second
 
 // PruneMark is what a live run knows of its last prune.
 type PruneMark struct {
-	At      time.Duration // Engine.uptime, 0 = not yet
+	At      time.Duration // uptime of the engine, 0 = not yet
 	Seq     uint64        // the thread's last checkpoint then
 	HasMore bool          // there was more to cut off than is cut off at once
 }

@@ -32,7 +32,7 @@ type Quarantine struct {
 // QuarantineEntry is why and for how long one thread is left alone.
 type QuarantineEntry struct {
 	Count int
-	until time.Duration // Engine.uptime
+	until time.Duration // uptime of the engine
 }
 
 // PauseAfter is how long a thread is left alone after so many failures in a row.

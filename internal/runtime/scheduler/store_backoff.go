@@ -21,7 +21,7 @@ type StoreBackoff struct {
 	refusedRounds atomic.Int32 // in a row, in which the store refused changes
 
 	mu            sync.Mutex
-	minPauseUntil time.Duration // until then the scheduler pauses in any case; Engine.uptime
+	minPauseUntil time.Duration // until then the scheduler pauses in any case; uptime of the engine
 	pauseUntil    time.Duration // and until then while the store refuses changes
 }
 
