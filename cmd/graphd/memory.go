@@ -13,8 +13,8 @@ import (
 
 // heapRatio is the part of the container's memory that Go may use. The rest is
 // for what Go does not count, SQLite's pages and the kernel's socket buffers,
-// and for what comes in during a collection.
-const heapRatio = 0.8
+// and for what comes in during a collection, which takes long on a busy machine.
+const heapRatio = 0.7
 
 // limitMemory has Go collect garbage before the container's limit is reached:
 // at heapRatio of it, or where GOMEMLIMIT says.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Policy is how the waits between attempts grow.
+// Policy is how the waits between attempts grow. First and Max must be set.
 type Policy struct {
 	First  time.Duration // before the first repetition
 	Max    time.Duration // without jitter

@@ -118,7 +118,7 @@ func (h *Hub) completeIfLeased(j *job, c Completion) (s *Session, waiting *waiti
 	return s, waiting, taken
 }
 
-// HandleCompletion takes a result that came on the stream, as Hub.Complete does, and
+// HandleCompletion takes a result that came on the stream, as Hub.CompleteTask does, and
 // answers on the stream. It does not wait: what has to is done beside the
 // stream.
 func (s *Session) HandleCompletion(ctx context.Context, c Completion) {

@@ -38,13 +38,13 @@ type Options struct {
 	StopGrace time.Duration
 	MaxLosses int // workers a task may lose before it fails; 5
 	MaxNacks  int // refusals of a task before it fails; 10
-	// MaxWorkers is how many may be connected; 2000. Served is how many bytes what they
-	// say of themselves may take; 32 MiB.
+	// MaxWorkers is how many may be connected; 2000. MaxProfileBytes is how many bytes
+	// what they say of themselves may take; 32 MiB.
 	MaxWorkers      int
 	MaxProfileBytes int64
 	// MaxEventBytes is how many bytes of events may wait to be handed on to their runs, of
-	// all tasks together, and Results of results that came on streams and wait for
-	// their run; 64 MiB each.
+	// all tasks together, MaxWaitingResultBytes of results that came on streams and wait
+	// for their run; 64 MiB each.
 	MaxEventBytes         int64
 	MaxWaitingResultBytes int64
 	// Key marks the leases. With the same key a restarted server, or another

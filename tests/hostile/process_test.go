@@ -27,10 +27,10 @@ import (
 )
 
 // What the server has: a container of 1 GiB, of which automemlimit would give
-// Go 80 %.
+// Go 70 %.
 const (
 	memoryLimit   = int64(1 << 30)
-	goMemLimitEnv = "GOMEMLIMIT=858993459"
+	goMemLimitEnv = "GOMEMLIMIT=751619276"
 )
 
 // server is a graphd process. Its log is read through a pipe, not written to a file as

@@ -15,7 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Options are what a Committer uses. Its hooks are called after the store has answered.
+// Options are what a Committer uses.
 type Options struct {
 	Store         checkpoint.Store
 	Owner         string        // name of this server's incarnation, unique among all
@@ -27,9 +27,9 @@ type Options struct {
 	Observer      runtime.Observer
 	// PruneTime is when a thread is to be pruned; zero = never.
 	PruneTime func(head *checkpoint.Head) time.Time
-	// Unknown says that the outcome of a change to a thread is unknown.
+	// Unknown is called when the store has not answered a change to a thread. Committed
+	// and Published are called after the store has accepted one.
 	Unknown func(thread string)
-	// Committed says that a change was made.
 	Committed func(t *Tx, head checkpoint.Head)
 	// Published hands on the events of a change that no live run has made.
 	Published func(thread string, events []checkpoint.Event)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -121,7 +120,22 @@ func (o *outcome) setFailure(f *pregel.Failure) {
 
 // handleAsks turns what a task asks into stored interrupts.
 func (l *loop) handleAsks(ctx context.Context, o *outcome) {
+	if len(o.result.Asks) == 0 {
+		return
+	}
+	type place struct {
+		scope, key string
+		index      int
+	}
+	asked := make(map[place]bool, len(o.result.Asks))
 	for _, a := range o.result.Asks {
+		at := place{a.Scope, a.Key, a.Index}
+		if asked[at] {
+			l.failAttempt(ctx, o, permanentFailure(runtime.FailedInvalidUpdate,
+				"the node asks two things as "+placeText(&a)+"; each needs a place of its own"))
+			return
+		}
+		asked[at] = true
 		a.SetDriftDefaults(l.graph().Spec)
 		if f := l.poseInterrupt(ctx, o, &a); f != nil {
 			l.failAttempt(ctx, o, f)
@@ -136,7 +150,7 @@ func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pr
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
-	if problem := l.checkAskable(ctx, a, slices.Contains(o.openInterrupts, id)); problem != "" {
+	if problem := l.checkAskable(ctx, a); problem != "" {
 		return permanentFailure(runtime.FailedInvalidUpdate, problem)
 	}
 	o.openInterrupts = append(o.openInterrupts, id)
@@ -152,7 +166,8 @@ func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pr
 		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
 	case round > maxReplacements:
 		return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf(
-			"%s has been asked in %d ways, the limit; begin a new thread", positionText(a.Scope, a.Key, a.Index), maxReplacements))
+			"%s was withdrawn and asked in other words %d times, the limit; run the thread again from a checkpoint, which asks anew, "+
+				"or name what changes in drift_ignore", positionText(a.Scope, a.Key, a.Index), maxReplacements))
 	default:
 		q := l.addInterrupt(o, a, id)
 		q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
@@ -174,23 +189,24 @@ func (l *loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt
 }
 
 // checkAskable says why no client could answer what a task asks, "" if one can.
-func (l *loop) checkAskable(ctx context.Context, a *pregel.Ask, twice bool) string {
-	place := func() string { return fmt.Sprintf("question %d of key %q in scope %q", a.Index+1, a.Key, a.Scope) }
+func (l *loop) checkAskable(ctx context.Context, a *pregel.Ask) string {
 	schemas := l.session.engine.schemas
 	switch {
-	case twice:
-		return "the node asks two things as " + place() + "; each needs a place of its own"
 	case a.Schema == "" || schemas == nil:
 		return ""
 	}
 	wrong, err := schemas.Check(ctx, a.Schema, cmp.Or(a.Default, payload.Null))
 	switch {
 	case err != nil:
-		return "the response schema of " + place() + " can't be used: " + err.Error()
+		return "the response schema of " + placeText(a) + " can't be used: " + err.Error()
 	case a.Default != "" && len(wrong) > 0:
-		return "the default response of " + place() + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
+		return "the default response of " + placeText(a) + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
 	}
 	return ""
+}
+
+func placeText(a *pregel.Ask) string {
+	return fmt.Sprintf("question %d of key %q in scope %q", a.Index+1, a.Key, a.Scope)
 }
 
 // checkWaiting refuses to wait for interrupts that the thread does not have. Called

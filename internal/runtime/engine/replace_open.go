@@ -15,8 +15,9 @@ import (
 // read what is not asked any more. No answer is lost by that, so it neither fails the
 // task nor counts as asked anew.
 
-// maxReplacements bounds how many interrupts of one place are kept. After that many
-// the open one stays as it is; its answer is compared, as any.
+// maxReplacements bounds how many interrupts of one place are kept besides the first.
+// After that many an open one stays as it is, and its answer is compared, as any; the task
+// fails where a withdrawn one would be replaced.
 const maxReplacements = 100
 
 // openReplacement is an open interrupt and the one that replaces it, unless the
@@ -84,7 +85,7 @@ func (p *progress) countReplacedAnswers(task, scope, key string, index int) (n i
 	asked := p.interrupts[task]
 	for i := range asked {
 		q := &asked[i]
-		if q.Scope != scope || q.Key != key || q.Index != index || q.State != checkpoint.InterruptSuperseded {
+		if q.Scope != scope || q.Key != key || q.Index != index || q.State != checkpoint.InterruptSuperseded || !p.isReplacedByTask(q) {
 			continue
 		}
 		expired := !q.Expires.IsZero() && !q.Updated.Before(q.Expires)
@@ -93,4 +94,12 @@ func (p *progress) countReplacedAnswers(task, scope, key string, index int) (n i
 		}
 	}
 	return n
+}
+
+// isReplacedByTask reports whether the task asked something else in place of an interrupt
+// and not after it was withdrawn: both are then of one change.
+func (p *progress) isReplacedByTask(q *checkpoint.Interrupt) bool {
+	return slices.ContainsFunc(p.interrupts[q.Task], func(next checkpoint.Interrupt) bool {
+		return next.Replaces == q.ID && next.Created.Equal(q.Updated)
+	})
 }
