@@ -105,9 +105,6 @@ func (l *StoreClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoi
 
 // Checkpoint asks the store.
 func (l *StoreClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	if cp := viewFromContext(ctx, thread).findCheckpoint(namespace, id); cp != nil {
-		return cp, nil
-	}
 	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
 		return l.Store.Checkpoint(ctx, thread, namespace, id)
 	})
@@ -122,9 +119,6 @@ func (l *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQu
 
 // Pending asks the store.
 func (l *StoreClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	if p := viewFromContext(ctx, thread).findProgress(id); p != nil {
-		return *p, nil
-	}
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Pending, error) {
 		return l.Store.Pending(ctx, thread, id)
 	})
@@ -139,9 +133,6 @@ func (l *StoreClient) Events(ctx context.Context, thread string, after uint64, l
 
 // Run asks the store.
 func (l *StoreClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	if r := viewFromContext(ctx, thread).findRun(run); r != nil {
-		return *r, nil
-	}
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Run, error) {
 		return l.Store.Run(ctx, thread, run)
 	})
@@ -156,9 +147,6 @@ func (l *StoreClient) Runs(ctx context.Context, thread string, before uint64, li
 
 // Interrupt asks the store.
 func (l *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	if q, known, err := viewFromContext(ctx, thread).findInterrupt(id); known {
-		return q, err
-	}
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Interrupt, error) {
 		return l.Store.Interrupt(ctx, thread, id)
 	})
@@ -166,11 +154,6 @@ func (l *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpo
 
 // Request asks the store.
 func (l *StoreClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
-	if r, known := viewFromContext(ctx, thread).findRequest(id); known && r == nil {
-		return checkpoint.Request{}, checkpoint.ErrRequestNotFound
-	} else if known {
-		return *r, nil
-	}
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Request, error) {
 		return l.Store.Request(ctx, thread, id)
 	})
@@ -183,9 +166,6 @@ func (l *StoreClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]
 
 // Interrupts asks the store.
 func (l *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	if found, known := viewFromContext(ctx, q.Thread).selectInterrupts(&q); known {
-		return found, nil
-	}
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Interrupt, error) {
 		return l.Store.Interrupts(ctx, q)
 	})
@@ -211,9 +191,6 @@ func (l *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespac
 	reader, ok := l.Store.(checkpoint.BoundedReader)
 	if !ok {
 		return l.Checkpoint(ctx, thread, namespace, id)
-	}
-	if cp := viewFromContext(ctx, thread).findCheckpoint(namespace, id); cp != nil {
-		return cp, nil
 	}
 	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
 		return reader.CheckpointWithin(ctx, thread, namespace, id, most)

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
@@ -43,11 +44,11 @@ func (b *answerBatch) countLeftOpen() int {
 }
 
 // checkAnswers checks every answer against its interrupt before any is stored.
-func (r *resumption) checkAnswers(ctx context.Context, head *checkpoint.Head) (*answerBatch, error) {
+func (r *resumption) checkAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*answerBatch, error) {
 	b := &answerBatch{}
 	var err error
 	if head.Open > 0 {
-		if b.openInterrupts, err = r.engine.reader.ListOpenInterrupts(ctx, head.Thread); err != nil {
+		if b.openInterrupts, err = reader.ListOpenInterrupts(ctx, head.Thread); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +73,7 @@ func (r *resumption) checkAnswers(ctx context.Context, head *checkpoint.Head) (*
 			continue
 		}
 		seen[resp.Interrupt] = resp
-		if err := r.checkAnswer(ctx, b, resp, field); err != nil {
+		if err := r.checkAnswer(ctx, reader, b, resp, field); err != nil {
 			return nil, err
 		}
 	}
@@ -115,8 +116,8 @@ func notInterruptedError(head *checkpoint.Head) *runtime.Error {
 }
 
 // checkAnswer checks one answer and adds it to the batch.
-func (r *resumption) checkAnswer(ctx context.Context, b *answerBatch, resp runtime.Response, field string) error {
-	q, err := r.engine.store.Interrupt(ctx, r.req.Thread, resp.Interrupt)
+func (r *resumption) checkAnswer(ctx context.Context, reader *query.Reader, b *answerBatch, resp runtime.Response, field string) error {
+	q, err := reader.StoredInterrupt(ctx, r.req.Thread, resp.Interrupt)
 	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
 		return runtime.Errorf(runtime.ReasonInterruptNotFound, "the thread has no question %q", resp.Interrupt).
 			With("interruptId", resp.Interrupt).With("openInterruptIds", joinIDs(interruptIDs(b.openInterrupts)))

@@ -10,21 +10,22 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // beginRun puts the beginning of a run into a change: what is open is discarded,
 // the input or the command is taken in, the run is recorded as running.
-func (e *Engine) beginRun(ctx context.Context, t *commit.Tx, l *loop) error {
+func beginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
 	run := l.run
 	if run.Request.DiscardOpen {
-		if err := e.supersedeInterrupts(ctx, t); err != nil {
+		if err := supersedeInterrupts(ctx, reader, t); err != nil {
 			return err
 		}
 	}
 	t.Head.Run, t.Head.State, t.Head.Cancel = run.ID, checkpoint.ThreadBusy, nil
 	t.Head.Graph, t.Head.Version = run.Graph, run.Version
 	t.StartRun(run)
-	if err := e.applyRequest(ctx, t, l); err != nil {
+	if err := applyRequest(ctx, reader, t, l); err != nil {
 		return err
 	}
 	run.MaxStep = l.maxStep
@@ -33,10 +34,10 @@ func (e *Engine) beginRun(ctx context.Context, t *commit.Tx, l *loop) error {
 }
 
 // applyRequest takes in what the run was asked to begin with.
-func (e *Engine) applyRequest(ctx context.Context, t *commit.Tx, l *loop) error {
+func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
 	r := &l.run.Request
 	if r.From != "" {
-		return e.beginReplay(ctx, t, l)
+		return beginReplay(ctx, reader, t, l)
 	}
 	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	if r.Input == "" && l.state.IsFresh() && (r.Update != "" || len(r.Goto) > 0) {
@@ -44,22 +45,22 @@ func (e *Engine) applyRequest(ctx context.Context, t *commit.Tx, l *loop) error 
 	}
 	switch {
 	case r.Input != "":
-		return e.beginWithInput(ctx, t, l)
+		return beginWithInput(ctx, reader, t, l)
 	case l.state.IsFresh():
 		return emptyInputError(l.graph())
 	default:
-		return e.continueThread(ctx, t, l)
+		return continueThread(ctx, reader, t, l)
 	}
 }
 
 // beginWithInput begins with an input. Updates of earlier calls stay, as does the
 // update of this one; pending tasks are dropped.
-func (e *Engine) beginWithInput(ctx context.Context, t *commit.Tx, l *loop) error {
-	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+func beginWithInput(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
+	if err := withdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
 	if !l.state.IsFresh() {
-		p, err := e.reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+		p, err := reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
 		if err != nil {
 			return err
 		}
@@ -95,8 +96,8 @@ func applyInput(ctx context.Context, t *commit.Tx, l *loop) error {
 
 // continueThread goes on with what the thread has left to do, and with the
 // updates and gotos of the call.
-func (e *Engine) continueThread(ctx context.Context, t *commit.Tx, l *loop) error {
-	p, err := e.reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
+	p, err := reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
 	if err != nil {
 		return err
 	}
@@ -174,14 +175,14 @@ func refusalError(field string, err error) error {
 }
 
 // supersedeInterrupts closes the open interrupts for a run that takes their place.
-func (e *Engine) supersedeInterrupts(ctx context.Context, t *commit.Tx) error {
-	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+func supersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	if err := withdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
 	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
 		return nil
 	}
-	old, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	old, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}

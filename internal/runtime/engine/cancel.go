@@ -120,7 +120,7 @@ func (e *Engine) cancelParked(ctx context.Context, head checkpoint.Head, run che
 func (e *Engine) endCancelledRun(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	t.Head.Owner, t.Head.Due = "", time.Time{}
 	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, cancelFailure(request.Reason)
-	if err := e.withdrawInterrupts(ctx, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+	if err := withdrawInterrupts(ctx, e.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 		return err
 	}
 	if request.Rollback {

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // pauseForAnswers ends a superstep that waits for answers. The interrupts, the
@@ -135,7 +136,7 @@ func (l *loop) putRunEnd(t *commit.Tx, s *pregel.State, v *loopEnd) error {
 		run.Output, run.Result = storedOutput(s)
 	}
 	if v.state != checkpoint.RunInterrupted && v.state != checkpoint.RunFailed {
-		if err := e.withdrawInterrupts(l.session.storeCtx, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+		if err := withdrawInterrupts(l.session.storeCtx, e.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 			return err
 		}
 	}
@@ -144,12 +145,12 @@ func (l *loop) putRunEnd(t *commit.Tx, s *pregel.State, v *loopEnd) error {
 }
 
 // withdrawInterrupts closes the interrupts of a run that need no answer any more.
-func (e *Engine) withdrawInterrupts(ctx context.Context, t *commit.Tx, run string, to checkpoint.InterruptState) error {
+func withdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
 	}
 	var closed []checkpoint.Interrupt
-	err := e.reader.EachInterrupt(ctx, checkpoint.InterruptQuery{
+	err := reader.EachInterrupt(ctx, checkpoint.InterruptQuery{
 		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
 	}, func(q *checkpoint.Interrupt) {
 		if t.ChangesInterrupt(q.ID) {

@@ -25,15 +25,15 @@ type replay struct {
 // beginReplay goes back to an older checkpoint. It is copied, so that what follows
 // has ids of its own and asks again, unless it is a copy or an update on which
 // nothing was answered.
-func (e *Engine) beginReplay(ctx context.Context, t *commit.Tx, l *loop) error {
-	cp, err := e.findReplayTarget(ctx, t, l)
+func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
+	cp, err := findReplayTarget(ctx, reader, t, l)
 	if err != nil {
 		return err
 	}
-	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+	if err := withdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
-	p, err := e.reader.ReadPending(ctx, &l.session.reservation, t.Thread, cp.ID)
+	p, err := reader.ReadPending(ctx, &l.session.reservation, t.Thread, cp.ID)
 	if err != nil {
 		return err
 	}
@@ -64,22 +64,22 @@ func (e *Engine) beginReplay(ctx context.Context, t *commit.Tx, l *loop) error {
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a
 // subgraph it is the one under which that was written.
-func (e *Engine) findReplayTarget(ctx context.Context, t *commit.Tx, l *loop) (*checkpoint.Checkpoint, error) {
+func findReplayTarget(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
-	cp, err := e.reader.FindCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
+	cp, err := reader.FindCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
 	if err != nil {
 		return nil, err
 	}
 	j := &replay{visited: make(map[string]bool)}
 	if cp.Namespace != "" {
 		j.target = cp
-		if cp, err = e.reader.ReadCheckpoint(ctx, &l.session.reservation, t.Thread, "", cp.Parents[""]); err != nil {
+		if cp, err = reader.ReadCheckpoint(ctx, &l.session.reservation, t.Thread, "", cp.Parents[""]); err != nil {
 			return nil, query.TranslateUnlessLarge(err)
 		}
 	}
 	j.beforeSeq = cp.Seq
 	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
-		if seq, err := e.reader.FindCheckpointSeq(ctx, t.Thread, cp.Parent); err == nil {
+		if seq, err := reader.FindCheckpointSeq(ctx, t.Thread, cp.Parent); err == nil {
 			j.beforeSeq = seq
 		}
 	}

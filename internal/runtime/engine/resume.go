@@ -7,6 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // Resume stores answers, all or none, and lets the thread go on. The same
@@ -33,24 +34,25 @@ func (r *resumption) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if err != nil {
 		return nil, runtime.TranslateThreadError(r.req.Thread, err)
 	}
+	reader := e.reader
 	if head.State != checkpoint.ThreadBusy { // what is read then belongs to this head
-		ctx = view
+		reader = reader.WithView(view)
 	}
 	if r.req.RequestID != "" {
-		old, err := e.reader.FindRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
+		old, err := reader.FindRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
 		if err != nil {
 			return nil, err
 		}
 		if old != nil {
-			return e.attachRun(ctx, head, old.Run, old.Event)
+			return attachRun(ctx, reader, head, old.Run, old.Event)
 		}
 	}
-	b, err := r.checkAnswers(ctx, head)
+	b, err := r.checkAnswers(ctx, reader, head)
 	if err != nil {
 		return nil, err
 	}
 	if b.hasNothingNew() && len(r.givenResponses(b)) > 0 && !r.hasCommand() {
-		return e.attachRun(ctx, head, head.Run, head.LastEvent)
+		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
 	}
 	if err := checkAtCheckpoint(head, r.req.Expected); err != nil {
 		return nil, err
@@ -58,20 +60,20 @@ func (r *resumption) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0
 	switch {
 	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers:
-		return r.storeAnswers(ctx, head, b)
+		return r.storeAnswers(ctx, reader, head, b)
 	default:
-		return r.resumeRun(ctx, head, b)
+		return r.resumeRun(ctx, reader, head, b)
 	}
 }
 
 func (r *resumption) hasCommand() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }
 
 // resumeRun stores the answers and drives the thread from here, in one change.
-func (r *resumption) resumeRun(ctx context.Context, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
+func (r *resumption) resumeRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	e := r.engine
 	var run checkpoint.Run
 	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
-		l, err := e.continueRun(ctx, s, t, func(l *loop) error { return r.applyRequest(ctx, t, l, b) })
+		l, err := continueRun(ctx, reader, s, t, func(l *loop) error { return r.applyRequest(ctx, t, l, b) })
 		if err != nil {
 			return nil, "", err
 		}
@@ -85,9 +87,9 @@ func (r *resumption) resumeRun(ctx context.Context, head *checkpoint.Head, b *an
 	switch {
 	case errors.Is(err, errNoCapacity):
 		b.capacityErr = err
-		return r.storeAnswers(ctx, head, b)
+		return r.storeAnswers(ctx, reader, head, b)
 	case errors.Is(err, errDraining):
-		return r.storeAnswers(ctx, head, b)
+		return r.storeAnswers(ctx, reader, head, b)
 	case errors.Is(err, errThreadHeld):
 		return nil, e.retryWhenSettled(ctx, head.Thread)
 	case err != nil:
@@ -122,24 +124,24 @@ func (p *progress) setAnswers(answered []checkpoint.Interrupt) {
 // continueRun prepares to go on with a thread's run where it stopped, under a new
 // lease. with may add to the change before the superstep is planned. A run
 // that is over is followed by a new one of the same kind.
-func (e *Engine) continueRun(ctx context.Context, s *session, t *commit.Tx, with func(l *loop) error) (*loop, error) {
-	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commit.Tx, with func(l *loop) error) (*loop, error) {
+	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
 	if run.State.Terminal() {
 		run = newSuccessor(t, run)
 	}
-	g, err := e.reader.FindGraph(run.Graph, run.Version)
+	g, err := reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
 	}
-	state, err := e.reader.LoadState(ctx, &s.reservation, &t.Head, g)
+	state, err := reader.LoadState(ctx, &s.reservation, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}
 	l := s.newRootLoop(&run, state)
-	p, err := e.reader.ReadPending(ctx, &s.reservation, t.Thread, state.Checkpoint().ID)
+	p, err := reader.ReadPending(ctx, &s.reservation, t.Thread, state.Checkpoint().ID)
 	if err != nil {
 		return nil, err
 	}

@@ -285,7 +285,7 @@ func (e *Engine) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 	)
 	next, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*loop, string, error) {
 		var err error
-		if l, err = e.continueRun(ctx, s, t, nil); err != nil {
+		if l, err = continueRun(ctx, e.reader, s, t, nil); err != nil {
 			refused = query.IgnoreLarge(err)
 			return nil, "", err
 		}
@@ -400,7 +400,7 @@ func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx,
 	}
 	run.Base = t.Head.Checkpoint
 	l := s.newRootLoop(run, state)
-	return l, e.beginRun(ctx, t, l)
+	return l, beginRun(ctx, e.reader, t, l)
 }
 
 // failQueuedRun fails a queued run that can no longer begin; what is behind it

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // checkSettings refuses settings that the graph of a run knows nothing of.
@@ -52,11 +53,11 @@ func (r *resumption) applySettings(ctx context.Context, l *loop) error {
 
 // storeSettings stores labels and settings for the server that starts the run
 // later.
-func (r *resumption) storeSettings(ctx context.Context, t *commit.Tx) error {
+func (r *resumption) storeSettings(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
 		return nil
 	}
-	run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
+	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
@@ -65,7 +66,7 @@ func (r *resumption) storeSettings(ctx context.Context, t *commit.Tx) error {
 		t.Runs = append(t.Runs, run)
 		return nil
 	}
-	g, err := r.engine.reader.FindGraph(run.Graph, run.Version)
+	g, err := reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
@@ -47,10 +48,11 @@ func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 	if err != nil {
 		return nil, err
 	}
+	reader := a.engine.reader
 	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
-		ctx = view
+		reader = reader.WithView(view)
 	}
-	if known, ok, err := a.findEarlierRun(ctx, head); ok || err != nil {
+	if known, ok, err := a.findEarlierRun(ctx, reader, head); ok || err != nil {
 		return known, err
 	}
 	g, err := a.pinGraph(head)
@@ -66,13 +68,13 @@ func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 	waits := head.State == checkpoint.ThreadInterrupted
 	switch {
 	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
-		return a.admitToBusyThread(ctx, head, g)
+		return a.admitToBusyThread(ctx, reader, head, g)
 	case waits && a.req.Open == runtime.EnqueueOpen:
-		return a.enqueueRun(ctx, head, g, false)
+		return a.enqueueRun(ctx, reader, head, g, false)
 	case a.dropsInterrupts(head) && a.req.Open != runtime.DiscardOpen:
-		return nil, a.engine.threadInterruptedError(ctx, head)
+		return nil, threadInterruptedError(ctx, reader, head)
 	}
-	return a.beginNow(ctx, head, g)
+	return a.beginNow(ctx, reader, head, g)
 }
 
 // dropsInterrupts reports whether the run would leave interrupts behind that a
@@ -84,51 +86,52 @@ func (a *admission) dropsInterrupts(head *checkpoint.Head) bool {
 	return head.Open > 0 && (a.req.Request.Input != "" || a.req.Request.From != "")
 }
 
-// readHead reads the head of the thread, or drafts that of a new one.
-func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (context.Context, error) {
+// readHead reads the head of the thread, with a view of it where there is one, or
+// drafts that of a new thread.
+func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
 	if a.isNewThread && a.req.Graph != "" {
 		a.isNewThread = false
 		*head = a.engine.threads.NewHead(a.req.Thread)
-		return ctx, nil
+		return nil, nil
 	}
-	ctx, err := a.engine.storeClient.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
+	view, err := a.engine.storeClient.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
 	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
 		a.engine.createPredictor.recordCreate(err != nil)
 	}
 	switch {
 	case err == nil:
-		return ctx, nil
+		return view, nil
 	case !errors.Is(err, checkpoint.ErrThreadNotFound):
-		return ctx, runtime.TranslateStoreError(err)
+		return nil, runtime.TranslateStoreError(err)
 	case !a.req.CreateThread:
-		return ctx, runtime.ThreadNotFoundError(a.req.Thread)
+		return nil, runtime.ThreadNotFoundError(a.req.Thread)
 	case a.req.Graph == "":
-		return ctx, runtime.Errorf(runtime.ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
+		return nil, runtime.Errorf(runtime.ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
 	}
 	*head = a.engine.threads.NewHead(a.req.Thread)
-	return ctx, nil
+	return nil, nil
 }
 
 // findEarlierRun finds what the same request, or the same run id, began before.
-func (a *admission) findEarlierRun(ctx context.Context, head *checkpoint.Head) (*runtime.Started, bool, error) {
+func (a *admission) findEarlierRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*runtime.Started, bool, error) {
 	if head.Revision == 0 {
 		return nil, false, nil
 	}
 	run := a.req.Run
 	if a.req.RequestID != "" {
-		old, err := a.engine.reader.FindRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
+		old, err := reader.FindRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
 		if err != nil {
 			return nil, false, err
 		}
 		if old != nil {
-			s, err := a.engine.attachRun(ctx, head, old.Run, old.Event)
+			s, err := attachRun(ctx, reader, head, old.Run, old.Event)
 			return s, true, err
 		}
 	}
 	if run == "" {
 		return nil, false, nil
 	}
-	old, err := a.engine.store.Run(ctx, head.Thread, run)
+	old, err := reader.StoredRun(ctx, head.Thread, run)
 	switch {
 	case errors.Is(err, checkpoint.ErrRunNotFound):
 		return nil, false, nil
@@ -146,8 +149,8 @@ func isSameStart(a, b checkpoint.RunRequest) bool {
 
 // attachRun answers a repeated call with the run that the first one was about;
 // what came of it follows the given event.
-func (e *Engine) attachRun(ctx context.Context, head *checkpoint.Head, run string, after uint64) (*runtime.Started, error) {
-	r, err := e.store.Run(ctx, head.Thread, run)
+func attachRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, run string, after uint64) (*runtime.Started, error) {
+	r, err := reader.StoredRun(ctx, head.Thread, run)
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
@@ -287,17 +290,17 @@ func (a *admission) recordRequest(t *commit.Tx, run string) {
 
 // beginNow starts the run now: where there is room here, in the same change that
 // admits it.
-func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	e := a.engine
 	var run *checkpoint.Run
 	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
-		state, err := e.reader.LoadState(ctx, &s.reservation, head, g)
+		state, err := reader.LoadState(ctx, &s.reservation, head, g)
 		if err != nil {
 			return nil, "", err
 		}
 		run = a.newRun(t, g, checkpoint.RunRunning)
 		l := s.newRootLoop(run, state)
-		if err := e.beginRun(ctx, t, l); err != nil {
+		if err := beginRun(ctx, reader, t, l); err != nil {
 			return nil, "", err
 		}
 		a.recordRequest(t, run.ID)
@@ -309,7 +312,7 @@ func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *grap
 	})
 	switch {
 	case errors.Is(err, errNoCapacity):
-		return a.enqueueWithoutCapacity(ctx, head, g, err)
+		return a.enqueueWithoutCapacity(ctx, reader, head, g, err)
 	case errors.Is(err, errDraining):
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, errThreadHeld):
@@ -324,11 +327,11 @@ func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *grap
 // enqueueWithoutCapacity decides about a run that would have to be driven while the server
 // drives as many as it may: it waits in the queue of its thread where the caller
 // has agreed to that, and is refused otherwise.
-func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
+func (a *admission) enqueueWithoutCapacity(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
 	if a.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
 		return nil, a.engine.noCapacityRefusal(lack)
 	}
-	st, err := a.enqueueRun(ctx, head, g, false)
+	st, err := a.enqueueRun(ctx, reader, head, g, false)
 	if err == nil {
 		a.engine.queueForCapacity(head.Thread, lack)
 	}
@@ -337,8 +340,8 @@ func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint
 
 // threadInterruptedError refuses a call on a thread that waits for people, and
 // names the interrupts.
-func (e *Engine) threadInterruptedError(ctx context.Context, head *checkpoint.Head) error {
-	ids, err := e.reader.ListOpenIDs(ctx, head.Thread)
+func threadInterruptedError(ctx context.Context, reader *query.Reader, head *checkpoint.Head) error {
+	ids, err := reader.ListOpenIDs(ctx, head.Thread)
 	if err != nil {
 		return err
 	}

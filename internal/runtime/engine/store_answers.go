@@ -8,11 +8,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // storeAnswers stores the answers without starting anything here: the thread is
 // live already, or waits for more answers, or is left to another replica.
-func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
+func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	if r.hasCommand() && head.State == checkpoint.ThreadBusy {
 		return nil, runtime.Errorf(runtime.ReasonThreadBusy, "run %q is active; updates and gotos need a thread that waits", head.Run).
 			With("activeRunId", head.Run)
@@ -22,18 +23,18 @@ func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b 
 			if t.Head.State != head.State || t.Head.Run != head.Run {
 				return checkpoint.ErrConflict
 			}
-			if err := r.checkUnchanged(ctx, t, b); err != nil {
+			if err := b.checkUnchanged(ctx, reader, t); err != nil {
 				return err
 			}
 		}
-		if err := r.storeSettings(ctx, t); err != nil {
+		if err := r.storeSettings(ctx, reader, t); err != nil {
 			return err
 		}
-		if err := r.storeCommand(ctx, t); err != nil {
+		if err := r.storeCommand(ctx, reader, t); err != nil {
 			return err
 		}
 		b.putAnswers(t)
-		if err := r.markQueued(ctx, t, b); err != nil {
+		if err := b.markQueued(ctx, reader, t); err != nil {
 			return err
 		}
 		if !b.needsAllAnswers && t.Head.Owner == "" {
@@ -49,7 +50,7 @@ func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b 
 		r.engine.queueForCapacity(head.Thread, b.capacityErr)
 	}
 	r.engine.wakeScheduler()
-	run, err := r.engine.store.Run(ctx, head.Thread, head.Run)
+	run, err := reader.StoredRun(ctx, head.Thread, head.Run)
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
@@ -57,13 +58,13 @@ func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b 
 }
 
 // markQueued marks the run as queued: it has its answers and waits for a slot.
-func (r *resumption) markQueued(ctx context.Context, t *commit.Tx, b *answerBatch) error {
+func (b *answerBatch) markQueued(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if b.capacityErr == nil {
 		return nil
 	}
 	at := slices.IndexFunc(t.Runs, func(run checkpoint.Run) bool { return run.ID == t.Head.Run })
 	if at < 0 {
-		run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
+		run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}
@@ -79,16 +80,16 @@ func (r *resumption) markQueued(ctx context.Context, t *commit.Tx, b *answerBatc
 }
 
 // storeCommand stores an update and gotos for the server that starts the run later.
-func (r *resumption) storeCommand(ctx context.Context, t *commit.Tx) error {
+func (r *resumption) storeCommand(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if !r.hasCommand() {
 		return nil
 	}
 	e := r.engine
-	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	g, err := e.reader.FindGraph(run.Graph, run.Version)
+	g, err := reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return err
 	}
@@ -96,11 +97,11 @@ func (r *resumption) storeCommand(ctx context.Context, t *commit.Tx) error {
 	defer memory.ReleaseAll()
 	var state *pregel.State
 	var p checkpoint.Pending
-	err = e.reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
-		if state, err = e.reader.LoadState(ctx, &memory, &t.Head, g); err != nil {
+	err = reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
+		if state, err = reader.LoadState(ctx, &memory, &t.Head, g); err != nil {
 			return err
 		}
-		p, err = e.reader.ReadPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
+		p, err = reader.ReadPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
 		return err
 	})
 	if err != nil {
@@ -112,10 +113,10 @@ func (r *resumption) storeCommand(ctx context.Context, t *commit.Tx) error {
 
 // checkUnchanged makes sure that the interrupts are still open when the change is
 // made through a session whose head has moved since they were read.
-func (r *resumption) checkUnchanged(ctx context.Context, t *commit.Tx, b *answerBatch) error {
+func (b *answerBatch) checkUnchanged(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	for _, list := range [][]checkpoint.Interrupt{b.answered, b.passedBreakpoints} {
 		for _, a := range list {
-			q, err := r.engine.store.Interrupt(ctx, t.Thread, a.ID)
+			q, err := reader.StoredInterrupt(ctx, t.Thread, a.ID)
 			if err != nil {
 				return runtime.TranslateStoreError(err)
 			}

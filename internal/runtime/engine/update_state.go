@@ -196,7 +196,7 @@ func (u *stateUpdate) settleThread(ctx context.Context, t *commit.Tx) error {
 		if !u.req.SupersedeInterrupts {
 			return nil // a breakpoint: Resume goes on from the new checkpoint
 		}
-		if err := u.engine.supersedeInterrupts(ctx, t); err != nil {
+		if err := supersedeInterrupts(ctx, u.engine.reader, t); err != nil {
 			return fmt.Errorf("close the questions: %w", err)
 		}
 	}

@@ -45,19 +45,19 @@ func (d *Reader) largeBytes(large *checkpoint.LargeError) int64 {
 // small. The error is a *checkpoint.LargeError when it is neither.
 func (d *Reader) ReadCheckpoint(ctx context.Context, held *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if held == nil || held.HasMemory() {
-		cp, err := d.opts.Store.Checkpoint(ctx, thread, namespace, id)
+		cp, err := d.store.Checkpoint(ctx, thread, namespace, id)
 		if err == nil && held != nil {
 			held.AddRead(cp.Size())
 		}
 		return cp, err
 	}
-	return d.opts.Store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(d.opts.SmallStateBytes))
+	return d.store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(d.opts.SmallStateBytes))
 }
 
 // ReadPending reads the progress of a superstep for which a reservation has memory,
 // or that is small. The error is a *checkpoint.LargeError when it is neither.
 func (d *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation, thread, id string) (checkpoint.Pending, error) {
-	p, err := d.opts.Store.Pending(ctx, thread, id)
+	p, err := d.store.Pending(ctx, thread, id)
 	if err != nil {
 		return p, runtime.TranslateStoreError(err)
 	}

@@ -3,6 +3,9 @@
 package query
 
 import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
@@ -23,7 +26,26 @@ type Options struct {
 }
 
 // Reader reads threads.
-type Reader struct{ opts Options }
+type Reader struct {
+	opts  *Options
+	store boundedStore
+}
+
+// boundedStore is a store, or a view of a thread, whose large checkpoints can be
+// found out before they are read.
+type boundedStore interface {
+	checkpoint.Store
+	ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error)
+}
 
 // New makes a reader.
-func New(opts Options) *Reader { return &Reader{opts: opts} }
+func New(opts Options) *Reader { return &Reader{opts: &opts, store: opts.Store} }
+
+// WithView is a reader that answers what it can from a view of a thread; without a
+// view it is the same reader.
+func (d *Reader) WithView(view *commit.ThreadView) *Reader {
+	if view == nil {
+		return d
+	}
+	return &Reader{opts: d.opts, store: view}
+}

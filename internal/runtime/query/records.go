@@ -23,13 +23,13 @@ func (d *Reader) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 // findRun is Run without an output that the store has as a state only.
 func (d *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if run == "" {
-		head, err := d.opts.Store.Head(ctx, thread)
+		head, err := d.store.Head(ctx, thread)
 		if err != nil {
 			return checkpoint.Run{}, runtime.TranslateThreadError(thread, err)
 		}
 		run = head.Run
 	}
-	r, err := d.opts.Store.Run(ctx, thread, run)
+	r, err := d.store.Run(ctx, thread, run)
 	switch {
 	case errors.Is(err, checkpoint.ErrRunNotFound):
 		if _, err := d.Thread(ctx, thread); err != nil { // it may be the thread that is not there
@@ -41,6 +41,12 @@ func (d *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Ru
 		return r, runtime.TranslateThreadError(thread, err)
 	}
 	return r, nil
+}
+
+// StoredRun returns the record of a run as it is stored. The errors are those of the
+// store, as it gives them.
+func (d *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return d.store.Run(ctx, thread, run)
 }
 
 // Runs lists a thread's runs, newest first, of Order smaller than before (0 =
@@ -55,7 +61,7 @@ func (d *Reader) Runs(
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
 	runs, err = listReserved(ctx, d, d.AnswerReservation(ctx, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
-		return d.opts.Store.Runs(ctx, thread, before, limit+1)
+		return d.store.Runs(ctx, thread, before, limit+1)
 	})
 	if err != nil {
 		return nil, false, err
@@ -135,7 +141,7 @@ func (d *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkp
 
 // Thread returns the head of a thread.
 func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
-	head, err := d.opts.Store.Head(ctx, thread)
+	head, err := d.store.Head(ctx, thread)
 	if err != nil {
 		return head, runtime.TranslateThreadError(thread, err)
 	}
@@ -147,7 +153,7 @@ func (d *Reader) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]check
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
 	return listReserved(ctx, d, d.AnswerReservation(ctx, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
-		return d.opts.Store.Threads(ctx, q)
+		return d.store.Threads(ctx, q)
 	})
 }
 
@@ -165,7 +171,7 @@ func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 	var ids []string
 	for {
-		open, err := d.opts.Store.Interrupts(ctx, q)
+		open, err := d.store.Interrupts(ctx, q)
 		if err != nil {
 			return nil, runtime.TranslateStoreError(err)
 		}
@@ -187,7 +193,7 @@ func (d *Reader) ListInterrupts(
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
 	return listReserved(ctx, d, d.AnswerReservation(ctx, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
-		return d.opts.Store.Interrupts(ctx, q)
+		return d.store.Interrupts(ctx, q)
 	})
 }
 
@@ -198,7 +204,7 @@ func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery,
 		q.Limit = interruptPageSize
 	}
 	for {
-		list, err := d.opts.Store.Interrupts(ctx, q)
+		list, err := d.store.Interrupts(ctx, q)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}
@@ -216,7 +222,7 @@ func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery,
 // Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
 // INTERRUPT_NOT_FOUND, and those of the store.
 func (d *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	q, err := d.opts.Store.Interrupt(ctx, thread, id)
+	q, err := d.store.Interrupt(ctx, thread, id)
 	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
 		if _, err := d.Thread(ctx, thread); err != nil {
 			return q, err
@@ -230,9 +236,15 @@ func (d *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 	return q, nil
 }
 
+// StoredInterrupt returns the record of an interrupt as it is stored. The errors are
+// those of the store, as it gives them.
+func (d *Reader) StoredInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return d.store.Interrupt(ctx, thread, id)
+}
+
 // FindRequest looks for a remembered request id; nil when it is new.
 func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
-	old, err := d.opts.Store.Request(ctx, thread, id)
+	old, err := d.store.Request(ctx, thread, id)
 	switch {
 	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
 		return nil, nil

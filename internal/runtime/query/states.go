@@ -114,7 +114,7 @@ func (d *Reader) findAnyTask(ctx context.Context, thread, namespace, id string) 
 	} else if id != "" {
 		return nil, checkpoint.ErrCheckpointNotFound
 	}
-	list, err := d.opts.Store.Checkpoints(ctx, q)
+	list, err := d.store.Checkpoints(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func checkpointSeq(id string) (seq uint64, ok bool) {
 
 // FindCheckpointSeq is the number of a checkpoint of the root, of which it reads little.
 func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
-	cp, err := d.opts.Store.ReadCheckpointWithin(ctx, thread, "", id, d.opts.SmallStateBytes)
+	cp, err := d.store.ReadCheckpointWithin(ctx, thread, "", id, d.opts.SmallStateBytes)
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 		return large.Seq, nil
 	}
