@@ -29,7 +29,7 @@ type Options struct {
 	PruneTime func(head *checkpoint.Head) time.Time
 	// Unknown is called when the store has not answered a change to a thread. Committed
 	// and Published are called after the store has accepted one.
-	Unknown func(thread string)
+	Unknown   func(thread string)
 	Committed func(t *Tx, head checkpoint.Head)
 	// Published hands on the events of a change that no live run has made.
 	Published func(thread string, events []checkpoint.Event)

@@ -191,8 +191,7 @@ func (l *loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt
 // checkAskable says why no client could answer what a task asks, "" if one can.
 func (l *loop) checkAskable(ctx context.Context, a *pregel.Ask) string {
 	schemas := l.session.engine.schemas
-	switch {
-	case a.Schema == "" || schemas == nil:
+	if a.Schema == "" || schemas == nil {
 		return ""
 	}
 	wrong, err := schemas.Check(ctx, a.Schema, cmp.Or(a.Default, payload.Null))
