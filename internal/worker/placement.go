@@ -12,8 +12,8 @@ type placement struct {
 	isDraining bool
 }
 
-// covers reports whether another server has workers for all that is needed.
-func (p *placement) covers(needs ...checkpoint.Capability) bool {
+// hasWorkersFor reports whether another server has workers for all that is needed.
+func (p *placement) hasWorkersFor(needs ...checkpoint.Capability) bool {
 	return p.peers != nil && p.peers.Cover(needs...)
 }
 

@@ -26,11 +26,11 @@ func (u *unservedTasks) noticeRoute(r queue.Route, again bool) []notice {
 	}
 	var list []notice
 	why := "" // the same for all of them
-	somewhere := u.placement.covers(r.Capability())
+	somewhere := u.placement.hasWorkersFor(r.Capability())
 	for _, j := range tasks {
 		isNew := !j.isStranded
 		u.setStranded(j, true)
-		elsewhere := somewhere && (len(j.task.AlsoNeeds) == 0 || u.placement.covers(append(slices.Clip(j.task.AlsoNeeds), r.Capability())...))
+		elsewhere := somewhere && (len(j.task.AlsoNeeds) == 0 || u.placement.hasWorkersFor(append(slices.Clip(j.task.AlsoNeeds), r.Capability())...))
 		switch {
 		case u.placement.isDraining: // another server goes on with the run
 			list = append(list, u.placement.noticeStranded(j))

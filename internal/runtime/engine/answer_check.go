@@ -106,7 +106,7 @@ func (r *resumption) addressSingle(head *checkpoint.Head, b *answerBatch) ([]run
 		return []runtime.Response{one}, nil
 	default:
 		return nil, runtime.Errorf(runtime.ReasonResponseAmbiguous, "%d questions are open; name the one that is answered", len(ids)).
-			With("openInterruptIds", joinIDs(ids)).With("count", itoa(len(ids)))
+			With("openInterruptIds", joinIDs(ids)).With("count", strconv.Itoa(len(ids)))
 	}
 }
 
@@ -212,7 +212,7 @@ func (r *resumption) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 			what = "open question is"
 		}
 		return runtime.Errorf(runtime.ReasonResponsesIncomplete, "%d %s not answered", len(missing), what).
-			With("missingInterruptIds", joinIDs(missing)).With("count", itoa(len(missing)))
+			With("missingInterruptIds", joinIDs(missing)).With("count", strconv.Itoa(len(missing)))
 	}
 	return nil
 }
@@ -246,5 +246,3 @@ func interruptIDs(interrupts []checkpoint.Interrupt) []string {
 func joinIDs(ids []string) string {
 	return strings.Join(ids[:min(len(ids), 10)], ",")
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

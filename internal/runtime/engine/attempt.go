@@ -103,7 +103,7 @@ func (l *loop) interpretOnce(ctx context.Context, o *outcome) {
 
 // observeAttempt reports an attempt to the observer.
 func (l *loop) observeAttempt(o *outcome, took time.Duration) {
-	l.session.engine.observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.phase()), took)
+	l.session.engine.observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
 }
 
 // touchParent resets the idle timeout of the parent task.

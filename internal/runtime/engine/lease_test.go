@@ -159,7 +159,7 @@ func TestLostLeaseCancelsTheNode(t *testing.T) {
 		head, err := c.store.Head(t.Context(), run.Thread)
 		require.NoError(t, err)
 		stolen := head
-		stolen.Owner, stolen.Fence = "somebody else", head.Fence+1
+		stolen.Owner, stolen.Fence = "another server", head.Fence+1
 		_, err = c.store.Apply(t.Context(), &checkpoint.Change{
 			Thread: head.Thread, Expect: head.Revision, Op: "steal", Head: stolen, Lease: time.Hour,
 		})
@@ -171,7 +171,7 @@ func TestLostLeaseCancelsTheNode(t *testing.T) {
 		require.LessOrEqual(t, times.spans[0].to.Sub(at), 5*time.Second, "noticed at the renewal")
 		head, err = c.store.Head(t.Context(), run.Thread)
 		require.NoError(t, err)
-		require.Equal(t, "somebody else", head.Owner)
+		require.Equal(t, "another server", head.Owner)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -39,7 +40,7 @@ func (a *admission) enqueueRun(ctx context.Context, reader *query.Reader, head *
 		}
 		if n := len(t.Head.Queue); n >= a.engine.opts.QueueLimit {
 			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
-				With("limit", itoa(a.engine.opts.QueueLimit)).With("option", "queued-runs")
+				With("limit", strconv.Itoa(a.engine.opts.QueueLimit)).With("option", "queued-runs")
 		}
 		run = a.newRun(t, g, checkpoint.RunQueued)
 		if first {

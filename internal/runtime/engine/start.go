@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -237,7 +238,7 @@ func (e *Engine) checkSchema(ctx context.Context, schema, value payload.JSON, re
 		at = field
 	}
 	if len(wrong) > 1 {
-		more = "; and " + itoa(len(wrong)-1) + " more"
+		more = "; and " + strconv.Itoa(len(wrong)-1) + " more"
 	}
 	bad := runtime.Errorf(reason, "%s: %s%s", at, wrong[0].Description, more)
 	for _, w := range wrong {
@@ -346,5 +347,5 @@ func threadInterruptedError(ctx context.Context, reader *query.Reader, head *che
 		return err
 	}
 	return runtime.Errorf(runtime.ReasonThreadInterrupted, "the thread waits for %d answers; resume it, or choose an open-interrupts policy", head.Open).
-		With("openInterruptIds", joinIDs(ids)).With("count", itoa(head.Open))
+		With("openInterruptIds", joinIDs(ids)).With("count", strconv.Itoa(head.Open))
 }

@@ -25,7 +25,7 @@ func (l *loop) emitTaskEvents(t *commit.Tx, w *superstep) {
 		if o.isAborted || o.isLate || o.task.Node.Kind == graph.KindStart {
 			continue
 		}
-		e := l.newTaskEvent(o.task, o.phase(), l.state.NextStep())
+		e := l.newTaskEvent(o.task, o.taskPhase(), l.state.NextStep())
 		e.Attempt, e.Failure = o.attempt, o.failure
 		if o.isFinished() {
 			l.emitUpdate(t, o)
@@ -50,7 +50,7 @@ func (l *loop) emitUpdate(t *commit.Tx, o *outcome) {
 	t.EmitEvent(e)
 }
 
-func (o *outcome) phase() checkpoint.Phase {
+func (o *outcome) taskPhase() checkpoint.Phase {
 	switch {
 	case o.failure != nil:
 		return checkpoint.PhaseFailed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -141,7 +142,7 @@ func (e *Engine) checkUpdatable(ctx context.Context, head *checkpoint.Head, req 
 		what = "open question; answer it"
 	}
 	return runtime.Errorf(runtime.ReasonThreadInterrupted, "an update would drop %d %s first, or set supersede_interrupts", len(dropped), what).
-		With("openInterruptIds", joinIDs(interruptIDs(dropped))).With("count", itoa(len(dropped)))
+		With("openInterruptIds", joinIDs(interruptIDs(dropped))).With("count", strconv.Itoa(len(dropped)))
 }
 
 // isWithinNamespace reports whether a namespace is another one or lies below it; outer

@@ -34,8 +34,8 @@ type connectionHistory struct {
 // shortLifetime is how long a connection lasts at most that counts as ended early.
 const shortLifetime = 5 * time.Second
 
-// reconnects is the pause after each of the connections in a row that have ended early.
-func reconnects() backoff.Policy {
+// reconnectPolicy is the pause after each of the connections in a row that have ended early.
+func reconnectPolicy() backoff.Policy {
 	return backoff.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}
 }
 
@@ -47,7 +47,7 @@ func (c *connectionHistory) recordEnd(lasted time.Duration, now time.Time) {
 		c.shortConnections = 0
 		return
 	}
-	if pause := reconnects().Delay(c.shortConnections + 1); now.Add(pause).After(c.nextAllowed) {
+	if pause := reconnectPolicy().Delay(c.shortConnections + 1); now.Add(pause).After(c.nextAllowed) {
 		c.nextAllowed = now.Add(pause)
 	}
 	c.shortConnections++

@@ -43,19 +43,19 @@ func newCallMetrics() *callMetrics {
 
 // Describe tells what there may be.
 func (c *callMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, v := range c.collectors() {
+	for _, v := range c.listCollectors() {
 		v.Describe(to)
 	}
 }
 
 // Collect tells what was counted.
 func (c *callMetrics) Collect(to chan<- prometheus.Metric) {
-	for _, v := range c.collectors() {
+	for _, v := range c.listCollectors() {
 		v.Collect(to)
 	}
 }
 
-func (c *callMetrics) collectors() []prometheus.Collector {
+func (c *callMetrics) listCollectors() []prometheus.Collector {
 	return []prometheus.Collector{c.started, c.handled, c.received, c.sent, c.handlingSeconds}
 }
 

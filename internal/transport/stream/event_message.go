@@ -88,7 +88,7 @@ func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event)
 	size += len(values)
 	out := wire.EventToProto(e, w.head.Thread, w.head.LogID, values)
 	if e.Seq == w.lastSeq {
-		out.Cursor = w.cursor()
+		out.Cursor = w.currentCursor()
 	}
 	return w.omitLargeValue(out, size), nil
 }

@@ -240,7 +240,7 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 		opened.Run, runID = run, w.openedRun.ID
 	}
 	return &graphdv1.Event{
-		Cursor: w.cursor(), Time: wire.TimeToProto(w.Now()),
+		Cursor: w.currentCursor(), Time: wire.TimeToProto(w.Now()),
 		ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	}, nil
@@ -320,8 +320,8 @@ func (w *activeStream) advancePosition(e *checkpoint.Event) {
 	}
 }
 
-// cursor is where the reader may go on.
-func (w *activeStream) cursor() *graphdv1.Cursor {
+// currentCursor is where the reader may go on.
+func (w *activeStream) currentCursor() *graphdv1.Cursor {
 	c := wire.CursorToProto(w.head.LogID, w.lastSeq)
 	c.Mark = w.mark
 	return c
@@ -386,7 +386,7 @@ func (w *activeStream) sendHeartbeat(ctx context.Context) error {
 	return w.sendMessage(ctx, &graphdv1.Event{
 		Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
-			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
+			Heartbeat: &graphdv1.Heartbeat{Scanned: w.currentCursor()},
 		},
 	})
 }
@@ -401,7 +401,7 @@ func (w *activeStream) sendEnd(ctx context.Context, cause graphdv1.EndOfStream_C
 func (w *activeStream) newEndMessage(
 	ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event,
 ) (*graphdv1.Event, error) {
-	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.cursor()}
+	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.currentCursor()}
 	runID := ""
 	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
 		run, err := w.readStoppedRun(ctx, followed.ID, stop)

@@ -81,12 +81,12 @@ func (t *Reader) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQu
 		prefix, open = prefix+layout.AddLength(q.Namespace), "0"
 	}
 	return t.runner.RunScript(ctx, t.scripts.History, t.keys.ThreadKeys(q.Thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder),
-		prefix, open, scoreBelow(q.Before), max(0, q.Limit), bound(q.Limit))
+		prefix, open, scoreBelow(q.Before), max(0, q.Limit), responseBytes(q.Limit))
 }
 
-// bound is how many bytes a script that is given a limit returns before it
+// responseBytes is how many bytes a script that is given a limit returns before it
 // leaves the rest for another exchange, 0 = all.
-func bound(limit int) int {
+func responseBytes(limit int) int {
 	if limit <= 0 {
 		return 0
 	}
@@ -170,7 +170,7 @@ func (l *checkpointLoader) loadManifests(ctx context.Context, r script.Reply, li
 			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.TextAt(i))
 		}
 		l.addFields(&m, lengths)
-		known.Take(m.least())
+		known.Take(m.minimumSize())
 		list = append(list, m)
 	}
 	out := make([]*checkpoint.Checkpoint, 0, len(list))
@@ -182,7 +182,7 @@ func (l *checkpointLoader) loadManifests(ctx context.Context, r script.Reply, li
 		if err := l.checkSize(&m); err != nil {
 			return nil, err
 		}
-		if err := l.fetchFields(ctx, m.needs, bound(limit)); err != nil || l.isStale {
+		if err := l.fetchFields(ctx, m.needs, responseBytes(limit)); err != nil || l.isStale {
 			if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 				large.Seq = m.Seq
 			}
@@ -203,7 +203,7 @@ func (l *checkpointLoader) loadManifests(ctx context.Context, r script.Reply, li
 // checkSize finds out whether a checkpoint is large, as far as its manifest tells: that has
 // the sizes of values, and not those of the elements of lists.
 func (l *checkpointLoader) checkSize(m *manifest) error {
-	least := m.least()
+	least := m.minimumSize()
 	if l.most <= 0 || least <= l.most {
 		return nil
 	}
@@ -213,8 +213,8 @@ func (l *checkpointLoader) checkSize(m *manifest) error {
 	return &checkpoint.LargeError{Bytes: least, Seq: m.Seq}
 }
 
-// least is the size that a checkpoint will have at least.
-func (m *manifest) least() int {
+// minimumSize is the size that a checkpoint will have at least.
+func (m *manifest) minimumSize() int {
 	n := m.Size()
 	for _, b := range m.separateValues {
 		n += b.Bytes

@@ -117,7 +117,7 @@ func (t *Reader) someEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (list []checkpoint.Event, cut bool, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
-	r, err := t.runner.RunScript(ctx, t.scripts.Events, keys, strconv.FormatUint(after, 10), limit, bound(limit))
+	r, err := t.runner.RunScript(ctx, t.scripts.Events, keys, strconv.FormatUint(after, 10), limit, responseBytes(limit))
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -217,7 +217,7 @@ func (t *Reader) ReadRuns(ctx context.Context, thread string, before uint64, lim
 	keys := t.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
-		r, err := t.runner.RunScript(ctx, t.scripts.Runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
+		r, err := t.runner.RunScript(ctx, t.scripts.Runs, keys, scoreBelow(before), limitOrAll(limit), responseBytes(limit))
 		if err != nil {
 			return nil, err
 		}
