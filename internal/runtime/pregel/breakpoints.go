@@ -16,7 +16,7 @@ const interruptNode = "__interrupt__"
 // changed since a breakpoint was last passed. Channels that the graph no
 // longer has do not count.
 func (s *State) HitBreakpoints(on []string, tasks []*Task) []string {
-	if len(on) == 0 || !s.hasChangedSinceBreakpoint() {
+	if len(on) == 0 || !hasChangedSinceBreakpoint(s.graph, s.checkpoint) {
 		return nil
 	}
 	var hit []string
@@ -32,10 +32,10 @@ func (s *State) HitBreakpoints(on []string, tasks []*Task) []string {
 	return slices.Compact(hit)
 }
 
-func (s *State) hasChangedSinceBreakpoint() bool {
-	for i := range s.graph.Channels {
-		c := &s.checkpoint.Channels[i]
-		if c.Version > s.seenVersion(interruptNode, c.Name) {
+func hasChangedSinceBreakpoint(g *graph.Graph, cp *checkpoint.Checkpoint) bool {
+	for i := range g.Channels {
+		c := &cp.Channels[i]
+		if c.Version > seenVersion(cp.Seen, interruptNode, c.Name) {
 			return true
 		}
 	}
@@ -45,7 +45,7 @@ func (s *State) hasChangedSinceBreakpoint() bool {
 // MarkBreakpointsPassed returns the state with every channel marked as seen by
 // breakpoints, so that going on does not stop at the same place again.
 func (s *State) MarkBreakpointsPassed() *State {
-	e := s.newEdit(0)
+	e := newStateEdit(s, 0)
 	versions := make([]checkpoint.SeenVersion, 0, len(s.graph.Channels))
 	for i := range s.graph.Channels {
 		if c := &s.checkpoint.Channels[i]; c.Version > 0 {
@@ -56,7 +56,7 @@ func (s *State) MarkBreakpointsPassed() *State {
 	next := *s.checkpoint
 	next.Seen = e.seen
 	return &State{
-		graph: s.graph, checkpoint: &next, untracked: s.untracked, sharedUpTo: s.sharedUpTo, topVersion: s.topVersion,
-		limits: s.limits, listSizes: s.listSizes, totalSize: s.totalSize,
+		values: values{graph: s.graph, checkpoint: &next, untracked: s.untracked}, sharedUpTo: s.sharedUpTo, topVersion: s.topVersion,
+		limits: s.limits, size: s.size,
 	}
 }

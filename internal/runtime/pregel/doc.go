@@ -6,4 +6,10 @@
 // The rules are LangGraph's: nodes react to channels, all tasks of a superstep
 // see the same state, and their writes are combined in the order of the tasks'
 // paths, never in the order of completion.
+//
+// One superstep after another: PlanTasks lists what is due (plan.go); CompleteTask
+// turns the result of a task into writes, its conditional edges included (writes.go,
+// branches.go); ApplyStep combines the writes of all tasks with the state, channel
+// by channel (state_edit.go, channel_edit.go), and makes the next checkpoint of it
+// (next_checkpoint.go).
 package pregel

@@ -2,9 +2,9 @@ package pregel
 
 // ChannelSizes are the sizes of the channels of a state, and of all of them.
 func ChannelSizes(s *State) []int64 {
-	all := []int64{s.totalSize}
+	all := []int64{s.size.total}
 	for i := range s.graph.Channels {
-		all = append(all, s.sizeAt(i))
+		all = append(all, s.size.sizeAt(&s.values, i))
 	}
 	return all
 }

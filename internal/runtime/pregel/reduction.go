@@ -3,7 +3,6 @@ package pregel
 import (
 	"slices"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
@@ -37,7 +36,7 @@ func (s *State) Reductions(done []TaskWrites) []Reduction {
 		if s.graph.Channels[i].Kind != graph.ByWorker {
 			continue
 		}
-		if r, ok := s.reductionOf(i, done); ok {
+		if r, ok := reductionOf(&s.values, i, done); ok {
 			out = append(out, r)
 		}
 	}
@@ -46,10 +45,10 @@ func (s *State) Reductions(done []TaskWrites) []Reduction {
 
 // reductionOf returns the reduction that one channel needs. A value that replaces
 // another, and the first one ever, need no function.
-func (s *State) reductionOf(i int, done []TaskWrites) (Reduction, bool) {
-	spec := &s.graph.Channels[i]
+func reductionOf(v *values, i int, done []TaskWrites) (Reduction, bool) {
+	spec := &v.graph.Channels[i]
 	r := Reduction{Channel: spec.Name, Function: spec.Function}
-	r.Current, _ = s.valueAt(i)
+	r.Current, _ = v.valueAt(i)
 	for _, d := range done {
 		for _, w := range d.Writes {
 			if w.Channel != spec.Name {
@@ -65,67 +64,4 @@ func (s *State) reductionOf(i int, done []TaskWrites) (Reduction, bool) {
 		return r, len(r.Writes) > 1
 	}
 	return r, len(r.Writes) > 0
-}
-
-// ReplaceWrites replaces what was written to a channel by the value that it comes to.
-func ReplaceWrites(done []TaskWrites, channel string, value payload.JSON) []TaskWrites {
-	out := slices.Clone(done)
-	set := false
-	for i := range out {
-		if !slices.ContainsFunc(out[i].Writes, func(w checkpoint.Write) bool { return w.Channel == channel }) {
-			continue
-		}
-		writes := make([]checkpoint.Write, 0, len(out[i].Writes))
-		for _, w := range out[i].Writes {
-			switch {
-			case w.Channel != channel:
-				writes = append(writes, w)
-			case !set:
-				writes, set = append(writes, checkpoint.Write{Channel: channel, Value: value, Overwrite: true}), true
-			}
-		}
-		out[i].Writes = writes
-	}
-	return out
-}
-
-// DropWrites leaves out what was written to a channel.
-func DropWrites(done []TaskWrites, channel string) []TaskWrites {
-	out := slices.Clone(done)
-	for i := range out {
-		out[i].Writes = slices.DeleteFunc(slices.Clone(out[i].Writes), func(w checkpoint.Write) bool {
-			return w.Channel == channel
-		})
-	}
-	return out
-}
-
-// OwnWrites returns what a task itself writes to state keys, without its edges.
-func (s *State) OwnWrites(t *Task, r Result) ([]checkpoint.Write, error) {
-	w := writeCollector{state: s, task: t}
-	err := w.addUpdates(r)
-	return w.writes, err
-}
-
-// replaceCombined replaces the writes to channels that a worker has combined.
-func replaceCombined(writes []checkpoint.Write, values map[string]payload.JSON) []checkpoint.Write {
-	done := []TaskWrites{{Writes: writes}}
-	for channel, value := range values {
-		done = ReplaceWrites(done, channel, value)
-	}
-	return done[0].Writes
-}
-
-// setCombined sets the value of a channel that a worker has combined, or the only
-// one that was ever written.
-func (c channelEdit) setCombined(writes []checkpoint.Write) (bool, error) {
-	writes, overwritten, err := c.findOverwrite(writes)
-	if err != nil {
-		return false, err
-	}
-	if !overwritten && (len(writes) > 1 || c.channel.Value != "" || c.spec.Default != "") {
-		return false, c.errorf("is combined by function %q of a worker, which cannot be asked here; "+
-			"write {\"__overwrite__\": value} to set it", c.spec.Function)
-	}
-	return c.setValue(writes[0].Value), nil
 }

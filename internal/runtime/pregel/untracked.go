@@ -24,7 +24,7 @@ func (s *State) DurableWrites(writes []checkpoint.Write) []checkpoint.Write {
 		case ok && s.graph.Channels[i].Kind == graph.Untracked:
 			continue
 		case ok && i == s.graph.SendsChannel:
-			w.Value = s.durableSend(w.Value)
+			w.Value = durableSend(s.graph, w.Value)
 		}
 		kept = append(kept, w)
 	}
@@ -51,7 +51,7 @@ func (s *State) StoredCheckpoint() *checkpoint.Checkpoint {
 			list := *ch.List
 			list.Items = make([]payload.JSON, len(ch.List.Items))
 			for k, item := range ch.List.Items {
-				list.Items[k] = s.durableSend(item)
+				list.Items[k] = durableSend(s.graph, item)
 			}
 			cp.Channels[len(cp.Channels)-1].List = &list
 		}
@@ -66,18 +66,20 @@ func wasWritten(ch *checkpoint.Channel) bool {
 }
 
 // DurableValues are the state keys that may be stored.
-func (s *State) DurableValues() payload.JSON {
-	if !s.graph.HasUntracked() {
-		return s.Values()
+func (v *values) DurableValues() payload.JSON {
+	if !v.graph.HasUntracked() {
+		return v.Values()
 	}
-	return s.Object(slices.DeleteFunc(slices.Clone(s.graph.StateKeys), func(i int) bool {
-		return s.graph.Channels[i].Kind == graph.Untracked
+	return v.Object(slices.DeleteFunc(slices.Clone(v.graph.StateKeys), func(i int) bool {
+		return v.graph.Channels[i].Kind == graph.Untracked
 	}))
 }
 
 // DurableInput is what may be stored of the input of a Send.
-func (s *State) DurableInput(input payload.JSON) payload.JSON {
-	if !s.graph.HasUntracked() || payload.KindOf(input) != payload.ObjectKind {
+func (s *State) DurableInput(input payload.JSON) payload.JSON { return durableInput(s.graph, input) }
+
+func durableInput(g *graph.Graph, input payload.JSON) payload.JSON {
+	if !g.HasUntracked() || payload.KindOf(input) != payload.ObjectKind {
 		return input
 	}
 	fields, err := payload.Fields(input)
@@ -85,15 +87,15 @@ func (s *State) DurableInput(input payload.JSON) payload.JSON {
 		return input
 	}
 	return payload.Object(slices.DeleteFunc(fields, func(f payload.Field) bool {
-		i, ok := s.graph.ChannelIndex(f.Key)
-		return ok && s.graph.Channels[i].Kind == graph.Untracked
+		i, ok := g.ChannelIndex(f.Key)
+		return ok && g.Channels[i].Kind == graph.Untracked
 	}))
 }
 
-func (s *State) durableSend(item payload.JSON) payload.JSON {
+func durableSend(g *graph.Graph, item payload.JSON) payload.JSON {
 	node, input, err := decodeSend(item)
 	if err != nil {
 		return item
 	}
-	return encodeSend(checkpoint.Send{Node: node, Input: s.DurableInput(input)})
+	return encodeSend(checkpoint.Send{Node: node, Input: durableInput(g, input)})
 }

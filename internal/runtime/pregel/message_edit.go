@@ -1,0 +1,62 @@
+package pregel
+
+import (
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// mergeMessages merges by id. Plain additions at the end are stored as such;
+// anything else stores the list anew. Ids that are missing are made from where
+// the write stands, so that the same write gets the same ones.
+func (c channelEdit) mergeMessages(write int, v payload.JSON) error {
+	old := c.listItems()
+	newID := func(n int) string { return messageID(c.idSeed, c.spec.Name, write, n) }
+	if c.appendMessages(old, v, newID) {
+		return nil
+	}
+	if c.messageIndex != nil {
+		*c.messageIndex = nil // what comes of it is not known before the list is read again
+	}
+	merged, err := payload.MergeMessages(old, v, newID)
+	if err != nil {
+		return c.errorf("%v", err)
+	}
+	if len(merged) >= len(old) && slices.Equal(merged[:len(old)], old) {
+		c.appendItems(merged[len(old):])
+		return nil
+	}
+	c.rewriteList(merged)
+	return nil
+}
+
+// minIndexedMessages is the length from which a list of messages gets an index.
+const minIndexedMessages = 16
+
+// appendMessages appends messages without reading those that are there, and reports
+// whether that is all there is to do. What is only looked at ahead, or not yet
+// numbered, leaves the index alone: it belongs to what follows the state.
+func (c channelEdit) appendMessages(old []payload.JSON, v payload.JSON, newID func(n int) string) bool {
+	if c.messageIndex == nil || len(old) < minIndexedMessages {
+		return false
+	}
+	if *c.messageIndex == nil && c.seq != 0 {
+		*c.messageIndex = payload.IndexMessages(old)
+	}
+	if *c.messageIndex == nil {
+		return false
+	}
+	index := *c.messageIndex
+	added, note, ok := index.PlanAppend(v, newID)
+	if !ok {
+		return false
+	}
+	c.appendItems(added)
+	if c.seq == 0 {
+		*c.messageIndex = nil
+		return true
+	}
+	note()
+	*c.messageIndex = index // also where the list was stored anew
+	return true
+}
