@@ -165,6 +165,10 @@ var layers = []layer{
 	},
 	{path: "internal/runtime/scheduler", containsPanics: true, neverLinks: outerPackages},
 	{
+		path: "internal/runtime/capacity", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/scheduler"},
+	},
+	{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
@@ -178,7 +182,7 @@ var layers = []layer{
 	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/placement",
+			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/placement",
 			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/threads", "internal/runtime/pregel",
 			"internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},

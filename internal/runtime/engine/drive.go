@@ -97,10 +97,10 @@ func (s *session) driveRun(l *loop) {
 
 // requeueEvicted puts an evicted run into the memory queue when its session ends.
 func (s *session) requeueEvicted(l *loop, v *loopEnd, head *checkpoint.Head) {
-	if !v.isCommitted || v.state != checkpoint.RunRunning || head.Cancel != nil || head.PreferredOwner != "" || !s.engine.isEvicted(s) {
+	if !v.isCommitted || v.state != checkpoint.RunRunning || head.Cancel != nil || head.PreferredOwner != "" || !s.capacity.IsEvicted() {
 		return
 	}
-	s.pruneMark, s.isRequeued = l.pruneMark, true
+	s.capacity.RequeueThread(l.pruneMark)
 	s.engine.observer.RunEvicted(l.run.Graph)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
@@ -140,22 +141,15 @@ type Engine struct {
 	schedulerWake chan struct{} // buffered; a value wakes the scheduler
 	goroutines    sync.WaitGroup
 
-	mu            sync.Mutex
-	sessions      map[string]*session
-	maybeLeased   map[string]struct{} // threads whose lease may be ours without a session
-	isDrained     bool
-	usedSlots     int                               // slots that sessions hold
-	offeredSlots  int                               // of them, those offered because no worker serves the run
-	slotThreshold int                               // up to how many used slots no session offers its own
-	idleSessions  map[*session]struct{}             // sessions that could offer their slots
-	evictedCount  int64                             // sessions that are being evicted
-	grantedMemory map[string]scheduler.MemoryWaiter // memory reserved for threads taken from the memory queue, until they begin
+	mu          sync.Mutex
+	sessions    map[string]*session
+	maybeLeased map[string]struct{} // threads whose lease may be ours without a session
+	isDrained   bool
 
-	liveBytes           liveBytes
+	capacity            *capacity.Limiter // of live runs
 	readBudget          *runtime.ReadBudget
-	slotQueue           scheduler.SlotQueue    // threads that wait for a slot
-	memoryQueue         scheduler.MemoryQueue  // threads that wait for memory
 	unservedRuns        unservedRuns           // threads that wait for workers
+	reportedLiveBytes   int64                  // the last value of Observer.LiveBytes; owned by the scheduler
 	reportedQuarantined atomic.Int64           // the last value of Observer.ThreadsPoisoned
 	quarantine          scheduler.Quarantine   // threads that could not be taken
 	storeBackoff        scheduler.StoreBackoff // pauses the scheduler while the store refuses changes
@@ -175,14 +169,13 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
 		handOffSlots: make(chan struct{}, maxParallelDue),
 		draining:     make(chan struct{}), schedulerWake: make(chan struct{}, 1),
-		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]scheduler.MemoryWaiter),
-		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
-		liveBytes:  newLiveBytes(opts.MaxLiveBytes, opts.MaxLiveRuns),
+		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}),
 		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
+	e.capacity = capacity.New(capacity.Options{MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Uptime: e.uptime, Wake: e.wakeScheduler})
 	e.feed = e.newFeed()
 	e.reader = query.New(query.Options{
-		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.liveBytes.share), Follow: e.feed.Follow,
+		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.committer = e.newCommitter(store)
 	e.threads = threads.New(threads.Options{
@@ -292,15 +285,19 @@ func (e *Engine) unregisterSession(s *session) (awaited bool) {
 	}
 	delete(e.sessions, s.thread)
 	e.goroutines.Done()
-	if s.hasSlot { // it waits for none, even if it was queued late
-		e.slotQueue.RemoveThread(s.thread)
-		e.memoryQueue.RemoveThread(s.thread)
-	}
-	s.releaseBytes()
 	s.reservation.ReleaseAll()
-	e.endEviction(s)
-	e.endSlotOffer(s)
-	return e.releaseSlot(s) || e.memoryQueue.Len() > 0
+	if s.unserved != nil {
+		e.unservedRuns.addRun(s.thread, s.unserved, e.uptime())
+	}
+	return s.capacity.Release()
+}
+
+// reportLiveBytes tells the observer how much live runs hold.
+func (e *Engine) reportLiveBytes() {
+	if n := e.capacity.HeldBytes(); n != e.reportedLiveBytes {
+		e.reportedLiveBytes = n
+		e.observer.LiveBytes(n)
+	}
 }
 
 // markMaybeLeased records an abandoned thread. If this server still holds the
@@ -351,6 +348,7 @@ func (e *Engine) Drain(ctx context.Context) {
 	if !e.isDrained {
 		e.isDrained = true
 		close(e.draining)
+		e.capacity.Close()
 		if e.peers != nil {
 			e.peers.Unregister()
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 )
 
 // CountHeld counts what an engine holds for threads in memory.
@@ -25,7 +26,8 @@ func LastPublished(e *Engine, thread string) uint64 { return e.feed.TopicState(t
 
 // LiveBytes is what the live runs of an engine hold, and how many wait for memory.
 func LiveBytes(e *Engine) (held int64, waiting int) {
-	return e.liveBytes.heldBytes.Load(), e.memoryQueue.Len()
+	n := e.capacity.Counts()
+	return n.HeldBytes, n.Waiters
 }
 
 // ReadBudgetBytes is what calls hold of large states.
@@ -35,14 +37,15 @@ func ReadBudgetBytes(e *Engine) int64 { return e.readBudget.CurrentBytes() }
 func DescribeLeaks(e *Engine) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := &e.liveBytes
 	if n := ReadBudgetBytes(e); len(e.sessions) == 0 && n != 0 {
 		return fmt.Sprintf("calls hold %d", n)
 	}
-	if len(e.sessions) > 0 || b.heldBytes.Load() == 0 && b.heavyRuns.Load() == 0 && b.evictingBytes.Load() == 0 && e.evictedCount == 0 && len(e.grantedMemory) == 0 && e.offeredSlots == 0 && len(e.idleSessions) == 0 {
+	n := e.capacity.Counts()
+	n.Waiters = 0
+	if len(e.sessions) > 0 || n == (capacity.Counts{}) {
 		return ""
 	}
-	return fmt.Sprintf("held %d, heavy %d, leaving %d, dismissed %d, called %v", b.heldBytes.Load(), b.heavyRuns.Load(), b.evictingBytes.Load(), e.evictedCount, e.grantedMemory)
+	return fmt.Sprintf("%+v", n)
 }
 
 // NopObserver observes nothing.

@@ -84,7 +84,7 @@ func (l *loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *loopE
 		return -1, nil
 	}
 	grown = addedBytes(state.Checkpoint())
-	if l.setHeldBytes(l.heldBytes + int64(grown)); grown >= largeWriteBytes && l.session.engine.liveBytes.isExceeded() {
+	if l.setHeldBytes(l.heldBytes + int64(grown)); grown >= largeWriteBytes && l.session.engine.capacity.IsExceeded() {
 		l.setHeldBytes(l.heldBytes - int64(grown)) // the loop finds out whether it may go on
 		*t = before
 		return -1, nil

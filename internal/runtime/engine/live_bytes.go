@@ -1,83 +1,19 @@
 package engine
 
 import (
-	"math"
-	"sync/atomic"
-
 	"github.com/graphd-dev/graphd/internal/graph"
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
-
-// What the live runs of a server hold in memory is counted: the states of their
-// graphs and subgraphs, and what the tasks under way have written and recorded.
-// Beyond Options.MaxLiveBytes a run ends here between two supersteps, as in a
-// drain, and waits in the memory queue until there is memory for it again.
-
-// liveBytes counts what live runs hold. A run is heavy when it holds at least its
-// share, the limit divided by the slots. Others are neither refused nor evicted:
-// all of them together hold less than the limit.
-type liveBytes struct {
-	limit      int64
-	admitLimit int64 // up to which heavy runs are let in; below the limit, so that they can grow
-	share      int64
-
-	heldBytes     atomic.Int64
-	evictingBytes atomic.Int64 // part of held: what runs hold that are ending here
-	heavyRuns     atomic.Int64 // how many runs are
-	reportedBytes int64        // the last value of the observer; owned by the scheduler
-}
-
-func newLiveBytes(limit int64, places int) liveBytes {
-	return liveBytes{limit: limit, admitLimit: limit - limit/8, share: max(limit/int64(places), runtime.MinShare)}
-}
 
 // largeWriteBytes is from how many bytes on what a superstep writes is counted
 // before its commit. What only computes is given up then, if there is no memory for
 // it.
 const largeWriteBytes = 256 << 10
 
-// isExceeded reports whether the runs that go on hold too much.
-func (b *liveBytes) isExceeded() bool { return b.heldBytes.Load()-b.evictingBytes.Load() > b.limit }
-
-// hasRoom reports whether there is memory for a run. A heavy run that is the only
-// one always has memory.
-func (b *liveBytes) hasRoom(need int64) bool {
-	return need < b.share || b.heavyRuns.Load() == 0 || b.heldBytes.Load()+need <= b.admitLimit
-}
-
-// addHeldBytes notes that a run holds more, or less.
-func (s *session) addHeldBytes(delta int64) {
-	now := s.heldBytes.Add(delta)
-	if delta == 0 || now < 0 { // the session is over
-		return
-	}
-	s.engine.liveBytes.updateHeld(now-delta, now)
-}
-
-// releaseBytes notes that nothing of the run is held any more.
-func (s *session) releaseBytes() {
-	if before := s.heldBytes.Swap(math.MinInt64 / 2); before > 0 {
-		s.engine.liveBytes.updateHeld(before, 0)
-	}
-}
-
-// updateHeld notes that what a run holds has changed.
-func (b *liveBytes) updateHeld(before, now int64) {
-	b.heldBytes.Add(now - before)
-	switch {
-	case before < b.share && now >= b.share:
-		b.heavyRuns.Add(1)
-	case before >= b.share && now < b.share:
-		b.heavyRuns.Add(-1)
-	}
-}
-
 // setHeldBytes notes how much the loop holds. It is for the goroutine of the loop.
 func (l *loop) setHeldBytes(n int64) {
 	if n != l.heldBytes {
-		l.session.addHeldBytes(n - l.heldBytes)
+		l.session.capacity.AddBytes(n - l.heldBytes)
 		l.heldBytes = n
 	}
 }
@@ -126,11 +62,11 @@ func (w *superstep) countHeldWrites() {
 // taken up it comes further, so steps counts its supersteps since.
 func (l *loop) shouldYield(steps int) bool {
 	s := l.session
-	exceeded := s.engine.liveBytes.isExceeded()
-	if !exceeded && s.engine.memoryQueue.Len() == 0 || steps == 0 || !l.mayYield() {
+	exceeded := s.engine.capacity.IsExceeded()
+	if !exceeded && !s.engine.capacity.HasWaiters() || steps == 0 || !l.mayYield() {
 		return false
 	}
-	return s.engine.evictRun(s, !exceeded)
+	return s.capacity.EvictRun(!exceeded)
 }
 
 // mayYield reports whether nothing is lost when the run goes on later. It is
@@ -145,7 +81,7 @@ func (l *loop) mayYield() bool {
 // computed.
 func (l *loop) shouldDiscard(w *superstep, steps int) bool {
 	s := l.session
-	if w.writtenBytes < largeWriteBytes || !s.engine.liveBytes.isExceeded() || w.hasRecords || len(w.cached) > 0 || steps == 0 && s.mayExceedOnce || !l.mayYield() {
+	if w.writtenBytes < largeWriteBytes || !s.engine.capacity.IsExceeded() || w.hasRecords || len(w.cached) > 0 || steps == 0 && s.capacity.MayExceedOnce() || !l.mayYield() {
 		return false
 	}
 	for i := range w.unstored {
@@ -154,53 +90,5 @@ func (l *loop) shouldDiscard(w *superstep, steps int) bool {
 			return false
 		}
 	}
-	return s.engine.evictRun(s, false)
-}
-
-// evictRun decides that the run of a session ends here for now. The last heavy run
-// goes on, unless others wait and its time share is over.
-func (e *Engine) evictRun(s *session, turns bool) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	b := &e.liveBytes
-	holds := s.heldBytes.Load()
-	switch {
-	case s.evictedBytes > 0:
-		return true
-	case e.isDrained, holds < b.share:
-		return false
-	case e.memoryQueue.Len() > 0 && e.uptime()-s.admittedAt >= scheduler.HeavyTurn:
-	case turns, !b.isExceeded(), b.heavyRuns.Load()-e.evictedCount <= 1:
-		return false
-	}
-	s.evictedBytes = holds
-	e.evictedCount++
-	b.evictingBytes.Add(holds)
-	return true
-}
-
-func (e *Engine) isEvicted(s *session) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return s.evictedBytes > 0
-}
-
-// endEviction ends what dismiss began, when the session is over. The caller holds mu.
-func (e *Engine) endEviction(s *session) {
-	if s.evictedBytes == 0 {
-		return
-	}
-	e.evictedCount--
-	e.liveBytes.evictingBytes.Add(-s.evictedBytes)
-	if s.isRequeued {
-		e.memoryQueue.EnqueueWaiter(scheduler.MemoryWaiter{Thread: s.thread, NeedBytes: s.evictedBytes, PruneMark: s.pruneMark, QueuedAt: e.uptime()})
-	}
-}
-
-// reportLiveBytes tells the observer how much live runs hold.
-func (e *Engine) reportLiveBytes() {
-	if n := e.liveBytes.heldBytes.Load(); n != e.liveBytes.reportedBytes {
-		e.liveBytes.reportedBytes = n
-		e.observer.LiveBytes(n)
-	}
+	return s.capacity.EvictRun(false)
 }

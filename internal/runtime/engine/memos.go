@@ -40,7 +40,7 @@ func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSO
 		return nil
 	})
 	if err != nil {
-		l.session.addHeldBytes(-l.stepMemos.releaseBytes(m))
+		l.session.capacity.AddBytes(-l.stepMemos.releaseBytes(m))
 		return "", false, err
 	}
 	l.stepMemos.addMemo(m)
@@ -68,7 +68,7 @@ func (l *loop) reserveMemo(m checkpoint.Memo) error {
 			With("sizeBytes", strconv.FormatInt(need, 10)).With("limitBytes", strconv.FormatInt(most, 10)).
 			WithLimit("max-task-memo-bytes", most, need)
 	}
-	l.session.addHeldBytes(more)
+	l.session.capacity.AddBytes(more)
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (n *stepMemos) clearAll() int64 {
 // clearMemos drops the memos of the superstep: they are used, or read anew.
 func (l *loop) clearMemos() {
 	if held := l.stepMemos.clearAll(); held != 0 {
-		l.session.addHeldBytes(-held)
+		l.session.capacity.AddBytes(-held)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
@@ -85,7 +86,7 @@ func (r *resumption) resumeRun(ctx context.Context, reader *query.Reader, head *
 		return l, to, err
 	})
 	switch {
-	case errors.Is(err, errNoCapacity):
+	case errors.Is(err, capacity.ErrNoCapacity):
 		b.capacityErr = err
 		return r.storeAnswers(ctx, reader, head, b)
 	case errors.Is(err, errDraining):

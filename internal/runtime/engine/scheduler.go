@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
@@ -73,7 +74,7 @@ func (e *Engine) isPaused(timer *time.Timer) bool {
 // when all slots are taken: other due threads can wait for the next scan.
 func (e *Engine) processGranted(ctx context.Context) (full bool) {
 	for {
-		threads, full := e.grantWaiting()
+		threads, full := e.capacity.GrantWaiting(maxParallelDue)
 		if len(threads) == 0 {
 			return full
 		}
@@ -81,7 +82,7 @@ func (e *Engine) processGranted(ctx context.Context) (full bool) {
 		for _, thread := range e.processThreads(ctx, threads, &r) {
 			e.markMaybeLeased(thread)
 		}
-		e.endAllGrants(threads)
+		e.capacity.EndGrants(threads)
 		if r.finishRound(); r.refusedCount.Load() > 0 {
 			return false
 		}
@@ -101,7 +102,7 @@ func (e *Engine) processDueOnce(ctx context.Context) time.Duration {
 		return e.opts.ScanInterval
 	}
 	e.processDue(ctx, threads)
-	if next.IsZero() || !e.hasFreeSlot() {
+	if next.IsZero() || !e.capacity.HasFreeSlot() {
 		return e.opts.ScanInterval
 	}
 	return next.Sub(e.now())
@@ -157,7 +158,7 @@ const minUsefulBatch = dueBatch / 4
 // threads must not displace others from the batch: where they take nearly all of
 // it, twice as many are read.
 func (e *Engine) listDue(ctx context.Context) (threads []string, next time.Time, err error) {
-	most := dueBatch + e.countQuarantined() + e.slotQueue.Len() + e.memoryQueue.Len()
+	most := dueBatch + e.countQuarantined() + e.capacity.CountQueued()
 	for limit := dueBatch; ; limit = min(2*limit, most) {
 		if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
 			return nil, time.Time{}, p
@@ -201,7 +202,7 @@ func (e *Engine) processThread(ctx context.Context, thread string, r *dueRound) 
 // isWaiting reports whether a thread is quarantined or queued. A thread that runs
 // here is processed even while it is queued.
 func (e *Engine) isWaiting(thread string) bool {
-	return e.quarantine.IsQuarantined(thread, e.uptime()) || (e.slotQueue.HasThread(thread) || e.memoryQueue.HasThread(thread)) && e.findSession(thread) == nil
+	return e.quarantine.IsQuarantined(thread, e.uptime()) || e.capacity.IsQueued(thread) && e.findSession(thread) == nil
 }
 
 // doDueWork does what is due for one thread.
@@ -246,13 +247,13 @@ func (e *Engine) doDueWork(ctx context.Context, thread string) error {
 // takeWithCapacity takes a thread if there is capacity for its run, else the thread
 // is queued.
 func (e *Engine) takeWithCapacity(ctx context.Context, head checkpoint.Head, take func(context.Context, checkpoint.Head) error) error {
-	var err error = errNoCapacity
-	if e.hasFreeSlot() {
+	var err error = capacity.ErrNoCapacity
+	if e.capacity.HasFreeSlot() {
 		err = take(ctx, head)
 	}
 	switch {
-	case errors.Is(err, errNoCapacity):
-		e.queueForCapacity(head.Thread, err)
+	case errors.Is(err, capacity.ErrNoCapacity):
+		e.capacity.EnqueueThread(head.Thread, err)
 		return nil
 	case errors.Is(err, errThreadHeld), errors.Is(err, errDraining):
 		return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // Why a live run is stopped from outside.
@@ -53,17 +53,9 @@ type session struct {
 	storeCtx         context.Context //nolint:containedctx // lives as long as the session
 	cancelStoreCalls context.CancelFunc
 
-	hasSlot bool // it holds a slot; guarded by Engine.mu
-
-	reservation   runtime.ReadReservation // memory for the state until the run is live
-	heldBytes     atomic.Int64            // bytes; see liveBytes
-	admittedAt    time.Duration           // Engine.uptime when it was let in
-	mayExceedOnce bool                    // it was let in for what its superstep will write
-	evictedBytes  int64                   // what it holds, when the run is evicted; guarded by Engine.mu
-	isRequeued    bool                    // the thread waits in the memory queue then
-	pruneMark     scheduler.PruneMark     // what its loop knows of the past
-	givesUpSlot   bool                    // it offers its slot, for want of workers; guarded by Engine.mu
-	unserved      *unservedRun            // what is known of it then
+	capacity    capacity.Holder         // what the run holds of the server
+	reservation runtime.ReadReservation // memory for the state until the run is live
+	unserved    *unservedRun            // what is known of a run that gives its slot up, for want of workers
 
 	// hasReportedResults says that the log has the results of finished tasks already: the
 	// run was running when it was taken up.
@@ -92,6 +84,7 @@ func (e *Engine) newSession(thread string, t *feed.Topic) *session {
 		engine: e, thread: thread, topic: t, log: e.log.WithLazy(zap.String("thread", thread)),
 		released: make(chan struct{}), commitLock: make(chan struct{}, 1),
 	}
+	s.capacity.Init(e.capacity, thread, s)
 	s.workCtx, s.stopWork = context.WithCancelCause(e.baseCtx)
 	s.storeCtx, s.cancelStoreCalls = context.WithCancel(e.commitCtx)
 	return s
@@ -100,10 +93,12 @@ func (e *Engine) newSession(thread string, t *feed.Topic) *session {
 // newDetachedSession makes a session without a hold on the thread: it commits
 // nothing.
 func (e *Engine) newDetachedSession(thread string) *session {
-	return &session{
+	s := &session{
 		engine: e, thread: thread, topic: e.feed.NewDetachedTopic(thread), log: e.log,
 		workCtx: e.baseCtx, storeCtx: e.commitCtx, commitLock: make(chan struct{}, 1), isLost: true,
 	}
+	s.capacity.Init(e.capacity, thread, nil)
+	return s
 }
 
 // lockCommits waits for the right to change the thread, until ctx ends.

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
@@ -312,7 +313,7 @@ func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *ch
 		return l, to, err
 	})
 	switch {
-	case errors.Is(err, errNoCapacity):
+	case errors.Is(err, capacity.ErrNoCapacity):
 		return a.enqueueWithoutCapacity(ctx, reader, head, g, err)
 	case errors.Is(err, errDraining):
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
@@ -330,11 +331,11 @@ func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *ch
 // has agreed to that, and is refused otherwise.
 func (a *admission) enqueueWithoutCapacity(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
 	if a.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
-		return nil, a.engine.noCapacityRefusal(lack)
+		return nil, a.engine.capacity.RefusalError(lack)
 	}
 	st, err := a.enqueueRun(ctx, reader, head, g, false)
 	if err == nil {
-		a.engine.queueForCapacity(head.Thread, lack)
+		a.engine.capacity.EnqueueThread(head.Thread, lack)
 	}
 	return st, err
 }

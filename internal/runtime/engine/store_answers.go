@@ -47,7 +47,7 @@ func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		return nil, err
 	}
 	if b.capacityErr != nil { // before the thread can be taken up, so that it is not queued when it runs
-		r.engine.queueForCapacity(head.Thread, b.capacityErr)
+		r.engine.capacity.EnqueueThread(head.Thread, b.capacityErr)
 	}
 	r.engine.wakeScheduler()
 	run, err := reader.StoredRun(ctx, head.Thread, head.Run)

@@ -22,26 +22,9 @@ type prepareFunc func(s *session, t *commit.Tx) (l *loop, to string, err error)
 
 // Why a thread can't be taken here.
 var (
-	errNoCapacity = &noCapacityError{}
 	errDraining   = errors.New("the server drains, and takes up nothing")
 	errThreadHeld = errors.New("a run of the thread is live here, or about to begin")
 )
-
-// noCapacityError says that the server drives as many runs as it may, or that live
-// runs hold as much as they may.
-type noCapacityError struct {
-	needBytes int64 // bytes that the run would hold; 0 = there is no slot
-}
-
-func (e *noCapacityError) Error() string {
-	if e.needBytes > 0 {
-		return "the live runs of the server hold as much as they may"
-	}
-	return "the server drives as many runs as it may"
-}
-
-// Is makes both of them errNoCapacity.
-func (*noCapacityError) Is(target error) bool { return target == errNoCapacity }
 
 // takeThread claims a thread with one change and drives what the change began. When
 // the preparation fails or panics, or the loop needs capacity and there is none,
@@ -105,7 +88,7 @@ func (c *threadClaim) commitClaim(ctx context.Context, head *checkpoint.Head, p 
 	}
 	s.reservation.ReleaseUnused()
 	if l.inlineEnd == nil && to == "" {
-		if err := s.engine.reserveSlot(s, l); err != nil {
+		if err := s.reserveSlot(l); err != nil {
 			c.releaseClaim(nil)
 			return nil, err
 		}
@@ -120,6 +103,18 @@ func (c *threadClaim) commitClaim(ctx context.Context, head *checkpoint.Head, p 
 	c.isOver = true
 	s.driveOrRelease(next, l, to)
 	return next, nil
+}
+
+// reserveSlot takes a slot for the run that the session is about to drive, and counts
+// what it holds.
+func (s *session) reserveSlot(l *loop) error {
+	l.setHeldBytes(0)
+	grant, err := s.capacity.Reserve(l.measureBytes())
+	if err != nil {
+		return err
+	}
+	l.heldBytes, l.pruneMark = grant.HeldBytes, grant.PruneMark
+	return nil
 }
 
 // releaseClaim releases the thread. why says what became of the change, if it was sent.

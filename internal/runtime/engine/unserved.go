@@ -31,6 +31,9 @@ const maxUnservedPause = time.Minute
 // workers change, but after its pause: they may not be such as it needs.
 const maxFruitlessTurns = 3
 
+// maxUnservedRuns bounds how many such runs a process keeps.
+const maxUnservedRuns = 1 << 16
+
 // unservedRun is a run that gave its slot up.
 type unservedRun struct {
 	needs          []checkpoint.Capability // of its tasks
@@ -59,11 +62,11 @@ type unservedRuns struct {
 	prunedAt time.Duration
 }
 
-// addRun keeps a run. Of those beyond MaxQueuedThreads only the store knows.
+// addRun keeps a run. Of those beyond maxUnservedRuns only the store knows.
 func (r *unservedRuns) addRun(thread string, u *unservedRun, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.threads) >= scheduler.MaxQueuedThreads {
+	if len(r.threads) >= maxUnservedRuns {
 		return
 	}
 	if r.threads == nil {
@@ -165,41 +168,15 @@ func (s *session) offerSlot() {
 		}
 		needs = append(needs, er.needs[len(er.needs)-1])
 	}
-	if s.engine.decideSlotOffer(s) {
+	if s.capacity.OfferSlot() {
 		x.unserved = &unservedRun{needs: needs, fruitlessTurns: int(x.fruitlessTurns.Load()) + 1}
 		s.stopWork(errUnserved)
 	}
 }
 
-// decideSlotOffer decides that a run gives its slot up, or records that it could.
-func (e *Engine) decideSlotOffer(s *session) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.isDrained || !s.hasSlot || s.givesUpSlot:
-		return false
-	case e.usedSlots-e.offeredSlots <= e.slotThreshold:
-		e.idleSessions[s] = struct{}{}
-		return false
-	}
-	delete(e.idleSessions, s)
-	s.givesUpSlot = true
-	e.offeredSlots++
-	return true
-}
-
-// requestSlots asks sessions that could offer their slots to do so, where slots are
-// short. The caller holds mu.
-func (e *Engine) requestSlots() {
-	short := e.usedSlots - e.offeredSlots - e.slotThreshold
-	for s := range e.idleSessions {
-		if short <= 0 || e.isDrained {
-			return
-		}
-		short--
-		delete(e.idleSessions, s)
-		go contain.Func(s.maybeHandOff, contain.LogPanic(s.log, "asking a run for its place panicked"))()
-	}
+// ReconsiderSlot has the session offer its slot if it can, without waiting for that.
+func (s *session) ReconsiderSlot() {
+	go contain.Func(s.maybeHandOff, contain.LogPanic(s.log, "asking a run for its place panicked"))()
 }
 
 // unservedRun is what is known of the run if it releases its slot, else nil.
@@ -239,18 +216,6 @@ func (s *session) waitForWorkers(l *loop, v *loopEnd, head *checkpoint.Head) {
 	s.log.Info("run gives its place up until a worker comes")
 }
 
-// endSlotOffer ends what decideSlotOffer began, when the session is over. The caller holds mu.
-func (e *Engine) endSlotOffer(s *session) {
-	delete(e.idleSessions, s)
-	if !s.givesUpSlot {
-		return
-	}
-	e.offeredSlots--
-	if s.unserved != nil {
-		e.unservedRuns.addRun(s.thread, s.unserved, e.uptime())
-	}
-}
-
 // recheckUnserved has the scheduler check the runs that wait for workers. It does
 // not block.
 func (e *Engine) recheckUnserved() {
@@ -283,9 +248,7 @@ func (e *Engine) queueServed(ctx context.Context) {
 		}
 		return takes
 	}
-	for _, thread := range e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool { return slices.ContainsFunc(u.needs, here) }) {
-		e.slotQueue.EnqueueThread(thread)
-	}
+	e.capacity.EnqueueForSlots(e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool { return slices.ContainsFunc(u.needs, here) }))
 	if len(e.peers.OtherMembers()) == 0 {
 		return
 	}

@@ -22,7 +22,7 @@ func (e *Engine) notifyServers(h *checkpoint.Head) {
 	case h.Owner == e.id:
 	case h.Owner != "":
 		e.subscription.WakeServers(h.Owner, h.Thread)
-	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(commit.MaxClockDrift)) && (!e.hasFreeSlot() || e.liveBytes.isExceeded()): // by our clock it is due
+	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(commit.MaxClockDrift)) && (!e.capacity.HasFreeSlot() || e.capacity.IsExceeded()): // by our clock it is due
 		e.subscription.WakeServers("", h.Thread)
 	}
 }

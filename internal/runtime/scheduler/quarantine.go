@@ -1,3 +1,5 @@
+// Package scheduler holds what the scheduler remembers of threads between two looks at
+// them: which are quarantined, and how long a store that refuses changes is left alone.
 package scheduler
 
 import (
