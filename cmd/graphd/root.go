@@ -139,7 +139,7 @@ func (p *program) withSession(do func(s *cli.Session) error) error {
 	if err != nil {
 		return err
 	}
-	s := &cli.Session{Client: client, IO: p.IO, Format: format, Invocation: p.newInvocation()}
+	s := &cli.Session{Client: client, Output: cli.Output{IO: p.IO, Format: format}, Invocation: p.newInvocation()}
 	return errors.Join(do(s), client.Close())
 }
 

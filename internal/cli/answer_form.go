@@ -160,14 +160,6 @@ func describeType(parts map[string]string) (word, sample string) {
 	return "", ""
 }
 
-func membersByKey(text string) map[string]string {
-	parts := make(map[string]string)
-	for _, m := range splitObject(text) {
-		parts[m.key] = m.value
-	}
-	return parts
-}
-
 // describeAnswer words the form on one line; "" when anything goes.
 func (f answerForm) describeAnswer() string {
 	if len(f.choices) > 0 {
@@ -227,8 +219,7 @@ func (f answerForm) sampleAnswer() string {
 // sampleObject has what is required, with choices that require nothing more if
 // there are such.
 func (f answerForm) sampleObject() string {
-	w := &jsonWriter{}
-	w.buf.WriteByte('{')
+	var list []member
 	var more []formField
 	for _, field := range f.fields {
 		if !field.isRequired {
@@ -236,15 +227,14 @@ func (f answerForm) sampleObject() string {
 		}
 		value, then := f.fieldSample(field)
 		more = append(more, then...)
-		w.writeMember(field.name, value)
+		list = append(list, member{field.name, value})
 	}
 	for _, field := range more {
 		if field.isRequired && !slices.ContainsFunc(f.fields, func(o formField) bool { return o.isRequired && o.name == field.name }) {
-			w.writeMember(field.name, field.sampleAnswer())
+			list = append(list, member{field.name, field.sampleAnswer()})
 		}
 	}
-	w.buf.WriteByte('}')
-	return w.buf.String()
+	return joinObject(list)
 }
 
 // fieldSample is a value of a field, and the fields that it makes required.
@@ -267,15 +257,6 @@ func (f answerForm) fieldSample(field formField) (value string, then []formField
 	}
 	value = field.sampleAnswer()
 	return value, held(value)
-}
-
-func (w *jsonWriter) writeMember(name, value string) {
-	if w.buf.Len() > 1 {
-		w.buf.WriteByte(',')
-	}
-	w.writeString(name)
-	w.buf.WriteByte(':')
-	w.buf.WriteString(value)
 }
 
 // completeAnswer turns what a person typed into JSON: JSON stays, and a bare word

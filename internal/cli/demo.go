@@ -24,7 +24,7 @@ type DemoOptions struct {
 func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 	answer := ""
 	if o.Answer != "" {
-		value, err := s.ReadValue("--answer", o.Answer)
+		value, err := readValue(s.In, "--answer", o.Answer)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (d *demo) startRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	user, err := d.ReadValue("--user", d.options.User)
+	user, err := readValue(d.In, "--user", d.options.User)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,7 @@ func (d *demo) startRun(ctx context.Context) error {
 }
 
 func (d *demo) followRun(ctx context.Context, open func(context.Context) (eventStream, error)) error {
-	f := &follower{followsRun: true, onEvent: d.printEvent}
-	end, err := d.showStream(ctx, f, open)
+	end, err := d.newViewer().followRun(ctx, d.printEvent, open)
 	if err == nil {
 		d.end = end
 	}
@@ -138,7 +137,7 @@ func (d *demo) takeAnswer(
 	case text != "":
 	case d.IsTerminal:
 		if d.asker == nil {
-			d.asker = d.newPrompter()
+			d.asker = newPrompter(d.newPrinter(), d.In)
 		}
 		var err error
 		if text, err = d.asker.readAnswer(ctx, parseForm(q.GetResponseSchema().GetJson())); err != nil {
@@ -150,7 +149,7 @@ func (d *demo) takeAnswer(
 	d.printLine("")
 	d.printLine("%s %s", d.colorize(bold, "answer"), Compact(text))
 	d.printLine("")
-	return &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)}}, d.err
+	return &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)}}, d.writeError()
 }
 
 // endWaiting says how to go on later.
@@ -158,8 +157,8 @@ func (d *demo) endWaiting(q *graphdv1.Interrupt) error {
 	d.printLine("")
 	d.printLine("%s", d.colorize(yellow, "waiting for a person; everything is stored. Resume with"))
 	d.printLine("  %s", d.resumeCommand(q))
-	if d.err != nil {
-		return d.err
+	if err := d.writeError(); err != nil {
+		return err
 	}
 	return &ExitCodeError{Code: ExitWaiting}
 }
@@ -187,25 +186,25 @@ func (d *demo) printOutcome(ctx context.Context) error {
 		}
 		d.printLine("  %s: %s", readableText(parts["node"]), readableText(parts["content"]))
 	}
-	all, err := d.listCheckpoints(ctx, HistoryOptions{Thread: d.options.Thread})
+	all, err := d.listCheckpoints(ctx, d.options.Thread, 0, false)
 	if err != nil {
 		return err
 	}
 	d.printLine("")
 	d.printLine("%s", d.colorize(green, "checkpoints, newest first"))
 	d.printHistory(all, false)
-	return d.err
+	return d.writeError()
 }
 
 // printProse writes a text that may have several lines, which then have a bar before
 // them, so that none looks like one of ours.
-func (p *printer) printProse(s string) {
+func (d *demo) printProse(s string) {
 	if !strings.Contains(s, "\n") {
-		p.printLine("  %s", s)
+		d.printLine("  %s", s)
 		return
 	}
 	for line := range strings.Lines(s) {
-		p.printLine("  | %s", strings.TrimRight(line, "\r\n"))
+		d.printLine("  | %s", strings.TrimRight(line, "\r\n"))
 	}
 }
 

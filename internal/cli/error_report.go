@@ -143,7 +143,7 @@ func newLocalReport(err error) *errorReport {
 }
 
 func (r *errorReport) printReport(w io.Writer) {
-	p := &printer{out: w}
+	p := newPrinter(w)
 	r.dropRepeatedProblem()
 	if r.Reason != "" {
 		p.printLine("error: %s: %s", r.Reason, r.messageText())

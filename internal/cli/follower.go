@@ -19,7 +19,7 @@ type eventStream = grpc.ServerStreamingClient[graphdv1.Event]
 // last cursor with Watch: a run belongs to the server, not to the connection.
 type follower struct {
 	graphs graphdv1.GraphServiceClient
-	eventSelection
+	selection
 	// onEvent gets every event but the opening of a stream that replaces another.
 	onEvent func(*graphdv1.Event) error
 	// onReconnect is told that the connection broke and is made again.

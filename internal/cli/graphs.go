@@ -18,7 +18,7 @@ func (s *Session) ListGraphs(ctx context.Context) error {
 		return err
 	}
 	if s.Format != Text {
-		return showList(s, &graphdv1.ListGraphsResponse{Graphs: all}, all)
+		return showList(&s.Output, &graphdv1.ListGraphsResponse{Graphs: all}, all)
 	}
 	p := s.newPrinter()
 	rows := [][]string{{"GRAPH", "VERSION", "VERSIONS", "DESCRIPTION"}}
@@ -28,7 +28,7 @@ func (s *Session) ListGraphs(ctx context.Context) error {
 		})
 	}
 	p.printTable(rows)
-	return p.err
+	return p.writeError()
 }
 
 // ShowGraph shows one graph, NAME or NAME@VERSION.
@@ -65,14 +65,7 @@ func (s *Session) ShowGraph(ctx context.Context, name string) error {
 		p.printLine("")
 		p.printLine("input  %s", parseForm(g.GetInputSchema().GetJson()).describeAnswer())
 	}
-	return p.err
-}
-
-// FetchGraph fetches a graph in full, by NAME or NAME@VERSION.
-func (s *Session) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, error) {
-	req := &graphdv1.GetGraphRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL}
-	req.Graph, req.Version = splitGraphName(name)
-	return s.Registry.GetGraph(ctx, req)
+	return p.writeError()
 }
 
 func nodeKindName(n *graphdv1.NodeSpec) string {
@@ -106,7 +99,7 @@ func (s *Session) PutGraph(ctx context.Context, path string) error {
 	}
 	p := s.newPrinter()
 	p.printLine("%s  version %s", g.GetGraph(), g.GetVersion())
-	return p.err
+	return p.writeError()
 }
 
 // DeleteGraph deletes a version of a graph, or all for an empty version.
@@ -131,11 +124,6 @@ func (s *Session) DeleteGraph(ctx context.Context, name, version string, force b
 	for _, v := range gone.GetVersions() {
 		p.printLine("%s  version %s  deleted", name, v)
 	}
-	return p.err
+	return p.writeError()
 }
 
-func (s *Session) putGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
-	return s.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
-		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
-	})
-}

@@ -19,7 +19,7 @@ func (s *Session) CheckHealth(ctx context.Context) error {
 	} else {
 		p := s.newPrinter()
 		p.printLine("%s", strings.ToLower(status.String()))
-		err = p.err
+		err = p.writeError()
 	}
 	if err == nil && status != grpc_health_v1.HealthCheckResponse_SERVING {
 		return &ExitCodeError{Code: ExitError}

@@ -249,7 +249,7 @@ func (f *forgingServer) newSession(t *testing.T, in string) (*cli.Session, *byte
 	out := &bytes.Buffer{}
 	return &cli.Session{
 		Client: client, Invocation: cli.Invocation{Program: []string{"graphd"}},
-		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out, IsTerminal: true},
+		Output: cli.Output{IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out, IsTerminal: true}},
 	}, out
 }
 

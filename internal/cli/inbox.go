@@ -36,14 +36,14 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 		}
 	}
 	if s.Format != Text {
-		return showList(s, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
+		return showList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
 	}
 	p := s.newPrinter()
 	if len(all) == 0 {
 		p.printLine("%s", p.colorize(dim, "no open questions"))
-		return p.err
+		return p.writeError()
 	}
-	s.fetchReplaced(ctx, p, all)
+	p.recordReplaced(s.fetchReplaced(ctx, all)...)
 	now := time.Now()
 	for _, q := range all {
 		p.printLine("%s", p.colorize(yellow, q.GetThreadId())+p.colorize(dim, "  "+q.GetGraph()+"  "+formatAge(q.GetCreateTime(), now)+" ago"+formatStateNote(q)))
@@ -52,7 +52,7 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 			p.printLine("    %s", p.colorize(dim, s.Invocation.CommandLine(resumeArgsFor(q)...)))
 		}
 	}
-	return p.err
+	return p.writeError()
 }
 
 // resumeArgsFor returns the arguments that answer one interrupt among others that
@@ -135,11 +135,11 @@ func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.Inte
 	p := s.newPrinter()
 	p.printLine("%s  %s  %s", p.colorize(yellow, q.GetThreadId()), interruptStateName(q), p.colorize(dim, formatTime(q.GetUpdateTime())))
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-		s.fetchReplaced(ctx, p, []*graphdv1.Interrupt{q})
+		p.recordReplaced(s.fetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
 		p.printInterrupt(q)
 	}
 	if len(q.GetAccepted()) > 0 {
 		p.printResolved(q)
 	}
-	return p.err
+	return p.writeError()
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
@@ -110,30 +109,16 @@ func valueAtPointer(value, pointer string) string {
 	return value
 }
 
-// recordReplaced keeps a question in whose place another one may be asked.
-func (p *printer) recordReplaced(q *graphdv1.Interrupt) {
-	if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED {
-		return
-	}
-	if p.replacedInterrupts == nil {
-		p.replacedInterrupts = make(map[string]*graphdv1.Interrupt)
-	}
-	p.replacedInterrupts[q.GetInterruptId()] = q
-}
-
-// fetchReplaced reads the questions in whose place others were asked. What can't be
-// read is not shown.
-func (s *Session) fetchReplaced(ctx context.Context, p *printer, questions []*graphdv1.Interrupt) {
+// recordReplaced keeps questions in whose place others may be asked.
+func (p *printer) recordReplaced(questions ...*graphdv1.Interrupt) {
 	for _, q := range questions {
-		if q.GetReplaces() == "" || p.replacedInterrupts[q.GetReplaces()] != nil {
+		if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED {
 			continue
 		}
-		before, err := s.Interrupts.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{
-			ThreadId: q.GetThreadId(), InterruptId: q.GetReplaces(),
-		})
-		if err == nil {
-			p.recordReplaced(before)
+		if p.replacedInterrupts == nil {
+			p.replacedInterrupts = make(map[string]*graphdv1.Interrupt)
 		}
+		p.replacedInterrupts[q.GetInterruptId()] = q
 	}
 }
 

@@ -9,24 +9,24 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// eventSelection is what of a stream is asked for and shown.
-type eventSelection struct {
+// selection is what of a stream is asked for and shown.
+type selection struct {
 	filter *graphdv1.EventFilter
 	// showsTasks shows all events of tasks. Otherwise people see those that say why
 	// nothing happens, and programs none.
 	showsTasks bool
 }
 
-// parseSelection reads names of event kinds, like "updates" and "values".
-func (s *Session) parseSelection(names []string) (eventSelection, error) {
-	if len(names) == 0 && s.Format == Text {
-		return eventSelection{filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
+// newSelection reads names of event kinds, like "updates" and "values".
+func newSelection(names []string, format Format) (selection, error) {
+	if len(names) == 0 && format == Text {
+		return selection{filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
 			graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_MESSAGES,
 			graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS,
 		}}}, nil
 	}
 	filter, err := parseFilter(names)
-	return eventSelection{filter: filter, showsTasks: true}, err
+	return selection{filter: filter, showsTasks: true}, err
 }
 
 func parseFilter(names []string) (*graphdv1.EventFilter, error) {

@@ -32,6 +32,12 @@ type printer struct {
 	replacedInterrupts map[string]*graphdv1.Interrupt
 }
 
+// newPrinter makes a printer without colours.
+func newPrinter(w io.Writer) *printer { return &printer{out: w} }
+
+// writeError returns why output could not be written; nothing is written after that.
+func (p *printer) writeError() error { return p.err }
+
 // Colours of the terminal.
 const (
 	bold   = "1"
@@ -100,7 +106,7 @@ func WriteLine(w io.Writer, format string, args ...any) error {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
-	p := &printer{out: w}
+	p := newPrinter(w)
 	p.printLine(format, args...)
 	return p.err
 }

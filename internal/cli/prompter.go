@@ -20,8 +20,9 @@ type prompter struct {
 	in *bufio.Reader
 }
 
-func (s *Session) newPrompter() *prompter {
-	return &prompter{printer: s.newPrinter(), in: bufio.NewReader(s.In)}
+// newPrompter makes a prompter that prints with p and reads from in.
+func newPrompter(p *printer, in io.Reader) *prompter {
+	return &prompter{printer: p, in: bufio.NewReader(in)}
 }
 
 // askInterrupt shows a question and reads lines until one is JSON or a choice.
@@ -32,11 +33,12 @@ func (p *prompter) askInterrupt(ctx context.Context, q *graphdv1.Interrupt) (str
 
 func (p *prompter) readAnswer(ctx context.Context, f answerForm) (string, error) {
 	for {
-		if p.err != nil {
-			return "", p.err
+		if err := p.writeError(); err != nil {
+			return "", err
 		}
-		if p.printText("%s", p.colorize(bold, f.promptText())); p.err != nil {
-			return "", p.err
+		p.printText("%s", p.colorize(bold, f.promptText()))
+		if err := p.writeError(); err != nil {
+			return "", err
 		}
 		line, err := p.readLine(ctx)
 		if err != nil {
@@ -77,17 +79,4 @@ func (p *prompter) readLine(ctx context.Context) (string, error) {
 		p.printLine("")
 		return "", errNoAnswer
 	}
-}
-
-// endUnanswered ends a command whose question is still open.
-func (s *Session) endUnanswered(err error, thread string, questions []*graphdv1.Interrupt) error {
-	if !errors.Is(err, errNoAnswer) {
-		return err
-	}
-	p := s.newPrinter()
-	s.printResumeCommand(p, thread, questions)
-	if p.err != nil {
-		return p.err
-	}
-	return &ExitCodeError{Code: ExitWaiting}
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -27,14 +29,14 @@ type ResumeOptions struct {
 // Resume answers questions and shows the run that goes on. Without an answer
 // it asks at a terminal.
 func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
-	spec, err := s.buildResumeSpec(o)
+	spec, err := buildResumeSpec(s.In, o)
 	if err != nil {
 		return err
 	}
 	if err := s.completeIDs(ctx, spec); err != nil {
 		return err
 	}
-	chosen, err := s.parseSelection(o.Events)
+	chosen, err := newSelection(o.Events, s.Format)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (o *ResumeOptions) hasNoAnswer() bool {
 }
 
 func (s *Session) resumeRun(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen eventSelection, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
 ) error {
 	id := requestIDOrNew(o.RequestID)
 	if o.Detach {
@@ -93,15 +95,15 @@ func (s *Session) resumeRun(
 		return s.showDetached(run)
 	}
 	req := &graphdv1.ResumeRequest{Resume: spec, Filter: chosen.filter, RequestId: id}
-	return s.streamRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
+	return s.newViewer().showRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Resume(ctx, req)
 	})
 }
 
-func (s *Session) buildResumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error) {
+func buildResumeSpec(in io.Reader, o ResumeOptions) (*graphdv1.ResumeSpec, error) {
 	spec := &graphdv1.ResumeSpec{ThreadId: o.Thread}
 	var err error
-	if spec.Responses, err = s.parseResponses(o); err != nil {
+	if spec.Responses, err = parseResponses(in, o); err != nil {
 		return nil, err
 	}
 	switch {
@@ -112,7 +114,7 @@ func (s *Session) buildResumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error)
 		return nil, Usagef("--value without --interrupt is for the only question").
 			WithHint("answer several by id: --answer ID=JSON")
 	case o.Value != "":
-		value, err := s.ReadValue("--value", o.Value)
+		value, err := readValue(in, "--value", o.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +128,7 @@ func (s *Session) buildResumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error)
 		}
 	}
 	if o.Update != "" {
-		if spec.Update, err = s.ReadValue("--update", o.Update); err != nil {
+		if spec.Update, err = readValue(in, "--update", o.Update); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +139,7 @@ func (s *Session) buildResumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error)
 	return spec, err
 }
 
-func (s *Session) parseResponses(o ResumeOptions) ([]*graphdv1.InterruptResponse, error) {
+func parseResponses(in io.Reader, o ResumeOptions) ([]*graphdv1.InterruptResponse, error) {
 	var all []*graphdv1.InterruptResponse
 	for _, answer := range o.Answers {
 		id, text, ok := strings.Cut(answer, "=")
@@ -145,7 +147,7 @@ func (s *Session) parseResponses(o ResumeOptions) ([]*graphdv1.InterruptResponse
 			return nil, Usagef("--answer %q: want ID=JSON", answer).
 				WithHint("the only open question takes --value JSON")
 		}
-		value, err := s.ReadValue("--answer "+id+"=", text)
+		value, err := readValue(in, "--answer "+id+"=", text)
 		if err != nil {
 			return nil, err
 		}
@@ -170,14 +172,14 @@ func (s *Session) parseResponses(o ResumeOptions) ([]*graphdv1.InterruptResponse
 // askAndResume asks for every open question in turn. What the server refuses
 // because of its schema is asked again.
 func (s *Session) askAndResume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen eventSelection, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
 ) error {
 	questions, err := s.listOpenInterrupts(ctx, o.Thread)
 	if err != nil {
 		return err
 	}
-	ask := s.newPrompter()
-	s.fetchReplaced(ctx, ask.printer, questions)
+	ask := newPrompter(s.newPrinter(), s.In)
+	ask.recordReplaced(s.fetchReplaced(ctx, questions)...)
 	for {
 		spec.Responses = nil
 		for _, q := range withoutBreakpoints(questions) {
@@ -196,4 +198,15 @@ func (s *Session) askAndResume(
 		}
 		newStatusReport(err).printReport(s.Out)
 	}
+}
+
+// endUnanswered ends a command whose question is still open.
+func (s *Session) endUnanswered(err error, thread string, questions []*graphdv1.Interrupt) error {
+	if !errors.Is(err, errNoAnswer) {
+		return err
+	}
+	if err := s.newViewer().printResumeCommand(thread, questions); err != nil {
+		return err
+	}
+	return &ExitCodeError{Code: ExitWaiting}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -32,11 +33,11 @@ type RunOptions struct {
 
 // Run starts a run and shows it until it stops.
 func (s *Session) Run(ctx context.Context, o RunOptions) error {
-	spec, err := s.buildRunSpec(o)
+	spec, err := buildRunSpec(s.In, o)
 	if err != nil {
 		return err
 	}
-	chosen, err := s.parseSelection(o.Events)
+	chosen, err := newSelection(o.Events, s.Format)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 		return s.showDetached(run)
 	}
 	req := &graphdv1.StreamRequest{Run: spec, Filter: chosen.filter, RequestId: id}
-	return s.streamRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
+	return s.newViewer().showRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Stream(ctx, req)
 	})
 }
@@ -63,7 +64,7 @@ func requestIDOrNew(given string) string {
 	return given
 }
 
-func (s *Session) buildRunSpec(o RunOptions) (*graphdv1.RunSpec, error) {
+func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	spec := &graphdv1.RunSpec{
 		ThreadId: o.Thread, CreateThread: true, StepLimit: o.StepLimit,
 		InterruptBefore: o.Before, InterruptAfter: o.After,
@@ -76,7 +77,7 @@ func (s *Session) buildRunSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 		return nil, Usagef("--input and --from-checkpoint do not go together")
 	}
 	if o.Input != "" {
-		input, err := s.ReadValue("--input", o.Input)
+		input, err := readValue(in, "--input", o.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +88,7 @@ func (s *Session) buildRunSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 	}
 	var err error
 	if o.Context != "" {
-		if spec.Context, err = s.ReadValue("--context", o.Context); err != nil {
+		if spec.Context, err = readValue(in, "--context", o.Context); err != nil {
 			return nil, err
 		}
 	}
@@ -101,18 +102,6 @@ func (s *Session) buildRunSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 	return spec, err
 }
 
-// streamRun follows one run from its opening and ends as the run stands.
-func (s *Session) streamRun(
-	ctx context.Context, chosen eventSelection, open func(context.Context) (eventStream, error),
-) error {
-	f := &follower{eventSelection: chosen, followsRun: true}
-	end, err := s.showStream(ctx, f, open)
-	if err != nil {
-		return err
-	}
-	return s.showEnd(ctx, f.thread, end)
-}
-
 // showDetached shows a run that is not followed yet.
 func (s *Session) showDetached(run *graphdv1.Run) error {
 	if s.Format != Text {
@@ -121,5 +110,5 @@ func (s *Session) showDetached(run *graphdv1.Run) error {
 	p := s.newPrinter()
 	p.printLine("thread %s  run %s  %s", run.GetThreadId(), run.GetRunId(), runStateName(run.GetState()))
 	p.printLine("follow it with\n  %s", s.Invocation.CommandLine("watch", run.GetThreadId(), "--run", run.GetRunId()))
-	return p.err
+	return p.writeError()
 }

@@ -125,8 +125,8 @@ func newSession(t *testing.T, s *scriptedServer, in string) (*cli.Session, *byte
 	out := &bytes.Buffer{}
 	t.Cleanup(func() { require.NotContains(t, out.String(), "%!", "a verb does not fit its argument") })
 	return &cli.Session{
-		Client: client, Format: cli.Text, Invocation: cli.Invocation{Program: []string{"graphd"}},
-		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out},
+		Client: client, Invocation: cli.Invocation{Program: []string{"graphd"}},
+		Output: cli.Output{IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out}, Format: cli.Text},
 	}, out
 }
 

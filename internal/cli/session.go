@@ -37,13 +37,23 @@ type IO struct {
 	HasColor   bool
 }
 
+// Output is where a command writes, and how.
+type Output struct {
+	IO
+
+	Format Format
+}
+
 // Session is a command on its way: a server and a person or program.
 type Session struct {
 	*Client
-	IO
+	Output
 
-	Format     Format
 	Invocation Invocation
+}
+
+func (s *Session) newViewer() *viewer {
+	return &viewer{client: s.Client, Output: s.Output, invocation: s.Invocation}
 }
 
 // Invocation is how to call this graphd again from where the caller stands.
@@ -58,8 +68,8 @@ func (s Invocation) CommandLine(args ...string) string {
 	return QuoteCommand(slices.Concat(s.Program, args, s.ServerFlags)...)
 }
 
-// showMessage shows a message as JSON, in the session's format.
-func (s *Session) showMessage(m proto.Message) error {
+// showMessage shows a message as JSON, in the command's format.
+func (s *Output) showMessage(m proto.Message) error {
 	var text []byte
 	if s.Format == JSON {
 		text = Indent(Marshal(m))
@@ -70,7 +80,7 @@ func (s *Session) showMessage(m proto.Message) error {
 }
 
 // showList shows a whole response as one document, or its elements one per line.
-func showList[T proto.Message](s *Session, whole proto.Message, elements []T) error {
+func showList[T proto.Message](s *Output, whole proto.Message, elements []T) error {
 	if s.Format == JSON {
 		return WriteJSON(s.Out, Indent(marshalWithEmptyLists(whole)))
 	}
@@ -83,9 +93,11 @@ func showList[T proto.Message](s *Session, whole proto.Message, elements []T) er
 }
 
 // printNote tells a person something that is not the result.
-func (s *Session) printNote(format string, args ...any) {
+func (s *Output) printNote(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
 	_ = WriteLine(s.Err, format, args...) // there is no other place to say so
 }
+
+func (s *Output) newPrinter() *printer { return &printer{out: s.Out, hasColor: s.HasColor} }

@@ -13,31 +13,71 @@ import (
 // reconnectTimeout is how long a stream waits for a server that went away.
 const reconnectTimeout = 30 * time.Second
 
-// showStream shows a stream in the session's format and returns how it ended.
-func (s *Session) showStream(
-	ctx context.Context, f *follower, open func(context.Context) (eventStream, error),
+// viewer shows streams in the format of a command, and how they end.
+type viewer struct {
+	Output
+
+	client     *Client
+	invocation Invocation
+}
+
+// openStream makes the call whose stream is to be shown.
+type openStream = func(context.Context) (eventStream, error)
+
+// showRun follows one run from its opening and ends as the run stands.
+func (v *viewer) showRun(ctx context.Context, chosen selection, open openStream) error {
+	f := &follower{selection: chosen, followsRun: true}
+	end, err := v.showStream(ctx, f, open)
+	if err != nil {
+		return err
+	}
+	return v.showEnd(ctx, f.thread, end)
+}
+
+// showLog shows the log of a thread or of one of its runs: to its present end, or as
+// long as it goes on.
+func (v *viewer) showLog(ctx context.Context, chosen selection, req *graphdv1.WatchRequest) error {
+	f := &follower{selection: chosen, run: req.GetRunId(), endsWithLog: !req.GetFollow()}
+	end, err := v.showStream(ctx, f, func(ctx context.Context) (eventStream, error) {
+		return v.client.Graphs.Watch(ctx, req)
+	})
+	if err != nil {
+		return err
+	}
+	return v.showEnd(ctx, req.GetThreadId(), end)
+}
+
+// followRun follows one run from its opening, hands every event to onEvent, and
+// returns how the stream ended.
+func (v *viewer) followRun(
+	ctx context.Context, onEvent func(*graphdv1.Event) error, open openStream,
 ) (*graphdv1.EndOfStream, error) {
-	f.graphs, f.reconnectTimeout = s.Graphs, reconnectTimeout
+	return v.showStream(ctx, &follower{followsRun: true, onEvent: onEvent}, open)
+}
+
+// showStream shows a stream and returns how it ended.
+func (v *viewer) showStream(ctx context.Context, f *follower, open openStream) (*graphdv1.EndOfStream, error) {
+	f.graphs, f.reconnectTimeout = v.client.Graphs, reconnectTimeout
 	var one sync.Mutex // says something at a time
 	lost := false
 	f.onReconnect = func(err error) {
 		one.Lock()
 		defer one.Unlock()
-		if s.Format == Text && !lost {
-			s.printNote("%s", explainReconnect(err))
+		if v.Format == Text && !lost {
+			v.printNote("%s", explainReconnect(err))
 		}
 		lost = true
 	}
 	show := f.onEvent
 	if show == nil {
-		show = s.eventHandler(!f.followsRun && f.run == "", f.showsTasks)
+		show = v.eventHandler(!f.followsRun && f.run == "", f.showsTasks)
 	}
 	looking, stop := context.WithCancel(ctx)
-	quiet := startStoreWatcher(looking, s.Health, func(reason string) {
+	quiet := startStoreWatcher(looking, v.client.Health, func(reason string) {
 		one.Lock()
 		defer one.Unlock()
-		if s.Format == Text {
-			s.printNote("%s", explainRefusal(reason))
+		if v.Format == Text {
+			v.printNote("%s", explainRefusal(reason))
 		}
 	})
 	defer quiet.waitStopped()
@@ -51,7 +91,7 @@ func (s *Session) showStream(
 	}
 	end, err := f.followToEnd(ctx, open)
 	if err != nil && ctx.Err() != nil {
-		return nil, s.endLeft(f)
+		return nil, v.endLeft(f)
 	}
 	return end, err
 }
@@ -76,24 +116,22 @@ func explainReconnect(err error) string {
 	return fmt.Sprintf("the connection broke (%s); looking for the server again", r.Code)
 }
 
-// eventHandler returns what shows events in the session's format.
-func (s *Session) eventHandler(allRuns, tasks bool) func(*graphdv1.Event) error {
-	switch s.Format {
+// eventHandler returns what shows events in the command's format.
+func (v *viewer) eventHandler(allRuns, tasks bool) func(*graphdv1.Event) error {
+	switch v.Format {
 	case JSONL:
-		return func(e *graphdv1.Event) error { return s.showMessage(e) }
+		return func(e *graphdv1.Event) error { return v.showMessage(e) }
 	case JSON:
 		return func(*graphdv1.Event) error { return nil }
 	case Text:
 	}
-	shown := &eventPrinter{printer: s.newPrinter(), showsRuns: allRuns, showsTasks: tasks}
+	shown := &eventPrinter{printer: v.newPrinter(), showsRuns: allRuns, showsTasks: tasks}
 	return shown.printEvent
 }
 
-func (s *Session) newPrinter() *printer { return &printer{out: s.Out, hasColor: s.HasColor} }
-
 // endLeft tells a person who interrupts a stream that only the stream has ended. To
 // stop watching a thread is no failure; a run was to be followed to its end.
-func (s *Session) endLeft(f *follower) error {
+func (v *viewer) endLeft(f *follower) error {
 	if f.thread == "" {
 		return &ExitCodeError{Code: ExitError}
 	}
@@ -104,7 +142,7 @@ func (s *Session) endLeft(f *follower) error {
 	if f.cursor != nil {
 		args = append(args, "--from", formatCursor(f.cursor))
 	}
-	s.printNote("only the watching has stopped; go on with\n  %s", s.Invocation.CommandLine(args...))
+	v.printNote("only the watching has stopped; go on with\n  %s", v.invocation.CommandLine(args...))
 	if f.run == "" {
 		return &ExitCodeError{Code: ExitDone}
 	}
@@ -113,14 +151,14 @@ func (s *Session) endLeft(f *follower) error {
 
 // showEnd shows how a run stands when its stream has ended, and turns that
 // into the exit code.
-func (s *Session) showEnd(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
-	if s.Format == JSON {
-		if err := s.showRunJSON(ctx, thread, end); err != nil {
+func (v *viewer) showEnd(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
+	if v.Format == JSON {
+		if err := v.showRunJSON(ctx, thread, end); err != nil {
 			return err
 		}
 	}
-	if s.Format == Text {
-		if err := s.printEnd(ctx, thread, end); err != nil {
+	if v.Format == Text {
+		if err := v.printEnd(ctx, thread, end); err != nil {
 			return err
 		}
 	}
@@ -128,21 +166,21 @@ func (s *Session) showEnd(ctx context.Context, thread string, end *graphdv1.EndO
 }
 
 // showRunJSON shows the run as it stands, one that waits with its questions.
-func (s *Session) showRunJSON(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
+func (v *viewer) showRunJSON(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
 	run := end.GetRun()
 	if run == nil {
-		return s.showMessage(end)
+		return v.showMessage(end)
 	}
 	if run.GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {
-		return s.showMessage(run)
+		return v.showMessage(run)
 	}
-	questions, err := s.listOpenInterrupts(ctx, thread)
+	questions, err := v.client.listOpenInterrupts(ctx, thread)
 	if err != nil {
 		return err
 	}
 	asked := marshalWithEmptyLists(&graphdv1.ListInterruptsResponse{Interrupts: questions})
 	text := append(bytes.TrimSuffix(Marshal(run), []byte("}")), ',')
-	return WriteJSON(s.Out, Indent(append(text, bytes.TrimPrefix(asked, []byte("{"))...)))
+	return WriteJSON(v.Out, Indent(append(text, bytes.TrimPrefix(asked, []byte("{"))...)))
 }
 
 // exitErrorOf returns the error with the exit code of a stream that has ended.
@@ -166,8 +204,8 @@ func isFinal(state graphdv1.RunState) bool {
 	return state >= graphdv1.RunState_RUN_STATE_SUCCEEDED
 }
 
-func (s *Session) printEnd(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
-	p := s.newPrinter()
+func (v *viewer) printEnd(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
+	p := v.newPrinter()
 	run := end.GetRun()
 	switch cause, state := end.GetCause(), run.GetState(); {
 	case cause == graphdv1.EndOfStream_CAUSE_THREAD_DELETED:
@@ -178,39 +216,41 @@ func (s *Session) printEnd(ctx context.Context, thread string, end *graphdv1.End
 		p.printLine("%s", p.colorize(green, "succeeded"))
 		p.printMembers("  ", splitObject(run.GetOutput().GetJson()))
 	case state == graphdv1.RunState_RUN_STATE_INTERRUPTED:
-		questions, err := s.listOpenInterrupts(ctx, thread)
+		questions, err := v.client.listOpenInterrupts(ctx, thread)
 		if err != nil {
 			return err
 		}
-		s.printResumeCommand(p, thread, questions)
+		return v.printResumeCommand(thread, questions)
 	default:
 		p.printLine("%s", p.colorize(red, runStateName(state)))
 		if run.GetFailure() != nil {
 			p.printFailure("  ", run.GetFailure())
 		}
 		if run.GetFailure().GetReason() == "NON_DETERMINISTIC_NODE" {
-			s.printReplayCommand(ctx, p, run)
+			v.printReplayCommand(ctx, p, run)
 		}
 	}
-	return p.err
+	return p.writeError()
 }
 
 // printReplayCommand prints the command that leads out of a run whose code no longer
 // fits what was answered.
-func (s *Session) printReplayCommand(ctx context.Context, p *printer, run *graphdv1.Run) {
-	thread, err := s.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: run.GetThreadId()})
+func (v *viewer) printReplayCommand(ctx context.Context, p *printer, run *graphdv1.Run) {
+	thread, err := v.client.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: run.GetThreadId()})
 	at := thread.GetCheckpoint().GetCheckpointId()
 	if err != nil || at == "" {
 		at = "CHECKPOINT"
 	}
 	p.printLine("%s", p.colorize(yellow, "run on, it fails again as long as the node asks something else; ask anew from where the thread stands with"))
-	p.printLine("  %s", s.Invocation.CommandLine("run", run.GetGraph(), "--thread", run.GetThreadId(), "--from-checkpoint", at))
+	p.printLine("  %s", v.invocation.CommandLine("run", run.GetGraph(), "--thread", run.GetThreadId(), "--from-checkpoint", at))
 }
 
 // printResumeCommand prints the command that resumes.
-func (s *Session) printResumeCommand(p *printer, thread string, questions []*graphdv1.Interrupt) {
+func (v *viewer) printResumeCommand(thread string, questions []*graphdv1.Interrupt) error {
+	p := v.newPrinter()
 	p.printLine("%s", p.colorize(yellow, "waiting for a person; go on with"))
-	p.printLine("  %s", s.Invocation.CommandLine(resumeArgs(thread, questions)...))
+	p.printLine("  %s", v.invocation.CommandLine(resumeArgs(thread, questions)...))
+	return p.writeError()
 }
 
 // resumeArgs are the arguments of a resume that fits the questions.
@@ -237,18 +277,3 @@ func withoutBreakpoints(questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 	return asked
 }
 
-// listOpenInterrupts lists what a thread waits for.
-func (s *Session) listOpenInterrupts(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
-	var all []*graphdv1.Interrupt
-	req := &graphdv1.ListInterruptsRequest{ThreadId: thread}
-	for {
-		resp, err := s.Interrupts.ListInterrupts(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, resp.GetInterrupts()...)
-		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
-			return all, nil
-		}
-	}
-}

@@ -41,7 +41,7 @@ type UpdateOptions struct {
 
 // UpdateState writes to the state of a thread and shows the new one.
 func (s *Session) UpdateState(ctx context.Context, o UpdateOptions) error {
-	values, err := s.ReadValue("--values", o.Values)
+	values, err := readValue(s.In, "--values", o.Values)
 	if err != nil {
 		return err
 	}
@@ -64,9 +64,9 @@ func (s *Session) showSnapshot(ctx context.Context, state *graphdv1.StateSnapsho
 		return s.showMessage(state)
 	}
 	p := s.newPrinter()
-	s.fetchReplaced(ctx, p, state.GetInterrupts())
+	p.recordReplaced(s.fetchReplaced(ctx, state.GetInterrupts())...)
 	p.printSnapshot("", state)
-	return p.err
+	return p.writeError()
 }
 
 func (p *printer) printSnapshot(indent string, state *graphdv1.StateSnapshot) {
@@ -128,25 +128,16 @@ type HistoryOptions struct {
 
 // ShowHistory lists the checkpoints of a thread, newest first.
 func (s *Session) ShowHistory(ctx context.Context, o HistoryOptions) error {
-	all, err := s.listCheckpoints(ctx, o)
+	all, err := s.listCheckpoints(ctx, o.Thread, o.Limit, o.Values)
 	if err != nil {
 		return err
 	}
 	if s.Format != Text {
-		return showList(s, &graphdv1.ListCheckpointsResponse{Checkpoints: all}, all)
+		return showList(&s.Output, &graphdv1.ListCheckpointsResponse{Checkpoints: all}, all)
 	}
 	p := s.newPrinter()
 	p.printHistory(all, o.Values)
-	return p.err
-}
-
-func (s *Session) listCheckpoints(ctx context.Context, o HistoryOptions) ([]*graphdv1.StateSnapshot, error) {
-	return collectPages(o.Limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
-		resp, err := s.Threads.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
-			ThreadId: o.Thread, PageSize: size, PageToken: token, IncludeValues: o.Values,
-		})
-		return resp.GetCheckpoints(), resp.GetNextPageToken(), err
-	})
+	return p.writeError()
 }
 
 func (p *printer) printHistory(all []*graphdv1.StateSnapshot, values bool) {
@@ -168,22 +159,3 @@ func (p *printer) printHistory(all []*graphdv1.StateSnapshot, values bool) {
 	}
 }
 
-// collectPages reads pages until there are limit elements; 0 = all there are.
-func collectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
-	const most = 500
-	all, token := []T{}, ""
-	for {
-		size := int32(most)
-		if left := limit - len(all); limit > 0 && left < most {
-			size = int32(left)
-		}
-		some, next, err := page(token, size)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-		if token = next; token == "" || (limit > 0 && len(all) >= limit) {
-			return all, nil
-		}
-	}
-}

@@ -37,7 +37,7 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 		return err
 	}
 	if s.Format != Text {
-		return showList(s, &graphdv1.ListThreadsResponse{Threads: all}, all)
+		return showList(&s.Output, &graphdv1.ListThreadsResponse{Threads: all}, all)
 	}
 	p := s.newPrinter()
 	rows := [][]string{{"THREAD", "STATE", "GRAPH", "VERSION", "CHANGED", "LABELS"}}
@@ -48,7 +48,7 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 		})
 	}
 	p.printTable(rows)
-	return p.err
+	return p.writeError()
 }
 
 // formatFault says that servers fail over a thread.
@@ -75,7 +75,7 @@ func (s *Session) DeleteThread(ctx context.Context, thread string, force bool) e
 	if s.Format == Text {
 		p := s.newPrinter()
 		p.printLine("deleted %s", thread)
-		return p.err
+		return p.writeError()
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 	}
 	p.printLine("thread %s continues %s from %s, as checkpoint %s",
 		t.GetThreadId(), o.Source, from, orDash(t.GetCheckpoint().GetCheckpointId()))
-	return p.err
+	return p.writeError()
 }
 
 // CopyOptions are the flags of `threads copy`.
@@ -133,7 +133,7 @@ func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
 	}
 	p := s.newPrinter()
 	p.printLine("thread %s is a copy of %s, %s", t.GetThreadId(), o.Source, threadStateName(t.GetState()))
-	return p.err
+	return p.writeError()
 }
 
 // PruneThread removes the oldest part of a history.
@@ -147,7 +147,7 @@ func (s *Session) PruneThread(ctx context.Context, thread string, keep int32) er
 	}
 	p := s.newPrinter()
 	p.printLine("pruned %s", thread)
-	return p.err
+	return p.writeError()
 }
 
 // CancelOptions are the flags of `cancel`.
@@ -182,5 +182,5 @@ func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 	default:
 		p.printLine("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), runStateName(state))
 	}
-	return p.err
+	return p.writeError()
 }

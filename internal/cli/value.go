@@ -12,10 +12,10 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// ReadValue reads JSON that a flag gives: the text itself, @FILE, or - for
-// standard input. The text stays as it is.
-func (s *Session) ReadValue(flag, given string) (*graphdv1.Payload, error) {
-	text, from, err := s.readSource(given)
+// readValue reads JSON that a flag gives: the text itself, @FILE, or - for
+// standard input, which is in. The text stays as it is.
+func readValue(in io.Reader, flag, given string) (*graphdv1.Payload, error) {
+	text, from, err := readSource(in, given)
 	if err != nil {
 		return nil, Usagef("%s: %v", flag, err).WithHint("want JSON, @FILE, or - for standard input")
 	}
@@ -35,16 +35,16 @@ func jsonPayload(text string) *graphdv1.Payload {
 }
 
 // readSource returns the text of a value and how to name where it came from.
-func (s *Session) readSource(given string) (text, from string, err error) {
+func readSource(in io.Reader, given string) (text, from string, err error) {
 	switch name, isFile := strings.CutPrefix(given, "@"); {
 	case isFile:
 		data, err := os.ReadFile(name) //nolint:gosec // the caller names the file
 		return string(data), name, err
 	case given == "-":
-		if s.In == nil {
+		if in == nil {
 			return "", "", errors.New("there is no standard input")
 		}
-		data, err := io.ReadAll(s.In)
+		data, err := io.ReadAll(in)
 		return string(data), "standard input", err
 	}
 	return given, "it", nil
@@ -109,6 +109,31 @@ func splitObject(text string) []member {
 		list = append(list, member{key, string(raw)})
 	}
 	return list
+}
+
+// joinObject writes members as a JSON object; splitObject splits it again.
+func joinObject(list []member) string {
+	w := &jsonWriter{}
+	w.buf.WriteByte('{')
+	for i, m := range list {
+		if i > 0 {
+			w.buf.WriteByte(',')
+		}
+		w.writeString(m.key)
+		w.buf.WriteByte(':')
+		w.buf.WriteString(m.value)
+	}
+	w.buf.WriteByte('}')
+	return w.buf.String()
+}
+
+// membersByKey are the members of a JSON object; none when text is no object.
+func membersByKey(text string) map[string]string {
+	parts := make(map[string]string)
+	for _, m := range splitObject(text) {
+		parts[m.key] = m.value
+	}
+	return parts
 }
 
 // splitArray splits a JSON array; nil when it is none.

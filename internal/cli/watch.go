@@ -20,7 +20,7 @@ type WatchOptions struct {
 
 // Watch shows the log of a thread or a run.
 func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
-	chosen, err := s.parseSelection(o.Events)
+	chosen, err := newSelection(o.Events, s.Format)
 	if err != nil {
 		return err
 	}
@@ -31,14 +31,7 @@ func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
 	if err := setWatchStart(req, o); err != nil {
 		return err
 	}
-	f := &follower{eventSelection: chosen, run: o.Run, endsWithLog: o.NoFollow}
-	end, err := s.showStream(ctx, f, func(ctx context.Context) (eventStream, error) {
-		return s.Graphs.Watch(ctx, req)
-	})
-	if err != nil {
-		return err
-	}
-	return s.showEnd(ctx, o.Thread, end)
+	return s.newViewer().showLog(ctx, chosen, req)
 }
 
 func setWatchStart(req *graphdv1.WatchRequest, o WatchOptions) error {

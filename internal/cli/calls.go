@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// FetchGraph fetches a graph in full, by NAME or NAME@VERSION.
+func (c *Client) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, error) {
+	req := &graphdv1.GetGraphRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL}
+	req.Graph, req.Version = splitGraphName(name)
+	return c.Registry.GetGraph(ctx, req)
+}
+
+// putGraphDocument sends the text of a graph file to the server, which checks and keeps it.
+func (c *Client) putGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
+	return c.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
+		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
+	})
+}
+
+// listOpenInterrupts lists what a thread waits for.
+func (c *Client) listOpenInterrupts(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
+	var all []*graphdv1.Interrupt
+	req := &graphdv1.ListInterruptsRequest{ThreadId: thread}
+	for {
+		resp, err := c.Interrupts.ListInterrupts(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, resp.GetInterrupts()...)
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			return all, nil
+		}
+	}
+}
+
+// fetchReplaced reads the questions in whose place others were asked. What can't be
+// read is left out.
+func (c *Client) fetchReplaced(ctx context.Context, questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
+	var replaced []*graphdv1.Interrupt
+	isRead := make(map[string]bool)
+	for _, q := range questions {
+		if q.GetReplaces() == "" || isRead[q.GetReplaces()] {
+			continue
+		}
+		isRead[q.GetReplaces()] = true
+		before, err := c.Interrupts.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{
+			ThreadId: q.GetThreadId(), InterruptId: q.GetReplaces(),
+		})
+		if err == nil {
+			replaced = append(replaced, before)
+		}
+	}
+	return replaced
+}
+
+// listCheckpoints lists the checkpoints of a thread, newest first; limit 0 = all.
+func (c *Client) listCheckpoints(ctx context.Context, thread string, limit int, values bool) ([]*graphdv1.StateSnapshot, error) {
+	return collectPages(limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
+		resp, err := c.Threads.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
+			ThreadId: thread, PageSize: size, PageToken: token, IncludeValues: values,
+		})
+		return resp.GetCheckpoints(), resp.GetNextPageToken(), err
+	})
+}
+
+// collectPages reads pages until there are limit elements; 0 = all there are.
+func collectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
+	const most = 500
+	all, token := []T{}, ""
+	for {
+		size := int32(most)
+		if left := limit - len(all); limit > 0 && left < most {
+			size = int32(left)
+		}
+		some, next, err := page(token, size)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if token = next; token == "" || (limit > 0 && len(all) >= limit) {
+			return all, nil
+		}
+	}
+}
