@@ -17,6 +17,10 @@ import (
 	refundreview "github.com/graphd-dev/graphd/examples/refund-review"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // demoOptions are the flags of `demo`.
@@ -99,13 +103,13 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	}
 	s.startServing()
 	p.serverAddress = s.address()
-	if p.outputFormat == string(cli.Text) {
-		if err := cli.WriteLine(p.Out, "server %s  store %s", s.address(), o.store); err != nil {
+	if p.outputFormat == string(output.Text) {
+		if err := output.WriteLine(p.Out, "server %s  store %s", s.address(), o.store); err != nil {
 			return err
 		}
 	}
 	err = p.withSession(func(session *cli.Session) error {
-		session.Invocation = cli.Invocation{Program: p.invocation}
+		session.Invocation = shell.Invocation{Program: p.invocation}
 		return session.RunDemo(ctx, o.DemoOptions)
 	})
 	limit, cancel := context.WithTimeout(life, 5*time.Second)
@@ -120,13 +124,13 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 // isDemoOver reports whether nothing waits in the store of a demo. What went wrong
 // with a demo that was stored before says nothing about it.
 func isDemoOver(err error, fresh bool) bool {
-	switch cli.ExitCode(err) {
-	case cli.ExitDone, cli.ExitFailed:
+	switch exit.CodeOf(err) {
+	case exit.CodeDone, exit.CodeFailed:
 		return true
-	case cli.ExitWaiting:
+	case exit.CodeWaiting:
 		return false
 	}
-	return fresh && cli.Reason(err) != "RESPONSE_SCHEMA_MISMATCH"
+	return fresh && report.Reason(err) != "RESPONSE_SCHEMA_MISMATCH"
 }
 
 // demoStoreURL is where a demo keeps its thread until it is answered: in the

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
@@ -87,7 +87,7 @@ func (s *server) logReload(loaded []*graph.Graph, err error) {
 func (p *program) printWelcome(address string) error {
 	p.serverAddress = address
 	call := p.newInvocation()
-	return cli.WriteLine(p.Err, `
+	return output.WriteLine(p.Err, `
 graphd listens on %s. In another terminal:
   %s
   %s

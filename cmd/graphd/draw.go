@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
@@ -25,10 +26,10 @@ func (p *program) graphDrawCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if s.Format == cli.Text {
-					return cli.WriteDocument(p.Out, g.Mermaid())
+				if s.Format == output.Text {
+					return output.WriteDocument(p.Out, g.Mermaid())
 				}
-				return cli.WriteValue(p.Out, s.Format, map[string]string{"graph": g.Name, "version": g.Version, "mermaid": g.Mermaid()})
+				return output.WriteValue(p.Out, s.Format, map[string]string{"graph": g.Name, "version": g.Version, "mermaid": g.Mermaid()})
 			})
 		},
 	}

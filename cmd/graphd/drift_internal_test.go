@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 const payGraph = `graph: pay
@@ -27,22 +27,22 @@ func TestADriftIsSeenAndLeadsOn(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "pay.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(payGraph, "DRIFT", drift)), 0o600))
 		require.Zero(t, c.runCommand(t, "graph", "put", file).code)
-		require.Equal(t, cli.ExitWaiting, c.runCommand(t, "run", "pay", "--thread", drift, "--input", `{"pay":100}`).code)
+		require.Equal(t, exit.CodeWaiting, c.runCommand(t, "run", "pay", "--thread", drift, "--input", `{"pay":100}`).code)
 		return c.runCommand(t, "resume", drift, "--value", "true", "--update", `{"pay":99999}`)
 	}
 	r := answer("fail")
-	require.Equal(t, cli.ExitFailed, r.code)
+	require.Equal(t, exit.CodeFailed, r.code)
 	require.Contains(t, r.out, "the one that was answered: /pay: 100 → 99999. ")
 	command := regexp.MustCompile(`graphd (run pay --thread fail --from-checkpoint \S+) --server`).FindStringSubmatch(r.out)
 	require.NotEmpty(t, command, r.out)
-	require.Equal(t, cli.ExitFailed, c.runCommand(t, "run", "pay", "--thread", "fail").code)
+	require.Equal(t, exit.CodeFailed, c.runCommand(t, "run", "pay", "--thread", "fail").code)
 	r = c.runCommand(t, strings.Fields(command[1])...)
-	require.Equal(t, cli.ExitWaiting, r.code, r)
+	require.Equal(t, exit.CodeWaiting, r.code, r)
 	require.Contains(t, r.out, "pay  99999")
 	require.Zero(t, c.runCommand(t, "resume", "fail", "--value", "true").code)
 
 	r = answer("ask_again")
-	require.Equal(t, cli.ExitWaiting, r.code)
+	require.Equal(t, exit.CodeWaiting, r.code)
 	for _, shown := range []string{
 		r.out, c.runCommand(t, "inbox", "--thread", "ask_again").out, c.runCommand(t, "state", "ask_again").out,
 		c.runCommand(t, "watch", "ask_again", "--no-follow").out,

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -31,4 +31,4 @@ func flagHint(cmd *cobra.Command, err error) string {
 }
 
 // asUsageError makes an error the fault of the command line.
-func asUsageError(err error) error { return cli.Usagef("%v", err).WithHint("see --help") }
+func asUsageError(err error) error { return exit.Usagef("%v", err).WithHint("see --help") }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
@@ -76,7 +78,7 @@ subgraphs are checked together. No server is needed.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			format, err := cli.ParseFormat(p.outputFormat)
+			format, err := output.ParseFormat(p.outputFormat)
 			if err != nil {
 				return err
 			}
@@ -84,7 +86,7 @@ subgraphs are checked together. No server is needed.`,
 			if err != nil {
 				return err
 			}
-			if format != cli.Text {
+			if format != output.Text {
 				return p.writeProblems(format, failures)
 			}
 			return p.printChecked(good, failures)
@@ -95,7 +97,7 @@ subgraphs are checked together. No server is needed.`,
 // printChecked tells a person which graphs are right and what is wrong.
 func (p *program) printChecked(good []*graph.Graph, failures []error) error {
 	for _, g := range good {
-		if err := cli.WriteLine(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
+		if err := output.WriteLine(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
 			return err
 		}
 	}
@@ -107,21 +109,21 @@ func (p *program) printChecked(good []*graph.Graph, failures []error) error {
 }
 
 // writeProblems lists what is wrong; the list is empty when nothing is.
-func (p *program) writeProblems(format cli.Format, failures []error) error {
+func (p *program) writeProblems(format output.Format, failures []error) error {
 	problems := []fileProblem{}
 	for _, failure := range failures {
 		problems = append(problems, listProblems(failure)...)
 	}
 	var err error
-	if format == cli.JSON {
-		err = cli.WriteValue(p.Out, format, problems)
+	if format == output.JSON {
+		err = output.WriteValue(p.Out, format, problems)
 	} else {
 		for _, problem := range problems {
-			err = errors.Join(err, cli.WriteValue(p.Out, format, problem))
+			err = errors.Join(err, output.WriteValue(p.Out, format, problem))
 		}
 	}
 	if err == nil && len(problems) > 0 {
-		return &cli.ExitCodeError{Code: cli.ExitError}
+		return &exit.StatusError{Code: exit.CodeError}
 	}
 	return err
 }
@@ -154,7 +156,7 @@ func listProblems(failure error) []fileProblem {
 // refuseFolder refuses a folder where a file is wanted.
 func refuseFolder(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return cli.Usagef("%s is a folder", path).WithHint("name the files in it, like %s", filepath.Join(path, "*.yaml"))
+		return exit.Usagef("%s is a folder", path).WithHint("name the files in it, like %s", filepath.Join(path, "*.yaml"))
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/schema"
@@ -56,7 +56,7 @@ func (o *graphOptions) validateOptions() error {
 		{"schema-cache-bytes", o.SchemaLimits.CacheBytes, 1 << 40},
 	} {
 		if limit.value < 1 || limit.value > limit.most {
-			return cli.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
+			return exit.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
@@ -63,7 +63,7 @@ func (c commandRunner) startCommand(t *testing.T, args ...string) (out *lockedBu
 
 func (c commandRunner) executeCommand(ctx context.Context, out, complaints io.Writer, args []string) int {
 	p := &program{
-		IO:         cli.IO{In: strings.NewReader(c.stdin), Out: out, Err: complaints, IsTerminal: c.isTerminal},
+		IO:         output.IO{In: strings.NewReader(c.stdin), Out: out, Err: complaints, IsTerminal: c.isTerminal},
 		getenv:     func(name string) string { return c.env[name] },
 		invocation: []string{"graphd"}, version: "test",
 	}

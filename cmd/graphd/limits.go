@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/telemetry"
@@ -147,7 +147,7 @@ func (o *limitOptions) validateOptions() error {
 		{"max-waiting-results", int(o.MaxWaitingResult), 1 << 40},
 	} {
 		if limit.value < 1 || limit.value > limit.most {
-			return cli.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
+			return exit.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
 		}
 	}
 	for flag, value := range map[string]time.Duration{
@@ -155,23 +155,23 @@ func (o *limitOptions) validateOptions() error {
 		"store-timeout": o.StoreTimeout, "unread-patience": o.UnreadPatience, "endpoint-idle": o.EndpointIdle,
 	} {
 		if value <= 0 {
-			return cli.Usagef("--%s is %s", flag, value).WithHint("want more than 0, like 30s")
+			return exit.Usagef("--%s is %s", flag, value).WithHint("want more than 0, like 30s")
 		}
 	}
 	switch {
 	case o.MaxLiveBytes < 0:
-		return cli.Usagef("--max-live-bytes is %d", o.MaxLiveBytes).WithHint("want 0 (a quarter of the memory that Go may use) or more")
+		return exit.Usagef("--max-live-bytes is %d", o.MaxLiveBytes).WithHint("want 0 (a quarter of the memory that Go may use) or more")
 	case o.MaxTaskMemoBytes < 0:
-		return cli.Usagef("--max-task-memo-bytes is %d", o.MaxTaskMemoBytes).WithHint("want 0 (half of --max-message) or more")
+		return exit.Usagef("--max-task-memo-bytes is %d", o.MaxTaskMemoBytes).WithHint("want 0 (half of --max-message) or more")
 	case o.ConnectionAge < 0:
-		return cli.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
+		return exit.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
 	case o.ConnectionIdle < 0:
-		return cli.Usagef("--connection-idle is %s", o.ConnectionIdle).WithHint("want 0 (never) or more, like 5m")
+		return exit.Usagef("--connection-idle is %s", o.ConnectionIdle).WithHint("want 0 (never) or more, like 5m")
 	case o.MaxMessage < o.MaxPayload:
-		return cli.Usagef("--max-message is %d: a message must have room for a value of --max-payload", o.MaxMessage).
+		return exit.Usagef("--max-message is %d: a message must have room for a value of --max-payload", o.MaxMessage).
 			WithHint("want at least %d", o.MaxPayload)
 	case o.MaxIncoming < 4*o.MaxMessage:
-		return cli.Usagef("--max-incoming is %d: there must be room for several messages of --max-message", o.MaxIncoming).
+		return exit.Usagef("--max-incoming is %d: there must be room for several messages of --max-message", o.MaxIncoming).
 			WithHint("want at least %d", 4*o.MaxMessage)
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 // version is set by the build: -ldflags "-X main.version=v1.2.3".
@@ -27,7 +28,7 @@ func runProgram() int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 	p := &program{
-		IO: cli.IO{
+		IO: output.IO{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 			IsTerminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 			HasColor:   isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
@@ -51,7 +52,7 @@ func withSignals(parent context.Context) (context.Context, func()) {
 		<-signals
 		cancel()
 		<-signals
-		os.Exit(cli.ExitError)
+		os.Exit(exit.CodeError)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)

@@ -15,7 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -54,7 +55,7 @@ type serverOptions struct {
 
 // registerFlags registers the options: names, defaults and what they mean.
 func (o *serverOptions) registerFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Listen, "listen", cli.DefaultServer, "address to serve gRPC on, HOST:PORT")
+	f.StringVar(&o.Listen, "listen", client.DefaultServer, "address to serve gRPC on, HOST:PORT")
 	f.StringVar(&o.Store, "store", defaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.BoolVar(&o.Migrate, "migrate", false, "bring a store of an earlier graphd to the format of this one before serving; no other server may use it then")
 	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
@@ -125,24 +126,24 @@ func (o *serverOptions) readSources(f *pflag.FlagSet, getenv func(string) string
 func (o *serverOptions) validateOptions() error {
 	switch {
 	case o.Lease < minLease:
-		return cli.Usagef("--lease is %s: a server must have the time to renew it", o.Lease).
+		return exit.Usagef("--lease is %s: a server must have the time to renew it", o.Lease).
 			WithHint("want at least %s, like 15s", minLease)
 	case o.Checkpoints != "" && o.Checkpoints != keepAll && !isCount(o.Checkpoints):
-		return cli.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
+		return exit.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
 	case o.Events != keepAll && o.eventLimit() < minEvents:
-		return cli.Usagef("--events is %q: a follower of a quick run must not lose its place", o.Events).
+		return exit.Usagef("--events is %q: a follower of a quick run must not lose its place", o.Events).
 			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
 	case o.Profiles && o.Metrics == "":
-		return cli.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")
+		return exit.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")
 	case o.StepsPerCommit < 1:
-		return cli.Usagef("--steps-per-commit is %d", o.StepsPerCommit).WithHint("want 1 or more")
+		return exit.Usagef("--steps-per-commit is %d", o.StepsPerCommit).WithHint("want 1 or more")
 	case o.WorkerBeat <= 0:
-		return cli.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
+		return exit.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
 	case o.WorkerLease < 2*o.WorkerBeat:
-		return cli.Usagef("--worker-lease is %s: a lease must outlast a beat that is late", o.WorkerLease).
+		return exit.Usagef("--worker-lease is %s: a lease must outlast a beat that is late", o.WorkerLease).
 			WithHint("want at least %s, twice --worker-beat", 2*o.WorkerBeat)
 	case o.WorkerLosses <= 0:
-		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
+		return exit.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
 	return errors.Join(o.limitOptions.validateOptions(), o.graphOptions.validateOptions(), o.valueOptions.validateOptions(), o.storeOptions.validateOptions())
 }
@@ -223,11 +224,11 @@ func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) str
 func setFromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
 	if err != nil {
-		return cli.Usagef("--config: %v", err).WithHint("want a YAML file like `listen: 0.0.0.0:7700`")
+		return exit.Usagef("--config: %v", err).WithHint("want a YAML file like `listen: 0.0.0.0:7700`")
 	}
 	var document map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return cli.Usagef("%s: %v", path, err).WithHint("want one `option: value` per line")
+		return exit.Usagef("%s: %v", path, err).WithHint("want one `option: value` per line")
 	}
 	var all []error
 	for key, node := range document {
@@ -235,14 +236,14 @@ func setFromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
 		where := fmt.Sprintf("%s line %d: %s", path, node.Line, key)
 		if !known || key == flagConfig {
 			names := slices.DeleteFunc(optionNames(given), func(name string) bool { return name == flagConfig })
-			all = append(all, cli.Usagef("%s: unknown option%s", where, graph.Suggest(key, names)).WithHint("correct the file"))
+			all = append(all, exit.Usagef("%s: unknown option%s", where, graph.Suggest(key, names)).WithHint("correct the file"))
 			continue
 		}
 		var parts []string
 		if err := node.Decode(&parts); err != nil {
 			parts = []string{node.Value}
 			if node.Kind != yaml.ScalarNode {
-				all = append(all, cli.Usagef("%s: want a text or a list of texts", where).WithHint("correct the file"))
+				all = append(all, exit.Usagef("%s: want a text or a list of texts", where).WithHint("correct the file"))
 				continue
 			}
 		}
@@ -264,11 +265,11 @@ func optionNames(m map[string]bool) []string {
 // setFlag gives a flag the values that were found elsewhere.
 func setFlag(f *pflag.FlagSet, name, where string, values []string) error {
 	if _, many := f.Lookup(name).Value.(pflag.SliceValue); !many && len(values) != 1 {
-		return cli.Usagef("%s: takes one value", where).WithHint("correct it, or use --%s", name)
+		return exit.Usagef("%s: takes one value", where).WithHint("correct it, or use --%s", name)
 	}
 	for _, v := range values {
 		if err := f.Set(name, v); err != nil {
-			return cli.Usagef("%s: %v", where, err).WithHint("correct it, or use --%s", name)
+			return exit.Usagef("%s: %v", where, err).WithHint("correct it, or use --%s", name)
 		}
 	}
 	return nil

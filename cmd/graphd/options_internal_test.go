@@ -15,7 +15,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
@@ -48,7 +49,7 @@ func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
 	o, err = readOptions(t, nil, map[string]string{"GRAPHD_GRAPHS": "p" + string(os.PathListSeparator) + "q"}, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"p", "q"}, o.Graphs)
-	require.Equal(t, cli.DefaultServer, o.Listen)
+	require.Equal(t, client.DefaultServer, o.Listen)
 }
 
 func TestTheFileMayComeFromTheEnvironment(t *testing.T) {
@@ -91,7 +92,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := readOptions(t, nil, test.env, test.file)
 			require.Error(t, err)
-			require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+			require.Equal(t, exit.CodeUsage, exit.CodeOf(err))
 			for _, words := range test.says {
 				require.ErrorContains(t, err, words)
 			}
@@ -142,7 +143,7 @@ func TestFilesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	for _, verb := range []string{"check", "put"} {
 		r := commandRunner{}.runCommand(t, "graph", verb, dir)
-		require.Equal(t, cli.ExitUsage, r.code)
+		require.Equal(t, exit.CodeUsage, r.code)
 		require.Contains(t, r.err, "is a folder\nhint: name the files in it")
 	}
 	file := filepath.Join(dir, "counting.yaml")
@@ -150,7 +151,7 @@ func TestFilesAndFolders(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	_, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{file}}, zap.New(core), "test")
 	require.ErrorContains(t, err, "is a file")
-	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+	require.Equal(t, exit.CodeUsage, exit.CodeOf(err))
 	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{t.TempDir()}}, zap.New(core), "test")
 	require.NoError(t, err)
 	s.startServing()

@@ -10,11 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // program is one call of graphd.
 type program struct {
-	cli.IO
+	output.IO
 
 	isErrTerminal bool // a person reads Err
 	getenv        func(string) string
@@ -35,23 +40,23 @@ func (p *program) executeCommand(ctx context.Context, args []string) int {
 	root.SetErr(p.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return cli.ExitDone
+		return exit.CodeDone
 	}
 	err = classifyError(cmd, err)
-	format, bad := cli.ParseFormat(p.outputFormat)
+	format, bad := output.ParseFormat(p.outputFormat)
 	if bad != nil {
-		format = cli.Text
+		format = output.Text
 	}
 	self := p.newInvocation()
 	self.Verb = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	cli.ReportError(p.Err, err, format, p.serverAddress, self)
-	return cli.ExitCode(err)
+	report.PrintError(p.Err, err, format, p.serverAddress, self)
+	return exit.CodeOf(err)
 }
 
 // classifyError finds the errors of cobra, which have no type: what fails before a
 // command begins is the fault of the command line.
 func classifyError(cmd *cobra.Command, err error) error {
-	var usage *cli.UsageError
+	var usage *exit.UsageError
 	if errors.As(err, &usage) && usage.Hint != "" {
 		return err
 	}
@@ -59,7 +64,7 @@ func classifyError(cmd *cobra.Command, err error) error {
 	if !found && !strings.HasPrefix(message, "unknown command") && !strings.HasPrefix(message, "required flag") {
 		return err
 	}
-	return cli.Usagef("%s", strings.ReplaceAll(strings.TrimSpace(message), "\n\t", " ")).
+	return exit.Usagef("%s", strings.ReplaceAll(strings.TrimSpace(message), "\n\t", " ")).
 		WithHint("see `%s --help`", cmd.CommandPath())
 }
 
@@ -79,10 +84,10 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		DisableSuggestions: false,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Usagef("%v", err).WithHint("%s", flagHint(cmd, err))
+		return exit.Usagef("%v", err).WithHint("%s", flagHint(cmd, err))
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.serverAddress, "server", p.envOr("GRAPHD_SERVER", cli.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
+	flags.StringVar(&p.serverAddress, "server", p.envOr("GRAPHD_SERVER", client.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
 	flags.StringVarP(&p.outputFormat, "output", "o", "text", "text for people, json or jsonl for programs")
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server:"},
@@ -121,9 +126,9 @@ func (p *program) envOr(name, fallback string) string {
 }
 
 // newInvocation returns how to call graphd again for the same server.
-func (p *program) newInvocation() cli.Invocation {
-	s := cli.Invocation{Program: p.invocation}
-	if p.serverAddress != p.envOr("GRAPHD_SERVER", cli.DefaultServer) {
+func (p *program) newInvocation() shell.Invocation {
+	s := shell.Invocation{Program: p.invocation}
+	if p.serverAddress != p.envOr("GRAPHD_SERVER", client.DefaultServer) {
 		s.ServerFlags = []string{"--server", p.serverAddress}
 	}
 	return s
@@ -131,16 +136,16 @@ func (p *program) newInvocation() cli.Invocation {
 
 // withSession makes the client side of a command and closes it after do.
 func (p *program) withSession(do func(s *cli.Session) error) error {
-	format, err := cli.ParseFormat(p.outputFormat)
+	format, err := output.ParseFormat(p.outputFormat)
 	if err != nil {
 		return err
 	}
-	client, err := cli.Dial(p.serverAddress)
+	c, err := client.DialServer(p.serverAddress)
 	if err != nil {
 		return err
 	}
-	s := &cli.Session{Client: client, Output: cli.Output{IO: p.IO, Format: format}, Invocation: p.newInvocation()}
-	return errors.Join(do(s), client.Close())
+	s := &cli.Session{Client: c, Output: output.Output{IO: p.IO, Format: format}, Invocation: p.newInvocation()}
+	return errors.Join(do(s), c.Close())
 }
 
 // exactArgs is cobra.ExactArgs with words for what is missing.
@@ -151,10 +156,10 @@ func argsBetween(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return cli.Usagef("%s: %s is missing", cmd.CommandPath(), names[len(args)]).
+			return exit.Usagef("%s: %s is missing", cmd.CommandPath(), names[len(args)]).
 				WithHint("%s", cmd.UseLine())
 		case len(args) > len(names):
-			return cli.Usagef("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]).
+			return exit.Usagef("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]).
 				WithHint("%s; quote JSON with single quotes", cmd.UseLine())
 		}
 		return nil
@@ -172,5 +177,5 @@ func refuseArgs(cmd *cobra.Command, args []string) error {
 		slices.Sort(near)
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return cli.Usagef("unknown command %q for %q", args[0], cmd.CommandPath()).WithHint("%s", hint)
+	return exit.Usagef("unknown command %q for %q", args[0], cmd.CommandPath()).WithHint("%s", hint)
 }

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 func testKey(b string) string {
@@ -161,7 +161,7 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 		require.NoError(t, err)
 		o := serverOptions{EncryptionKeys: file}
 		_, err = o.readSealOptions(parsed, zap.New(core))
-		var wrong *cli.UsageError
+		var wrong *exit.UsageError
 		require.ErrorAs(t, err, &wrong, name)
 		require.ErrorContains(t, err, c.want)
 	}

@@ -7,14 +7,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 // readSealOptions reads what the store is to be sealed with.
 func (o *serverOptions) readSealOptions(store storeConfig, log *zap.Logger) (seal.Options, error) {
 	opts := seal.Options{Compress: o.Compress}
 	if (o.Compress || o.EncryptionKeys != "") && store.kind == kindMemory {
-		return opts, cli.Usagef("--store memory writes nothing that could be compressed or encrypted").
+		return opts, exit.Usagef("--store memory writes nothing that could be compressed or encrypted").
 			WithHint("leave out --compress and --%s, or name another store", flagEncryptionKeys)
 	}
 	if o.EncryptionKeys == "" {
@@ -22,11 +22,11 @@ func (o *serverOptions) readSealOptions(store storeConfig, log *zap.Logger) (sea
 	}
 	text, err := os.ReadFile(o.EncryptionKeys)
 	if err != nil {
-		return opts, cli.Usagef("--%s: %v", flagEncryptionKeys, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
+		return opts, exit.Usagef("--%s: %v", flagEncryptionKeys, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
 	}
 	opts.Keys, err = seal.ParseKeys(string(text))
 	if wrong, ok := errors.AsType[*seal.KeyError](err); ok {
-		return opts, cli.Usagef("--%s: %s: %s", flagEncryptionKeys, o.EncryptionKeys, wrong.Describe()).WithHint("%s", wrong.Want)
+		return opts, exit.Usagef("--%s: %s: %s", flagEncryptionKeys, o.EncryptionKeys, wrong.Describe()).WithHint("%s", wrong.Want)
 	}
 	if info, err := os.Stat(o.EncryptionKeys); err == nil && info.Mode().Perm()&0o077 != 0 {
 		log.Warn("others may read the encryption keys: give the file mode 0400",

@@ -17,7 +17,7 @@ import (
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
@@ -68,7 +68,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	}
 	// First the port: a second server should say that, not that the store is locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
-		return s, &cli.HintError{
+		return s, &exit.HintError{
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
@@ -228,7 +228,7 @@ func (s *server) loadGraphs(ctx context.Context, dirs []string) error {
 	var all []error
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			all = append(all, cli.Usagef("--graphs %s is a file", dir).
+			all = append(all, exit.Usagef("--graphs %s is a file", dir).
 				WithHint("name its folder: --graphs %s", filepath.Dir(dir)))
 			continue
 		}
@@ -254,7 +254,7 @@ func (s *server) listenMetrics(o serverOptions, metrics *telemetry.Metrics) erro
 	}
 	var err error
 	if s.metricsListener, err = net.Listen("tcp", o.Metrics); err != nil { //nolint:noctx // has no effect on listening
-		return &cli.HintError{
+		return &exit.HintError{
 			Err: fmt.Errorf("can't listen for metrics: %w", err), Hint: "choose another address with --metrics HOST:PORT",
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 )
@@ -78,7 +78,7 @@ func parseStore(text string) (storeConfig, error) {
 		name.kind = kindRedis
 		return name, nil
 	}
-	return name, cli.Usagef("--store %q is no store", setup.MaskPassword(text)).
+	return name, exit.Usagef("--store %q is no store", setup.MaskPassword(text)).
 		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 
@@ -118,9 +118,9 @@ func explainRedisError(err error) error {
 	problem, ok := errors.AsType[*setup.Error](err)
 	switch {
 	case ok && problem.Problem == setup.ProblemURL:
-		return cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
+		return exit.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
 	case ok:
-		return &cli.HintError{
+		return &exit.HintError{
 			Err: fmt.Errorf("the store %s can't be used: %s", problem.Server, problem.Is), Hint: problem.Want,
 		}
 	}
@@ -128,7 +128,7 @@ func explainRedisError(err error) error {
 	if errors.Is(err, checkpoint.ErrUnavailable) {
 		what = runtime.ReasonStoreUnavailable + ": " + what
 	}
-	return &cli.HintError{
+	return &exit.HintError{
 		Err:  fmt.Errorf("%s%w", what, err),
 		Hint: "start Redis there, or name another server with --store redis://HOST:PORT/DB",
 	}
@@ -144,7 +144,7 @@ func (n storeConfig) explainUnavailable(tried string, err error) error {
 	case ok, !errors.Is(err, checkpoint.ErrUnavailable):
 		return err
 	}
-	return &cli.HintError{
+	return &exit.HintError{
 		Err: fmt.Errorf("%s: the store %s did not answer while the server %s: %w",
 			runtime.ReasonStoreUnavailable, setup.MaskPassword(n.text), tried, err),
 		Hint: "see that the store runs and can be reached from here, then start the server again: nothing is lost, " +
@@ -172,7 +172,7 @@ func explainSQLiteError(name string, err error) error {
 		hint = "a file and its log belong together: name the file as it was named before, or move both"
 	}
 	if wrong, isKeyError := errors.AsType[*seal.KeyError](err); isKeyError {
-		return &cli.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.Describe()), Hint: wrong.Want}
+		return &exit.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.Describe()), Hint: wrong.Want}
 	}
-	return &cli.HintError{Err: fmt.Errorf("the store %s can't be opened: %w", name, err), Hint: hint}
+	return &exit.HintError{Err: fmt.Errorf("the store %s can't be opened: %w", name, err), Hint: hint}
 }

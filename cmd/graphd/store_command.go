@@ -15,7 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 func (p *program) storeCommand() *cobra.Command {
@@ -49,10 +50,10 @@ keys. serve --migrate does the same before it serves.`,
 			if err != nil {
 				return err
 			}
-			if err := cli.WriteLine(p.Out, "%s", migrationText(m, dry)); err != nil || len(m.Unreadable) == 0 {
+			if err := output.WriteLine(p.Out, "%s", migrationText(m, dry)); err != nil || len(m.Unreadable) == 0 {
 				return err
 			}
-			return cli.WriteLine(p.Out, "left as they were, since they can't be read: %s", strings.Join(m.Unreadable, ", "))
+			return output.WriteLine(p.Out, "left as they were, since they can't be read: %s", strings.Join(m.Unreadable, ", "))
 		},
 	}
 	cmd.Flags().StringVar(&store, "store", p.envOr("GRAPHD_STORE", defaultStore), "the store, as for serve (env GRAPHD_STORE)")
@@ -61,7 +62,7 @@ keys. serve --migrate does the same before it serves.`,
 }
 
 func (p *program) printMigration(m checkpoint.Migration) {
-	_ = cli.WriteLine(p.Err, "%d of %d threads", m.Done, m.Threads) // the migration goes on unseen
+	_ = output.WriteLine(p.Err, "%d of %d threads", m.Done, m.Threads) // the migration goes on unseen
 }
 
 // migrationText says in a sentence what a migration did.
@@ -85,13 +86,13 @@ func migrationText(m checkpoint.Migration, dry bool) string {
 func (n storeConfig) checkExists() error {
 	switch n.kind {
 	case kindMemory:
-		return cli.Usagef("--store memory ends with its server; there is nothing to migrate").
+		return exit.Usagef("--store memory ends with its server; there is nothing to migrate").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
 	case kindRedis:
 		return nil // an empty one answers
 	}
 	if _, err := os.Stat(n.path); err != nil {
-		return &cli.HintError{
+		return &exit.HintError{
 			Err:  fmt.Errorf("the store %s can't be opened: %w", n.text, err),
 			Hint: "name the file that the server uses: --store sqlite:PATH",
 		}
@@ -155,7 +156,7 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 				return err
 			}
 			if name.kind != kindRedis {
-				return cli.Usagef("--store %s is not on Redis", store).WithHint("a file that is damaged is restored from a backup")
+				return exit.Usagef("--store %s is not on Redis", store).WithHint("a file that is damaged is restored from a backup")
 			}
 			loss, err := setup.Repair(cmd.Context(), redis.Options{URL: name.text}, accept)
 			if err != nil {
@@ -172,11 +173,11 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 // printLoss prints what is missing of a store, and what the command did about it.
 func (p *program) printLoss(loss checkpoint.Loss, accepted bool) error {
 	if !loss.MetadataLost && len(loss.LostPartitions) == 0 {
-		return cli.WriteLine(p.Out, "nothing is missing")
+		return output.WriteLine(p.Out, "nothing is missing")
 	}
 	var all []error
 	say := func(format string, args ...any) {
-		all = append(all, cli.WriteLine(p.Out, format, args...))
+		all = append(all, output.WriteLine(p.Out, format, args...))
 	}
 	if loss.MetadataLost {
 		say("missing: what the whole store agrees on, and perhaps graphs; put those back with graphd graph put, serve --graphs or workers")
@@ -188,7 +189,7 @@ func (p *program) printLoss(loss checkpoint.Loss, accepted bool) error {
 		say("the store can be used again, without that")
 		return errors.Join(all...)
 	}
-	return errors.Join(append(all, &cli.HintError{
+	return errors.Join(append(all, &exit.HintError{
 		Err: errors.New("the store can't be used"), Hint: "restore a backup, or go on without what is missing: add --accept-loss",
 	})...)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 // storeOptions bound what is remembered of deleted graphs, and what one change
@@ -38,17 +38,17 @@ func (o *storeOptions) validateOptions() error {
 	const leastBytes, leastRows, leastReserve, mostTombstones = 16 << 20, 10_000, 1 << 20, 1 << 20
 	switch {
 	case o.GraphTombstones < 1 || o.GraphTombstones > mostTombstones:
-		return cli.Usagef("--graph-tombstones is %d", o.GraphTombstones).WithHint("want a number from 1 to %d", mostTombstones)
+		return exit.Usagef("--graph-tombstones is %d", o.GraphTombstones).WithHint("want a number from 1 to %d", mostTombstones)
 	case o.MaxChangeBytes < leastBytes:
-		return cli.Usagef("--max-change-bytes is %d: what a run may hold must be storable", o.MaxChangeBytes).
+		return exit.Usagef("--max-change-bytes is %d: what a run may hold must be storable", o.MaxChangeBytes).
 			WithHint("want at least %d", leastBytes)
 	case o.MaxChangeRows < leastRows:
-		return cli.Usagef("--max-change-rows is %d: what a run may hold must be storable", o.MaxChangeRows).
+		return exit.Usagef("--max-change-rows is %d: what a run may hold must be storable", o.MaxChangeRows).
 			WithHint("want at least %d", leastRows)
 	case o.ChangeWait <= 0:
-		return cli.Usagef("--change-wait is %s", o.ChangeWait).WithHint("want more than 0, like 5s")
+		return exit.Usagef("--change-wait is %s", o.ChangeWait).WithHint("want more than 0, like 5s")
 	case o.DiskReserve < leastReserve:
-		return cli.Usagef("--disk-reserve is %d: deleting a thread needs room", o.DiskReserve).
+		return exit.Usagef("--disk-reserve is %d: deleting a thread needs room", o.DiskReserve).
 			WithHint("want at least %d", leastReserve)
 	}
 	return nil

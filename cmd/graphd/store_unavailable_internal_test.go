@@ -11,7 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // Redis goes away while a server starts, after each of its answers.
@@ -32,7 +34,7 @@ func TestAStartWithoutItsStoreSaysWhatToDo(t *testing.T) {
 			break
 		}
 		var text bytes.Buffer
-		cli.ReportError(&text, err, cli.Text, "", cli.Invocation{})
+		report.PrintError(&text, err, output.Text, "", shell.Invocation{})
 		line, hint, _ := strings.Cut(text.String(), "\n")
 		require.Contains(t, line, "STORE_UNAVAILABLE: the store ", "after %d answers", most.Load())
 		require.Contains(t, line, "u:xxxxx@127.0.0.1:"+proxy.Port())

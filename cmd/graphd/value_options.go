@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -44,7 +44,7 @@ func (o *valueOptions) validateOptions() error {
 		{"max-sends", int64(o.MaxSends), 1 << 20},
 	} {
 		if limit.value < 1 || limit.value > limit.most {
-			return cli.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
+			return exit.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
 		}
 	}
 	return nil

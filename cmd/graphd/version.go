@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 func (p *program) versionCommand() *cobra.Command {
@@ -15,14 +15,14 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Show the version of this program",
 		Args:  exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			format, err := cli.ParseFormat(p.outputFormat)
+			format, err := output.ParseFormat(p.outputFormat)
 			if err != nil {
 				return err
 			}
-			if format == cli.Text {
-				return cli.WriteLine(p.Out, "graphd %s (%s, %s/%s)", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if format == output.Text {
+				return output.WriteLine(p.Out, "graphd %s (%s, %s/%s)", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			}
-			return cli.WriteValue(p.Out, cli.JSONL, map[string]string{
+			return output.WriteValue(p.Out, output.JSONL, map[string]string{
 				"version": p.version, "go": runtime.Version(), "commit": commitHash(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})

@@ -273,7 +273,48 @@ var layers = []layer{
 		},
 	},
 	{path: "internal/visible", neverLinks: outerPackages, isPure: true},
-	{path: "internal/cli", mayImport: []string{"gen", "internal/visible"}, neverLinks: driverPackages},
+	{path: "internal/cli/exit", neverLinks: outerPackages},
+	{path: "internal/cli/shell", neverLinks: outerPackages},
+	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},
+	{
+		path: "internal/cli/form", mayImport: []string{"internal/cli/jsontext", "gen", "internal/visible"},
+		neverLinks: driverPackages,
+	},
+	{
+		path: "internal/cli/output", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/exit", "internal/cli/form", "internal/cli/jsontext", "gen", "internal/visible"},
+	},
+	{
+		path: "internal/cli/report", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/exit", "internal/cli/output", "internal/cli/shell", "internal/visible"},
+	},
+	{
+		path: "internal/cli/argument", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/exit", "internal/cli/jsontext", "internal/cli/shell", "gen"},
+	},
+	{
+		path: "internal/cli/client", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "gen"},
+	},
+	{
+		path: "internal/cli/stream", neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/cli/argument", "internal/cli/client", "internal/cli/exit", "internal/cli/form", "internal/cli/jsontext",
+			"internal/cli/output", "internal/cli/report", "internal/cli/shell", "gen",
+		},
+	},
+	{
+		path: "internal/cli/prompt", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/form", "internal/cli/output", "gen"},
+	},
+	{
+		path: "internal/cli", neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/cli/argument", "internal/cli/client", "internal/cli/exit", "internal/cli/form", "internal/cli/jsontext",
+			"internal/cli/output", "internal/cli/prompt", "internal/cli/report", "internal/cli/shell", "internal/cli/stream",
+			"gen",
+		},
+	},
 	{path: "internal/testkit", importsAnything: true, isTestSupport: true},
 	{path: "internal/arch", importsAnything: true, isTestSupport: true},
 	{path: "gen", neverLinks: driverPackages},

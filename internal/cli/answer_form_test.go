@@ -8,6 +8,8 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // What a question shows of its schema, and the answer it offers to copy.
@@ -45,9 +47,9 @@ func TestAQuestionOffersAnAnswerThatFits(t *testing.T) {
 			endEvent(stopped, 2, graphdv1.RunState_RUN_STATE_INTERRUPTED),
 		}}}}
 		c, out := newSession(t, s, "")
-		require.Equal(t, cli.ExitWaiting, cli.ExitCode(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
+		require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
 		require.Contains(t, out.String(), "    answer  "+want.describe+"\n")
-		require.Contains(t, out.String(), " --value "+cli.QuoteCommand(want.example)+"\n", schema)
+		require.Contains(t, out.String(), " --value "+shell.QuoteCommand(want.example)+"\n", schema)
 	}
 }
 

@@ -5,6 +5,14 @@ import (
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/prompt"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // DemoOptions are what the demo is about.
@@ -24,13 +32,13 @@ type DemoOptions struct {
 func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 	answer := ""
 	if o.Answer != "" {
-		value, err := readValue(s.In, "--answer", o.Answer)
+		value, err := argument.ReadValue(s.In, "--answer", o.Answer)
 		if err != nil {
 			return err
 		}
 		answer = value.GetJson()
 	}
-	d := &demo{Session: s, eventPrinter: &eventPrinter{printer: s.newPrinter()}, options: o, answer: answer}
+	d := &demo{Session: s, EventPrinter: &output.EventPrinter{Printer: s.NewPrinter()}, options: o, answer: answer}
 	if o.Document != "" {
 		if err := d.startRun(ctx); err != nil {
 			return err
@@ -42,44 +50,44 @@ func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 	if err := d.printOutcome(ctx); err != nil {
 		return err
 	}
-	return exitErrorOf(d.end)
+	return stream.ExitErrorOf(d.end)
 }
 
 type demo struct {
 	*Session
-	*eventPrinter
+	*output.EventPrinter
 
 	options DemoOptions
 	answer  string
-	asker   *prompter
+	asker   *prompt.Prompter
 	end     *graphdv1.EndOfStream
 }
 
 // startRun puts the graph and runs it to its first stop.
 func (d *demo) startRun(ctx context.Context) error {
-	g, err := d.putGraphDocument(ctx, d.options.Name, d.options.Document)
+	g, err := d.PutGraphDocument(ctx, d.options.Name, d.options.Document)
 	if err != nil {
 		return err
 	}
-	user, err := readValue(d.In, "--user", d.options.User)
+	user, err := argument.ReadValue(d.In, "--user", d.options.User)
 	if err != nil {
 		return err
 	}
-	input := `{"user_id":` + user.GetJson() + `,"user_request":` + jsonString(d.options.Request) + `}`
-	d.printLine("%s %s", d.colorize(bold, "graph"), g.GetGraph())
-	d.printLine("%s %s", d.colorize(bold, "input"), input)
-	d.printLine("")
+	input := `{"user_id":` + user.GetJson() + `,"user_request":` + jsontext.QuoteString(d.options.Request) + `}`
+	d.PrintLine("%s %s", d.Colorize(output.Bold, "graph"), g.GetGraph())
+	d.PrintLine("%s %s", d.Colorize(output.Bold, "input"), input)
+	d.PrintLine("")
 	req := &graphdv1.StreamRequest{RequestId: requestIDOrNew(""), Run: &graphdv1.RunSpec{
 		Graph: g.GetGraph(), GraphVersion: g.GetVersion(), ThreadId: d.options.Thread, CreateThread: true,
-		Start: &graphdv1.RunSpec_Input{Input: jsonPayload(input)},
+		Start: &graphdv1.RunSpec_Input{Input: argument.NewPayload(input)},
 	}}
-	return d.followRun(ctx, func(ctx context.Context) (eventStream, error) {
+	return d.followRun(ctx, func(ctx context.Context) (stream.EventStream, error) {
 		return d.Graphs.Stream(ctx, req)
 	})
 }
 
-func (d *demo) followRun(ctx context.Context, open func(context.Context) (eventStream, error)) error {
-	end, err := d.newViewer().followRun(ctx, d.printEvent, open)
+func (d *demo) followRun(ctx context.Context, open func(context.Context) (stream.EventStream, error)) error {
+	end, err := d.newViewer().FollowRun(ctx, d.PrintEvent, open)
 	if err == nil {
 		d.end = end
 	}
@@ -92,12 +100,12 @@ func (d *demo) answerInterrupts(ctx context.Context) error {
 		if d.end != nil && d.end.GetRun().GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {
 			return nil
 		}
-		questions, err := d.listOpenInterrupts(ctx, d.options.Thread)
+		questions, err := d.ListOpenInterrupts(ctx, d.options.Thread)
 		if err != nil {
 			return err
 		}
 		spec := &graphdv1.ResumeSpec{ThreadId: d.options.Thread}
-		if asked := withoutBreakpoints(questions); len(asked) > 0 {
+		if asked := form.WithoutBreakpoints(questions); len(asked) > 0 {
 			if spec.Single, err = d.takeAnswer(ctx, asked[0]); err != nil {
 				return err
 			}
@@ -107,13 +115,13 @@ func (d *demo) answerInterrupts(ctx context.Context) error {
 			}
 		}
 		req := &graphdv1.ResumeRequest{Resume: spec, RequestId: requestIDOrNew("")}
-		err = d.followRun(ctx, func(ctx context.Context) (eventStream, error) { return d.Graphs.Resume(ctx, req) })
-		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" && d.asker != nil {
-			newStatusReport(err).printReport(d.Out)
+		err = d.followRun(ctx, func(ctx context.Context) (stream.EventStream, error) { return d.Graphs.Resume(ctx, req) })
+		if report.Reason(err) == "RESPONSE_SCHEMA_MISMATCH" && d.asker != nil {
+			report.NewStatusReport(err).PrintReport(d.Out)
 			continue
 		}
-		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" {
-			return &HintError{Err: err, Hint: "the question is still open; go on with\n  " + d.resumeCommand(questions[0])}
+		if report.Reason(err) == "RESPONSE_SCHEMA_MISMATCH" {
+			return &exit.HintError{Err: err, Hint: "the question is still open; go on with\n  " + d.resumeCommand(questions[0])}
 		}
 		if err != nil {
 			return err
@@ -123,7 +131,7 @@ func (d *demo) answerInterrupts(ctx context.Context) error {
 
 // resumeCommand returns the command that resumes with an answer that fits.
 func (d *demo) resumeCommand(q *graphdv1.Interrupt) string {
-	example := parseForm(q.GetResponseSchema().GetJson()).exampleText()
+	example := form.ParseSchema(q.GetResponseSchema().GetJson()).ExampleText()
 	return d.Invocation.CommandLine(append(d.options.ResumeArgs, "--answer", example)...)
 }
 
@@ -137,81 +145,81 @@ func (d *demo) takeAnswer(
 	case text != "":
 	case d.IsTerminal:
 		if d.asker == nil {
-			d.asker = newPrompter(d.newPrinter(), d.In)
+			d.asker = prompt.NewPrompter(d.NewPrinter(), d.In)
 		}
 		var err error
-		if text, err = d.asker.readAnswer(ctx, parseForm(q.GetResponseSchema().GetJson())); err != nil {
+		if text, err = d.asker.ReadAnswer(ctx, form.ParseSchema(q.GetResponseSchema().GetJson())); err != nil {
 			return nil, d.endWaiting(q)
 		}
 	default:
 		return nil, d.endWaiting(q)
 	}
-	d.printLine("")
-	d.printLine("%s %s", d.colorize(bold, "answer"), Compact(text))
-	d.printLine("")
-	return &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)}}, d.writeError()
+	d.PrintLine("")
+	d.PrintLine("%s %s", d.Colorize(output.Bold, "answer"), jsontext.CompactText(text))
+	d.PrintLine("")
+	return &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: argument.NewPayload(text)}}, d.WriteError()
 }
 
 // endWaiting says how to go on later.
 func (d *demo) endWaiting(q *graphdv1.Interrupt) error {
-	d.printLine("")
-	d.printLine("%s", d.colorize(yellow, "waiting for a person; everything is stored. Resume with"))
-	d.printLine("  %s", d.resumeCommand(q))
-	if err := d.writeError(); err != nil {
+	d.PrintLine("")
+	d.PrintLine("%s", d.Colorize(output.Yellow, "waiting for a person; everything is stored. Resume with"))
+	d.PrintLine("  %s", d.resumeCommand(q))
+	if err := d.WriteError(); err != nil {
 		return err
 	}
-	return &ExitCodeError{Code: ExitWaiting}
+	return &exit.StatusError{Code: exit.CodeWaiting}
 }
 
 // printOutcome shows the outcome, the conversation and the checkpoints.
 func (d *demo) printOutcome(ctx context.Context) error {
 	if f := d.end.GetRun().GetFailure(); f != nil {
-		d.printFailure("", f)
+		d.PrintFailure("", f)
 	}
 	state, err := d.Threads.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: d.options.Thread})
 	if err != nil {
 		return err
 	}
-	values := membersByKey(state.GetValues().GetJson())
-	d.printLine("")
-	d.printLine("%s", d.colorize(green, "final response"))
+	values := jsontext.MembersByKey(state.GetValues().GetJson())
+	d.PrintLine("")
+	d.PrintLine("%s", d.Colorize(output.Green, "final response"))
 	d.printProse(readableText(values["final_response"]))
-	d.printLine("")
-	d.printLine("%s", d.colorize(green, "conversation history"))
-	for _, entry := range splitArray(values["conversation_history"]) {
-		parts := membersByKey(entry)
+	d.PrintLine("")
+	d.PrintLine("%s", d.Colorize(output.Green, "conversation history"))
+	for _, entry := range jsontext.SplitArray(values["conversation_history"]) {
+		parts := jsontext.MembersByKey(entry)
 		if parts["node"] == "" || parts["content"] == "" {
-			d.printLine("  %s", entry)
+			d.PrintLine("  %s", entry)
 			continue
 		}
-		d.printLine("  %s: %s", readableText(parts["node"]), readableText(parts["content"]))
+		d.PrintLine("  %s: %s", readableText(parts["node"]), readableText(parts["content"]))
 	}
-	all, err := d.listCheckpoints(ctx, d.options.Thread, 0, false)
+	all, err := d.ListCheckpoints(ctx, d.options.Thread, 0, false)
 	if err != nil {
 		return err
 	}
-	d.printLine("")
-	d.printLine("%s", d.colorize(green, "checkpoints, newest first"))
-	d.printHistory(all, false)
-	return d.writeError()
+	d.PrintLine("")
+	d.PrintLine("%s", d.Colorize(output.Green, "checkpoints, newest first"))
+	d.PrintHistory(all, false)
+	return d.WriteError()
 }
 
 // printProse writes a text that may have several lines, which then have a bar before
 // them, so that none looks like one of ours.
 func (d *demo) printProse(s string) {
 	if !strings.Contains(s, "\n") {
-		d.printLine("  %s", s)
+		d.PrintLine("  %s", s)
 		return
 	}
 	for line := range strings.Lines(s) {
-		d.printLine("  | %s", strings.TrimRight(line, "\r\n"))
+		d.PrintLine("  | %s", strings.TrimRight(line, "\r\n"))
 	}
 }
 
 // readableText is a JSON string as the text it is, and any other value as JSON.
 func readableText(text string) string {
-	if s, ok := unquoteJSON(text); ok {
+	if s, ok := jsontext.UnquoteString(text); ok {
 		return strings.TrimRight(s, "\n")
 	}
-	return orDash(Compact(text))
+	return output.OrDash(jsontext.CompactText(text))
 }

@@ -13,6 +13,8 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/report"
 )
 
 const (
@@ -74,22 +76,22 @@ func TestWhatWillNotGetBetterIsNotTriedAgain(t *testing.T) {
 	}}
 	c, _ := newSession(t, s, "")
 	err := c.Run(t.Context(), cli.RunOptions{Graph: "g", Input: "{}"})
-	require.Equal(t, "THREAD_NOT_FOUND", cli.Reason(err))
+	require.Equal(t, "THREAD_NOT_FOUND", report.Reason(err))
 }
 
 func TestExitCodesOfARun(t *testing.T) {
 	for state, code := range map[graphdv1.RunState]int{
-		succeeded:                               cli.ExitDone,
-		graphdv1.RunState_RUN_STATE_INTERRUPTED: cli.ExitWaiting,
-		graphdv1.RunState_RUN_STATE_FAILED:      cli.ExitFailed,
-		graphdv1.RunState_RUN_STATE_TIMED_OUT:   cli.ExitFailed,
-		graphdv1.RunState_RUN_STATE_CANCELLED:   cli.ExitFailed,
-		graphdv1.RunState_RUN_STATE_SUPERSEDED:  cli.ExitFailed,
-		graphdv1.RunState_RUN_STATE_UNSPECIFIED: cli.ExitDone,
+		succeeded:                               exit.CodeDone,
+		graphdv1.RunState_RUN_STATE_INTERRUPTED: exit.CodeWaiting,
+		graphdv1.RunState_RUN_STATE_FAILED:      exit.CodeFailed,
+		graphdv1.RunState_RUN_STATE_TIMED_OUT:   exit.CodeFailed,
+		graphdv1.RunState_RUN_STATE_CANCELLED:   exit.CodeFailed,
+		graphdv1.RunState_RUN_STATE_SUPERSEDED:  exit.CodeFailed,
+		graphdv1.RunState_RUN_STATE_UNSPECIFIED: exit.CodeDone,
 	} {
 		s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, state)}}}}
 		c, _ := newSession(t, s, "")
-		require.Equal(t, code, cli.ExitCode(c.Run(t.Context(), cli.RunOptions{Graph: "g"})), state)
+		require.Equal(t, code, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "g"})), state)
 	}
 }
 
@@ -177,12 +179,12 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 		"the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id": refusedError(codes.Unavailable, "OUTCOME_UNKNOWN"),
 		"the server's store has more changes to write than it can (STORE_BUSY); trying again":                    refusedError(codes.Unavailable, "STORE_BUSY"),
 		"the server is full (TOO_MANY_RUNS); trying again":                                                       refusedError(codes.ResourceExhausted, "TOO_MANY_RUNS"),
-		"the server is full (TOO_MANY_SUBSCRIBERS, --max-streams); trying again": newRefusal(t, codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",
-			"full", map[string]string{"limit": "4000", "option": "max-streams"}),
-		"the server is full (TOO_MANY_SUBSCRIBERS); trying again": newRefusal(t, codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",
-			"full", map[string]string{"limit": "64"}),
-		"the server is full (TOO_MANY_REQUESTS, --max-open-calls); trying again": newRefusal(t, codes.ResourceExhausted, "TOO_MANY_REQUESTS",
-			"full", map[string]string{"limit": "max-open-calls", "most": "10000"}),
+		"the server is full (TOO_MANY_SUBSCRIBERS, --max-streams); trying again": refusedWithMetadata(codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",
+			map[string]string{"limit": "4000", "option": "max-streams"}),
+		"the server is full (TOO_MANY_SUBSCRIBERS); trying again": refusedWithMetadata(codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",
+			map[string]string{"limit": "64"}),
+		"the server is full (TOO_MANY_REQUESTS, --max-open-calls); trying again": refusedWithMetadata(codes.ResourceExhausted, "TOO_MANY_REQUESTS",
+			map[string]string{"limit": "max-open-calls", "most": "10000"}),
 		"the stream ended (SERVER_DRAINING); looking for the server again": refusedError(codes.Unavailable, "SERVER_DRAINING"),
 	} {
 		s := &scriptedServer{calls: []scriptedCall{{err: err}, {events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 1, succeeded)}}}}
@@ -226,5 +228,17 @@ func TestAStreamThatIsSilentForItsStoreIsExplained(t *testing.T) {
 			require.Equal(t, want, said.String())
 			require.Equal(t, "thread t1  run r1\nsucceeded\n  n  1\n", out.String())
 		})
+	}
+}
+
+func TestColoursOnlyWhereTheyCanBeSeen(t *testing.T) {
+	for _, color := range []bool{false, true} {
+		s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{
+			openedEvent(), updateEvent(1, "a", `{"n":1}`), endEvent(stopped, 2, succeeded),
+		}}}}
+		c, out := newSession(t, s, "")
+		c.HasColor = color
+		require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g"}))
+		require.Equal(t, color, strings.Contains(out.String(), "\x1b["), out.String())
 	}
 }

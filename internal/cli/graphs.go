@@ -6,29 +6,34 @@ import (
 	"path/filepath"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 // ListGraphs lists the graphs of the server.
 func (s *Session) ListGraphs(ctx context.Context) error {
-	all, err := collectPages(0, func(token string, size int32) ([]*graphdv1.Graph, string, error) {
+	all, err := client.CollectPages(0, func(token string, size int32) ([]*graphdv1.Graph, string, error) {
 		resp, err := s.Registry.ListGraphs(ctx, &graphdv1.ListGraphsRequest{PageSize: size, PageToken: token})
 		return resp.GetGraphs(), resp.GetNextPageToken(), err
 	})
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return showList(&s.Output, &graphdv1.ListGraphsResponse{Graphs: all}, all)
+	if s.Format != output.Text {
+		return output.ShowList(&s.Output, &graphdv1.ListGraphsResponse{Graphs: all}, all)
 	}
-	p := s.newPrinter()
+	p := s.NewPrinter()
 	rows := [][]string{{"GRAPH", "VERSION", "VERSIONS", "DESCRIPTION"}}
 	for _, g := range all {
 		rows = append(rows, []string{
-			g.GetGraph(), g.GetVersion(), formatInteger(len(g.GetVersions())), g.GetDescription(),
+			g.GetGraph(), g.GetVersion(), output.FormatInteger(len(g.GetVersions())), g.GetDescription(),
 		})
 	}
-	p.printTable(rows)
-	return p.writeError()
+	p.PrintTable(rows)
+	return p.WriteError()
 }
 
 // ShowGraph shows one graph, NAME or NAME@VERSION.
@@ -37,35 +42,35 @@ func (s *Session) ShowGraph(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(g)
+	if s.Format != output.Text {
+		return s.ShowMessage(g)
 	}
-	p := s.newPrinter()
-	p.printLine("%s  version %s", p.colorize(bold, g.GetGraph()), g.GetVersion())
+	p := s.NewPrinter()
+	p.PrintLine("%s  version %s", p.Colorize(output.Bold, g.GetGraph()), g.GetVersion())
 	if g.GetDescription() != "" {
-		p.printLine("%s", g.GetDescription())
+		p.PrintLine("%s", g.GetDescription())
 	}
-	p.printLine("")
+	p.PrintLine("")
 	rows := [][]string{{"NODE", "KIND", "DESCRIPTION"}}
 	for _, n := range g.GetSpec().GetNodes() {
 		rows = append(rows, []string{n.GetName(), nodeKindName(n), n.GetDescription()})
 	}
-	p.printTable(rows)
-	p.printLine("")
+	p.PrintTable(rows)
+	p.PrintLine("")
 	rows = [][]string{{"CHANNEL", "REDUCER", "DEFAULT"}}
 	for _, c := range g.GetSpec().GetChannels() {
 		reducer := c.GetReducer()
 		if reducer == "" {
 			reducer = "last"
 		}
-		rows = append(rows, []string{c.GetName(), reducer, orDash(Compact(c.GetDefaultValue().GetJson()))})
+		rows = append(rows, []string{c.GetName(), reducer, output.OrDash(jsontext.CompactText(c.GetDefaultValue().GetJson()))})
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 	if g.GetInputSchema() != nil {
-		p.printLine("")
-		p.printLine("input  %s", parseForm(g.GetInputSchema().GetJson()).describeAnswer())
+		p.PrintLine("")
+		p.PrintLine("input  %s", form.ParseSchema(g.GetInputSchema().GetJson()).DescribeAnswer())
 	}
-	return p.writeError()
+	return p.WriteError()
 }
 
 func nodeKindName(n *graphdv1.NodeSpec) string {
@@ -90,21 +95,21 @@ func (s *Session) PutGraph(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	g, err := s.putGraphDocument(ctx, filepath.Base(path), string(text))
+	g, err := s.PutGraphDocument(ctx, filepath.Base(path), string(text))
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(g)
+	if s.Format != output.Text {
+		return s.ShowMessage(g)
 	}
-	p := s.newPrinter()
-	p.printLine("%s  version %s", g.GetGraph(), g.GetVersion())
-	return p.writeError()
+	p := s.NewPrinter()
+	p.PrintLine("%s  version %s", g.GetGraph(), g.GetVersion())
+	return p.WriteError()
 }
 
 // DeleteGraph deletes a version of a graph, or all for an empty version.
 func (s *Session) DeleteGraph(ctx context.Context, name, version string, force bool) error {
-	if at, found := splitGraphName(name); found != "" && version == "" {
+	if at, found := argument.SplitGraphName(name); found != "" && version == "" {
 		name, version = at, found
 	}
 	var gone *graphdv1.DeleteGraphResponse
@@ -117,13 +122,12 @@ func (s *Session) DeleteGraph(ctx context.Context, name, version string, force b
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(gone)
+	if s.Format != output.Text {
+		return s.ShowMessage(gone)
 	}
-	p := s.newPrinter()
+	p := s.NewPrinter()
 	for _, v := range gone.GetVersions() {
-		p.printLine("%s  version %s  deleted", name, v)
+		p.PrintLine("%s  version %s  deleted", name, v)
 	}
-	return p.writeError()
+	return p.WriteError()
 }
-

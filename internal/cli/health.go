@@ -5,24 +5,27 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
-// CheckHealth asks the server whether it takes work; ExitCodeError with 1 when not.
+// CheckHealth asks the server whether it takes work; exit.StatusError with 1 when not.
 func (s *Session) CheckHealth(ctx context.Context) error {
 	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
 		return err
 	}
 	status := resp.GetStatus()
-	if s.Format != Text {
-		err = s.showMessage(resp)
+	if s.Format != output.Text {
+		err = s.ShowMessage(resp)
 	} else {
-		p := s.newPrinter()
-		p.printLine("%s", strings.ToLower(status.String()))
-		err = p.writeError()
+		p := s.NewPrinter()
+		p.PrintLine("%s", strings.ToLower(status.String()))
+		err = p.WriteError()
 	}
 	if err == nil && status != grpc_health_v1.HealthCheckResponse_SERVING {
-		return &ExitCodeError{Code: ExitError}
+		return &exit.StatusError{Code: exit.CodeError}
 	}
 	return err
 }

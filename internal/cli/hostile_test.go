@@ -26,6 +26,10 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // forgedText is what the author of a request would like an approver to read.
@@ -208,13 +212,13 @@ func TestNoCommandPrintsWhatATerminalObeys(t *testing.T) {
 				{state: graphdv1.RunState_RUN_STATE_INTERRUPTED},
 				{isRefusing: true},
 			} {
-				for _, format := range []cli.Format{cli.Text, cli.JSON, cli.JSONL} {
+				for _, format := range []output.Format{output.Text, output.JSON, output.JSONL} {
 					c, out := f.newSession(t, "1\n1\n1\n")
 					c.Format = format
 					err := command(c, t.Context())
 					requireVisible(t, out.String())
 					said := out.Len()
-					cli.ReportError(out, err, format, forgedText, c.Invocation)
+					report.PrintError(out, err, format, forgedText, c.Invocation)
 					requireVisible(t, out.String()[said:])
 				}
 			}
@@ -238,7 +242,7 @@ func (f *forgingServer) newSession(t *testing.T, in string) (*cli.Session, *byte
 	server := grpc.NewServer(grpc.UnknownServiceHandler(f.serveForged))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
-	client, err := cli.Dial("passthrough:///forger", grpc.WithContextDialer(
+	client, err := client.DialServer("passthrough:///forger", grpc.WithContextDialer(
 		func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -248,16 +252,16 @@ func (f *forgingServer) newSession(t *testing.T, in string) (*cli.Session, *byte
 	})
 	out := &bytes.Buffer{}
 	return &cli.Session{
-		Client: client, Invocation: cli.Invocation{Program: []string{"graphd"}},
-		Output: cli.Output{IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out, IsTerminal: true}},
+		Client: client, Invocation: shell.Invocation{Program: []string{"graphd"}},
+		Output: output.Output{IO: output.IO{In: strings.NewReader(in), Out: out, Err: out, IsTerminal: true}},
 	}, out
 }
 
 // TestCommandsPrintThroughThePrinter finds what is written to a terminal past
-// printer.go, which makes it visible.
+// output/printer.go, which makes it visible.
 func TestCommandsPrintThroughThePrinter(t *testing.T) {
 	var files []string
-	for _, dir := range []string{".", filepath.Join("..", "..", "cmd", "graphd")} {
+	for _, dir := range []string{".", "*", filepath.Join("..", "..", "cmd", "graphd")} {
 		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		require.NoError(t, err)
 		files = append(files, found...)
@@ -277,7 +281,7 @@ func TestCommandsPrintThroughThePrinter(t *testing.T) {
 			return true
 		})
 	}
-	require.Empty(t, past, "print with printer, WriteLine, WriteDocument, WriteJSON or WriteValue of internal/cli/printer.go")
+	require.Empty(t, past, "print with printer, WriteLine, WriteDocument, WriteJSON or WriteValue of internal/cli/output/printer.go")
 }
 
 // writesOutput reports whether a call writes to something that is not a buffer of its

@@ -6,6 +6,11 @@ import (
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // InboxOptions are the flags of `inbox`.
@@ -21,7 +26,7 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	if o.Watch {
 		return s.watchInterrupts(ctx, o)
 	}
-	all, err := collectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
+	all, err := client.CollectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
 		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{
 			ThreadId: o.Thread, Filter: o.Filter, PageSize: size, PageToken: token,
 		})
@@ -35,41 +40,31 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 			return err // nothing is asked, because there is no such thread
 		}
 	}
-	if s.Format != Text {
-		return showList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
+	if s.Format != output.Text {
+		return output.ShowList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
 	}
-	p := s.newPrinter()
+	p := s.NewPrinter()
 	if len(all) == 0 {
-		p.printLine("%s", p.colorize(dim, "no open questions"))
-		return p.writeError()
+		p.PrintLine("%s", p.Colorize(output.Dim, "no open questions"))
+		return p.WriteError()
 	}
-	p.recordReplaced(s.fetchReplaced(ctx, all)...)
+	p.RecordReplaced(s.FetchReplaced(ctx, all)...)
 	now := time.Now()
 	for _, q := range all {
-		p.printLine("%s", p.colorize(yellow, q.GetThreadId())+p.colorize(dim, "  "+q.GetGraph()+"  "+formatAge(q.GetCreateTime(), now)+" ago"+formatStateNote(q)))
-		p.printInterrupt(q)
+		p.PrintLine("%s", p.Colorize(output.Yellow, q.GetThreadId())+p.Colorize(output.Dim, "  "+q.GetGraph()+"  "+output.FormatAge(q.GetCreateTime(), now)+" ago"+formatStateNote(q)))
+		p.PrintInterrupt(q)
 		if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-			p.printLine("    %s", p.colorize(dim, s.Invocation.CommandLine(resumeArgsFor(q)...)))
+			p.PrintLine("    %s", p.Colorize(output.Dim, s.Invocation.CommandLine(form.ResumeArgsFor(q)...)))
 		}
 	}
-	return p.writeError()
-}
-
-// resumeArgsFor returns the arguments that answer one interrupt among others that
-// may be open.
-func resumeArgsFor(q *graphdv1.Interrupt) []string {
-	if q.GetReason() == "breakpoint" {
-		return []string{"resume", q.GetThreadId()}
-	}
-	example := parseForm(q.GetResponseSchema().GetJson()).exampleText()
-	return []string{"resume", q.GetThreadId(), "--answer", q.GetInterruptId() + "=" + example}
+	return p.WriteError()
 }
 
 func formatStateNote(q *graphdv1.Interrupt) string {
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 		return ""
 	}
-	return "  " + interruptStateName(q)
+	return "  " + output.InterruptStateName(q)
 }
 
 // watchInterrupts follows the questions until the caller leaves, over restarts of
@@ -79,24 +74,24 @@ func (s *Session) watchInterrupts(ctx context.Context, o InboxOptions) error {
 	if o.Thread != "" {
 		req.Filter = joinFilters(req.Filter, "thread_id = "+strconv.Quote(o.Thread))
 	}
-	r := newRetryTimer(reconnectTimeout)
-	defer r.stopTimer()
+	r := client.NewRetryTimer(stream.ReconnectTimeout)
+	defer r.StopTimer()
 	heard, lost := false, false
 	for {
-		err := s.readInterruptChanges(ctx, req, func() { heard, lost = true, false; r.resetDelay() })
-		again, _ := IsRetryable(Reason(err))
+		err := s.readInterruptChanges(ctx, req, func() { heard, lost = true, false; r.ResetDelay() })
+		again, _ := client.IsRetryable(report.Reason(err))
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case (!heard || !isUnreachable(err)) && !again:
+		case (!heard || !report.IsUnreachable(err)) && !again:
 			return err
 		}
-		if s.Format == Text && !lost {
-			s.printNote("%s", explainReconnect(err))
+		if s.Format == output.Text && !lost {
+			s.PrintNote("%s", report.ExplainReconnect(err))
 		}
 		lost = true
 		switch {
-		case r.waitForAttempt(ctx):
+		case r.WaitForAttempt(ctx):
 		case ctx.Err() != nil:
 			return nil // left while the server was away
 		default:
@@ -107,12 +102,12 @@ func (s *Session) watchInterrupts(ctx context.Context, o InboxOptions) error {
 
 // readInterruptChanges shows changes until the stream ends, which is always an error.
 func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
-	stream, err := s.Interrupts.WatchInterrupts(ctx, req)
+	changes, err := s.Interrupts.WatchInterrupts(ctx, req)
 	if err != nil {
 		return err
 	}
 	for {
-		change, err := stream.Recv()
+		change, err := changes.Recv()
 		if err != nil {
 			return err
 		}
@@ -125,21 +120,21 @@ func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchI
 }
 
 func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.InterruptChange) error {
-	if s.Format != Text {
-		return s.showMessage(change)
+	if s.Format != output.Text {
+		return s.ShowMessage(change)
 	}
 	q := change.GetInterrupt()
 	if q == nil {
 		return nil
 	}
-	p := s.newPrinter()
-	p.printLine("%s  %s  %s", p.colorize(yellow, q.GetThreadId()), interruptStateName(q), p.colorize(dim, formatTime(q.GetUpdateTime())))
+	p := s.NewPrinter()
+	p.PrintLine("%s  %s  %s", p.Colorize(output.Yellow, q.GetThreadId()), output.InterruptStateName(q), p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-		p.recordReplaced(s.fetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
-		p.printInterrupt(q)
+		p.RecordReplaced(s.FetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
+		p.PrintInterrupt(q)
 	}
 	if len(q.GetAccepted()) > 0 {
-		p.printResolved(q)
+		p.PrintResolved(q)
 	}
-	return p.writeError()
+	return p.WriteError()
 }

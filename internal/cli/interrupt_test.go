@@ -7,6 +7,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 func newPayInterrupt(id, value string, more func(*graphdv1.Interrupt)) *graphdv1.Interrupt {
@@ -51,7 +52,7 @@ func TestASecondQuestionShowsTheFirst(t *testing.T) {
 		endEvent(stopped, 3, graphdv1.RunState_RUN_STATE_INTERRUPTED),
 	}}}}
 	c, out := newSession(t, s, "")
-	require.Equal(t, cli.ExitWaiting, cli.ExitCode(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
 	require.Contains(t, out.String(), "ask: question superseded, its answer is not used  true\n")
 	require.Contains(t, out.String(), changedPartsText)
 
@@ -120,7 +121,7 @@ func TestMessagesOfSeveralLines(t *testing.T) {
     id  on\u{a}e
 `)
 	c, out = newSession(t, s, "")
-	require.Equal(t, cli.ExitFailed, cli.ExitCode(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
+	require.Equal(t, exit.CodeFailed, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
 	require.Contains(t, out.String(), "failed\n  a: NODE_FAILED: one\n    | answer: approved\n")
 }
 
@@ -131,6 +132,6 @@ func TestANonDeterministicRunSaysHowToAskAnew(t *testing.T) {
 	failed.GetEnd().GetRun().Failure = &graphdv1.Failure{Node: "a", Reason: "NON_DETERMINISTIC_NODE", Message: "other"}
 	s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), failed}}}}
 	c, out := newSession(t, s, "")
-	require.Equal(t, cli.ExitFailed, cli.ExitCode(c.Run(t.Context(), cli.RunOptions{Graph: "pay"})))
+	require.Equal(t, exit.CodeFailed, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "pay"})))
 	require.Contains(t, out.String(), "graphd run pay --thread t1 --from-checkpoint CHECKPOINT\n")
 }

@@ -9,6 +9,8 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/report"
 )
 
 func newInterrupt() *graphdv1.Interrupt {
@@ -47,7 +49,7 @@ func TestAPersonWhoLeavesIsToldHowToComeBack(t *testing.T) {
 	c, out := newSession(t, s, "")
 	c.IsTerminal = true
 	err := c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})
-	require.Equal(t, cli.ExitWaiting, cli.ExitCode(err))
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(err))
 	require.Contains(t, out.String(), `graphd resume t1 --value '{"decision":"approved"}'`)
 	require.Empty(t, s.resumes)
 }
@@ -56,7 +58,7 @@ func TestWithoutATerminalNobodyIsAsked(t *testing.T) {
 	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{newInterrupt()}, calls: []scriptedCall{{err: refusedError(codes.FailedPrecondition, "RESPONSES_INCOMPLETE")}}}
 	c, _ := newSession(t, s, "approved\n")
 	err := c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})
-	require.Equal(t, "RESPONSES_INCOMPLETE", cli.Reason(err))
+	require.Equal(t, "RESPONSES_INCOMPLETE", report.Reason(err))
 	require.Empty(t, s.resumes[0].GetResume().GetResponses())
 }
 

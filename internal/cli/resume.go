@@ -8,6 +8,13 @@ import (
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/prompt"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // ResumeOptions are the flags of `resume`.
@@ -36,11 +43,11 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	if err := s.completeIDs(ctx, spec); err != nil {
 		return err
 	}
-	chosen, err := newSelection(o.Events, s.Format)
+	chosen, err := stream.NewSelection(o.Events, s.Format)
 	if err != nil {
 		return err
 	}
-	if o.hasNoAnswer() && s.IsTerminal && s.Format == Text {
+	if o.hasNoAnswer() && s.IsTerminal && s.Format == output.Text {
 		return s.askAndResume(ctx, spec, chosen, o)
 	}
 	return s.resumeRun(ctx, spec, chosen, o)
@@ -57,7 +64,7 @@ func (s *Session) completeIDs(ctx context.Context, spec *graphdv1.ResumeSpec) er
 	}) {
 		return nil
 	}
-	questions, err := s.listOpenInterrupts(ctx, spec.GetThreadId())
+	questions, err := s.ListOpenInterrupts(ctx, spec.GetThreadId())
 	if err != nil {
 		return err
 	}
@@ -72,7 +79,7 @@ func (s *Session) completeIDs(ctx context.Context, spec *graphdv1.ResumeSpec) er
 		case len(found) == 1:
 			r.InterruptId = found[0]
 		case len(found) > 1:
-			return Usagef("%s begins the ids of several open questions", r.GetInterruptId()).
+			return exit.Usagef("%s begins the ids of several open questions", r.GetInterruptId()).
 				WithHint("give more of one of them: %s", strings.Join(found, ", "))
 		}
 	}
@@ -84,7 +91,7 @@ func (o *ResumeOptions) hasNoAnswer() bool {
 }
 
 func (s *Session) resumeRun(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen stream.Selection, o ResumeOptions,
 ) error {
 	id := requestIDOrNew(o.RequestID)
 	if o.Detach {
@@ -94,8 +101,8 @@ func (s *Session) resumeRun(
 		}
 		return s.showDetached(run)
 	}
-	req := &graphdv1.ResumeRequest{Resume: spec, Filter: chosen.filter, RequestId: id}
-	return s.newViewer().showRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
+	req := &graphdv1.ResumeRequest{Resume: spec, Filter: chosen.Filter, RequestId: id}
+	return s.newViewer().ShowRun(ctx, chosen, func(ctx context.Context) (stream.EventStream, error) {
 		return s.Graphs.Resume(ctx, req)
 	})
 }
@@ -108,13 +115,13 @@ func buildResumeSpec(in io.Reader, o ResumeOptions) (*graphdv1.ResumeSpec, error
 	}
 	switch {
 	case o.Value == "" && o.Interrupt != "":
-		return nil, Usagef("--interrupt says which question --value answers").
+		return nil, exit.Usagef("--interrupt says which question --value answers").
 			WithHint("add --value JSON, or use --dismiss %s", o.Interrupt)
 	case o.Value != "" && o.Interrupt == "" && len(spec.Responses) > 0:
-		return nil, Usagef("--value without --interrupt is for the only question").
+		return nil, exit.Usagef("--value without --interrupt is for the only question").
 			WithHint("answer several by id: --answer ID=JSON")
 	case o.Value != "":
-		value, err := readValue(in, "--value", o.Value)
+		value, err := argument.ReadValue(in, "--value", o.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +135,14 @@ func buildResumeSpec(in io.Reader, o ResumeOptions) (*graphdv1.ResumeSpec, error
 		}
 	}
 	if o.Update != "" {
-		if spec.Update, err = readValue(in, "--update", o.Update); err != nil {
+		if spec.Update, err = argument.ReadValue(in, "--update", o.Update); err != nil {
 			return nil, err
 		}
 	}
-	if spec.Metadata, err = parseLabels("--metadata", o.Metadata); err != nil {
+	if spec.Metadata, err = argument.ParseLabels("--metadata", o.Metadata); err != nil {
 		return nil, err
 	}
-	spec.Coverage, err = parseCoverage(o.Coverage)
+	spec.Coverage, err = argument.ParseCoverage(o.Coverage)
 	return spec, err
 }
 
@@ -144,10 +151,10 @@ func parseResponses(in io.Reader, o ResumeOptions) ([]*graphdv1.InterruptRespons
 	for _, answer := range o.Answers {
 		id, text, ok := strings.Cut(answer, "=")
 		if !ok || id == "" {
-			return nil, Usagef("--answer %q: want ID=JSON", answer).
+			return nil, exit.Usagef("--answer %q: want ID=JSON", answer).
 				WithHint("the only open question takes --value JSON")
 		}
-		value, err := readValue(in, "--answer "+id+"=", text)
+		value, err := argument.ReadValue(in, "--answer "+id+"=", text)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +165,7 @@ func parseResponses(in io.Reader, o ResumeOptions) ([]*graphdv1.InterruptRespons
 	for _, dismissal := range o.Dismiss {
 		id, reason, _ := strings.Cut(dismissal, "=")
 		if id == "" {
-			return nil, Usagef("--dismiss %q: want ID or ID=REASON", dismissal)
+			return nil, exit.Usagef("--dismiss %q: want ID or ID=REASON", dismissal)
 		}
 		all = append(all, &graphdv1.InterruptResponse{
 			InterruptId: id, Note: o.Note, Outcome: &graphdv1.InterruptResponse_Dismissal{
@@ -172,41 +179,41 @@ func parseResponses(in io.Reader, o ResumeOptions) ([]*graphdv1.InterruptRespons
 // askAndResume asks for every open question in turn. What the server refuses
 // because of its schema is asked again.
 func (s *Session) askAndResume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen stream.Selection, o ResumeOptions,
 ) error {
-	questions, err := s.listOpenInterrupts(ctx, o.Thread)
+	questions, err := s.ListOpenInterrupts(ctx, o.Thread)
 	if err != nil {
 		return err
 	}
-	ask := newPrompter(s.newPrinter(), s.In)
-	ask.recordReplaced(s.fetchReplaced(ctx, questions)...)
+	ask := prompt.NewPrompter(s.NewPrinter(), s.In)
+	ask.RecordReplaced(s.FetchReplaced(ctx, questions)...)
 	for {
 		spec.Responses = nil
-		for _, q := range withoutBreakpoints(questions) {
-			text, err := ask.askInterrupt(ctx, q)
+		for _, q := range form.WithoutBreakpoints(questions) {
+			text, err := ask.AskInterrupt(ctx, q)
 			if err != nil {
 				return s.endUnanswered(err, o.Thread, questions)
 			}
 			spec.Responses = append(spec.Responses, &graphdv1.InterruptResponse{
 				InterruptId: q.GetInterruptId(),
-				Outcome:     &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)},
+				Outcome:     &graphdv1.InterruptResponse_Value{Value: argument.NewPayload(text)},
 			})
 		}
 		err := s.resumeRun(ctx, spec, chosen, o)
-		if Reason(err) != "RESPONSE_SCHEMA_MISMATCH" || len(spec.GetResponses()) == 0 {
+		if report.Reason(err) != "RESPONSE_SCHEMA_MISMATCH" || len(spec.GetResponses()) == 0 {
 			return err
 		}
-		newStatusReport(err).printReport(s.Out)
+		report.NewStatusReport(err).PrintReport(s.Out)
 	}
 }
 
 // endUnanswered ends a command whose question is still open.
 func (s *Session) endUnanswered(err error, thread string, questions []*graphdv1.Interrupt) error {
-	if !errors.Is(err, errNoAnswer) {
+	if !errors.Is(err, prompt.ErrNoAnswer) {
 		return err
 	}
-	if err := s.newViewer().printResumeCommand(thread, questions); err != nil {
+	if err := s.newViewer().PrintResumeCommand(thread, questions); err != nil {
 		return err
 	}
-	return &ExitCodeError{Code: ExitWaiting}
+	return &exit.StatusError{Code: exit.CodeWaiting}
 }

@@ -9,6 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // RunOptions are the flags of `run`.
@@ -37,7 +41,7 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := newSelection(o.Events, s.Format)
+	chosen, err := stream.NewSelection(o.Events, s.Format)
 	if err != nil {
 		return err
 	}
@@ -49,8 +53,8 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 		}
 		return s.showDetached(run)
 	}
-	req := &graphdv1.StreamRequest{Run: spec, Filter: chosen.filter, RequestId: id}
-	return s.newViewer().showRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
+	req := &graphdv1.StreamRequest{Run: spec, Filter: chosen.Filter, RequestId: id}
+	return s.newViewer().ShowRun(ctx, chosen, func(ctx context.Context) (stream.EventStream, error) {
 		return s.Graphs.Stream(ctx, req)
 	})
 }
@@ -69,15 +73,15 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 		ThreadId: o.Thread, CreateThread: true, StepLimit: o.StepLimit,
 		InterruptBefore: o.Before, InterruptAfter: o.After,
 	}
-	spec.Graph, spec.GraphVersion = splitGraphName(o.Graph)
+	spec.Graph, spec.GraphVersion = argument.SplitGraphName(o.Graph)
 	if o.Timeout > 0 {
 		spec.RunTimeout = durationpb.New(o.Timeout)
 	}
 	if o.Input != "" && o.From != "" {
-		return nil, Usagef("--input and --from-checkpoint do not go together")
+		return nil, exit.Usagef("--input and --from-checkpoint do not go together")
 	}
 	if o.Input != "" {
-		input, err := readValue(in, "--input", o.Input)
+		input, err := argument.ReadValue(in, "--input", o.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -88,27 +92,27 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	}
 	var err error
 	if o.Context != "" {
-		if spec.Context, err = readValue(in, "--context", o.Context); err != nil {
+		if spec.Context, err = argument.ReadValue(in, "--context", o.Context); err != nil {
 			return nil, err
 		}
 	}
-	if spec.Metadata, err = parseLabels("--metadata", o.Metadata); err != nil {
+	if spec.Metadata, err = argument.ParseLabels("--metadata", o.Metadata); err != nil {
 		return nil, err
 	}
-	if spec.Concurrency, err = parseBusyPolicy(o.OnBusy); err != nil {
+	if spec.Concurrency, err = argument.ParseBusyPolicy(o.OnBusy); err != nil {
 		return nil, err
 	}
-	spec.OpenInterrupts, err = parseOpenPolicy(o.OnOpen)
+	spec.OpenInterrupts, err = argument.ParseOpenPolicy(o.OnOpen)
 	return spec, err
 }
 
 // showDetached shows a run that is not followed yet.
 func (s *Session) showDetached(run *graphdv1.Run) error {
-	if s.Format != Text {
-		return s.showMessage(run)
+	if s.Format != output.Text {
+		return s.ShowMessage(run)
 	}
-	p := s.newPrinter()
-	p.printLine("thread %s  run %s  %s", run.GetThreadId(), run.GetRunId(), runStateName(run.GetState()))
-	p.printLine("follow it with\n  %s", s.Invocation.CommandLine("watch", run.GetThreadId(), "--run", run.GetRunId()))
-	return p.writeError()
+	p := s.NewPrinter()
+	p.PrintLine("thread %s  run %s  %s", run.GetThreadId(), run.GetRunId(), output.RunStateName(run.GetState()))
+	p.PrintLine("follow it with\n  %s", s.Invocation.CommandLine("watch", run.GetThreadId(), "--run", run.GetRunId()))
+	return p.WriteError()
 }

@@ -18,6 +18,9 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // scriptedCall is the answer to one call: it sends the events and ends with the
@@ -114,7 +117,7 @@ func newSession(t *testing.T, s *scriptedServer, in string) (*cli.Session, *byte
 	grpc_health_v1.RegisterHealthServer(server, healthServer{refusal: s.refusal})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
-	client, err := cli.Dial("passthrough:///stage", grpc.WithContextDialer(
+	client, err := client.DialServer("passthrough:///stage", grpc.WithContextDialer(
 		func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -125,15 +128,19 @@ func newSession(t *testing.T, s *scriptedServer, in string) (*cli.Session, *byte
 	out := &bytes.Buffer{}
 	t.Cleanup(func() { require.NotContains(t, out.String(), "%!", "a verb does not fit its argument") })
 	return &cli.Session{
-		Client: client, Invocation: cli.Invocation{Program: []string{"graphd"}},
-		Output: cli.Output{IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out}, Format: cli.Text},
+		Client: client, Invocation: shell.Invocation{Program: []string{"graphd"}},
+		Output: output.Output{IO: output.IO{In: strings.NewReader(in), Out: out, Err: out}, Format: output.Text},
 	}, out
 }
 
 // refusedError makes the error of a call.
 func refusedError(code codes.Code, reason string) error {
+	return refusedWithMetadata(code, reason, nil)
+}
+
+func refusedWithMetadata(code codes.Code, reason string, metadata map[string]string) error {
 	st, err := status.New(code, "the server said no").
-		WithDetails(&errdetails.ErrorInfo{Domain: "graphd.dev", Reason: reason})
+		WithDetails(&errdetails.ErrorInfo{Domain: "graphd.dev", Reason: reason, Metadata: metadata})
 	if err != nil {
 		return err
 	}

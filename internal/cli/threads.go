@@ -7,6 +7,10 @@ import (
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // ThreadsOptions are the flags of `threads list`.
@@ -20,14 +24,14 @@ type ThreadsOptions struct {
 func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	filter := o.Filter
 	if o.State != "" {
-		n, err := parseEnum("--state", o.State, graphdv1.ThreadState_value, "THREAD_STATE_")
+		n, err := argument.ParseEnum("--state", o.State, graphdv1.ThreadState_value, "THREAD_STATE_")
 		if err != nil {
 			return err
 		}
 		word := strings.TrimPrefix(graphdv1.ThreadState(n).String(), "THREAD_STATE_")
 		filter = joinFilters(filter, "state = "+strconv.Quote(word))
 	}
-	all, err := collectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Thread, string, error) {
+	all, err := client.CollectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Thread, string, error) {
 		resp, err := s.Threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{
 			PageSize: size, PageToken: token, Filter: filter,
 		})
@@ -36,19 +40,19 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return showList(&s.Output, &graphdv1.ListThreadsResponse{Threads: all}, all)
+	if s.Format != output.Text {
+		return output.ShowList(&s.Output, &graphdv1.ListThreadsResponse{Threads: all}, all)
 	}
-	p := s.newPrinter()
+	p := s.NewPrinter()
 	rows := [][]string{{"THREAD", "STATE", "GRAPH", "VERSION", "CHANGED", "LABELS"}}
 	for _, t := range all {
 		rows = append(rows, []string{
-			t.GetThreadId(), threadStateName(t.GetState()) + formatFault(t.GetFault()), orDash(t.GetGraph()), orDash(t.GetGraphVersion()),
-			formatAge(t.GetUpdateTime(), time.Now()) + " ago", formatLabels(t.GetMetadata()),
+			t.GetThreadId(), output.ThreadStateName(t.GetState()) + formatFault(t.GetFault()), output.OrDash(t.GetGraph()), output.OrDash(t.GetGraphVersion()),
+			output.FormatAge(t.GetUpdateTime(), time.Now()) + " ago", output.FormatLabels(t.GetMetadata()),
 		})
 	}
-	p.printTable(rows)
-	return p.writeError()
+	p.PrintTable(rows)
+	return p.WriteError()
 }
 
 // formatFault says that servers fail over a thread.
@@ -72,10 +76,10 @@ func (s *Session) DeleteThread(ctx context.Context, thread string, force bool) e
 	if err != nil {
 		return err
 	}
-	if s.Format == Text {
-		p := s.newPrinter()
-		p.printLine("deleted %s", thread)
-		return p.writeError()
+	if s.Format == output.Text {
+		p := s.NewPrinter()
+		p.PrintLine("deleted %s", thread)
+		return p.WriteError()
 	}
 	return nil
 }
@@ -100,17 +104,17 @@ func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(t)
+	if s.Format != output.Text {
+		return s.ShowMessage(t)
 	}
-	p := s.newPrinter()
+	p := s.NewPrinter()
 	from := "its newest checkpoint"
 	if o.Checkpoint != "" {
 		from = "checkpoint " + o.Checkpoint
 	}
-	p.printLine("thread %s continues %s from %s, as checkpoint %s",
-		t.GetThreadId(), o.Source, from, orDash(t.GetCheckpoint().GetCheckpointId()))
-	return p.writeError()
+	p.PrintLine("thread %s continues %s from %s, as checkpoint %s",
+		t.GetThreadId(), o.Source, from, output.OrDash(t.GetCheckpoint().GetCheckpointId()))
+	return p.WriteError()
 }
 
 // CopyOptions are the flags of `threads copy`.
@@ -128,12 +132,12 @@ func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(t)
+	if s.Format != output.Text {
+		return s.ShowMessage(t)
 	}
-	p := s.newPrinter()
-	p.printLine("thread %s is a copy of %s, %s", t.GetThreadId(), o.Source, threadStateName(t.GetState()))
-	return p.writeError()
+	p := s.NewPrinter()
+	p.PrintLine("thread %s is a copy of %s, %s", t.GetThreadId(), o.Source, output.ThreadStateName(t.GetState()))
+	return p.WriteError()
 }
 
 // PruneThread removes the oldest part of a history.
@@ -142,12 +146,12 @@ func (s *Session) PruneThread(ctx context.Context, thread string, keep int32) er
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(t)
+	if s.Format != output.Text {
+		return s.ShowMessage(t)
 	}
-	p := s.newPrinter()
-	p.printLine("pruned %s", thread)
-	return p.writeError()
+	p := s.NewPrinter()
+	p.PrintLine("pruned %s", thread)
+	return p.WriteError()
 }
 
 // CancelOptions are the flags of `cancel`.
@@ -172,15 +176,15 @@ func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 	if err != nil {
 		return err
 	}
-	if s.Format != Text {
-		return s.showMessage(run)
+	if s.Format != output.Text {
+		return s.ShowMessage(run)
 	}
-	p := s.newPrinter()
+	p := s.NewPrinter()
 	switch state := run.GetState(); {
-	case isFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED:
-		p.printLine("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), runStateName(state))
+	case stream.IsFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED:
+		p.PrintLine("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), output.RunStateName(state))
 	default:
-		p.printLine("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), runStateName(state))
+		p.PrintLine("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), output.RunStateName(state))
 	}
-	return p.writeError()
+	return p.WriteError()
 }

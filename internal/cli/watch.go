@@ -6,6 +6,9 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // WatchOptions are the flags of `watch`.
@@ -20,23 +23,23 @@ type WatchOptions struct {
 
 // Watch shows the log of a thread or a run.
 func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
-	chosen, err := newSelection(o.Events, s.Format)
+	chosen, err := stream.NewSelection(o.Events, s.Format)
 	if err != nil {
 		return err
 	}
 	req := &graphdv1.WatchRequest{
-		ThreadId: o.Thread, RunId: o.Run, Filter: chosen.filter,
+		ThreadId: o.Thread, RunId: o.Run, Filter: chosen.Filter,
 		SnapshotFirst: o.Snapshot, Follow: !o.NoFollow,
 	}
 	if err := setWatchStart(req, o); err != nil {
 		return err
 	}
-	return s.newViewer().showLog(ctx, chosen, req)
+	return s.newViewer().ShowLog(ctx, chosen, req)
 }
 
 func setWatchStart(req *graphdv1.WatchRequest, o WatchOptions) error {
 	if o.From != "" && o.Snapshot {
-		return Usagef("--snapshot begins with the present state, so it does not go with --from")
+		return exit.Usagef("--snapshot begins with the present state, so it does not go with --from")
 	}
 	switch o.From {
 	case "":
@@ -45,7 +48,7 @@ func setWatchStart(req *graphdv1.WatchRequest, o WatchOptions) error {
 	case "now":
 		req.Start = &graphdv1.WatchRequest_Now{Now: &emptypb.Empty{}}
 	default:
-		cursor, err := parseCursor(o.From)
+		cursor, err := argument.ParseCursor(o.From)
 		if err != nil {
 			return err
 		}

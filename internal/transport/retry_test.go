@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
@@ -37,7 +37,7 @@ func TestBothClientsKnowWhatIsRetryable(t *testing.T) {
 			continue
 		}
 		reasons++
-		retried, known := cli.IsRetryable(row.Reason)
+		retried, known := client.IsRetryable(row.Reason)
 		require.True(t, known, "the command line does not know %s", row.Reason)
 		require.NotEqual(t, again[row.Reason], told[row.Reason], "Python has to know %s, once", row.Reason)
 		require.Equal(t, retried, again[row.Reason], "the clients differ about %s", row.Reason)

@@ -1,4 +1,4 @@
-package cli
+package exit
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 
 // Exit codes of graphd.
 const (
-	ExitDone    = 0
-	ExitError   = 1 // something else went wrong
-	ExitUsage   = 2 // the command line is wrong
-	ExitWaiting = 3 // the run waits for a person
-	ExitFailed  = 4 // the run failed
+	CodeDone    = 0
+	CodeError   = 1 // something else went wrong
+	CodeUsage   = 2 // the command line is wrong
+	CodeWaiting = 3 // the run waits for a person
+	CodeFailed  = 4 // the run failed
 )
 
-// ExitCodeError is a command that has said everything and ends with a code.
-type ExitCodeError struct{ Code int }
+// StatusError is a command that has said everything and ends with a code.
+type StatusError struct{ Code int }
 
 // Error names the code.
-func (e *ExitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+func (e *StatusError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
 // UsageError is a command line that is wrong.
 type UsageError struct {
@@ -51,17 +51,17 @@ func (e *HintError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e *HintError) Unwrap() error { return e.Err }
 
-// ExitCode is what the process ends with after err.
-func ExitCode(err error) int {
-	var ended *ExitCodeError
+// CodeOf is what the process ends with after err.
+func CodeOf(err error) int {
+	var ended *StatusError
 	var usage *UsageError
 	switch {
 	case err == nil:
-		return ExitDone
+		return CodeDone
 	case errors.As(err, &ended):
 		return ended.Code
 	case errors.As(err, &usage):
-		return ExitUsage
+		return CodeUsage
 	}
-	return ExitError
+	return CodeError
 }

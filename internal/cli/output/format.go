@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"fmt"
@@ -12,19 +12,19 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// formatInteger prints any integer.
-func formatInteger[T int32 | uint32 | uint64 | int](n T) string { return fmt.Sprint(n) }
+// FormatInteger prints any integer.
+func FormatInteger[T int32 | uint32 | uint64 | int](n T) string { return fmt.Sprint(n) }
 
-// formatTime shows a time of the server as the reader's clock has it.
-func formatTime(t *timestamppb.Timestamp) string {
+// FormatTime shows a time of the server as the reader's clock has it.
+func FormatTime(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return "-"
 	}
 	return t.AsTime().Local().Format("2006-01-02 15:04:05")
 }
 
-// formatAge shows how long ago something happened.
-func formatAge(t *timestamppb.Timestamp, now time.Time) string {
+// FormatAge shows how long ago something happened.
+func FormatAge(t *timestamppb.Timestamp, now time.Time) string {
 	if t == nil {
 		return "-"
 	}
@@ -40,13 +40,13 @@ func formatAge(t *timestamppb.Timestamp, now time.Time) string {
 	}
 }
 
-// runStateName returns the state of a run as people read it.
-func runStateName(s graphdv1.RunState) string {
+// RunStateName returns the state of a run as people read it.
+func RunStateName(s graphdv1.RunState) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "RUN_STATE_"))
 }
 
-// threadStateName shows the state of a thread.
-func threadStateName(s graphdv1.ThreadState) string {
+// ThreadStateName shows the state of a thread.
+func ThreadStateName(s graphdv1.ThreadState) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "THREAD_STATE_"))
 }
 
@@ -55,26 +55,27 @@ func sourceName(s graphdv1.CheckpointSource) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "CHECKPOINT_SOURCE_"))
 }
 
-func orDash(text string) string {
+// OrDash shows a dash for an empty text.
+func OrDash(text string) string {
 	if text == "" {
 		return "-"
 	}
 	return text
 }
 
-// interruptStateName shows how far a question has come.
-func interruptStateName(q *graphdv1.Interrupt) string {
+// InterruptStateName shows how far a question has come.
+func InterruptStateName(q *graphdv1.Interrupt) string {
 	if q.GetDismissed() {
 		return "dismissed"
 	}
 	return strings.ToLower(strings.TrimPrefix(q.GetState().String(), "INTERRUPT_STATE_"))
 }
 
-// formatLabels shows labels as KEY=VALUE, by key.
-func formatLabels(all map[string]string) string {
+// FormatLabels shows labels as KEY=VALUE, by key.
+func FormatLabels(all map[string]string) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		words = append(words, key+"="+all[key])
 	}
-	return orDash(strings.Join(words, " "))
+	return OrDash(strings.Join(words, " "))
 }

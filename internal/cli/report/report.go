@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"cmp"
@@ -16,11 +16,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// errorReport is an error as people and programs see it.
-type errorReport struct {
+// Report is an error as people and programs see it.
+type Report struct {
 	Code       string            `json:"code"`
 	Reason     string            `json:"reason,omitempty"`
 	Message    string            `json:"message"`
@@ -36,14 +39,14 @@ type violation struct {
 	Description string `json:"description"`
 }
 
-// newStatusReport reads the status of a call; nil when err carries none.
-func newStatusReport(err error) *errorReport {
+// NewStatusReport reads the status of a call; nil when err carries none.
+func NewStatusReport(err error) *Report {
 	var carrier interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &carrier) {
 		return nil
 	}
 	st := carrier.GRPCStatus()
-	r := &errorReport{Code: codeName(st.Code()), Message: st.Message()}
+	r := &Report{Code: codeName(st.Code()), Message: st.Message()}
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
@@ -59,7 +62,7 @@ func newStatusReport(err error) *errorReport {
 
 // limitOption is the option of the server that sets the limit which refuses, "" when none
 // is known.
-func (r *errorReport) limitOption() string {
+func (r *Report) limitOption() string {
 	name := cmp.Or(r.Metadata["option"], r.Metadata["limit"])
 	if name == "" || strings.Trim(name, "0123456789") == "" {
 		return "" // in reasons that are older than the rule, limit is the value
@@ -68,7 +71,7 @@ func (r *errorReport) limitOption() string {
 }
 
 // reasonWithLimit is the reason, with the option of the limit.
-func (r *errorReport) reasonWithLimit() string {
+func (r *Report) reasonWithLimit() string {
 	if option := r.limitOption(); option != "" {
 		return r.Reason + ", " + option
 	}
@@ -77,7 +80,7 @@ func (r *errorReport) reasonWithLimit() string {
 
 // Reason returns the reason of a refused call, "" when err is none.
 func Reason(err error) string {
-	if r := newStatusReport(err); r != nil {
+	if r := NewStatusReport(err); r != nil {
 		return r.Reason
 	}
 	return ""
@@ -98,81 +101,82 @@ func codeName(c codes.Code) string {
 	return strings.ToUpper(b.String())
 }
 
-// isUnreachable reports whether no server answered at all.
-func isUnreachable(err error) bool {
+// IsUnreachable reports whether no server answered at all.
+func IsUnreachable(err error) bool {
 	return status.Code(err) == codes.Unavailable && Reason(err) == ""
 }
 
-// ReportError tells a person, or with a format for programs a program, what went
+// PrintError tells a person, or with a format for programs a program, what went
 // wrong and what to do next. Self is how to call graphd again.
-func ReportError(w io.Writer, err error, format Format, target string, self Invocation) {
-	var ended *ExitCodeError
+func PrintError(w io.Writer, err error, format output.Format, target string, self shell.Invocation) {
+	var ended *exit.StatusError
 	if err == nil || errors.As(err, &ended) {
 		return
 	}
-	r := newStatusReport(err)
+	r := NewStatusReport(err)
 	if r == nil {
 		r = newLocalReport(err)
 	} else {
-		r.Hint = hintFor(r, isUnreachable(err), target, self)
-		if hinted, ok := errors.AsType[*HintError](err); ok {
+		r.Hint = hintFor(r, IsUnreachable(err), target, self)
+		if hinted, ok := errors.AsType[*exit.HintError](err); ok {
 			r.Hint = hinted.Hint
 		}
-		if isUnreachable(err) {
+		if IsUnreachable(err) {
 			r.Message = fmt.Sprintf("no answer from %s: %s", target, connectionCause(r.Message))
 		}
 	}
-	if format == JSON || format == JSONL {
-		if text, failed := json.Marshal(map[string]*errorReport{"error": r}); failed == nil {
-			_ = WriteJSON(w, text) // there is no other place to say so
+	if format == output.JSON || format == output.JSONL {
+		if text, failed := json.Marshal(map[string]*Report{"error": r}); failed == nil {
+			_ = output.WriteJSON(w, text) // there is no other place to say so
 			return
 		}
 	}
-	r.printReport(w)
+	r.PrintReport(w)
 }
 
-func newLocalReport(err error) *errorReport {
-	r := &errorReport{Code: "ERROR", Message: err.Error()}
-	if usage, ok := errors.AsType[*UsageError](err); ok {
+func newLocalReport(err error) *Report {
+	r := &Report{Code: "ERROR", Message: err.Error()}
+	if usage, ok := errors.AsType[*exit.UsageError](err); ok {
 		r.Code, r.Hint = "USAGE", usage.Hint
 	}
-	if hinted, ok := errors.AsType[*HintError](err); ok {
+	if hinted, ok := errors.AsType[*exit.HintError](err); ok {
 		r.Hint = hinted.Hint
 	}
 	return r
 }
 
-func (r *errorReport) printReport(w io.Writer) {
-	p := newPrinter(w)
+// PrintReport tells a person what went wrong and what to do next.
+func (r *Report) PrintReport(w io.Writer) {
+	p := output.NewPrinter(w)
 	r.dropRepeatedProblem()
 	if r.Reason != "" {
-		p.printLine("error: %s: %s", r.Reason, r.messageText())
+		p.PrintLine("error: %s: %s", r.Reason, r.messageText())
 	} else {
-		p.printLine("error: %s", r.messageText())
+		p.PrintLine("error: %s", r.messageText())
 	}
 	for _, v := range r.Violations {
 		if v.Field == "" {
-			p.printLine("  %s", v.Description)
+			p.PrintLine("  %s", v.Description)
 			continue
 		}
-		p.printLine("  %s: %s", v.Field, v.Description)
+		p.PrintLine("  %s: %s", v.Field, v.Description)
 	}
 	if all, err := strconv.Atoi(r.Metadata["violations"]); err == nil && len(r.Violations) > 0 && all > r.receivedViolations {
-		p.printLine("  and %d more", all-r.receivedViolations)
+		p.PrintLine("  and %d more", all-r.receivedViolations)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
 		if key != "violations" && r.Metadata[key] != "" {
-			p.printLine("  %s: %s", key, r.Metadata[key])
+			p.PrintLine("  %s: %s", key, r.Metadata[key])
 		}
 	}
 	if r.Hint != "" {
-		p.printLine("hint: %s", indentLines(r.Hint))
+		p.PrintLine("hint: %s", indentLines(r.Hint))
 	}
 }
 
 // dropRepeatedProblem drops what is told twice: a message ends with the first problem,
 // for callers who read nothing else.
-func (r *errorReport) dropRepeatedProblem() {
+func (r *Report) dropRepeatedProblem() {
 	r.receivedViolations = len(r.Violations)
 	if r.receivedViolations == 0 {
 		return
@@ -194,22 +198,22 @@ func (r *errorReport) dropRepeatedProblem() {
 var fileLinePattern = regexp.MustCompile(`^line [0-9]+$`)
 
 // messageText is what was said. Only what this program says itself has lines.
-func (r *errorReport) messageText() safeText {
+func (r *Report) messageText() output.SafeText {
 	if r.Code == "ERROR" || r.Code == "USAGE" {
 		return indentLines(r.Message)
 	}
-	return makeSafe(r.Message)
+	return output.MakeSafe(r.Message)
 }
 
 // indentLines is a text of several lines, of which none looks like one of ours.
-func indentLines(s string) safeText {
+func indentLines(s string) output.SafeText {
 	lines := strings.Split(visible.Lines(s), "\n")
 	for i, line := range lines {
 		if i > 0 && !strings.HasPrefix(line, "  ") {
 			lines[i] = "  " + line
 		}
 	}
-	return safeText(strings.Join(lines, "\n"))
+	return output.SafeText(strings.Join(lines, "\n"))
 }
 
 // connectionCause takes what matters out of gRPC's words for a failed connection.
@@ -246,10 +250,10 @@ func busyHint(watch, cancel, verb string) string {
 }
 
 // hintFor says which command helps.
-func hintFor(r *errorReport, unreachable bool, target string, self Invocation) string {
+func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) string {
 	if unreachable {
 		return fmt.Sprintf("start a server with `%s serve --listen %s`, or name another with --server",
-			QuoteCommand(self.Program...), target)
+			shell.QuoteCommand(self.Program...), target)
 	}
 	thread := r.Metadata["threadId"]
 	cmd := func(args ...string) string {
@@ -289,4 +293,24 @@ func hintFor(r *errorReport, unreachable bool, target string, self Invocation) s
 		return "the limit is an option of the server: " + option
 	}
 	return ""
+}
+
+// ExplainReconnect says why a stream is opened again.
+func ExplainReconnect(err error) string {
+	r := NewStatusReport(err)
+	switch {
+	case r == nil:
+		return fmt.Sprintf("the connection broke (%v); looking for the server again", err)
+	case r.Reason == "STORE_UNAVAILABLE":
+		return "the server's store does not answer (STORE_UNAVAILABLE); trying again"
+	case r.Reason == "STORE_BUSY":
+		return "the server's store has more changes to write than it can (STORE_BUSY); trying again"
+	case r.Reason == "TOO_MANY_RUNS", r.Reason == "TOO_MANY_SUBSCRIBERS", r.Reason == "TOO_MANY_REQUESTS":
+		return fmt.Sprintf("the server is full (%s); trying again", r.reasonWithLimit())
+	case r.Reason == "OUTCOME_UNKNOWN":
+		return "the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id"
+	case r.Reason != "":
+		return fmt.Sprintf("the stream ended (%s); looking for the server again", r.reasonWithLimit())
+	}
+	return fmt.Sprintf("the connection broke (%s); looking for the server again", r.Code)
 }

@@ -1,17 +1,18 @@
-package cli
+package form
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// answerForm describes to a person what a schema demands of an answer: which keys
+// Form describes to a person what a schema demands of an answer: which keys
 // there are and what may stand in them. It is a help to type, never a check; the
 // server checks.
-type answerForm struct {
+type Form struct {
 	choices   []string // of the whole answer, as JSON
 	typeText  string   // for its type; "" = any
 	sample    string   // of it, as JSON; "" = none is known
@@ -21,7 +22,7 @@ type answerForm struct {
 }
 
 type formField struct {
-	answerForm
+	Form
 
 	name       string
 	isRequired bool
@@ -30,18 +31,18 @@ type formField struct {
 // formCase is what else is required when a field has a value.
 type formCase struct {
 	field, value string
-	then         answerForm
+	then         Form
 }
 
-// parseForm reads a JSON Schema as far as people need it.
-func parseForm(schema string) answerForm { return parseFormWithin(schema, maxFormDepth) }
+// ParseSchema reads a JSON Schema as far as people need it.
+func ParseSchema(schema string) Form { return parseFormWithin(schema, maxFormDepth) }
 
 // maxFormDepth is how deep a schema is read.
 const maxFormDepth = 8
 
-func parseFormWithin(schema string, depth int) answerForm {
-	var f answerForm
-	parts := membersByKey(schema)
+func parseFormWithin(schema string, depth int) Form {
+	var f Form
+	parts := jsontext.MembersByKey(schema)
 	if depth == 0 || len(parts) == 0 {
 		return f
 	}
@@ -75,7 +76,7 @@ func listAlternatives(parts map[string]string) []string {
 		list = append(list, other)
 	}
 	for _, word := range []string{"oneOf", "anyOf", "allOf"} {
-		list = append(list, splitArray(parts[word])...)
+		list = append(list, jsontext.SplitArray(parts[word])...)
 	}
 	return list
 }
@@ -94,10 +95,10 @@ func hasConstraints(parts map[string]string) bool {
 
 func parseFormFields(parts map[string]string, depth int) []formField {
 	var fields []formField
-	required := splitArray(parts["required"])
-	for _, m := range splitObject(parts["properties"]) {
+	required := jsontext.SplitArray(parts["required"])
+	for _, m := range jsontext.SplitObject(parts["properties"]) {
 		fields = append(fields, formField{
-			answerForm: parseFormWithin(m.value, depth-1), name: m.key, isRequired: slices.Contains(required, jsonString(m.key)),
+			Form: parseFormWithin(m.Value, depth-1), name: m.Key, isRequired: slices.Contains(required, jsontext.QuoteString(m.Key)),
 		})
 	}
 	return fields
@@ -106,9 +107,9 @@ func parseFormFields(parts map[string]string, depth int) []formField {
 // parseFormCases reads an if that asks for one value of one field.
 func parseFormCases(parts map[string]string, depth int) []formCase {
 	var cases []formCase
-	for _, m := range splitObject(membersByKey(parts["if"])["properties"]) {
-		if value, ok := membersByKey(m.value)["const"]; ok {
-			cases = append(cases, formCase{m.key, Compact(value), parseFormWithin(parts["then"], depth-1)})
+	for _, m := range jsontext.SplitObject(jsontext.MembersByKey(parts["if"])["properties"]) {
+		if value, ok := jsontext.MembersByKey(m.Value)["const"]; ok {
+			cases = append(cases, formCase{m.Key, jsontext.CompactText(value), parseFormWithin(parts["then"], depth-1)})
 		}
 	}
 	return cases
@@ -124,16 +125,16 @@ func sampleList(parts map[string]string, depth int) string {
 const maxSampleItems = 5
 
 func parseChoices(schema string) []string {
-	parts := membersByKey(schema)
+	parts := jsontext.MembersByKey(schema)
 	if one, ok := parts["const"]; ok {
-		return []string{Compact(one)}
+		return []string{jsontext.CompactText(one)}
 	}
 	if parts["type"] == `"boolean"` {
 		return []string{"true", "false"}
 	}
-	list := splitArray(parts["enum"])
+	list := jsontext.SplitArray(parts["enum"])
 	for i := range list {
-		list[i] = Compact(list[i])
+		list[i] = jsontext.CompactText(list[i])
 	}
 	return list
 }
@@ -160,8 +161,8 @@ func describeType(parts map[string]string) (word, sample string) {
 	return "", ""
 }
 
-// describeAnswer words the form on one line; "" when anything goes.
-func (f answerForm) describeAnswer() string {
+// DescribeAnswer words the form on one line; "" when anything goes.
+func (f Form) DescribeAnswer() string {
 	if len(f.choices) > 0 {
 		return strings.Join(f.choices, " | ")
 	}
@@ -187,22 +188,22 @@ func (f answerForm) describeAnswer() string {
 	return strings.Join(words, ", ")
 }
 
-// exampleText is an answer that fits the form as far as it is known, which can be
+// ExampleText is an answer that fits the form as far as it is known, which can be
 // pasted.
-func (f answerForm) exampleText() string { return visible.JSON(f.sampleAnswer()) }
+func (f Form) ExampleText() string { return visible.JSON(f.sampleAnswer()) }
 
-// promptText is what stands before the place to type.
-func (f answerForm) promptText() string {
+// PromptText is what stands before the place to type.
+func (f Form) PromptText() string {
 	if f.isUnknown {
 		return "answer (JSON)> "
 	}
-	return "answer (JSON, like " + f.exampleText() + ")> "
+	return "answer (JSON, like " + f.ExampleText() + ")> "
 }
 
 // unknownAnswer stands where the schema does not tell what fits.
 const unknownAnswer = "JSON"
 
-func (f answerForm) sampleAnswer() string {
+func (f Form) sampleAnswer() string {
 	switch {
 	case len(f.choices) > 0:
 		return f.choices[0]
@@ -218,8 +219,8 @@ func (f answerForm) sampleAnswer() string {
 
 // sampleObject has what is required, with choices that require nothing more if
 // there are such.
-func (f answerForm) sampleObject() string {
-	var list []member
+func (f Form) sampleObject() string {
+	var list []jsontext.Member
 	var more []formField
 	for _, field := range f.fields {
 		if !field.isRequired {
@@ -227,18 +228,18 @@ func (f answerForm) sampleObject() string {
 		}
 		value, then := f.fieldSample(field)
 		more = append(more, then...)
-		list = append(list, member{field.name, value})
+		list = append(list, jsontext.Member{Key: field.name, Value: value})
 	}
 	for _, field := range more {
 		if field.isRequired && !slices.ContainsFunc(f.fields, func(o formField) bool { return o.isRequired && o.name == field.name }) {
-			list = append(list, member{field.name, field.sampleAnswer()})
+			list = append(list, jsontext.Member{Key: field.name, Value: field.sampleAnswer()})
 		}
 	}
-	return joinObject(list)
+	return jsontext.JoinObject(list)
 }
 
 // fieldSample is a value of a field, and the fields that it makes required.
-func (f answerForm) fieldSample(field formField) (value string, then []formField) {
+func (f Form) fieldSample(field formField) (value string, then []formField) {
 	if field.typeText == "" && len(field.choices) == 0 && len(field.fields) == 0 && field.sample == "" {
 		return `"..."`, nil
 	}
@@ -259,20 +260,20 @@ func (f answerForm) fieldSample(field formField) (value string, then []formField
 	return value, held(value)
 }
 
-// completeAnswer turns what a person typed into JSON: JSON stays, and a bare word
+// CompleteAnswer turns what a person typed into JSON: JSON stays, and a bare word
 // that is a choice becomes the answer it stands for.
-func (f answerForm) completeAnswer(typed string) (string, error) {
-	err := checkJSON(typed)
+func (f Form) CompleteAnswer(typed string) (string, error) {
+	err := jsontext.CheckValue(typed)
 	if err == nil {
 		return typed, nil
 	}
-	word := jsonString(typed)
+	word := jsontext.QuoteString(typed)
 	if slices.Contains(f.choices, word) {
 		return word, nil
 	}
 	for _, field := range f.fields {
 		if field.isRequired && slices.Contains(field.choices, word) {
-			return "{" + jsonString(field.name) + ":" + word + "}", nil
+			return "{" + jsontext.QuoteString(field.name) + ":" + word + "}", nil
 		}
 	}
 	return "", err
@@ -283,7 +284,7 @@ func unquoteAll(list []string) []string {
 	words := make([]string, len(list))
 	for i, text := range list {
 		words[i] = text
-		if s, ok := unquoteJSON(text); ok {
+		if s, ok := jsontext.UnquoteString(text); ok {
 			words[i] = s
 		}
 	}

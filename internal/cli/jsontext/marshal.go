@@ -1,4 +1,4 @@
-package cli
+package jsontext
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// Marshal writes a message on one line as protojson does, except that a payload is
+// MarshalMessage writes a message on one line as protojson does, except that a payload is
 // the JSON value it carries, character by character: as a string in a string it
 // would not be readable, and no query language could look inside.
-func Marshal(m proto.Message) []byte {
-	w := &jsonWriter{}
+func MarshalMessage(m proto.Message) []byte {
+	w := &writer{}
 	w.writeMessage(m.ProtoReflect())
 	return w.buf.Bytes()
 }
 
-// marshalWithEmptyLists is Marshal for a response that is a list: its lists are there
+// MarshalList is Marshal for a response that is a list: its lists are there
 // when they are empty too, so that programs can count on them.
-func marshalWithEmptyLists(m proto.Message) []byte {
-	w := &jsonWriter{}
+func MarshalList(m proto.Message) []byte {
+	w := &writer{}
 	r := m.ProtoReflect()
 	set := presentFields(r)
 	all := r.Descriptor().Fields()
@@ -40,8 +40,8 @@ func marshalWithEmptyLists(m proto.Message) []byte {
 	return w.buf.Bytes()
 }
 
-// Indent breaks JSON text into lines. Numbers and the order of keys stay.
-func Indent(text []byte) []byte {
+// IndentText breaks JSON text into lines. Numbers and the order of keys stay.
+func IndentText(text []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
 		return text
@@ -49,8 +49,8 @@ func Indent(text []byte) []byte {
 	return b.Bytes()
 }
 
-// Compact puts JSON text on one line. Numbers and the order of keys stay.
-func Compact(text string) string {
+// CompactText puts JSON text on one line. Numbers and the order of keys stay.
+func CompactText(text string) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {
 		return text
@@ -58,15 +58,15 @@ func Compact(text string) string {
 	return b.String()
 }
 
-// jsonWriter writes messages as JSON. Fields come in the order of the contract.
-type jsonWriter struct{ buf bytes.Buffer }
+// writer writes messages as JSON. Fields come in the order of the contract.
+type writer struct{ buf bytes.Buffer }
 
 type protoField struct {
 	descriptor protoreflect.FieldDescriptor
 	value      protoreflect.Value
 }
 
-func (w *jsonWriter) writeMessage(m protoreflect.Message) {
+func (w *writer) writeMessage(m protoreflect.Message) {
 	if p, ok := m.Interface().(*graphdv1.Payload); ok {
 		w.writePayload(p)
 		return
@@ -87,7 +87,7 @@ func presentFields(m protoreflect.Message) []protoField {
 	return fields
 }
 
-func (w *jsonWriter) writeFields(fields []protoField) {
+func (w *writer) writeFields(fields []protoField) {
 	slices.SortFunc(fields, func(a, b protoField) int { return cmp.Compare(a.descriptor.Index(), b.descriptor.Index()) })
 	w.buf.WriteByte('{')
 	for i, f := range fields {
@@ -101,7 +101,7 @@ func (w *jsonWriter) writeFields(fields []protoField) {
 	w.buf.WriteByte('}')
 }
 
-func (w *jsonWriter) writeValue(f protoField) {
+func (w *writer) writeValue(f protoField) {
 	switch {
 	case f.descriptor.IsMap():
 		w.writeMap(f)
@@ -119,7 +119,7 @@ func (w *jsonWriter) writeValue(f protoField) {
 	}
 }
 
-func (w *jsonWriter) writeMap(f protoField) {
+func (w *writer) writeMap(f protoField) {
 	type entry struct {
 		key   string
 		value protoreflect.Value
@@ -142,7 +142,7 @@ func (w *jsonWriter) writeMap(f protoField) {
 	w.buf.WriteByte('}')
 }
 
-func (w *jsonWriter) writeSingular(d protoreflect.FieldDescriptor, v protoreflect.Value) {
+func (w *writer) writeSingular(d protoreflect.FieldDescriptor, v protoreflect.Value) {
 	switch d.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		w.writeMessage(v.Message())
@@ -166,26 +166,26 @@ func (w *jsonWriter) writeSingular(d protoreflect.FieldDescriptor, v protoreflec
 }
 
 // writePayload writes what a payload carries; what is not JSON keeps its message.
-func (w *jsonWriter) writePayload(p *graphdv1.Payload) {
+func (w *writer) writePayload(p *graphdv1.Payload) {
 	text, ok := p.GetBody().(*graphdv1.Payload_Json)
 	if ok && json.Valid([]byte(text.Json)) {
-		w.buf.WriteString(Compact(text.Json))
+		w.buf.WriteString(CompactText(text.Json))
 		return
 	}
 	w.writeWellKnown(p.ProtoReflect())
 }
 
 // writeWellKnown leaves a message to protojson, whose spaces vary by design.
-func (w *jsonWriter) writeWellKnown(m protoreflect.Message) {
+func (w *writer) writeWellKnown(m protoreflect.Message) {
 	text, err := protojson.Marshal(m.Interface())
 	if err != nil {
 		w.writeString(err.Error())
 		return
 	}
-	w.buf.WriteString(Compact(string(text)))
+	w.buf.WriteString(CompactText(string(text)))
 }
 
-func (w *jsonWriter) writeString(s string) {
+func (w *writer) writeString(s string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -1,4 +1,4 @@
-package cli
+package stream
 
 import (
 	"context"
@@ -11,15 +11,18 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/report"
 )
 
-type eventStream = grpc.ServerStreamingClient[graphdv1.Event]
+// EventStream is the stream of a call that sends events.
+type EventStream = grpc.ServerStreamingClient[graphdv1.Event]
 
 // follower reads a stream to its end and, when it breaks, continues it from the
 // last cursor with Watch: a run belongs to the server, not to the connection.
 type follower struct {
 	graphs graphdv1.GraphServiceClient
-	selection
+	Selection
 	// onEvent gets every event but the opening of a stream that replaces another.
 	onEvent func(*graphdv1.Event) error
 	// onReconnect is told that the connection broke and is made again.
@@ -41,10 +44,10 @@ type follower struct {
 
 // followToEnd reads until the stream has ended in order for good, and returns how.
 func (f *follower) followToEnd(
-	ctx context.Context, open func(context.Context) (eventStream, error),
+	ctx context.Context, open func(context.Context) (EventStream, error),
 ) (*graphdv1.EndOfStream, error) {
-	retry := newRetryTimer(f.reconnectTimeout)
-	defer retry.stopTimer()
+	retry := client.NewRetryTimer(f.reconnectTimeout)
+	defer retry.StopTimer()
 	for {
 		before := f.cursor.GetSequence()
 		err := f.readStream(ctx, open)
@@ -57,12 +60,12 @@ func (f *follower) followToEnd(
 			return f.end, nil
 		}
 		if f.cursor.GetSequence() > before {
-			retry.resetDelay()
+			retry.ResetDelay()
 		}
 		if err != nil {
 			f.onReconnect(err)
 		}
-		if !retry.waitForAttempt(ctx) {
+		if !retry.WaitForAttempt(ctx) {
 			if err == nil {
 				err = errDrained
 			}
@@ -86,31 +89,17 @@ func asksToReconnect(end *graphdv1.EndOfStream) bool {
 // was received only a server that answers is tried again, by the same request id;
 // no server at all is more likely a wrong address.
 func (f *follower) canReconnect(err error) bool {
-	if reason := Reason(err); reason != "" {
-		again, _ := IsRetryable(reason)
+	if reason := report.Reason(err); reason != "" {
+		again, _ := client.IsRetryable(reason)
 		return again
 	}
 	broken := status.Code(err) == codes.Unavailable || errors.Is(err, io.ErrUnexpectedEOF)
 	return f.isOpened && broken
 }
 
-// IsRetryable reports whether a call that was refused for a reason is made again,
-// with the same request id, and whether the reason is known to pass at all. What
-// needs an operator, or a decision of the caller, is told at once.
-func IsRetryable(reason string) (again, known bool) {
-	switch reason {
-	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "STORE_BUSY", "OUTCOME_UNKNOWN",
-		"TOO_MANY_RUNS", "TOO_MANY_SUBSCRIBERS", "TOO_MANY_REQUESTS":
-		return true, true
-	case "STORE_FULL", "THREAD_QUEUE_FULL", "RATE_LIMITED", "TOO_MANY_GRAPHS", "NO_WORKER_AVAILABLE", "WORKER_SILENT":
-		return false, true
-	}
-	return false, false
-}
-
 // reopenStream opens the stream that continues the one that broke.
-func (f *follower) reopenStream(ctx context.Context) (eventStream, error) {
-	req := &graphdv1.WatchRequest{ThreadId: f.thread, RunId: f.run, Filter: f.filter, Follow: !f.endsWithLog}
+func (f *follower) reopenStream(ctx context.Context) (EventStream, error) {
+	req := &graphdv1.WatchRequest{ThreadId: f.thread, RunId: f.run, Filter: f.Filter, Follow: !f.endsWithLog}
 	if f.cursor != nil {
 		req.Start = &graphdv1.WatchRequest_After{After: f.cursor}
 	}
@@ -119,7 +108,7 @@ func (f *follower) reopenStream(ctx context.Context) (eventStream, error) {
 
 // readStream shows one stream until it ends. A stream that closes without an end
 // broke.
-func (f *follower) readStream(ctx context.Context, open func(context.Context) (eventStream, error)) error {
+func (f *follower) readStream(ctx context.Context, open func(context.Context) (EventStream, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := open(ctx)
@@ -166,48 +155,4 @@ func (f *follower) recordPosition(e *graphdv1.Event) bool {
 		f.run = e.GetOpened().GetRun().GetRunId()
 	}
 	return true
-}
-
-// retryTimer spaces attempts and ends them.
-type retryTimer struct {
-	timer    *time.Timer
-	delay    time.Duration
-	timeout  time.Duration
-	deadline time.Time
-}
-
-const (
-	firstRetryDelay = 100 * time.Millisecond
-	maxRetryDelay   = 2 * time.Second
-)
-
-func newRetryTimer(timeout time.Duration) *retryTimer {
-	r := &retryTimer{timer: time.NewTimer(0), timeout: timeout}
-	<-r.timer.C
-	r.resetDelay()
-	return r
-}
-
-func (r *retryTimer) resetDelay() { r.delay, r.deadline = firstRetryDelay, time.Time{} }
-
-func (r *retryTimer) stopTimer() { r.timer.Stop() }
-
-// waitForAttempt returns true when it is time for the next attempt.
-func (r *retryTimer) waitForAttempt(ctx context.Context) bool {
-	now := time.Now()
-	if r.deadline.IsZero() {
-		r.deadline = now.Add(r.timeout)
-	}
-	if now.Add(r.delay).After(r.deadline) {
-		return false
-	}
-	r.timer.Reset(r.delay)
-	r.delay = min(2*r.delay, maxRetryDelay)
-	select {
-	case <-r.timer.C:
-		return true
-	case <-ctx.Done():
-		r.timer.Stop()
-		return false
-	}
 }

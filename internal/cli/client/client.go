@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 // DefaultServer is where a server listens unless it is told otherwise.
@@ -36,15 +37,15 @@ const (
 	keepaliveTimeout = 10 * time.Second
 )
 
-// Dial makes a client; it connects with the first call. More options are for
+// DialServer makes a client; it connects with the first call. More options are for
 // tests.
-func Dial(target string, more ...grpc.DialOption) (*Client, error) {
+func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 	if !strings.Contains(target, ":") {
-		return nil, Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
+		return nil, exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	switch scheme, _, _ := strings.Cut(target, "://"); scheme {
 	case "http", "https", "grpc", "redis", "rediss":
-		return nil, Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
+		return nil, exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -59,7 +60,7 @@ func Dial(target string, more ...grpc.DialOption) (*Client, error) {
 	}, more...)
 	conn, err := grpc.NewClient(target, options...)
 	if err != nil {
-		return nil, Usagef("--server %s: %v", target, err).WithHint("want HOST:PORT, like %s", DefaultServer)
+		return nil, exit.Usagef("--server %s: %v", target, err).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	return &Client{
 		Target: target, conn: conn,

@@ -1,4 +1,4 @@
-package cli_test
+package report_test
 
 import (
 	"strings"
@@ -10,7 +10,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
 // newRefusal is a refusal with the details of a server's. bad are fields and what
@@ -33,7 +35,7 @@ func newRefusal(t *testing.T, code codes.Code, reason, message string, meta map[
 
 func reportText(err error) string {
 	var out strings.Builder
-	cli.ReportError(&out, err, cli.Text, "127.0.0.1:7700", cli.Invocation{Program: []string{"graphd"}})
+	report.PrintError(&out, err, output.Text, "127.0.0.1:7700", shell.Invocation{Program: []string{"graphd"}})
 	return out.String()
 }
 

@@ -1,28 +1,30 @@
-package cli
+package output
 
 import (
 	"strings"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// eventPrinter shows a stream to people, event by event.
-type eventPrinter struct {
-	*printer
+// EventPrinter shows a stream to people, event by event.
+type EventPrinter struct {
+	*Printer
 
 	inMessage  bool // a message is being shown piece by piece
-	showsRuns  bool // a thread is followed: say how each of its runs goes
-	showsTasks bool // show what becomes of every task
+	ShowsRuns  bool // a thread is followed: say how each of its runs goes
+	ShowsTasks bool // show what becomes of every task
 }
 
-func (p *eventPrinter) printEvent(e *graphdv1.Event) error {
-	if t := e.GetTask(); t != nil && !p.showsTasks && !isDelay(t) {
+// PrintEvent prints one event, unless it is one that people are not shown.
+func (p *EventPrinter) PrintEvent(e *graphdv1.Event) error {
+	if t := e.GetTask(); t != nil && !p.ShowsTasks && !isDelay(t) {
 		return p.err
 	}
 	if _, piece := e.GetKind().(*graphdv1.Event_Message); p.inMessage && !piece {
-		p.printLine("")
+		p.PrintLine("")
 		p.inMessage = false
 	}
 	switch k := e.GetKind().(type) {
@@ -35,17 +37,17 @@ func (p *eventPrinter) printEvent(e *graphdv1.Event) error {
 	case *graphdv1.Event_Update:
 		p.printUpdate(e, k.Update)
 	case *graphdv1.Event_Interrupt:
-		p.printLine("%s", p.colorize(yellow, "__interrupt__"))
+		p.PrintLine("%s", p.Colorize(Yellow, "__interrupt__"))
 		for _, q := range k.Interrupt.GetInterrupts() {
-			p.printInterrupt(q)
+			p.PrintInterrupt(q)
 		}
 	case *graphdv1.Event_InterruptResolved:
 		for _, q := range k.InterruptResolved.GetInterrupts() {
-			p.recordReplaced(q)
-			p.printResolved(q)
+			p.RecordReplaced(q)
+			p.PrintResolved(q)
 		}
 	case *graphdv1.Event_Task:
-		if p.showsTasks {
+		if p.ShowsTasks {
 			p.printTask(e, k.Task)
 		} else {
 			p.printDelay(e, k.Task)
@@ -53,16 +55,16 @@ func (p *eventPrinter) printEvent(e *graphdv1.Event) error {
 	case *graphdv1.Event_Message:
 		p.printMessagePart(k.Message)
 	case *graphdv1.Event_Custom:
-		p.printLine("%s %s  %s", p.formatNode(e), k.Custom.GetName(), p.formatValue("  ", k.Custom.GetValue().GetJson()))
+		p.PrintLine("%s %s  %s", p.formatNode(e), k.Custom.GetName(), p.formatValue("  ", k.Custom.GetValue().GetJson()))
 	case *graphdv1.Event_Checkpoint:
 		p.printCheckpoint(e, k.Checkpoint)
 	case *graphdv1.Event_Gap:
-		p.printLine("%s", p.colorize(dim, "(some passing events were dropped: this reader was slow)"))
+		p.PrintLine("%s", p.Colorize(Dim, "(some passing events were dropped: this reader was slow)"))
 	}
 	return p.err
 }
 
-func (p *eventPrinter) printOpened(e *graphdv1.Event, o *graphdv1.StreamOpened) {
+func (p *EventPrinter) printOpened(e *graphdv1.Event, o *graphdv1.StreamOpened) {
 	text := "thread " + e.GetThreadId()
 	if id := o.GetRun().GetRunId(); id != "" {
 		text += "  run " + id
@@ -70,60 +72,60 @@ func (p *eventPrinter) printOpened(e *graphdv1.Event, o *graphdv1.StreamOpened) 
 	if o.GetAttached() {
 		text += "  (the request was known; this is its run)"
 	}
-	p.printLine("%s", p.colorize(dim, text))
+	p.PrintLine("%s", p.Colorize(Dim, text))
 }
 
 // printRunState tells how a run goes; of a single run that is said at the end.
-func (p *eventPrinter) printRunState(e *graphdv1.Event, c *graphdv1.RunStateChanged) {
-	if !p.showsRuns {
+func (p *EventPrinter) printRunState(e *graphdv1.Event, c *graphdv1.RunStateChanged) {
+	if !p.ShowsRuns {
 		return
 	}
-	p.printLine("%s", p.colorize(dim, "run "+e.GetRunId()+" "+runStateName(c.GetState())))
+	p.PrintLine("%s", p.Colorize(Dim, "run "+e.GetRunId()+" "+RunStateName(c.GetState())))
 	if f := c.GetFailure(); f != nil {
-		p.printFailure("  ", f)
+		p.PrintFailure("  ", f)
 	}
 }
 
-func (p *eventPrinter) printValues(e *graphdv1.Event, v *graphdv1.StateValues) {
-	p.printLine("%s", p.colorize(bold, "state")+p.colorize(dim, formatStep(e)))
-	p.printMembers("  ", splitObject(v.GetValues().GetJson()))
+func (p *EventPrinter) printValues(e *graphdv1.Event, v *graphdv1.StateValues) {
+	p.PrintLine("%s", p.Colorize(Bold, "state")+p.Colorize(Dim, formatStep(e)))
+	p.PrintMembers("  ", jsontext.SplitObject(v.GetValues().GetJson()))
 	for _, q := range v.GetInterrupts() {
-		p.printInterrupt(q)
+		p.PrintInterrupt(q)
 	}
 	if len(v.GetNext()) > 0 {
-		p.printLine("  next: %s", strings.Join(v.GetNext(), ", "))
+		p.PrintLine("  next: %s", strings.Join(v.GetNext(), ", "))
 	}
 }
 
-func (p *eventPrinter) printUpdate(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
+func (p *EventPrinter) printUpdate(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
 	head := p.formatNode(e)
 	if u.GetCached() {
-		head += p.colorize(dim, "  (kept from before)")
+		head += p.Colorize(Dim, "  (kept from before)")
 	}
-	p.printLine("%s", head)
-	switch list := splitObject(u.GetValues().GetJson()); {
+	p.PrintLine("%s", head)
+	switch list := jsontext.SplitObject(u.GetValues().GetJson()); {
 	case e.GetValueOmitted():
-		p.printLine("  (too large to be sent; see state)")
+		p.PrintLine("  (too large to be sent; see state)")
 	case len(list) > 0:
-		p.printMembers("  ", list)
+		p.PrintMembers("  ", list)
 	case list == nil && u.GetValues() != nil && u.GetValues().GetJson() != "null":
-		p.printLine("  %s", p.formatValue("  ", u.GetValues().GetJson()))
+		p.PrintLine("  %s", p.formatValue("  ", u.GetValues().GetJson()))
 	default:
-		p.printLine("  %s", p.colorize(dim, "(no update)"))
+		p.PrintLine("  %s", p.Colorize(Dim, "(no update)"))
 	}
 }
 
-func (p *eventPrinter) printTask(e *graphdv1.Event, t *graphdv1.TaskChange) {
+func (p *EventPrinter) printTask(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	phase := strings.ToLower(strings.TrimPrefix(t.GetPhase().String(), "PHASE_"))
 	if e.GetAttempt() > 1 {
-		phase += " (attempt " + formatInteger(e.GetAttempt()) + ")"
+		phase += " (attempt " + FormatInteger(e.GetAttempt()) + ")"
 	}
 	if d := t.GetRetryDelay(); d != nil {
 		phase += ", again in " + d.AsDuration().String()
 	}
-	p.printLine("%s %s", p.formatNode(e), phase)
+	p.PrintLine("%s %s", p.formatNode(e), phase)
 	if t.GetFailure() != nil {
-		p.printFailure("  ", t.GetFailure())
+		p.PrintFailure("  ", t.GetFailure())
 	}
 }
 
@@ -138,26 +140,26 @@ func isDelay(t *graphdv1.TaskChange) bool {
 	}
 }
 
-func (p *eventPrinter) printDelay(e *graphdv1.Event, t *graphdv1.TaskChange) {
+func (p *EventPrinter) printDelay(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	if t.GetPhase() == graphdv1.TaskChange_PHASE_RESTARTED {
 		text := " begins anew; what it has shown since its last answer or memo comes again"
 		if why := t.GetFailure().GetMessage(); why != "" {
 			text = " begins anew: " + why
 		}
-		p.printLine("%s%s", p.formatNode(e), p.colorize(yellow, text))
+		p.PrintLine("%s%s", p.formatNode(e), p.Colorize(Yellow, text))
 		return
 	}
 	text := ": "
 	if t.GetPhase() == graphdv1.TaskChange_PHASE_RETRYING {
 		text = " failed, again in " + t.GetRetryDelay().AsDuration().Round(time.Millisecond).String() + ": "
 	}
-	p.printLine("%s%s", p.formatNode(e), p.colorize(yellow, text+t.GetFailure().GetMessage()))
+	p.PrintLine("%s%s", p.formatNode(e), p.Colorize(Yellow, text+t.GetFailure().GetMessage()))
 }
 
 // printMessagePart shows a part of a message where the one before it ended. Lines of a
 // message have a bar before them, so that none looks like one of ours.
-func (p *eventPrinter) printMessagePart(m *graphdv1.MessageDelta) {
-	shown, ok := unquoteJSON(m.GetValue().GetJson())
+func (p *EventPrinter) printMessagePart(m *graphdv1.MessageDelta) {
+	shown, ok := jsontext.UnquoteString(m.GetValue().GetJson())
 	if !ok {
 		shown = m.GetValue().GetJson() + "\n"
 	}
@@ -165,12 +167,12 @@ func (p *eventPrinter) printMessagePart(m *graphdv1.MessageDelta) {
 		if !p.inMessage {
 			line = "| " + line
 		}
-		p.printText("%s", safeText(line))
+		p.PrintText("%s", SafeText(line))
 		p.inMessage = !strings.HasSuffix(line, "\n")
 	}
 }
 
-func (p *eventPrinter) printCheckpoint(e *graphdv1.Event, c *graphdv1.CheckpointSaved) {
+func (p *EventPrinter) printCheckpoint(e *graphdv1.Event, c *graphdv1.CheckpointSaved) {
 	text := "checkpoint " + c.GetCheckpoint().GetCheckpointId() + formatStep(e)
 	var next []string
 	for _, t := range c.GetNext() {
@@ -179,25 +181,26 @@ func (p *eventPrinter) printCheckpoint(e *graphdv1.Event, c *graphdv1.Checkpoint
 	if len(next) > 0 {
 		text += "  next: " + strings.Join(next, ", ")
 	}
-	p.printLine("%s", p.colorize(dim, text))
-	p.printMembers("  ", splitObject(c.GetValues().GetJson()))
+	p.PrintLine("%s", p.Colorize(Dim, text))
+	p.PrintMembers("  ", jsontext.SplitObject(c.GetValues().GetJson()))
 }
 
-func (p *printer) printFailure(indent string, f *graphdv1.Failure) {
+// PrintFailure prints why a node or a run failed.
+func (p *Printer) PrintFailure(indent string, f *graphdv1.Failure) {
 	text := f.GetReason() + ": " + f.GetMessage()
 	if f.GetNode() != "" {
 		text = f.GetNode() + ": " + text
 	}
 	first, further := cutFirstLine(text)
-	p.printLine("%s%s", indent, p.colorize(red, first))
+	p.PrintLine("%s%s", indent, p.Colorize(Red, first))
 	p.printBarred(indent+"  ", further)
 	for line := range strings.Lines(f.GetStack()) {
-		p.printLine("%s  %s", indent, p.colorize(dim, "| "+strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
+		p.PrintLine("%s  %s", indent, p.Colorize(Dim, "| "+strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 	}
 }
 
-func (p *eventPrinter) formatNode(e *graphdv1.Event) safeText {
-	return p.colorize(bold, nodePath(e.GetNamespace(), e.GetNode()))
+func (p *EventPrinter) formatNode(e *graphdv1.Event) SafeText {
+	return p.Colorize(Bold, nodePath(e.GetNamespace(), e.GetNode()))
 }
 
 // nodePath names a node with the subgraphs around it: "outer/inner/node".
@@ -210,4 +213,4 @@ func nodePath(namespace []string, node string) string {
 	return b.String() + node
 }
 
-func formatStep(e *graphdv1.Event) string { return "  step " + formatInteger(e.GetStep()) }
+func formatStep(e *graphdv1.Event) string { return "  step " + FormatInteger(e.GetStep()) }

@@ -1,27 +1,28 @@
-package cli
+package client
 
 import (
 	"context"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
 )
 
 // FetchGraph fetches a graph in full, by NAME or NAME@VERSION.
 func (c *Client) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, error) {
 	req := &graphdv1.GetGraphRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL}
-	req.Graph, req.Version = splitGraphName(name)
+	req.Graph, req.Version = argument.SplitGraphName(name)
 	return c.Registry.GetGraph(ctx, req)
 }
 
-// putGraphDocument sends the text of a graph file to the server, which checks and keeps it.
-func (c *Client) putGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
+// PutGraphDocument sends the text of a graph file to the server, which checks and keeps it.
+func (c *Client) PutGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
 	return c.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
 	})
 }
 
-// listOpenInterrupts lists what a thread waits for.
-func (c *Client) listOpenInterrupts(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
+// ListOpenInterrupts lists what a thread waits for.
+func (c *Client) ListOpenInterrupts(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
 	var all []*graphdv1.Interrupt
 	req := &graphdv1.ListInterruptsRequest{ThreadId: thread}
 	for {
@@ -36,9 +37,9 @@ func (c *Client) listOpenInterrupts(ctx context.Context, thread string) ([]*grap
 	}
 }
 
-// fetchReplaced reads the questions in whose place others were asked. What can't be
+// FetchReplaced reads the questions in whose place others were asked. What can't be
 // read is left out.
-func (c *Client) fetchReplaced(ctx context.Context, questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
+func (c *Client) FetchReplaced(ctx context.Context, questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 	var replaced []*graphdv1.Interrupt
 	isRead := make(map[string]bool)
 	for _, q := range questions {
@@ -56,9 +57,9 @@ func (c *Client) fetchReplaced(ctx context.Context, questions []*graphdv1.Interr
 	return replaced
 }
 
-// listCheckpoints lists the checkpoints of a thread, newest first; limit 0 = all.
-func (c *Client) listCheckpoints(ctx context.Context, thread string, limit int, values bool) ([]*graphdv1.StateSnapshot, error) {
-	return collectPages(limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
+// ListCheckpoints lists the checkpoints of a thread, newest first; limit 0 = all.
+func (c *Client) ListCheckpoints(ctx context.Context, thread string, limit int, values bool) ([]*graphdv1.StateSnapshot, error) {
+	return CollectPages(limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
 		resp, err := c.Threads.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
 			ThreadId: thread, PageSize: size, PageToken: token, IncludeValues: values,
 		})
@@ -66,8 +67,8 @@ func (c *Client) listCheckpoints(ctx context.Context, thread string, limit int, 
 	})
 }
 
-// collectPages reads pages until there are limit elements; 0 = all there are.
-func collectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
+// CollectPages reads pages until there are limit elements; 0 = all there are.
+func CollectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
 	const most = 500
 	all, token := []T{}, ""
 	for {

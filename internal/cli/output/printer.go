@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"bytes"
@@ -9,21 +9,22 @@ import (
 	"unicode/utf8"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// safeText is fit for a terminal: what came from a graph or a client in it is
+// SafeText is fit for a terminal: what came from a graph or a client in it is
 // visible, and the only escapes are our colours. It is made of constants, by
-// makeSafe and by colorize.
-type safeText string
+// MakeSafe and by Colorize.
+type SafeText string
 
-// makeSafe makes a text of what came from elsewhere, on one line.
-func makeSafe(s string) safeText { return safeText(visible.Line(s)) }
+// MakeSafe makes a text of what came from elsewhere, on one line.
+func MakeSafe(s string) SafeText { return SafeText(visible.Line(s)) }
 
-// printer writes text for people, in colour when they can see it. All that a
+// Printer writes text for people, in colour when they can see it. All that a
 // command prints goes through it, or through WriteLine, WriteDocument, WriteJSON
 // and WriteValue in this file.
-type printer struct {
+type Printer struct {
 	out      io.Writer
 	hasColor bool
 	err      error
@@ -32,41 +33,42 @@ type printer struct {
 	replacedInterrupts map[string]*graphdv1.Interrupt
 }
 
-// newPrinter makes a printer without colours.
-func newPrinter(w io.Writer) *printer { return &printer{out: w} }
+// NewPrinter makes a printer without colours.
+func NewPrinter(w io.Writer) *Printer { return &Printer{out: w} }
 
-// writeError returns why output could not be written; nothing is written after that.
-func (p *printer) writeError() error { return p.err }
+// WriteError returns why output could not be written; nothing is written after that.
+func (p *Printer) WriteError() error { return p.err }
 
 // Colours of the terminal.
 const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
+	Bold   = "1"
+	Dim    = "2"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
 	cyan   = "36"
 )
 
-// colorize makes a text of what came from elsewhere, in colour.
-func (p *printer) colorize(code, s string) safeText { return p.colorizeSafe(code, makeSafe(s)) }
+// Colorize makes a text of what came from elsewhere, in colour.
+func (p *Printer) Colorize(code, s string) SafeText { return p.colorizeSafe(code, MakeSafe(s)) }
 
-func (p *printer) colorizeSafe(code string, t safeText) safeText {
+func (p *Printer) colorizeSafe(code string, t SafeText) SafeText {
 	if !p.hasColor || t == "" {
 		return t
 	}
-	return "\x1b[" + safeText(code) + "m" + t + "\x1b[0m"
+	return "\x1b[" + SafeText(code) + "m" + t + "\x1b[0m"
 }
 
-// printLine writes a line. Text that is not made visible yet is.
-func (p *printer) printLine(format string, args ...any) {
+// PrintLine writes a line. Text that is not made visible yet is.
+func (p *Printer) PrintLine(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
-	p.printText(format+"\n", args...)
+	p.PrintText(format+"\n", args...)
 }
 
-func (p *printer) printText(format string, args ...any) {
+// PrintText writes text that need not end a line. What is not made visible yet is.
+func (p *Printer) PrintText(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
@@ -84,7 +86,7 @@ const isPrintf = false
 func makeArgsSafe(args []any) []any {
 	shown := make([]any, len(args))
 	for i, arg := range args {
-		if _, done := arg.(safeText); done {
+		if _, done := arg.(SafeText); done {
 			shown[i] = arg
 		} else {
 			shown[i] = untrustedArg{arg}
@@ -106,8 +108,8 @@ func WriteLine(w io.Writer, format string, args ...any) error {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
-	p := newPrinter(w)
-	p.printLine(format, args...)
+	p := NewPrinter(w)
+	p.PrintLine(format, args...)
 	return p.err
 }
 
@@ -141,39 +143,39 @@ func WriteValue(w io.Writer, format Format, value any) error {
 // maxLineWidth is how long a line may get before a value is broken.
 const maxLineWidth = 110
 
-// printMembers writes keys and their JSON values, aligned; long values are broken
+// PrintMembers writes keys and their JSON values, aligned; long values are broken
 // into lines below their key.
-func (p *printer) printMembers(indent string, list []member) {
-	width, keys := 0, make([]safeText, len(list))
+func (p *Printer) PrintMembers(indent string, list []jsontext.Member) {
+	width, keys := 0, make([]SafeText, len(list))
 	for i, m := range list {
-		keys[i] = makeSafe(m.key)
+		keys[i] = MakeSafe(m.Key)
 		width = max(width, textWidth(keys[i]))
 	}
 	for i, m := range list {
 		pad := strings.Repeat(" ", width-textWidth(keys[i])+2)
-		value := p.formatValue(indent+"  ", m.value)
+		value := p.formatValue(indent+"  ", m.Value)
 		if strings.HasPrefix(string(value), "\n") {
 			pad = ""
 		}
-		p.printLine("%s%s%s%s", indent, p.colorizeSafe(cyan, keys[i]), pad, value)
+		p.PrintLine("%s%s%s%s", indent, p.colorizeSafe(cyan, keys[i]), pad, value)
 	}
 }
 
 // formatValue is JSON text for people: on one line if it fits, else on lines of its
 // own, broken only where it has to be.
-func (*printer) formatValue(indent, value string) safeText {
-	short := visible.JSON(Compact(value))
+func (*Printer) formatValue(indent, value string) SafeText {
+	short := visible.JSON(jsontext.CompactText(value))
 	if !json.Valid([]byte(short)) {
-		return makeSafe(short)
+		return MakeSafe(short)
 	}
 	if fitsLine(indent, short) {
-		return safeText(short)
+		return SafeText(short)
 	}
-	return safeText("\n" + indent + visible.JSON(breakValue(indent, short)))
+	return SafeText("\n" + indent + visible.JSON(breakValue(indent, short)))
 }
 
 // textWidth is how many columns a text without colours takes.
-func textWidth(t safeText) int { return utf8.RuneCountInString(string(t)) }
+func textWidth(t SafeText) int { return utf8.RuneCountInString(string(t)) }
 
 func fitsLine(indent, text string) bool {
 	return len(indent)+utf8.RuneCountInString(text) <= maxLineWidth
@@ -187,13 +189,13 @@ func breakValue(indent, text string) string {
 	inner := indent + "  "
 	var lines []string
 	opened, closed := "[", "]"
-	if list := splitObject(text); len(list) > 0 {
+	if list := jsontext.SplitObject(text); len(list) > 0 {
 		opened, closed = "{", "}"
 		for _, m := range list {
-			lines = append(lines, inner+jsonString(m.key)+": "+breakValue(inner, m.value))
+			lines = append(lines, inner+jsontext.QuoteString(m.Key)+": "+breakValue(inner, m.Value))
 		}
 	} else {
-		for _, e := range splitArray(text) {
+		for _, e := range jsontext.SplitArray(text) {
 			lines = append(lines, inner+breakValue(inner, e))
 		}
 	}
@@ -203,13 +205,13 @@ func breakValue(indent, text string) string {
 	return opened + "\n" + strings.Join(lines, ",\n") + "\n" + indent + closed
 }
 
-// printTable writes rows in columns; the last column is not padded. The first row
+// PrintTable writes rows in columns; the last column is not padded. The first row
 // is the head.
-func (p *printer) printTable(rows [][]string) {
+func (p *Printer) PrintTable(rows [][]string) {
 	var widths []int
 	for _, row := range rows {
 		for i := range row {
-			row[i] = string(makeSafe(row[i]))
+			row[i] = string(MakeSafe(row[i]))
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -224,10 +226,10 @@ func (p *printer) printTable(rows [][]string) {
 				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 			}
 		}
-		line := safeText(strings.TrimRight(b.String(), " "))
+		line := SafeText(strings.TrimRight(b.String(), " "))
 		if n == 0 {
-			line = p.colorizeSafe(dim, line)
+			line = p.colorizeSafe(Dim, line)
 		}
-		p.printLine("%s", line)
+		p.PrintLine("%s", line)
 	}
 }

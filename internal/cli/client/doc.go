@@ -1,0 +1,2 @@
+// Package client calls a server: connection, repeated attempts, pages of lists.
+package client

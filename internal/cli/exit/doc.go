@@ -1,0 +1,2 @@
+// Package exit has the errors with which commands end, and the exit code of each.
+package exit

@@ -1,0 +1,137 @@
+package output
+
+import (
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+)
+
+// PrintInterrupt shows what a person has to know to answer.
+func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
+	what := " asks"
+	if q.GetReason() != "" {
+		what += " (" + q.GetReason() + ")"
+	}
+	if q.GetReason() == "breakpoint" {
+		what = " is a breakpoint"
+	}
+	first, further := cutFirstLine(q.GetMessage())
+	if first != "" || further != "" {
+		what += ": " + first
+	}
+	p.PrintLine("  %s%s", p.Colorize(Bold, nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
+	p.printBarred("    ", further)
+	p.PrintLine("    %s  %s", p.Colorize(cyan, "id"), q.GetInterruptId())
+	p.printChangedParts(q)
+	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
+		if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 {
+			p.PrintMembers("    ", list)
+		} else {
+			p.PrintLine("    %s  %s", p.Colorize(cyan, "value"), p.formatValue("      ", v.GetJson()))
+		}
+	}
+	if r := q.GetResponse(); r != nil {
+		p.PrintLine("    %s  %s", p.Colorize(Green, "answered"), p.formatValue("      ", r.GetJson()))
+		if list := q.GetAccepted(); len(list) > 0 {
+			p.PrintLine("    %s  for what the node asked later, which differs: %s", p.Colorize(Yellow, "accepted"), strings.Join(list, ", "))
+		}
+		return
+	}
+	if wanted := form.ParseSchema(q.GetResponseSchema().GetJson()).DescribeAnswer(); wanted != "" {
+		p.PrintLine("    %s  %s", p.Colorize(Green, "answer"), wanted)
+	}
+	if q.GetExpireTime() != nil {
+		p.PrintLine("    %s  %s", p.Colorize(cyan, "expires"), FormatTime(q.GetExpireTime()))
+	}
+}
+
+// printChangedParts says what differs from the question that was answered, and what
+// the answer was.
+func (p *Printer) printChangedParts(q *graphdv1.Interrupt) {
+	if q.GetReplaces() == "" {
+		return
+	}
+	before := p.replacedInterrupts[q.GetReplaces()]
+	head := p.Colorize(cyan, "asked again")
+	if before == nil {
+		p.PrintLine("    %s  differs from the question before: %s", head, strings.Join(q.GetDiffers(), ", "))
+		return
+	}
+	if r := before.GetResponse(); before.GetDismissed() {
+		p.PrintLine("    %s  differs from what was dismissed", head)
+	} else if r != nil {
+		p.PrintLine("    %s  differs from what was answered with %s", head, p.formatValue("      ", r.GetJson()))
+	} else {
+		p.PrintLine("    %s  differs from what was asked before, without an answer", head)
+	}
+	for _, part := range q.GetDiffers() {
+		p.PrintLine("      %s  %s → %s", part, p.formatPart(before, part), p.formatPart(q, part))
+	}
+}
+
+// formatPart is a part of a question, named as drift_ignore names it.
+func (p *Printer) formatPart(q *graphdv1.Interrupt, part string) SafeText {
+	var found string
+	switch part {
+	case "message":
+		found = jsontext.QuoteString(q.GetMessage())
+	case "schema":
+		found = q.GetResponseSchema().GetJson()
+	case "value":
+		found = q.GetValue().GetJson()
+	default:
+		found = jsontext.ValueAtPointer(q.GetValue().GetJson(), part)
+	}
+	if found == "" {
+		return "nothing"
+	}
+	return p.formatValue("        ", found)
+}
+
+// RecordReplaced keeps questions in whose place others may be asked.
+func (p *Printer) RecordReplaced(questions ...*graphdv1.Interrupt) {
+	for _, q := range questions {
+		if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED {
+			continue
+		}
+		if p.replacedInterrupts == nil {
+			p.replacedInterrupts = make(map[string]*graphdv1.Interrupt)
+		}
+		p.replacedInterrupts[q.GetInterruptId()] = q
+	}
+}
+
+// PrintResolved prints how a question was resolved.
+func (p *Printer) PrintResolved(q *graphdv1.Interrupt) {
+	text := nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()) + ": question " + InterruptStateName(q)
+	accepted := q.GetAccepted()
+	if len(accepted) > 0 {
+		text = nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()) + ": the answer was used (accepted)"
+	} else if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED && q.GetResponse() != nil {
+		text += ", its answer is not used"
+	}
+	line := p.Colorize(Dim, text)
+	if q.GetResponse() != nil {
+		line += "  " + p.formatValue("  ", q.GetResponse().GetJson())
+	}
+	p.PrintLine("%s", line)
+	if len(accepted) > 0 {
+		p.PrintLine("  %s", p.Colorize(Yellow, "for what the node asked later, which differs: "+strings.Join(accepted, ", ")))
+	}
+}
+
+// cutFirstLine divides a text that may have several lines.
+func cutFirstLine(s string) (first, further string) {
+	first, further, _ = strings.Cut(s, "\n")
+	return strings.TrimSuffix(first, "\r"), further
+}
+
+// printBarred shows lines that come from elsewhere, with a bar before each, so that
+// none looks like one of ours.
+func (p *Printer) printBarred(indent, lines string) {
+	for line := range strings.Lines(lines) {
+		p.PrintLine("%s| %s", indent, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+	}
+}

@@ -1,0 +1,2 @@
+// Package prompt asks a person at a terminal.
+package prompt

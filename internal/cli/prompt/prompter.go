@@ -1,0 +1,85 @@
+package prompt
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+)
+
+// ErrNoAnswer says that the person went away without an answer.
+var ErrNoAnswer = errors.New("no answer was given")
+
+// Prompter asks at a terminal, line by line.
+type Prompter struct {
+	*output.Printer
+
+	in *bufio.Reader
+}
+
+// NewPrompter makes a prompter that prints with p and reads from in.
+func NewPrompter(p *output.Printer, in io.Reader) *Prompter {
+	return &Prompter{Printer: p, in: bufio.NewReader(in)}
+}
+
+// AskInterrupt shows a question and reads lines until one is JSON or a choice.
+func (p *Prompter) AskInterrupt(ctx context.Context, q *graphdv1.Interrupt) (string, error) {
+	p.PrintInterrupt(q)
+	return p.ReadAnswer(ctx, form.ParseSchema(q.GetResponseSchema().GetJson()))
+}
+
+// ReadAnswer reads lines until one is JSON or a choice of the form.
+func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) {
+	for {
+		if err := p.WriteError(); err != nil {
+			return "", err
+		}
+		p.PrintText("%s", p.Colorize(output.Bold, f.PromptText()))
+		if err := p.WriteError(); err != nil {
+			return "", err
+		}
+		line, err := p.readLine(ctx)
+		if err != nil {
+			return "", err
+		}
+		if line == "" {
+			continue
+		}
+		text, err := f.CompleteAnswer(line)
+		if err == nil {
+			return text, nil
+		}
+		p.PrintLine("  not JSON: %v", err)
+	}
+}
+
+// readLine reads one line. A terminal can't be told to stop reading, so the
+// reading goroutine is left behind when ctx ends; the process ends with it.
+func (p *Prompter) readLine(ctx context.Context) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		line, err := p.in.ReadString('\n')
+		read <- result{line, err}
+	}()
+	select {
+	case r := <-read:
+		line := strings.TrimSpace(r.line)
+		if r.err != nil && (line == "" || !errors.Is(r.err, io.EOF)) {
+			p.PrintLine("")
+			return "", ErrNoAnswer
+		}
+		return line, nil
+	case <-ctx.Done():
+		p.PrintLine("")
+		return "", ErrNoAnswer
+	}
+}

@@ -1,0 +1,2 @@
+// Package report says what went wrong and which command helps.
+package report
