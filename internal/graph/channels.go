@@ -35,7 +35,7 @@ func (b *builder) buildStateKey(spec *ChannelSpec) {
 		b.addProblem(path, ReasonDuplicateName, "channel %q is declared twice", spec.Name)
 		return
 	}
-	b.checkChannelName(path, spec.Name)
+	b.checkChannelName(path, spec.Name, len(b.spec.Channels) == 1)
 	reducer, ok := findReducer(spec.Reducer)
 	if !ok {
 		b.addUnknown(path+".reducer", ReasonUnknownReducer, "reducer", spec.Reducer, reducerNames)
@@ -49,7 +49,7 @@ func (b *builder) buildStateKey(spec *ChannelSpec) {
 		b.checkReducerFunction(path, spec, reducer)
 		b.graph.hasUntracked = b.graph.hasUntracked || reducer.Kind == Untracked
 	}
-	b.graph.StateKeys = append(b.graph.StateKeys, b.addChannel(Channel{
+	b.graph.StateKeys = append(b.graph.StateKeys, b.graph.addChannel(Channel{
 		Name: spec.Name, Kind: reducer.Kind, Default: value, IsStateKey: true, Function: spec.Function,
 	}))
 }
@@ -85,8 +85,8 @@ func (b *builder) checkDefault(path string, r Reducer, value payload.JSON) {
 
 // addControlChannels adds what edges and Sends are compiled to.
 func (b *builder) addControlChannels() {
-	b.graph.StartChannel = b.addChannel(Channel{Name: Start, Kind: Guard})
-	b.graph.SendsChannel = b.addChannel(Channel{Name: SendsChannel, Kind: TopicOnce})
+	b.graph.StartChannel = b.graph.addChannel(Channel{Name: Start, Kind: Guard})
+	b.graph.SendsChannel = b.graph.addChannel(Channel{Name: SendsChannel, Kind: TopicOnce})
 	for _, n := range b.graph.Nodes {
 		if n.Spec == nil {
 			n.TriggerChannel = b.graph.StartChannel
@@ -95,21 +95,31 @@ func (b *builder) addControlChannels() {
 			if n.Spec.Defer {
 				kind = LastFinish
 			}
-			n.TriggerChannel = b.addChannel(Channel{Name: triggerPrefix + n.Name, Kind: kind})
+			n.TriggerChannel = b.graph.addChannel(Channel{Name: triggerPrefix + n.Name, Kind: kind})
 		}
 		n.Triggers = []int{n.TriggerChannel}
 	}
 }
 
+// addChannel adds a channel and returns its position.
+func (g *Graph) addChannel(c Channel) int {
+	if i, ok := g.channels[c.Name]; ok {
+		return i
+	}
+	g.Channels = append(g.Channels, c)
+	g.channels[c.Name] = len(g.Channels) - 1
+	return len(g.Channels) - 1
+}
+
 // addBarrier adds the channel of a join, or finds it.
-func (b *builder) addBarrier(members []string, to *Node) (at int, added bool) {
+func (g *Graph) addBarrier(members []string, to *Node) (at int, added bool) {
 	kind := Barrier
 	if to.Spec.Defer {
 		kind = BarrierFinish
 	}
-	before := len(b.graph.Channels)
-	at = b.addChannel(Channel{
+	before := len(g.Channels)
+	at = g.addChannel(Channel{
 		Name: joinPrefix + strings.Join(members, "+") + ":" + to.Name, Kind: kind, Members: members,
 	})
-	return at, len(b.graph.Channels) > before
+	return at, len(g.Channels) > before
 }

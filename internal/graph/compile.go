@@ -32,12 +32,15 @@ func Compile(spec *Spec, env Env) (*Graph, error) {
 	b := &builder{
 		spec: spec,
 		env:  env,
-		graph: &Graph{
-			Name: spec.Name, Version: spec.Version, Spec: spec,
-			InterruptBefore: spec.InterruptBefore, InterruptAfter: spec.InterruptAfter,
-			channels: make(map[string]int), nodes: make(map[string]*Node),
+		nameResolver: nameResolver{
+			problemList: problemList{lineOf: env.Line},
+			graph: &Graph{
+				Name: spec.Name, Version: spec.Version, Spec: spec,
+				InterruptBefore: spec.InterruptBefore, InterruptAfter: spec.InterruptAfter,
+				channels: make(map[string]int), nodes: make(map[string]*Node),
+			},
+			hasIncoming: make(map[*Node]bool),
 		},
-		problemList: problemList{lineOf: env.Line},
 	}
 	if !b.exceedsLimits() {
 		b.buildGraph()
@@ -52,35 +55,35 @@ func Compile(spec *Spec, env Env) (*Graph, error) {
 	return b.graph, nil
 }
 
+// builder carries one compilation. Each of its steps goes on after a problem,
+// as far as what is left makes sense. Edges, nodes, error handlers and the search
+// for lost nodes have types of their own, which share its names and problems.
+type builder struct {
+	nameResolver
+
+	spec *Spec
+	env  Env
+}
+
 func (b *builder) buildGraph() {
 	b.checkHeader()
 	b.buildStateKeys()
 	b.declareNodes()
 	b.addControlChannels()
-	b.buildEdges()
-	b.buildBranches()
-	b.buildNodes()
+	names := &b.nameResolver
+	expressions := expressionCompiler{nameResolver: names, expressions: b.env.Expressions}
+	edges := edgeBuilder{expressionCompiler: expressions, spec: b.spec, hasFunction: b.env.HasFunction}
+	edges.buildEdges()
+	edges.buildBranches()
+	nodes := nodeBuilder{expressionCompiler: expressions, spec: b.spec, env: &b.env}
+	nodes.buildNodes()
 	b.countExpanded()
-	b.resolveHandlers()
+	handlers := handlerResolver{nameResolver: names, spec: b.spec}
+	handlers.resolveHandlers()
 	b.checkGraphPolicy()
 	b.checkBreakpoints()
-	b.checkReachability()
-}
-
-// builder carries one compilation. Each of its steps goes on after a problem,
-// as far as what is left makes sense.
-type builder struct {
-	problemList
-
-	spec  *Spec
-	env   Env
-	graph *Graph
-	// hasIncoming marks nodes that an edge, a branch or a goto names as target.
-	hasIncoming map[*Node]bool
-	hasEntry    bool               // something leads away from START
-	branchNames map[[2]string]bool // conditional edges, by source and name
-	// visibleKeys are the keys that the node at hand sees; nil = all.
-	visibleKeys []int
+	walk := reachability{nameResolver: names, spec: b.spec, hasEntry: edges.hasEntry}
+	walk.checkReachability()
 }
 
 func (b *builder) checkHeader() {
@@ -88,104 +91,37 @@ func (b *builder) checkHeader() {
 	if b.spec.Version != "" {
 		b.checkName("version", "version", b.spec.Version, "/@|:")
 	}
-	b.checkSchema("input_schema", b.spec.InputSchema)
-	b.checkSchema("output_schema", b.spec.OutputSchema)
-	b.checkSchema("context_schema", b.spec.ContextSchema)
+	b.checkSchema("input_schema", b.spec.InputSchema, b.env.CheckSchema)
+	b.checkSchema("output_schema", b.spec.OutputSchema, b.env.CheckSchema)
+	b.checkSchema("context_schema", b.spec.ContextSchema, b.env.CheckSchema)
 }
 
-func (b *builder) checkSchema(path string, schema payload.JSON) bool {
-	if schema == "" || !b.checkJSON(path, schema) {
+// checkSchema checks a JSON Schema; a nil compile leaves its keywords unchecked.
+func (p *problemList) checkSchema(path string, schema payload.JSON, compile func(payload.JSON) error) bool {
+	if schema == "" || !p.checkJSON(path, schema) {
 		return false
 	}
 	if k := payload.KindOf(schema); k != payload.ObjectKind && k != payload.Bool {
-		b.addProblem(path, ReasonInvalidSchema, "a JSON Schema is an object or a boolean, not %s", k)
+		p.addProblem(path, ReasonInvalidSchema, "a JSON Schema is an object or a boolean, not %s", k)
 		return false
 	}
-	if b.env.CheckSchema == nil {
+	if compile == nil {
 		return true
 	}
-	if err := b.env.CheckSchema(schema); err != nil {
-		b.addErrorProblem(path, ReasonInvalidSchema, "not a valid JSON Schema: %v", err)
+	if err := compile(schema); err != nil {
+		p.addErrorProblem(path, ReasonInvalidSchema, "not a valid JSON Schema: %v", err)
 		return false
 	}
 	return true
 }
 
-func (b *builder) checkJSON(path string, value payload.JSON) bool {
+func (p *problemList) checkJSON(path string, value payload.JSON) bool {
 	// Repeated keys are refused where graphs come in; an earlier version has kept some.
 	if err := payload.Validate(string(value), payload.Limits{RepeatedKeys: payload.AllowRepeatedKeys}); err != nil {
-		b.addProblem(path, ReasonInvalidJSON, "%v", err)
+		p.addProblem(path, ReasonInvalidJSON, "%v", err)
 		return false
 	}
 	return true
 }
-
-// compileExpression compiles an expression; "" is no expression.
-func (b *builder) compileExpression(path, source string) Program {
-	if source == "" {
-		return nil
-	}
-	if b.env.Expressions == nil {
-		b.addProblem(path, ReasonInvalidExpression, "expressions are not available here")
-		return nil
-	}
-	p, err := b.env.Expressions.Compile(source)
-	if err != nil {
-		b.addErrorProblem(path, ReasonInvalidExpression, "%v", err)
-		return nil
-	}
-	b.checkStateKeys(path, p)
-	return p
-}
-
-// typedProgram is a Program that knows the type of its value; "" = it depends.
-type typedProgram interface{ ResultType() string }
-
-// compileCondition compiles an expression that must come to true or false.
-func (b *builder) compileCondition(path, source string) Program {
-	p := b.compileExpression(path, source)
-	if t, ok := p.(typedProgram); ok {
-		if kind := t.ResultType(); kind != "" && kind != "bool" {
-			b.addProblem(path, ReasonInvalidExpression, "a condition must be true or false; this is always of type %s", kind)
-		}
-	}
-	return p
-}
-
-// keyedProgram is a Program that tells which state keys it names.
-type keyedProgram interface{ StateKeys() []string }
-
-// checkStateKeys refuses an expression that names a key it can never see.
-func (b *builder) checkStateKeys(path string, p Program) {
-	k, ok := p.(keyedProgram)
-	if _, root := b.graph.channels[Root]; !ok || root {
-		return
-	}
-	for _, key := range k.StateKeys() {
-		at, known := b.graph.channels[key]
-		switch {
-		case !known || !b.graph.Channels[at].IsStateKey:
-			b.addUnknown(path, ReasonUnknownChannel, "channel", key, b.keyNames)
-		case b.visibleKeys != nil && !slices.Contains(b.visibleKeys, at):
-			b.addProblem(path, ReasonUnknownChannel, "the expression reads %q, which is not among the node's reads", key)
-		}
-	}
-}
-
-// addChannel adds a channel and returns its position.
-func (b *builder) addChannel(c Channel) int {
-	if i, ok := b.graph.channels[c.Name]; ok {
-		return i
-	}
-	b.graph.Channels = append(b.graph.Channels, c)
-	b.graph.channels[c.Name] = len(b.graph.Channels) - 1
-	return len(b.graph.Channels) - 1
-}
-
-// constantProgram is a Program that always yields the same value.
-type constantProgram payload.JSON
-
-// Eval returns the value.
-func (l constantProgram) Eval(Vars) (payload.JSON, error) { return payload.JSON(l), nil }
 
 func indexPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

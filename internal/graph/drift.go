@@ -33,18 +33,18 @@ func IgnoreProblem(text string) string {
 
 // checkDrift checks what a graph or an interrupt says about replays that ask
 // something else.
-func (b *builder) checkDrift(path, drift string, ignore []string) {
+func (p *problemList) checkDrift(path, drift string, ignore []string) {
 	if drift != "" && !slices.Contains(Drifts(), drift) {
-		b.addUnknown(path+"drift", ReasonUnknownValue, "drift", drift, Drifts)
+		p.addUnknown(path+"drift", ReasonUnknownValue, "drift", drift, Drifts)
 	}
 	at := path + "drift_ignore"
 	if len(ignore) > MaxDriftIgnore {
-		b.addProblem(at, ReasonOutOfRange, "has %d entries; at most %d are allowed", len(ignore), MaxDriftIgnore)
+		p.addProblem(at, ReasonOutOfRange, "has %d entries; at most %d are allowed", len(ignore), MaxDriftIgnore)
 		return
 	}
 	for i, part := range ignore {
 		if problem := IgnoreProblem(part); problem != "" {
-			b.addProblem(indexPath(at, i), ReasonUnknownValue, "%q %s", part, problem)
+			p.addProblem(indexPath(at, i), ReasonUnknownValue, "%q %s", part, problem)
 		}
 	}
 }

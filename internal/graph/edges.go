@@ -6,9 +6,18 @@ import (
 	"strconv"
 )
 
+// edgeBuilder compiles edges, joins and conditional edges.
+type edgeBuilder struct {
+	expressionCompiler
+
+	spec        *Spec
+	hasFunction func(name string) bool // nil = not checked
+	hasEntry    bool                   // something leads away from START
+	branchNames map[[2]string]bool     // conditional edges, by source and name
+}
+
 // buildEdges compiles plain edges and joins.
-func (b *builder) buildEdges() {
-	b.hasIncoming = make(map[*Node]bool)
+func (b *edgeBuilder) buildEdges() {
 	for i := range b.spec.Edges {
 		e := &b.spec.Edges[i]
 		path := indexPath("edges", i)
@@ -28,7 +37,7 @@ func (b *builder) buildEdges() {
 	}
 }
 
-func (b *builder) buildEdge(path, from, to string) {
+func (b *edgeBuilder) buildEdge(path, from, to string) {
 	source, okFrom := b.resolveSource(path, from)
 	target, okTo := b.resolveTarget(path, to)
 	if !okFrom || !okTo {
@@ -46,7 +55,7 @@ func (b *builder) buildEdge(path, from, to string) {
 	}
 }
 
-func (b *builder) buildJoin(path string, from []string, to string) {
+func (b *edgeBuilder) buildJoin(path string, from []string, to string) {
 	target, ok := b.resolveTarget(path, to)
 	sources := make([]*Node, 0, len(from))
 	seen := make(map[string]bool, len(from))
@@ -70,7 +79,7 @@ func (b *builder) buildJoin(path string, from []string, to string) {
 		return
 	}
 	b.hasIncoming[target] = true
-	at, added := b.addBarrier(from, target)
+	at, added := b.graph.addBarrier(from, target)
 	if !added {
 		return
 	}
@@ -80,44 +89,15 @@ func (b *builder) buildJoin(path string, from []string, to string) {
 	}
 }
 
-// resolveSource resolves the beginning of an edge.
-func (b *builder) resolveSource(path, name string) (*Node, bool) {
-	if name == End {
-		b.addProblem(path, ReasonInvalidEdge, "END cannot be the source of an edge")
-		return nil, false
-	}
-	n, ok := b.graph.nodes[name]
-	if !ok {
-		b.addUnknown(path, ReasonUnknownNode, "node", name, b.nodeNamesAnd("START"))
-	}
-	return n, ok
-}
-
-// resolveTarget resolves the end of an edge; END is no node.
-func (b *builder) resolveTarget(path, name string) (*Node, bool) {
-	switch name {
-	case End:
-		return nil, true
-	case Start:
-		b.addProblem(path, ReasonInvalidEdge, "START cannot be the target of an edge")
-		return nil, false
-	}
-	n, ok := b.graph.nodes[name]
-	if !ok {
-		b.addUnknown(path, ReasonUnknownNode, "node", name, b.nodeNamesAnd("END"))
-	}
-	return n, ok
-}
-
 // buildBranches compiles conditional edges.
-func (b *builder) buildBranches() {
+func (b *edgeBuilder) buildBranches() {
 	b.branchNames = make(map[[2]string]bool, len(b.spec.Branches))
 	for i := range b.spec.Branches {
 		b.buildBranch(indexPath("conditional_edges", i), &b.spec.Branches[i])
 	}
 }
 
-func (b *builder) buildBranch(path string, spec *BranchSpec) {
+func (b *edgeBuilder) buildBranch(path string, spec *BranchSpec) {
 	source, ok := b.resolveSource(path+".from", spec.From)
 	if ok && source.Spec == nil {
 		b.hasEntry = true
@@ -128,7 +108,7 @@ func (b *builder) buildBranch(path string, spec *BranchSpec) {
 		compiled.Cases = append(compiled.Cases, b.buildCase(indexPath(path+".cases", i), &spec.Cases[i]))
 	}
 	compiled.Expr = b.compileExpression(path+".expr", spec.Expr)
-	if spec.Router != "" && !spec.InWorker && b.env.HasFunction != nil && !b.env.HasFunction(spec.Router) {
+	if spec.Router != "" && !spec.InWorker && b.hasFunction != nil && !b.hasFunction(spec.Router) {
 		b.addProblem(path+".router", ReasonUnknownFunction, "no function %q is registered", spec.Router)
 	}
 	for _, key := range sortedKeys(spec.Paths) {
@@ -150,7 +130,7 @@ func (b *builder) buildBranch(path string, spec *BranchSpec) {
 	source.Branches = append(source.Branches, compiled)
 }
 
-func (b *builder) checkBranchKind(path string, spec *BranchSpec) {
+func (b *edgeBuilder) checkBranchKind(path string, spec *BranchSpec) {
 	if spec.InWorker && spec.Router == "" {
 		b.addProblem(path, ReasonMissing, "the conditional edge names no function of the worker")
 	}
@@ -172,7 +152,7 @@ func (b *builder) checkBranchKind(path string, spec *BranchSpec) {
 	}
 }
 
-func (b *builder) buildCase(path string, spec *CaseSpec) Case {
+func (b *edgeBuilder) buildCase(path string, spec *CaseSpec) Case {
 	if len(spec.To) == 0 {
 		b.addProblem(path+".to", ReasonMissing, "the case leads nowhere; name a node or END")
 	}
@@ -180,10 +160,4 @@ func (b *builder) buildCase(path string, spec *CaseSpec) Case {
 		b.markIncoming(b.resolveTarget(path+".to", name))
 	}
 	return Case{When: b.compileCondition(path+".when", spec.When), To: spec.To}
-}
-
-func (b *builder) markIncoming(target *Node, ok bool) {
-	if ok && target != nil {
-		b.hasIncoming[target] = true
-	}
 }

@@ -30,9 +30,9 @@ func (b *builder) exceedsLimits() bool {
 	return len(b.found) > 0
 }
 
-func (b *builder) checkLimit(path, what, limit string, got, most int) {
+func (p *problemList) checkLimit(path, what, limit string, got, most int) {
 	if most > 0 && got > most {
-		b.addErrorProblem(path, ReasonLimitExceeded, "%v", &LimitError{
+		p.addErrorProblem(path, ReasonLimitExceeded, "%v", &LimitError{
 			Limit: limit, Max: int64(most), Needed: int64(got),
 			Problem: fmt.Sprintf("the graph has %d %s; the limit is %d (%s)", got, what, most, limit),
 		})

@@ -42,7 +42,15 @@ func (b *builder) declareNodes() {
 	}
 }
 
-func (b *builder) buildNodes() {
+// nodeBuilder compiles what nodes do.
+type nodeBuilder struct {
+	expressionCompiler
+
+	spec *Spec
+	env  *Env
+}
+
+func (b *nodeBuilder) buildNodes() {
 	for _, n := range b.graph.Nodes {
 		if n.Spec == nil {
 			n.Reads = b.graph.InputKeys
@@ -57,11 +65,10 @@ func (b *builder) buildNodes() {
 		b.buildKind(path, n)
 		b.applyPolicy(path, n)
 	}
-	b.visibleKeys = nil
 }
 
 // buildKind compiles the one kind field that a node must have.
-func (b *builder) buildKind(path string, n *Node) {
+func (b *nodeBuilder) buildKind(path string, n *Node) {
 	kinds := 0
 	if s := n.Spec.Function; s != nil {
 		kinds++
@@ -96,7 +103,7 @@ func (b *builder) buildKind(path string, n *Node) {
 	}
 }
 
-func (b *builder) checkFunction(path string, n *Node, s *FunctionSpec) {
+func (b *nodeBuilder) checkFunction(path string, n *Node, s *FunctionSpec) {
 	name := s.Name
 	if name == "" {
 		name = n.Name
@@ -106,26 +113,7 @@ func (b *builder) checkFunction(path string, n *Node, s *FunctionSpec) {
 	}
 }
 
-func (b *builder) compileAssignments(path string, list []Assignment) []Program {
-	programs := make([]Program, len(list))
-	seen := make(map[string]bool, len(list))
-	for i, a := range list {
-		at := path + "." + a.Channel
-		if c, ok := b.graph.channels[a.Channel]; !ok || !b.graph.Channels[c].IsStateKey {
-			b.addUnknown(at, ReasonUnknownChannel, "channel", a.Channel, b.keyNames)
-		} else if seen[a.Channel] {
-			b.addProblem(at, ReasonDuplicateName, "channel %q is assigned twice", a.Channel)
-		}
-		seen[a.Channel] = true
-		if a.Expr == "" {
-			b.addProblem(at, ReasonMissing, "the expression is empty; to write nothing leave the channel out, to write null say null")
-		}
-		programs[i] = b.compileExpression(at, a.Expr)
-	}
-	return programs
-}
-
-func (b *builder) buildAsk(path string, n *Node, s *AskSpec) {
+func (b *nodeBuilder) buildAsk(path string, n *Node, s *AskSpec) {
 	if s.Value == "" && s.Message == "" {
 		b.addProblem(path, ReasonMissing, "the question is empty; give value, message or both")
 	}
@@ -141,11 +129,11 @@ func (b *builder) buildAsk(path string, n *Node, s *AskSpec) {
 	if s.When == "" && len(s.Otherwise) > 0 {
 		b.addProblem(path+".otherwise", ReasonConflict, "without when the question is always asked, so otherwise has no use")
 	}
-	b.checkExpiry(path, s, b.checkSchema(path+".schema", s.Schema))
+	b.checkExpiry(path, s, b.checkSchema(path+".schema", s.Schema, b.env.CheckSchema))
 	b.checkDrift(path+".", s.Drift, s.DriftIgnore)
 }
 
-func (b *builder) checkExpiry(path string, s *AskSpec, checkable bool) {
+func (b *nodeBuilder) checkExpiry(path string, s *AskSpec, checkable bool) {
 	known := []string{ExpiryFailNode, ExpiryResumeDefault, ExpiryCancelRun}
 	if s.TTL < 0 {
 		b.addProblem(path+".ttl", ReasonOutOfRange, "ttl is negative (%s); leave it out to wait for ever", s.TTL)
@@ -168,7 +156,7 @@ func (b *builder) checkExpiry(path string, s *AskSpec, checkable bool) {
 	}
 }
 
-func (b *builder) resolveSubgraph(path string, n *Node, s *SubgraphSpec) {
+func (b *nodeBuilder) resolveSubgraph(path string, n *Node, s *SubgraphSpec) {
 	known := []string{PersistenceInherit, PersistencePersist, PersistenceDisabled}
 	if s.Persistence != "" && !slices.Contains(known, s.Persistence) {
 		b.addUnknown(path+".persistence", ReasonUnknownValue, "persistence", s.Persistence, func() []string { return known })

@@ -82,7 +82,8 @@ func (e *BuildError) Error() string {
 	return b.String()
 }
 
-// problemList collects what is wrong, so that an author sees all of it at once.
+// problemList collects what is wrong, so that an author sees all of it at once. Its checks
+// need one part of a Spec and nothing of the graph.
 type problemList struct {
 	found  []Problem
 	lineOf func(path string) int

@@ -5,44 +5,52 @@ import (
 	"strings"
 )
 
+// reachability knows which nodes a run can come to.
+type reachability struct {
+	*nameResolver
+
+	spec     *Spec
+	hasEntry bool // something leads away from START
+}
+
 // checkReachability reports nodes that no run can come to, and joins that can never be
 // complete. Where a node may go anywhere (a function's own goto, a router
 // without paths) everything counts as reachable: a false alarm is worse.
-func (b *builder) checkReachability() {
-	if b.hasConnectionProblem() {
+func (r *reachability) checkReachability() {
+	if r.hasConnectionProblem() {
 		return // an edge that leads nowhere makes nodes look lost; say the cause only
 	}
-	if !b.hasEntry {
-		b.addProblem("edges", ReasonNoEntry, "nothing leads away from START; add an edge like START -> %s", b.firstNodeName())
+	if !r.hasEntry {
+		r.addProblem("edges", ReasonNoEntry, "nothing leads away from START; add an edge like START -> %s", r.firstNodeName())
 		return
 	}
-	seen := b.findReachable()
-	for _, n := range b.graph.Nodes {
+	seen := r.findReachable()
+	for _, n := range r.graph.Nodes {
 		if !seen[n] {
-			b.addProblem("nodes."+n.Name, ReasonUnreachableNode, "no run can reach node %q; lead an edge to it or remove it", n.Name)
+			r.addProblem("nodes."+n.Name, ReasonUnreachableNode, "no run can reach node %q; lead an edge to it or remove it", n.Name)
 		}
 	}
-	for i := range b.spec.Edges {
-		e := &b.spec.Edges[i]
+	for i := range r.spec.Edges {
+		e := &r.spec.Edges[i]
 		if len(e.From) < 2 {
 			continue
 		}
 		var dead []string
 		for _, name := range e.From {
-			if n, ok := b.graph.nodes[name]; ok && !seen[n] {
+			if n, ok := r.graph.nodes[name]; ok && !seen[n] {
 				dead = append(dead, name)
 			}
 		}
 		if len(dead) > 0 {
-			b.addProblem(indexPath("edges", i), ReasonDeadJoin, "the join into %q waits for %s, which no run can reach",
+			r.addProblem(indexPath("edges", i), ReasonDeadJoin, "the join into %q waits for %s, which no run can reach",
 				e.To, strings.Join(dead, ", "))
 		}
 	}
 }
 
 // hasConnectionProblem reports whether a problem was found in how nodes are connected.
-func (b *builder) hasConnectionProblem() bool {
-	return slices.ContainsFunc(b.found, func(p Problem) bool { return p.IsConnectionProblem() })
+func (r *reachability) hasConnectionProblem() bool {
+	return slices.ContainsFunc(r.found, func(p Problem) bool { return p.IsConnectionProblem() })
 }
 
 // IsConnectionProblem reports whether the problem is in how nodes are connected, so that
@@ -68,22 +76,22 @@ func (p Problem) IsConsequence() bool {
 	}
 }
 
-func (b *builder) firstNodeName() string {
-	for _, n := range b.graph.Nodes[1:] {
+func (r *reachability) firstNodeName() string {
+	for _, n := range r.graph.Nodes[1:] {
 		return n.Name
 	}
 	return "first_node"
 }
 
-func (b *builder) findReachable() map[*Node]bool {
+func (r *reachability) findReachable() map[*Node]bool {
 	targets := make(map[int][]*Node) // channel → nodes that it triggers
-	for _, n := range b.graph.Nodes {
+	for _, n := range r.graph.Nodes {
 		for _, c := range n.Triggers {
 			targets[c] = append(targets[c], n)
 		}
 	}
-	seen := map[*Node]bool{b.graph.Nodes[0]: true}
-	todo := []*Node{b.graph.Nodes[0]}
+	seen := map[*Node]bool{r.graph.Nodes[0]: true}
+	todo := []*Node{r.graph.Nodes[0]}
 	visit := func(nodes ...*Node) {
 		for _, n := range nodes {
 			if n != nil && !seen[n] {
@@ -103,14 +111,14 @@ func (b *builder) findReachable() map[*Node]bool {
 		}
 		visit(n.Handler)
 		if n.canGoAnywhere() {
-			visit(b.graph.Nodes...)
+			visit(r.graph.Nodes...)
 		}
-		names, anywhere := b.chosenTargets(n)
+		names, anywhere := r.chosenTargets(n)
 		if anywhere {
-			visit(b.graph.Nodes...)
+			visit(r.graph.Nodes...)
 		}
 		for _, name := range names {
-			visit(b.graph.nodes[name])
+			visit(r.graph.nodes[name])
 		}
 	}
 	return seen
@@ -118,12 +126,12 @@ func (b *builder) findReachable() map[*Node]bool {
 
 // chosenTargets names the targets of the conditional edges and declared gotos, or
 // says that they may be any.
-func (b *builder) chosenTargets(n *Node) (names []string, anywhere bool) {
+func (r *reachability) chosenTargets(n *Node) (names []string, anywhere bool) {
 	if n.Spec != nil {
 		names = append(names, n.Spec.Destinations...)
 	}
-	for i := range b.spec.Branches {
-		spec := &b.spec.Branches[i]
+	for i := range r.spec.Branches {
+		spec := &r.spec.Branches[i]
 		if spec.From != n.Name {
 			continue
 		}
