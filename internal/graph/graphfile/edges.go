@@ -20,7 +20,7 @@ func expandReserved(name string) string {
 }
 
 // nodeNamesInto reads a list of node names, or a single one.
-func (r *reader) nodeNamesInto(to *[]string) fieldReader {
+func (r *specReader) nodeNamesInto(to *[]string) fieldReader {
 	return func(n *yaml.Node, path string) {
 		if n.Kind == yaml.ScalarNode && !isNull(n) {
 			if name, ok := r.readScalar(n, path, "a node"); ok {
@@ -37,7 +37,7 @@ func (r *reader) nodeNamesInto(to *[]string) fieldReader {
 
 // readEdges reads chains like "START -> a -> b" and mappings {from, to}. The
 // problems of a graph count edges, so a chain notes its line for each of them.
-func (r *reader) readEdges(n *yaml.Node, path string) []graph.EdgeSpec {
+func (r *specReader) readEdges(n *yaml.Node, path string) []graph.EdgeSpec {
 	var list []graph.EdgeSpec
 	for i, item := range r.readItems(n, path) {
 		where := indexPath(path, i)
@@ -55,7 +55,7 @@ func (r *reader) readEdges(n *yaml.Node, path string) []graph.EdgeSpec {
 	return list
 }
 
-func (r *reader) readEdge(n *yaml.Node, path string) []graph.EdgeSpec {
+func (r *specReader) readEdge(n *yaml.Node, path string) []graph.EdgeSpec {
 	var from, to []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch key := n.Content[i].Value; key {
@@ -83,7 +83,7 @@ func connectNodes(from, to []string) []graph.EdgeSpec {
 
 // readChain reads "a -> b -> c". "[a, b] -> c" and "a + b -> c" wait for both,
 // "a -> [b, c]" leads to both.
-func (r *reader) readChain(n *yaml.Node, path, text string) []graph.EdgeSpec {
+func (r *specReader) readChain(n *yaml.Node, path, text string) []graph.EdgeSpec {
 	var list []graph.EdgeSpec
 	var from []string
 	for i, hop := range strings.Split(text, "->") {
@@ -120,7 +120,7 @@ func parseHop(hop string) []string {
 	return names
 }
 
-func (r *reader) readBranches(n *yaml.Node, path string) []graph.BranchSpec {
+func (r *specReader) readBranches(n *yaml.Node, path string) []graph.BranchSpec {
 	var list []graph.BranchSpec
 	for i, item := range r.readItems(n, path) {
 		list = append(list, r.readBranch(item, indexPath(path, i)))
@@ -128,7 +128,7 @@ func (r *reader) readBranches(n *yaml.Node, path string) []graph.BranchSpec {
 	return list
 }
 
-func (r *reader) readBranch(n *yaml.Node, path string) graph.BranchSpec {
+func (r *specReader) readBranch(n *yaml.Node, path string) graph.BranchSpec {
 	s := graph.BranchSpec{}
 	r.readKnownFields(n, path, map[string]fieldReader{
 		"from":      r.textInto(&s.From),
@@ -147,7 +147,7 @@ func (r *reader) readBranch(n *yaml.Node, path string) graph.BranchSpec {
 	return s
 }
 
-func (r *reader) readCases(n *yaml.Node, path string) []graph.CaseSpec {
+func (r *specReader) readCases(n *yaml.Node, path string) []graph.CaseSpec {
 	var list []graph.CaseSpec
 	for i, item := range r.readItems(n, path) {
 		c := graph.CaseSpec{}

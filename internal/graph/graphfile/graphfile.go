@@ -50,7 +50,7 @@ func Parse(name string, data []byte) (*graph.Spec, Positions, error) {
 	if problem != nil {
 		return nil, Positions{}, &graph.BuildError{Problems: []graph.Problem{*problem}}
 	}
-	r := &reader{lines: Positions{"": root.Line}}
+	r := &specReader{reader: reader{lines: Positions{"": root.Line}}}
 	if root.Kind != yaml.MappingNode {
 		r.addWrongType(root, "", "a mapping with the fields of a graph")
 		return nil, r.lines, &graph.BuildError{Problems: r.problems}

@@ -10,8 +10,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
+// specReader reads the parts of a graph.
+type specReader struct{ reader }
+
 // readSpec reads the whole file.
-func (r *reader) readSpec(root *yaml.Node) *graph.Spec {
+func (r *specReader) readSpec(root *yaml.Node) *graph.Spec {
 	s := &graph.Spec{}
 	r.readKnownFields(root, "", map[string]fieldReader{
 		"graph":             r.textInto(&s.Name),
@@ -41,7 +44,7 @@ func (r *reader) readSpec(root *yaml.Node) *graph.Spec {
 
 // readChannels reads {name: {reducer, default}}; {name: reducer} and a plain list
 // of names are short forms.
-func (r *reader) readChannels(n *yaml.Node, path string) []graph.ChannelSpec {
+func (r *specReader) readChannels(n *yaml.Node, path string) []graph.ChannelSpec {
 	var list []graph.ChannelSpec
 	if n.Kind == yaml.SequenceNode {
 		for i, item := range r.readItems(n, path) {
@@ -68,7 +71,7 @@ func (r *reader) readChannels(n *yaml.Node, path string) []graph.ChannelSpec {
 	return list
 }
 
-func (r *reader) readNodes(n *yaml.Node, path string) []graph.NodeSpec {
+func (r *specReader) readNodes(n *yaml.Node, path string) []graph.NodeSpec {
 	var list []graph.NodeSpec
 	for _, f := range r.readFields(n, path, "a mapping of nodes") {
 		list = append(list, r.readNode(f.key, f.value, joinPath(path, f.key)))
@@ -76,7 +79,7 @@ func (r *reader) readNodes(n *yaml.Node, path string) []graph.NodeSpec {
 	return list
 }
 
-func (r *reader) readNode(name string, n *yaml.Node, path string) graph.NodeSpec {
+func (r *specReader) readNode(name string, n *yaml.Node, path string) graph.NodeSpec {
 	s := graph.NodeSpec{Name: name}
 	readers := r.policyReaders(&s.Policy)
 	readers["description"] = r.textInto(&s.Description)
@@ -116,7 +119,7 @@ func (r *reader) readNode(name string, n *yaml.Node, path string) graph.NodeSpec
 }
 
 // readTextOrFields reads a mapping, or a single text in its place.
-func (r *reader) readTextOrFields(n *yaml.Node, path string, to *string, readers map[string]fieldReader) {
+func (r *specReader) readTextOrFields(n *yaml.Node, path string, to *string, readers map[string]fieldReader) {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		r.textInto(to)(n, path)
 		return
@@ -124,7 +127,7 @@ func (r *reader) readTextOrFields(n *yaml.Node, path string, to *string, readers
 	r.readKnownFields(n, path, readers)
 }
 
-func (r *reader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
+func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 	s := &graph.AskSpec{}
 	r.readKnownFields(n, path, map[string]fieldReader{
 		"when":      r.expressionInto(&s.When),
@@ -147,7 +150,7 @@ func (r *reader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 	return s
 }
 
-func (r *reader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {
+func (r *specReader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {
 	return map[string]fieldReader{
 		"retry":         func(n *yaml.Node, path string) { p.Retry = r.readRetries(n, path) },
 		"timeout":       r.durationInto(&p.Timeout),
@@ -157,7 +160,7 @@ func (r *reader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {
 }
 
 // readRetries reads one retry policy or a list of them.
-func (r *reader) readRetries(n *yaml.Node, path string) []graph.RetrySpec {
+func (r *specReader) readRetries(n *yaml.Node, path string) []graph.RetrySpec {
 	if n.Kind == yaml.MappingNode {
 		r.resolveNode(n, indexPath(path, 0))
 		return []graph.RetrySpec{r.readRetry(n, path)}
@@ -169,7 +172,7 @@ func (r *reader) readRetries(n *yaml.Node, path string) []graph.RetrySpec {
 	return list
 }
 
-func (r *reader) readRetry(n *yaml.Node, path string) graph.RetrySpec {
+func (r *specReader) readRetry(n *yaml.Node, path string) graph.RetrySpec {
 	s := graph.RetrySpec{}
 	r.readKnownFields(n, path, map[string]fieldReader{
 		"max_attempts":     r.intInto(&s.MaxAttempts),
@@ -182,7 +185,7 @@ func (r *reader) readRetry(n *yaml.Node, path string) graph.RetrySpec {
 	return s
 }
 
-func (r *reader) assignmentsInto(to *[]graph.Assignment) fieldReader {
+func (r *specReader) assignmentsInto(to *[]graph.Assignment) fieldReader {
 	return func(n *yaml.Node, path string) {
 		list := []graph.Assignment{}
 		for _, f := range r.readFields(n, path, "a mapping from channels to expressions") {
@@ -196,11 +199,11 @@ func (r *reader) assignmentsInto(to *[]graph.Assignment) fieldReader {
 
 // expressionInto reads a CEL expression. A mapping or a list with expressions as
 // leaves is the expression that builds it.
-func (r *reader) expressionInto(to *string) fieldReader {
+func (r *specReader) expressionInto(to *string) fieldReader {
 	return func(n *yaml.Node, path string) { *to = r.readExpression(n, path) }
 }
 
-func (r *reader) readExpression(n *yaml.Node, path string) string {
+func (r *specReader) readExpression(n *yaml.Node, path string) string {
 	if n = r.resolveNode(n, path); n == nil {
 		return ""
 	}
@@ -233,7 +236,7 @@ func (r *reader) readExpression(n *yaml.Node, path string) string {
 
 // readSubexpression is an expression inside a mapping or a list. A leaf stands in
 // parentheses unless it is a plain name or number, so that it stays one value.
-func (r *reader) readSubexpression(n *yaml.Node, path string) string {
+func (r *specReader) readSubexpression(n *yaml.Node, path string) string {
 	r.depth++
 	defer func() { r.depth-- }()
 	source := r.readExpression(n, path)
