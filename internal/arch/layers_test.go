@@ -180,11 +180,18 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
 	},
 	{
+		path: "internal/runtime/superstep", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/placement", "internal/runtime/query",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+		},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/placement",
-			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/threads", "internal/runtime/pregel",
-			"internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/superstep", "internal/runtime/threads",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},
 	},
 	{

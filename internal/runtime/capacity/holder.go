@@ -88,8 +88,24 @@ func (h *Holder) Reserve(need int64) (Grant, error) {
 	return Grant{HeldBytes: need, PruneMark: granted.pruneMark}, nil
 }
 
-// MayExceedOnce reports whether the run was let in for what its superstep will write.
-func (h *Holder) MayExceedOnce() bool { return h.mayExceedOnce }
+// RequestYield decides whether the run ends here between two supersteps: the live runs
+// hold too much, or its time share is over and others wait.
+func (h *Holder) RequestYield() bool {
+	exceeded := h.limiter.IsExceeded()
+	if !exceeded && !h.limiter.HasWaiters() {
+		return false
+	}
+	return h.EvictRun(!exceeded)
+}
+
+// RequestDiscard decides whether the run ends here because there is no memory for what a
+// superstep writes. A run that was let in for its first superstep keeps that.
+func (h *Holder) RequestDiscard(isFirst bool) bool {
+	if !h.limiter.IsExceeded() || isFirst && h.mayExceedOnce {
+		return false
+	}
+	return h.EvictRun(false)
+}
 
 // EvictRun decides that the run ends here for now. The last heavy run goes on, unless
 // others wait and its time share is over; that alone counts if onlyForTurns.

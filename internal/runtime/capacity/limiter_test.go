@@ -102,10 +102,29 @@ func TestMemoryIsReservedUntilTheRunBegins(t *testing.T) {
 	grant, err := b.Reserve(share)
 	require.NoError(t, err)
 	require.EqualValues(t, 2*share, grant.HeldBytes, "it keeps what was reserved")
-	require.True(t, b.MayExceedOnce())
 	require.EqualValues(t, 3*share-1, p.HeldBytes())
 	p.EndGrants(threads)
 	require.EqualValues(t, 3*share-1, p.HeldBytes(), "the reservation has become the run's")
+}
+
+func TestRunKeepsTheSuperstepThatItWasLetInFor(t *testing.T) {
+	p := newProcess(4, 4*share)
+	a, _ := p.admit(t, "a", 3*share)
+	b, _ := p.newHolder("b")
+	_, err := b.Reserve(2 * share)
+	p.EnqueueThread("b", err)
+	require.True(t, a.Release())
+	threads, _ := p.GrantWaiting(16)
+	require.Equal(t, []string{"b"}, threads)
+	_, err = b.Reserve(2 * share)
+	require.NoError(t, err)
+	other, _ := p.admit(t, "other", share)
+	require.False(t, b.RequestYield(), "there is memory")
+	require.False(t, b.RequestDiscard(false), "there is memory")
+	b.AddBytes(2 * share)
+	require.False(t, b.RequestDiscard(true), "it was let in for that superstep")
+	require.True(t, b.RequestDiscard(false))
+	require.False(t, other.RequestYield(), "it is the last heavy run")
 }
 
 func TestEndGrantsReleasesWhatDidNotBegin(t *testing.T) {

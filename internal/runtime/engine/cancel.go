@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // Cancel asks a run to stop. A run without a driver is cancelled at once, a live
@@ -93,7 +94,7 @@ func (e *Engine) cancelQueued(ctx context.Context, head checkpoint.Head, run che
 		}
 		t.Head.Queue = slices.Delete(slices.Clone(t.Head.Queue), at, at+1)
 		ended := run
-		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.Now, cancelFailure(request.Reason)
+		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: ended.State, Failure: ended.Failure})
 		ended.LastEvent = t.Head.LastEvent
 		t.Runs = append(t.Runs, ended)
@@ -119,8 +120,8 @@ func (e *Engine) cancelParked(ctx context.Context, head checkpoint.Head, run che
 // endCancelledRun puts the end of a cancelled run without a driver into a change.
 func (e *Engine) endCancelledRun(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	t.Head.Owner, t.Head.Due = "", time.Time{}
-	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, cancelFailure(request.Reason)
-	if err := withdrawInterrupts(ctx, e.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
+	if err := superstep.WithdrawInterrupts(ctx, e.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 		return err
 	}
 	if request.Rollback {
@@ -141,14 +142,6 @@ func (e *Engine) finishCancel(ctx context.Context, head checkpoint.Head) error {
 	err = e.cancelParked(ctx, head, run, *head.Cancel)
 	e.wakeScheduler()
 	return err
-}
-
-func cancelFailure(reason string) *checkpoint.Failure {
-	f := &checkpoint.Failure{Reason: runtime.FailedCancelledByClient, Message: "the run was cancelled"}
-	if reason != "" {
-		f.Message += ": " + reason
-	}
-	return f
 }
 
 // rollBackRun takes back every checkpoint of a run.
@@ -175,7 +168,7 @@ func (e *Engine) removeCommands(ctx context.Context, t *commit.Tx, run *checkpoi
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	kept := slices.DeleteFunc(slices.Clone(p.Tasks), func(r checkpoint.Task) bool { return isCommandOf(&r, run.ID) })
+	kept := slices.DeleteFunc(slices.Clone(p.Tasks), func(r checkpoint.Task) bool { return superstep.IsCommandOf(&r, run.ID) })
 	if len(kept) < len(p.Tasks) {
 		t.ClearTasks = append(t.ClearTasks, run.Base)
 		t.Tasks, t.Memos = kept, slices.Clone(p.Memos)

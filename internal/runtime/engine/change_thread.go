@@ -7,6 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // changeThread makes one change to a thread that this process need not be running.
@@ -31,7 +32,7 @@ func (e *Engine) changeThread(ctx context.Context, thread string, b commit.Build
 func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error) {
 	if s := e.findSession(head.Thread); s != nil {
 		next, err := s.commitForCaller(ctx, b)
-		if !errors.Is(err, errLeaseLost) {
+		if !errors.Is(err, superstep.ErrLeaseLost) {
 			return next, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // claimLease adds the lease to a change. A due time that has come is kept while
@@ -27,11 +28,11 @@ func (s *session) claimLease(t *commit.Tx) {
 }
 
 // startDriving drives a loop whose first commit was made under the session's lease.
-func (s *session) startDriving(head *checkpoint.Head, l *loop) {
-	s.head, s.fence = *head, head.Fence
+func (s *session) startDriving(head *checkpoint.Head, l *superstep.Loop) {
+	s.head, s.loopThread.Fence = *head, head.Fence
 	s.renewedAt.Store(int64(s.engine.uptime()))
 	s.startTracking(head.Handoffs)
-	s.nameRunInLog(l.run)
+	s.nameRunInLog(l.Run())
 	s.applyCancel() // a cancel may have come before the run was driven
 	s.unlockCommits()
 	s.startRenewal()
@@ -41,67 +42,68 @@ func (s *session) startDriving(head *checkpoint.Head, l *loop) {
 // nameRunInLog adds the run to the fields of the log.
 func (s *session) nameRunInLog(run *checkpoint.Run) {
 	s.log = s.log.WithLazy(zap.String("run", run.ID), zap.String("graph", run.Graph))
+	s.loopThread.Log = s.log
 }
 
 // endInlineRun releases a thread whose run has ended with the change that began
 // it or took it up.
-func (s *session) endInlineRun(head *checkpoint.Head, l *loop) {
+func (s *session) endInlineRun(head *checkpoint.Head, l *superstep.Loop) {
 	s.head, s.isLost = *head, true
 	s.unlockCommits()
-	s.nameRunInLog(l.run)
-	s.engine.observer.RunDriven(l.run.Graph)
-	s.reportEnd(l, *l.inlineEnd, s.engine.now().Sub(l.run.Updated))
+	s.nameRunInLog(l.Run())
+	s.engine.observer.RunDriven(l.Run().Graph)
+	s.reportEnd(l, *l.InlineEnd(), s.engine.now().Sub(l.Run().Updated))
 	s.closeSession()
 	if !head.Due.IsZero() {
 		s.engine.wakeScheduler()
 	}
 }
 
-func (s *session) driveRun(l *loop) {
+func (s *session) driveRun(l *superstep.Loop) {
 	ctx, cancel := s.workCtx, context.CancelFunc(func() {})
-	if !l.run.Deadline.IsZero() {
-		left := l.run.Deadline.Sub(s.engine.now())
-		ctx, cancel = context.WithTimeoutCause(ctx, left, errRunTimedOut)
+	if !l.Run().Deadline.IsZero() {
+		left := l.Run().Deadline.Sub(s.engine.now())
+		ctx, cancel = context.WithTimeoutCause(ctx, left, superstep.ErrRunTimedOut)
 	}
 	began := s.engine.now()
-	s.engine.observer.RunDriven(l.run.Graph)
+	s.engine.observer.RunDriven(l.Run().Graph)
 	v := s.driveContained(ctx, l)
 	cancel()
-	if errors.Is(v.err, checkpoint.ErrInvalid) {
-		s.log.Error("the store refused a change as invalid", zap.Error(v.err))
-		v = l.commitEnd(*failedEnd(internalFailure()))
+	if errors.Is(v.Err, checkpoint.ErrInvalid) {
+		s.log.Error("the store refused a change as invalid", zap.Error(v.Err))
+		v = l.CommitFailure(superstep.InternalFailure())
 	}
-	if f := tooLargeFailure(v.err); f != nil {
-		v = l.commitEnd(*failedEnd(f))
+	if f := tooLargeFailure(v.Err); f != nil {
+		v = l.CommitFailure(f)
 	}
 	head := s.currentHead()
 	s.requeueEvicted(l, &v, &head)
 	s.waitForWorkers(l, &v, &head)
 	s.reportEnd(l, v, s.engine.now().Sub(began))
 	s.closeSession()
-	if v.isCommitted && head.Owner == "" && head.PreferredOwner != "" {
+	if v.IsCommitted && head.Owner == "" && head.PreferredOwner != "" {
 		s.log.Info("run left to a server with workers", zap.String("server", head.PreferredOwner))
 		s.engine.feed.InvalidateTopic(s.thread) // local followers read the log again
 		return
 	}
 	due := head.Due
-	if p, ok := errors.AsType[*contain.PanicError](v.err); ok {
+	if p, ok := errors.AsType[*contain.PanicError](v.Err); ok {
 		s.engine.quarantineThread(s.engine.commitCtx, s.thread, p)
-	} else if !v.isCommitted {
+	} else if !v.IsCommitted {
 		s.engine.markMaybeLeased(s.thread)
 	}
-	if !v.isCommitted || !due.IsZero() {
+	if !v.IsCommitted || !due.IsZero() {
 		s.engine.wakeScheduler()
 	}
 }
 
 // requeueEvicted puts an evicted run into the memory queue when its session ends.
-func (s *session) requeueEvicted(l *loop, v *loopEnd, head *checkpoint.Head) {
-	if !v.isCommitted || v.state != checkpoint.RunRunning || head.Cancel != nil || head.PreferredOwner != "" || !s.capacity.IsEvicted() {
+func (s *session) requeueEvicted(l *superstep.Loop, v *superstep.End, head *checkpoint.Head) {
+	if !v.IsCommitted || v.State != checkpoint.RunRunning || head.Cancel != nil || head.PreferredOwner != "" || !s.capacity.IsEvicted() {
 		return
 	}
-	s.capacity.RequeueThread(l.pruneMark)
-	s.engine.observer.RunEvicted(l.run.Graph)
+	s.capacity.RequeueThread(s.pruneMark)
+	s.engine.observer.RunEvicted(l.Run().Graph)
 }
 
 // currentHead returns the newest head that is known.
@@ -112,21 +114,21 @@ func (s *session) currentHead() checkpoint.Head {
 }
 
 // reportEnd says how the live part of a run ended.
-func (s *session) reportEnd(l *loop, v loopEnd, took time.Duration) {
-	state := string(v.state)
-	if !v.isCommitted {
+func (s *session) reportEnd(l *superstep.Loop, v superstep.End, took time.Duration) {
+	state := string(v.State)
+	if !v.IsCommitted {
 		state = "lost"
 	}
-	s.engine.observer.RunEnded(l.run.Graph, state, took)
+	s.engine.observer.RunEnded(l.Run().Graph, state, took)
 	switch {
-	case errors.Is(v.err, checkpoint.ErrUnavailable):
-		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err), runtime.CauseField(v.err))
-	case v.err != nil && !errors.Is(v.err, errLeaseLost):
-		s.log.Error("run given up; it will be taken up again", zap.Error(v.err), runtime.CauseField(v.err))
-	case v.failure != nil && (v.state == checkpoint.RunFailed || v.state == checkpoint.RunTimedOut):
-		s.log.Warn("run failed", append(failureFields(v.failure), zap.String("state", state), zap.Duration("took", took))...)
-	case v.failure != nil:
-		s.log.Info("run stopped", append(failureFields(v.failure), zap.String("state", state), zap.Duration("took", took))...)
+	case errors.Is(v.Err, checkpoint.ErrUnavailable):
+		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.Err), runtime.CauseField(v.Err))
+	case v.Err != nil && !errors.Is(v.Err, superstep.ErrLeaseLost):
+		s.log.Error("run given up; it will be taken up again", zap.Error(v.Err), runtime.CauseField(v.Err))
+	case v.Failure != nil && (v.State == checkpoint.RunFailed || v.State == checkpoint.RunTimedOut):
+		s.log.Warn("run failed", append(failureFields(v.Failure), zap.String("state", state), zap.Duration("took", took))...)
+	case v.Failure != nil:
+		s.log.Info("run stopped", append(failureFields(v.Failure), zap.String("state", state), zap.Duration("took", took))...)
 	default:
 		s.log.Debug("run stopped", zap.String("state", state), zap.Duration("took", took))
 	}
@@ -139,25 +141,35 @@ func failureFields(f *checkpoint.Failure) []zap.Field {
 // driveContained contains a panic of the engine: the run fails, the server lives.
 // If not even the failure can be stored, the error is the panic and the thread is
 // quarantined.
-func (s *session) driveContained(ctx context.Context, l *loop) (v loopEnd) {
-	p := contain.Call(func() { v = l.runSupersteps(ctx) })
+func (s *session) driveContained(ctx context.Context, l *superstep.Loop) (v superstep.End) {
+	p := contain.Call(func() { v = l.RunSupersteps(ctx) })
 	if p == nil {
 		return v
 	}
 	s.log.Error("the engine panicked; the run fails", p.Fields()...)
-	if p := contain.Call(func() { v = l.commitEnd(*failedEnd(internalFailure())) }); p != nil {
-		return loopEnd{state: checkpoint.RunFailed, err: p}
+	if p := contain.Call(func() { v = l.CommitFailure(superstep.InternalFailure()) }); p != nil {
+		return superstep.End{State: checkpoint.RunFailed, Err: p}
 	}
 	return v
 }
 
-func internalFailure() *checkpoint.Failure {
-	return &checkpoint.Failure{Reason: runtime.ReasonInternal, Message: "the engine failed; the operator's log says why"}
+// newRootLoop makes the loop of a run's root graph around a state.
+func (s *session) newRootLoop(run *checkpoint.Run, state *pregel.State) *superstep.Loop {
+	return superstep.NewRootLoop(s.engine.loopEnv, &s.loopThread, run, state)
 }
 
-// newRootLoop makes the loop of a run's root graph around a state.
-func (s *session) newRootLoop(run *checkpoint.Run, state *pregel.State) *loop {
-	l := &loop{session: s, run: run, state: state, level: level{isRoot: true, keepsCheckpoints: true}}
-	l.setBreakpoints()
-	return l
+// PutHandOver leaves the run in a change to the server with its workers, or to the time
+// when one may have come.
+func (s *session) PutHandOver(t *commit.Tx, run *checkpoint.Run) {
+	if to := s.handOffDestination(); to != "" {
+		s.noteProgress(t)
+		s.engine.putHandOff(t, to)
+		return
+	}
+	s.putUnservedDue(t, run)
+}
+
+// PutCancelledEnd ends the run, which is cancelled, in a change.
+func (s *session) PutCancelledEnd(t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
+	return s.engine.endCancelledRun(s.storeCtx, t, run, request)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
@@ -119,7 +120,7 @@ type Engine struct {
 	reader          *query.Reader
 	threads         *threads.Manager
 	committer       *commit.Committer
-	executor        runtime.Executor
+	loopEnv         *superstep.Env // what the loops of all runs use
 	graphs          runtime.Graphs
 	schemas         runtime.Schemas
 	opts            Options
@@ -164,7 +165,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	client := commit.NewStoreClient(store, opts.StoreAttempts, opts.StoreTimeout, opts.Now)
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
-		store: client, storeClient: client, executor: executor,
+		store: client, storeClient: client,
 		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
 		handOffSlots: make(chan struct{}, maxParallelDue),
@@ -178,6 +179,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.committer = e.newCommitter(store)
+	e.loopEnv = e.newLoopEnv(executor)
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
@@ -213,6 +215,16 @@ func (e *Engine) Follow(req runtime.FollowRequest) *feed.Follower { return e.fee
 // the Change of an interrupt; the query's filters apply. The follower must be closed.
 func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *feed.InterruptFollower {
 	return e.feed.FollowInterrupts(q, after)
+}
+
+// newLoopEnv collects what the loops of all runs use.
+func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
+	return &superstep.Env{
+		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
+		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
+		MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
+		IsDraining: e.isDraining, IsMemoryExceeded: e.capacity.IsExceeded,
+	}
 }
 
 // newCommitter makes the committer of the engine.
@@ -362,13 +374,13 @@ func (e *Engine) Drain(ctx context.Context) {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		e.cancelRuns(errServerDrains)
+		e.cancelRuns(superstep.ErrServerDrains)
 		// What is finished is still handed over; a store that hangs is not waited for.
 		last := time.AfterFunc(handOffTime, contain.Func(e.cancelCommits, contain.LogPanic(e.log, "a drain panicked")))
 		defer last.Stop()
 		e.waitForNodes(idle)
 	}
-	e.cancelRuns(errServerDrains)
+	e.cancelRuns(superstep.ErrServerDrains)
 	e.cancelCommits()
 	if e.subscription != nil {
 		e.subscription.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
@@ -21,21 +22,21 @@ func (r *snapshotReader) pastSnapshot(s *pregel.State, done taskResults, values 
 	if err != nil {
 		return snap, err
 	}
-	l := &loop{state: s, pending: newProgress(p)}
-	due := l.dueTasks(cp.Next)
+	v := superstep.NewPastPreview(s, p)
+	due := v.ListDueTasks(cp.Next)
 	if values {
-		snap.Values = l.state.Values()
+		snap.Values = v.State().Values()
 	}
 	for _, next := range due {
 		t := runtime.SnapshotTask{ID: next.ID, Node: next.Node}
 		if next.Node == graph.Start && cp.ID != r.head.Checkpoint { // its result is not shown
 			t.Result = s.RestrictInput(s.StartInput())
 		} else {
-			done.fillTask(l.state, &t)
+			done.fillTask(v.State(), &t)
 		}
-		t.Interrupts = l.pending.interrupts[next.ID]
-		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && persistenceOf(n) != persistAlways {
-			if t.Interrupts, err = r.interruptsBelow(taskNamespace(s.Namespace(), n, next.ID)); err != nil {
+		t.Interrupts = v.InterruptsOf(next.ID)
+		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && !superstep.IsPersistent(n) {
+			if t.Interrupts, err = r.interruptsBelow(superstep.TaskNamespace(s.Namespace(), n, next.ID)); err != nil {
 				return snap, err
 			}
 		}
@@ -47,24 +48,6 @@ func (r *snapshotReader) pastSnapshot(s *pregel.State, done taskResults, values 
 		snap.Tasks = append(snap.Tasks, t)
 	}
 	return snap, nil
-}
-
-// dueTasks lists the tasks of a superstep: as they were planned, and what calls have
-// added since. It leaves the loop's state with those updates.
-func (l *loop) dueTasks(planned []checkpoint.NextTask) []checkpoint.NextTask {
-	if len(l.pending.commands) == 0 && len(planned) < 2 {
-		return planned
-	}
-	s, err := l.applyCommands(l.state)
-	if err != nil {
-		return planned // the graph has changed, and has no place for them any more
-	}
-	l.state = s
-	tasks, err := s.PlanTasks()
-	if err != nil || len(tasks) < len(planned) {
-		return planned
-	}
-	return pregel.NextTasks(s.SortForDisplay(tasks))
 }
 
 // taskResult is what a task did.

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // A worker that has lost its task and the next one record the same memo at the
@@ -77,7 +78,7 @@ func TestMemosOfATaskAreBounded(t *testing.T) {
 	}
 	code := map[string]nodeFunc{"a": func(_ context.Context, c *nodeCall) pregel.Result {
 		one := memo(0)
-		all := int(most / engine.MemoBytes(&one))
+		all := int(most / superstep.MemoBytes(&one))
 		if len(c.Journal.Memos) == 0 {
 			before, _ = engine.LiveBytes(w.engine)
 		} else {
@@ -89,10 +90,10 @@ func TestMemosOfATaskAreBounded(t *testing.T) {
 		require.Equal(t, runtime.ReasonPayloadTooLarge, problem.Reason)
 		require.Equal(t, "max-task-memo-bytes", problem.Meta["limit"])
 		require.Equal(t, fmt.Sprint(most), problem.Meta["most"])
-		require.Equal(t, fmt.Sprint(int64(all+1)*engine.MemoBytes(&one)), problem.Meta["need"])
+		require.Equal(t, fmt.Sprint(int64(all+1)*superstep.MemoBytes(&one)), problem.Meta["need"])
 		if len(c.Journal.Memos) == 0 {
 			held, _ := engine.LiveBytes(w.engine)
-			require.Equal(t, int64(all)*engine.MemoBytes(&one), held-before)
+			require.Equal(t, int64(all)*superstep.MemoBytes(&one), held-before)
 		}
 		known, existed, err := c.Effects.RecordMemo(t.Context(), checkpoint.Memo{Key: "k1", Value: "2"})
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // joinMembership registers this server in the membership of the store, if the store
@@ -28,23 +29,22 @@ func (e *Engine) joinMembership(store checkpoint.Store) {
 
 // findOtherServer names the server on which a loop has the workers for what it is
 // about to do, when it can do nothing of it here; "" = it can, or no server can.
-func (e *Engine) findOtherServer(l *loop) string {
-	if e.peers == nil || len(e.peers.OtherMembers()) == 0 || l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
+func (e *Engine) findOtherServer(thread string, l *superstep.Loop) string {
+	if e.peers == nil || len(e.peers.OtherMembers()) == 0 {
 		return ""
 	}
-	w := &superstep{loop: l}
-	for _, t := range l.tasks {
-		l.planTask(w, t)
+	tasks, ok := l.NextRemoteTasks()
+	if !ok {
+		return ""
 	}
-	needs := make([][]checkpoint.Capability, 0, len(w.toRun))
-	for _, t := range w.toRun {
-		need, remote := placement.CapabilityFor(l.graph(), t.Node)
-		if !remote || e.peers.CoversHere(need) {
+	needs := make([][]checkpoint.Capability, len(tasks))
+	for i, need := range tasks {
+		if e.peers.CoversHere(need) {
 			return ""
 		}
-		needs = append(needs, []checkpoint.Capability{need})
+		needs[i] = tasks[i : i+1]
 	}
-	return e.peers.ChooseServer(l.session.thread, needs)
+	return e.peers.ChooseServer(thread, needs)
 }
 
 // putHandOff hands a thread off to a server in a change. If that server does not
@@ -64,13 +64,13 @@ func (e *Engine) isLeftToOther(head *checkpoint.Head) bool {
 // claimOrHandOff claims the lease for a loop that is about to begin, or hands the
 // thread off to the server with its workers and returns that server. A loop that
 // has ended already ends in the same change.
-func (e *Engine) claimOrHandOff(s *session, t *commit.Tx, l *loop) (to string, err error) {
+func (e *Engine) claimOrHandOff(s *session, t *commit.Tx, l *superstep.Loop) (to string, err error) {
 	t.Head.Handoffs = 0
-	if l.inlineEnd != nil {
+	if l.InlineEnd() != nil {
 		s.claimLease(t)
-		return "", l.putRunEnd(t, l.state, l.inlineEnd)
+		return "", l.PutInlineEnd(t)
 	}
-	if to = e.findOtherServer(l); to != "" {
+	if to = e.findOtherServer(t.Thread, l); to != "" {
 		e.putHandOff(t, to)
 		return to, nil
 	}
@@ -80,9 +80,9 @@ func (e *Engine) claimOrHandOff(s *session, t *commit.Tx, l *loop) (to string, e
 
 // driveOrRelease drives the loop after its first change, unless the thread was left to
 // another server or the loop has ended with it.
-func (s *session) driveOrRelease(head *checkpoint.Head, l *loop, to string) {
+func (s *session) driveOrRelease(head *checkpoint.Head, l *superstep.Loop, to string) {
 	switch {
-	case l.inlineEnd != nil:
+	case l.InlineEnd() != nil:
 		s.endInlineRun(head, l)
 		return
 	case to == "":
@@ -118,7 +118,7 @@ func (e *Engine) acceptHandOff(thread string) {
 // handOffDueThread hands a due thread off to the server with its workers.
 func (e *Engine) handOffDueThread(ctx context.Context, head checkpoint.Head, to string) error {
 	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
-		t.Head.Updated, t.Head.RemoteTasks = head.Updated, remoteTasksOf(&head)
+		t.Head.Updated, t.Head.RemoteTasks = head.Updated, superstep.RemoteTasksOf(&head)
 		e.putHandOff(t, to)
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // countQuarantined returns how many threads are quarantined and reports a change to
@@ -64,7 +65,7 @@ func (e *Engine) storeQuarantine(ctx context.Context, head *checkpoint.Head, x s
 		t.Head.Updated = head.Updated
 		t.Head.Faults, t.Head.RetryAt = x.Count, t.Now.Add(scheduler.PauseAfter(x.Count))
 		if t.Lease == 0 {
-			t.Head.RemoteTasks, t.Head.Owner = remoteTasksOf(&t.Head), ""
+			t.Head.RemoteTasks, t.Head.Owner = superstep.RemoteTasksOf(&t.Head), ""
 		}
 		t.ScheduleBy(t.Head.RetryAt)
 		return nil

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,10 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
-
-// errMovedToWorkers stops a run that goes on where its workers are.
-var errMovedToWorkers = &handOffError{reason: "the run goes on at a server that has its workers", isMoved: true}
 
 // remoteWork is what a live run has under way. When no task can go on here and
 // another server has workers for one, the run is handed off to it.
@@ -42,19 +39,8 @@ type remoteTask struct {
 	workerWait runtime.WorkerWait
 }
 
-// trackRemoteTask tracks a task that needs a worker until done is called.
-func (l *loop) trackRemoteTask(t *runtime.Task) (done func()) {
-	if l.session.engine.peers == nil {
-		return func() {}
-	}
-	need, _ := placement.CapabilityFor(t.Graph, t.Node)
-	t.AlsoNeeds = l.level.requiredCapabilities
-	t.Stranded, t.WorkerWait, done = l.session.addRemoteTask(append(slices.Clip(t.AlsoNeeds), need), l.mustStay(t.Node))
-	return done
-}
-
-// addRemoteTask tracks a remote task until done is called.
-func (s *session) addRemoteTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
+// TrackTask tracks a remote task until done is called.
+func (s *session) TrackTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
 	x := &s.remoteWork
 	er := &remoteTask{needs: needs, mustStay: stays}
 	x.mu.Lock()
@@ -70,8 +56,8 @@ func (s *session) addRemoteTask(needs []checkpoint.Capability, stays bool) (stra
 	}
 }
 
-// addActive changes the number of active tasks by n.
-func (s *session) addActive(n int) {
+// AddActive changes the number of active tasks by n.
+func (s *session) AddActive(n int) {
 	if s.engine.peers == nil || n == 0 {
 		return
 	}
@@ -83,11 +69,11 @@ func (s *session) addActive(n int) {
 	}
 }
 
-// leaveServer moves the run when nothing goes on here any more, because this server
+// LeaveServer moves the run when nothing goes on here any more, because this server
 // stops.
-func (s *session) leaveServer() {
+func (s *session) LeaveServer() {
 	if s.engine.peers == nil { // what goes on is not known
-		s.stopWork(errServerDrains)
+		s.stopWork(superstep.ErrServerDrains)
 		return
 	}
 	s.remoteWork.mu.Lock()
@@ -95,6 +81,9 @@ func (s *session) leaveServer() {
 	s.remoteWork.mu.Unlock()
 	s.maybeHandOff()
 }
+
+// NotifyStranded hands the run off if it can go on nowhere but at another server.
+func (s *session) NotifyStranded() { s.maybeHandOff() }
 
 // maybeHandOff hands the run off when no task goes on here and another server has
 // workers for it.
@@ -111,7 +100,7 @@ func (s *session) maybeHandOff() {
 	}
 	if x.isLeaving {
 		x.destination = to
-		s.stopWork(errServerDrains)
+		s.stopWork(superstep.ErrServerDrains)
 		return
 	}
 	if e.isDraining() {
@@ -130,7 +119,7 @@ func (s *session) maybeHandOff() {
 		return
 	}
 	x.destination = to
-	s.stopWork(errMovedToWorkers)
+	s.stopWork(superstep.ErrMovedToWorkers)
 }
 
 // chooseDestination returns how many tasks do not go on here, and the best server
@@ -193,9 +182,9 @@ func (s *session) noteProgress(t *commit.Tx) {
 	}
 }
 
-// wasTold reports whether readers were told in an earlier turn of the run why a task
+// WasTold reports whether readers were told in an earlier turn of the run why a task
 // waits.
-func (x *remoteWork) wasTold(task, why string) bool {
+func (x *remoteWork) WasTold(task, why string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.earlierReasons[task] == why
@@ -206,8 +195,8 @@ func (x *remoteWork) wasTold(task, why string) bool {
 	return known
 }
 
-// setTold records the reason that readers were told.
-func (x *remoteWork) setTold(task, why string) {
+// SetTold records the reason that readers were told.
+func (x *remoteWork) SetTold(task, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.setToldLocked(task, why)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // removeLocalThread removes a thread and stops what is going on for it in this
@@ -28,7 +29,7 @@ func (e *Engine) removeLocalThread(ctx context.Context, head checkpoint.Head, an
 	case err == nil:
 		s.loseLease()
 	case errors.Is(err, checkpoint.ErrConflict) && !s.isLost:
-		if again := s.reloadHead(ctx); again != nil && !errors.Is(again, errLeaseLost) {
+		if again := s.reloadHead(ctx); again != nil && !errors.Is(again, superstep.ErrLeaseLost) {
 			return again
 		}
 	}

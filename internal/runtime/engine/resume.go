@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // Resume stores answers, all or none, and lets the thread go on. The same
@@ -73,14 +74,14 @@ func (r *resumption) hasCommand() bool { return r.req.Update != "" || len(r.req.
 func (r *resumption) resumeRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	e := r.engine
 	var run checkpoint.Run
-	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
-		l, err := continueRun(ctx, reader, s, t, func(l *loop) error { return r.applyRequest(ctx, t, l, b) })
+	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
+		l, err := continueRun(ctx, reader, s, t, func(l *superstep.Loop) error { return r.applyRequest(ctx, t, l, b) })
 		if err != nil {
 			return nil, "", err
 		}
-		l.resumeInline(ctx, t)
+		l.ResumeInline(ctx, t)
 		to, err := e.claimOrHandOff(s, t, l)
-		if run = *l.run; err == nil {
+		if run = *l.Run(); err == nil {
 			r.req.OnStart.NotifyStart(head.Thread, head.LastEvent)
 		}
 		return l, to, err
@@ -101,31 +102,20 @@ func (r *resumption) resumeRun(ctx context.Context, reader *query.Reader, head *
 
 // applyRequest puts what the request brings into the change that goes on with the
 // thread.
-func (r *resumption) applyRequest(ctx context.Context, t *commit.Tx, l *loop, b *answerBatch) error {
+func (r *resumption) applyRequest(ctx context.Context, t *commit.Tx, l *superstep.Loop, b *answerBatch) error {
 	b.putAnswers(t)
-	l.pending.setAnswers(b.answered)
-	t.RecordRequest(r.req.RequestID, r.req.Digest, l.run.ID)
+	l.LoadAnswers(b.answered)
+	t.RecordRequest(r.req.RequestID, r.req.Digest, l.Run().ID)
 	if err := r.applySettings(ctx, l); err != nil {
 		return err
 	}
-	return putCommand(t, l, r.req.Update, r.req.Goto)
-}
-
-// setAnswers shows a superstep the answers that are about to be stored.
-func (p *progress) setAnswers(answered []checkpoint.Interrupt) {
-	for _, a := range answered {
-		for i := range p.interrupts[a.Task] {
-			if p.interrupts[a.Task][i].ID == a.ID {
-				p.interrupts[a.Task][i] = a
-			}
-		}
-	}
+	return superstep.PutCommand(t, l, r.req.Update, r.req.Goto)
 }
 
 // continueRun prepares to go on with a thread's run where it stopped, under a new
 // lease. with may add to the change before the superstep is planned. A run
 // that is over is followed by a new one of the same kind.
-func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commit.Tx, with func(l *loop) error) (*loop, error) {
+func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commit.Tx, with func(l *superstep.Loop) error) (*superstep.Loop, error) {
 	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
@@ -146,15 +136,15 @@ func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commi
 	if err != nil {
 		return nil, err
 	}
-	l.pending, l.maybeBegun = newProgress(p), true
+	l.LoadProgress(p)
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
-	s.hasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
-	if !s.hasReportedResults {
+	s.loopThread.HasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
+	if !s.loopThread.HasReportedResults {
 		run.State = checkpoint.RunRunning
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
-		l.maxStep = state.NextStep() + 1 + l.stepLimit()
+		l.RenewStepLimit()
 	} else {
-		l.maxStep = run.MaxStep
+		l.SetMaxStep(run.MaxStep)
 	}
 	if run.FirstEvent == 0 {
 		run.FirstEvent = t.Head.LastEvent
@@ -165,10 +155,10 @@ func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commi
 		}
 	}
 	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later ones are found by the count
-	if err := planNextSuperstep(t, l); err != nil {
+	if err := superstep.PlanNextSuperstep(t, l); err != nil {
 		return nil, err
 	}
-	run.MaxStep, run.Updated = l.maxStep, t.Now
+	run.MaxStep, run.Updated = l.MaxStep(), t.Now
 	t.Runs = append(t.Runs, run)
 	return l, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // dueBatch is how many threads one look at the store takes up.
@@ -282,17 +283,17 @@ func (e *Engine) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 	var (
 		refused   error
 		elsewhere string
-		l         *loop
+		l         *superstep.Loop
 	)
-	next, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*loop, string, error) {
+	next, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
 		var err error
 		if l, err = continueRun(ctx, e.reader, s, t, nil); err != nil {
 			refused = query.IgnoreLarge(err)
 			return nil, "", err
 		}
-		s.recovery.noteTakeOver(&head)
-		l.maybeHandedOut = true
-		if elsewhere = e.findOtherServer(l); elsewhere != "" && head.PreferredOwner == "" {
+		s.loopThread.Recovery.NoteTakeOver(&head)
+		l.MarkHandedOut()
+		if elsewhere = e.findOtherServer(head.Thread, l); elsewhere != "" && head.PreferredOwner == "" {
 			return nil, "", errElsewhere
 		}
 		s.claimLease(t)
@@ -306,7 +307,7 @@ func (e *Engine) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 	case err != nil:
 		return err
 	}
-	e.log.Info("run taken up", zap.String("thread", head.Thread), zap.String("run", l.run.ID), zap.Uint64("fence", next.Fence))
+	e.log.Info("run taken up", zap.String("thread", head.Thread), zap.String("run", l.Run().ID), zap.Uint64("fence", next.Fence))
 	return nil
 }
 
@@ -351,7 +352,7 @@ func (e *Engine) logFailedRun(run *checkpoint.Run) {
 func (e *Engine) postponeUnknownGraph(ctx context.Context, head checkpoint.Head, why error) error {
 	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), runtime.CauseField(why))
 	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
-		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
+		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", superstep.RemoteTasksOf(&head)
 		t.Head.Due = t.Now.Add(e.opts.LeaseTTL)
 		if head.PreferredOwner == e.id && head.PreferredUntil.After(head.Now) { // the graph may be so new that it is not known here yet
 			t.Head.Due = t.Now.Add(e.opts.ScanInterval)
@@ -367,7 +368,7 @@ func (e *Engine) beginQueuedRun(ctx context.Context, head checkpoint.Head) error
 		run     checkpoint.Run
 		refused error
 	)
-	_, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*loop, string, error) {
+	_, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
 		var err error
 		if run, err = e.store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
 			return nil, "", runtime.TranslateStoreError(err)
@@ -387,7 +388,7 @@ func (e *Engine) beginQueuedRun(ctx context.Context, head checkpoint.Head) error
 	return err
 }
 
-func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx, run *checkpoint.Run) (*loop, error) {
+func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx, run *checkpoint.Run) (*superstep.Loop, error) {
 	g, err := e.reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
@@ -401,7 +402,7 @@ func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx,
 	}
 	run.Base = t.Head.Checkpoint
 	l := s.newRootLoop(run, state)
-	return l, beginRun(ctx, e.reader, t, l)
+	return l, superstep.BeginRun(ctx, e.reader, t, l)
 }
 
 // failQueuedRun fails a queued run that can no longer begin; what is behind it

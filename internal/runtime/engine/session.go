@@ -14,37 +14,19 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
-
-// Why a live run is stopped from outside.
-var (
-	errLeaseLost    = &handOffError{reason: "the lease of the thread is lost"}
-	errRunCancelled = errors.New("the run is cancelled")
-	errRunTimedOut  = errors.New("the run has run out of time")
-	errServerDrains = &handOffError{reason: "the server is draining"}
-)
-
-// handOffError is why a run ends here and goes on at another server.
-type handOffError struct {
-	reason  string
-	isMoved bool
-}
-
-func (e *handOffError) Error() string { return e.reason }
-
-// Is makes it ErrElsewhere, and ErrMoved if it is.
-func (e *handOffError) Is(target error) bool {
-	return target == runtime.ErrElsewhere || e.isMoved && target == runtime.ErrMoved
-}
 
 // session is the hold of this process on a thread while one of its runs is
 // live: the lease, the newest head, and the right to commit.
 type session struct {
-	engine   *Engine
-	thread   string
-	topic    *feed.Topic
-	log      *zap.Logger
-	released chan struct{} // closed when the thread is released
+	engine    *Engine
+	thread    string
+	topic     *feed.Topic
+	followers topicFollowers // of topic
+	log       *zap.Logger
+	released  chan struct{} // closed when the thread is released
 
 	// workCtx is what the run's nodes run under; calls is for what the run asks
 	// of the store, which outlives cancelled work but not the lease.
@@ -55,13 +37,11 @@ type session struct {
 
 	capacity    capacity.Holder         // what the run holds of the server
 	reservation runtime.ReadReservation // memory for the state until the run is live
+	pruneMark   scheduler.PruneMark     // what is known of the last prune
 	unserved    *unservedRun            // what is known of a run that gives its slot up, for want of workers
 
-	// hasReportedResults says that the log has the results of finished tasks already: the
-	// run was running when it was taken up.
-	hasReportedResults bool
+	loopThread superstep.Thread // what the loops of the run see of the session
 
-	fence        uint64       // of the lease
 	renewedAt    atomic.Int64 // Engine.uptime when the lease was last prolonged
 	isStopping   atomic.Bool  // a cancel takes effect at the next superstep
 	isRefreshing atomic.Bool  // a goroutine waits to read the head
@@ -70,7 +50,6 @@ type session struct {
 	// commitLock holds a token while a caller changes the thread through the
 	// session; it guards what follows.
 	remoteWork remoteWork
-	recovery   recovery
 
 	commitLock chan struct{}
 	head       checkpoint.Head
@@ -87,19 +66,35 @@ func (e *Engine) newSession(thread string, t *feed.Topic) *session {
 	s.capacity.Init(e.capacity, thread, s)
 	s.workCtx, s.stopWork = context.WithCancelCause(e.baseCtx)
 	s.storeCtx, s.cancelStoreCalls = context.WithCancel(e.commitCtx)
+	s.followers = topicFollowers{feed: e.feed, topic: t}
+	s.loopThread = superstep.Thread{
+		ID: thread, Log: s.log, StoreCtx: s.storeCtx, WorkDone: s.workCtx.Done(), Reservation: &s.reservation,
+		Committer: s, Followers: &s.followers, Stop: s, RunEnd: s, History: s, Memory: &s.capacity, Tasks: s, Placement: s, Reasons: &s.remoteWork,
+	}
 	return s
 }
 
-// newDetachedSession makes a session without a hold on the thread: it commits
-// nothing.
-func (e *Engine) newDetachedSession(thread string) *session {
-	s := &session{
-		engine: e, thread: thread, topic: e.feed.NewDetachedTopic(thread), log: e.log,
-		workCtx: e.baseCtx, storeCtx: e.commitCtx, commitLock: make(chan struct{}, 1), isLost: true,
-	}
-	s.capacity.Init(e.capacity, thread, nil)
-	return s
+// newDetachedThread makes a thread that is edited and not driven: nothing is committed
+// for it.
+func (e *Engine) newDetachedThread(thread string) *superstep.Thread {
+	followers := &topicFollowers{feed: e.feed, topic: e.feed.NewDetachedTopic(thread)}
+	return superstep.NewDetachedThread(e.commitCtx, thread, e.log, e.baseCtx.Done(), followers)
 }
+
+// topicFollowers are those who follow a topic.
+type topicFollowers struct {
+	feed  *feed.Feed
+	topic *feed.Topic
+}
+
+// PublishEphemeral sends an event that is not stored.
+func (f *topicFollowers) PublishEphemeral(e checkpoint.Event) { f.feed.PublishEphemeral(f.topic, e) }
+
+// WantsValues reports whether a follower wants states.
+func (f *topicFollowers) WantsValues() bool { return f.topic.WantsValues() }
+
+// WantsInputs reports whether a follower wants what scheduled tasks see.
+func (f *topicFollowers) WantsInputs() bool { return f.topic.WantsInputs() }
 
 // lockCommits waits for the right to change the thread, until ctx ends.
 func (s *session) lockCommits(ctx context.Context) error {
@@ -118,13 +113,13 @@ func (s *session) lockCommits(ctx context.Context) error {
 
 func (s *session) unlockCommits() { <-s.commitLock }
 
-// commitChange makes one change of the live run. It is repeated until the store
+// CommitChange makes one change of the live run. It is repeated until the store
 // answers or the lease is over: what nodes have done is worth waiting for. When it
 // fails all the same the run is given up, because no server may go on from a state
 // that is not known; the run is taken up again from the store.
-func (s *session) commitChange(b commit.Build) error {
+func (s *session) CommitChange(b commit.Build) error {
 	if s.lockCommits(s.storeCtx) != nil {
-		return errLeaseLost
+		return superstep.ErrLeaseLost
 	}
 	defer s.unlockCommits()
 	return s.commitUnderLease(s.storeCtx, b, s.mayHoldLease, s.loseLease)
@@ -155,12 +150,12 @@ func (s *session) nextTx() *commit.Tx {
 
 // commitUnderLease makes one change under the lease. When another writer changed
 // the thread in between (an answer came, a cancel was asked for) it is computed
-// again from the newer head; when the lease is gone the error is errLeaseLost and
+// again from the newer head; when the lease is gone the error is ErrLeaseLost and
 // nothing has changed. failed is called when the store did not do its part.
 func (s *session) commitUnderLease(ctx context.Context, b commit.Build, more func(attempt int) bool, failed func()) error {
 	for {
 		if s.isLost {
-			return errLeaseLost
+			return superstep.ErrLeaseLost
 		}
 		t := s.nextTx()
 		t.Lease = s.engine.opts.LeaseTTL
@@ -191,7 +186,7 @@ func (s *session) commitUnderLease(ctx context.Context, b commit.Build, more fun
 			err = s.reloadHead(ctx)
 		}
 		switch {
-		case err == nil, errors.Is(err, errLeaseLost):
+		case err == nil, errors.Is(err, superstep.ErrLeaseLost):
 		case errors.Is(err, checkpoint.ErrInvalid), tooLargeFailure(err) != nil: // ours to answer for, not the store's
 			return err
 		default:
@@ -220,14 +215,14 @@ func (s *session) reloadHead(ctx context.Context) error {
 	head, err := s.engine.store.Head(ctx, s.thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
 		s.loseLease()
-		return errLeaseLost
+		return superstep.ErrLeaseLost
 	}
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
 	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID || s.hasStoreLostChanges(&head) {
 		s.loseLease()
-		return errLeaseLost
+		return superstep.ErrLeaseLost
 	}
 	if head.LastEvent > s.head.LastEvent { // others have told something
 		s.engine.feed.InvalidateTopic(s.thread)
@@ -248,19 +243,22 @@ func (s *session) applyCancel() {
 	s.isStopping.Store(true)
 	switch {
 	case c.Grace <= 0:
-		s.stopWork(errRunCancelled)
+		s.stopWork(superstep.ErrRunCancelled)
 	case s.graceTimer == nil:
-		s.graceTimer = time.AfterFunc(c.Grace, contain.Func(func() { s.stopWork(errRunCancelled) }, contain.LogPanic(s.log, "a timer panicked")))
+		s.graceTimer = time.AfterFunc(c.Grace, contain.Func(func() { s.stopWork(superstep.ErrRunCancelled) }, contain.LogPanic(s.log, "a timer panicked")))
 	}
 }
 
-// abandonRun abandons the run because a subgraph could not be driven on.
-func (s *session) abandonRun() { s.stopWork(errLeaseLost) }
+// IsStopping reports whether the run ends with this superstep because it is cancelled.
+func (s *session) IsStopping() bool { return s.isStopping.Load() }
+
+// AbandonRun abandons the run because a subgraph could not be driven on.
+func (s *session) AbandonRun() { s.stopWork(superstep.ErrLeaseLost) }
 
 // loseLease abandons the run. The caller holds commitLock.
 func (s *session) loseLease() {
 	s.isLost = true
-	s.stopWork(errLeaseLost)
+	s.stopWork(superstep.ErrLeaseLost)
 }
 
 // mayHoldLease reports whether the lease may still be ours: it has not run out since
@@ -279,7 +277,7 @@ func (s *session) startRenewal() {
 // another writer.
 func (s *session) renewLease() {
 	if !s.mayHoldLease(0) {
-		s.stopWork(errLeaseLost)
+		s.stopWork(superstep.ErrLeaseLost)
 		s.cancelStoreCalls()
 		return
 	}
@@ -293,7 +291,7 @@ func (s *session) renewLease() {
 	}
 	defer s.unlockCommits()
 	err := s.commitUnderLease(s.storeCtx, s.putRenewal, neverRetry, func() {})
-	if err != nil && !errors.Is(err, errLeaseLost) {
+	if err != nil && !errors.Is(err, superstep.ErrLeaseLost) {
 		s.log.Warn("lease not renewed", zap.Error(err), runtime.CauseField(err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // checkSettings refuses settings that the graph of a run knows nothing of.
@@ -35,19 +36,15 @@ func (r *resumption) addLabels(run *checkpoint.Run) {
 }
 
 // applySettings changes what the rest of the run that a resume sets going goes by.
-func (r *resumption) applySettings(ctx context.Context, l *loop) error {
-	r.addLabels(l.run)
+func (r *resumption) applySettings(ctx context.Context, l *superstep.Loop) error {
+	r.addLabels(l.Run())
 	if r.req.Settings == nil {
 		return nil
 	}
-	if err := r.engine.checkSettings(ctx, l.graph(), r.req.Settings); err != nil {
+	if err := r.engine.checkSettings(ctx, l.Graph(), r.req.Settings); err != nil {
 		return err
 	}
-	r.req.Settings.ApplyTo(&l.run.Request)
-	l.setBreakpoints()
-	if !l.session.hasReportedResults {
-		l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
-	}
+	l.ApplySettings(r.req.Settings)
 	return nil
 }
 
@@ -76,15 +73,4 @@ func (r *resumption) storeSettings(ctx context.Context, reader *query.Reader, t 
 	r.req.Settings.ApplyTo(&run.Request)
 	t.Runs = append(t.Runs, run)
 	return nil
-}
-
-// setBreakpoints sets the breakpoints of the run, or else those of its graph.
-func (l *loop) setBreakpoints() {
-	l.breakBefore, l.breakAfter = l.graph().InterruptBefore, l.graph().InterruptAfter
-	if given := l.run.Request.InterruptBefore; len(given) > 0 {
-		l.breakBefore = given
-	}
-	if given := l.run.Request.InterruptAfter; len(given) > 0 {
-		l.breakAfter = given
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // State reads a state. The newest one includes what the tasks of its superstep
@@ -167,20 +168,10 @@ func (r *snapshotReader) newestSnapshot(s *pregel.State) (runtime.Snapshot, erro
 	if err != nil {
 		return runtime.Snapshot{}, err
 	}
-	l := &loop{state: s, pending: newProgress(p), maybeBegun: true}
-	if l.state, err = l.applyCommands(s); err != nil {
-		l.state = s // a command that no longer fits shows when the run goes on
-	}
-	tasks, err := l.state.PlanTasks()
-	if err != nil {
-		tasks = nil
-	}
-	l.tasks = tasks
-	w := l.planSuperstep()
-	w.loadPreview(&l.pending)
-	snap := runtime.Snapshot{Checkpoint: s.Checkpoint(), Values: w.partialState().Values()}
-	for _, t := range l.listTasksWithHandlers() {
-		one, open, err := r.describeTask(l, t)
+	v := superstep.NewPreview(s, p)
+	snap := runtime.Snapshot{Checkpoint: s.Checkpoint(), Values: v.PartialValues()}
+	for _, t := range v.ListTasksWithHandlers() {
+		one, open, err := r.describeTask(v, t)
 		if err == nil {
 			err = r.addBytes(taskBytes(&one))
 		}
@@ -189,7 +180,7 @@ func (r *snapshotReader) newestSnapshot(s *pregel.State) (runtime.Snapshot, erro
 		}
 		snap.Tasks = append(snap.Tasks, one)
 		snap.Interrupts = append(snap.Interrupts, open...)
-		if one.Result == "" && !l.hasHandler(t) {
+		if one.Result == "" && !v.HasHandler(t) {
 			snap.Next = append(snap.Next, t.Node.Name)
 		}
 	}
@@ -201,23 +192,6 @@ func (r *snapshotReader) newestSnapshot(s *pregel.State) (runtime.Snapshot, erro
 	return snap, nil
 }
 
-// listTasksWithHandlers lists the tasks of the superstep, each followed by the error
-// handler that has taken over for it.
-func (l *loop) listTasksWithHandlers() []*pregel.Task {
-	all := make([]*pregel.Task, 0, len(l.tasks))
-	for _, t := range l.state.SortForDisplay(l.tasks) {
-		all = append(all, t)
-		if h := handlerOf(t, l.pending.tasks[t.ID]); h != nil {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-func (l *loop) hasHandler(t *pregel.Task) bool {
-	return handlerOf(t, l.pending.tasks[t.ID]) != nil
-}
-
 func (r *snapshotReader) readProgress(s *pregel.State) (checkpoint.Pending, error) {
 	if s.Checkpoint().ID == "" {
 		return checkpoint.Pending{}, nil
@@ -227,34 +201,34 @@ func (r *snapshotReader) readProgress(s *pregel.State) (checkpoint.Pending, erro
 
 // describeTask describes one task of the superstep under way, and the interrupts that
 // are open below it.
-func (r *snapshotReader) describeTask(l *loop, t *pregel.Task) (runtime.SnapshotTask, []checkpoint.Interrupt, error) {
+func (r *snapshotReader) describeTask(v *superstep.Preview, t *pregel.Task) (runtime.SnapshotTask, []checkpoint.Interrupt, error) {
 	out := runtime.SnapshotTask{ID: t.ID, Node: t.Node.Name}
-	record, known := l.pending.tasks[t.ID]
+	record, known := v.FindRecord(t.ID)
 	if known {
 		out.Failure = record.Failure
 		if record.State == checkpoint.TaskDone {
-			out.Result = l.state.UpdateOf(record.Writes)
+			out.Result = v.State().UpdateOf(record.Writes)
 		}
 	}
 	var open []checkpoint.Interrupt
-	for _, q := range l.pending.interrupts[t.ID] {
+	for _, q := range v.InterruptsOf(t.ID) {
 		if q.State == checkpoint.InterruptOpen {
 			open = append(open, q)
 		}
 	}
 	out.Interrupts = open
 	if record.State == checkpoint.TaskDone { // what it asked, as in an older state
-		out.Interrupts = l.pending.interrupts[t.ID]
+		out.Interrupts = v.InterruptsOf(t.ID)
 	}
 	if t.Node.Kind != graph.KindGraph {
 		below, err := r.readForeignInterrupts(record, open) // in graphs that the node has called
 		if err == nil && r.withSubgraphs && record.State == checkpoint.TaskWaiting {
-			err = r.readCalledState(l, t, &out)
+			err = r.readCalledState(v, t, &out)
 		}
 		out.Interrupts = append(out.Interrupts, below...)
 		return out, append(open, below...), err
 	}
-	out.Namespace = childNamespace(l.state, t)
+	out.Namespace = superstep.ChildNamespace(v.State(), t)
 	if !known && !r.withSubgraphs {
 		return out, nil, nil
 	}
@@ -274,9 +248,9 @@ func (r *snapshotReader) describeTask(l *loop, t *pregel.Task) (runtime.Snapshot
 	if r.withSubgraphs {
 		out.State = &child
 	}
-	if record.State == checkpoint.TaskDone && persistenceOf(t.Node) != persistAlways {
-		if r.shownIn != l {
-			r.setShown([]*checkpoint.Checkpoint{{Namespace: l.state.Namespace(), Next: pregel.NextTasks(l.tasks)}}, l)
+	if record.State == checkpoint.TaskDone && !superstep.IsPersistent(t.Node) {
+		if r.shownIn != v {
+			r.setShown([]*checkpoint.Checkpoint{{Namespace: v.State().Namespace(), Next: pregel.NextTasks(v.Tasks())}}, v)
 		}
 		out.Interrupts, err = r.interruptsBelow(out.Namespace)
 		return out, nil, err
@@ -287,8 +261,8 @@ func (r *snapshotReader) describeTask(l *loop, t *pregel.Task) (runtime.Snapshot
 
 // readCalledState reads the state of a graph that a waiting node has called; there is
 // none if the graph keeps none, or if the node waits for itself.
-func (r *snapshotReader) readCalledState(l *loop, t *pregel.Task, out *runtime.SnapshotTask) error {
-	space := taskNamespace(l.state.Namespace(), t.Node, t.ID)
+func (r *snapshotReader) readCalledState(v *superstep.Preview, t *pregel.Task, out *runtime.SnapshotTask) error {
+	space := superstep.TaskNamespace(v.State().Namespace(), t.Node, t.ID)
 	child, err := r.readSnapshot(space, "")
 	if missing, ok := errors.AsType[*runtime.Error](err); ok && missing.Reason == runtime.ReasonCheckpointNotFound {
 		return nil
@@ -324,17 +298,4 @@ func (r *snapshotReader) readOpenInterrupts(ids []string) ([]checkpoint.Interrup
 		}
 	}
 	return out, nil
-}
-
-// childNamespace is where the subgraph of a task lives.
-func childNamespace(s *pregel.State, t *pregel.Task) string {
-	if persistenceOf(t.Node) == persistAlways {
-		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
-	}
-	return taskNamespace(s.Namespace(), t.Node, t.ID)
-}
-
-// taskNamespace is the namespace that belongs to one task.
-func taskNamespace(namespace string, n *graph.Node, task string) string {
-	return pregel.JoinNamespace(namespace, n.Name+":"+task)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
@@ -295,14 +296,14 @@ func (a *admission) recordRequest(t *commit.Tx, run string) {
 func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	e := a.engine
 	var run *checkpoint.Run
-	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
+	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
 		state, err := reader.LoadState(ctx, &s.reservation, head, g)
 		if err != nil {
 			return nil, "", err
 		}
 		run = a.newRun(t, g, checkpoint.RunRunning)
 		l := s.newRootLoop(run, state)
-		if err := beginRun(ctx, reader, t, l); err != nil {
+		if err := superstep.BeginRun(ctx, reader, t, l); err != nil {
 			return nil, "", err
 		}
 		a.recordRequest(t, run.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // storeAnswers stores the answers without starting anything here: the thread is
@@ -107,8 +108,7 @@ func (r *resumption) storeCommand(ctx context.Context, reader *query.Reader, t *
 	if err != nil {
 		return err
 	}
-	l := &loop{session: e.newDetachedSession(t.Thread), run: &run, state: state, pending: newProgress(p), level: level{isRoot: true, keepsCheckpoints: true}}
-	return putCommand(t, l, r.req.Update, r.req.Goto)
+	return superstep.NewEdit(e.loopEnv, e.newDetachedThread(t.Thread), &run, state, true).StoreCommand(t, p, r.req.Update, r.req.Goto)
 }
 
 // checkUnchanged makes sure that the interrupts are still open when the change is

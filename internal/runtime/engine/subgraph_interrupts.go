@@ -8,12 +8,13 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // subgraphInterrupts are the interrupts of the subgraphs of the shown tasks.
 type subgraphInterrupts struct {
 	shownCheckpoints []*checkpoint.Checkpoint          // whose tasks are shown
-	shownIn          *loop                             // in which they are under way, nil = in none
+	shownIn          *superstep.Preview                // in which they are under way, nil = in none
 	namespaces       map[string]bool                   // the namespaces of these tasks
 	byNamespace      map[string][]checkpoint.Interrupt // by namespace, nil = not read yet
 	interruptBytes   int                               // that byNamespace holds
@@ -21,7 +22,7 @@ type subgraphInterrupts struct {
 
 // setShown sets whose tasks are shown next; only the interrupts of their subgraphs
 // are kept.
-func (a *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *loop) {
+func (a *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *superstep.Preview) {
 	*a = subgraphInterrupts{shownCheckpoints: list, shownIn: of}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // A thread is taken in one way, whatever for: to begin a run, to go on with
@@ -18,7 +19,7 @@ import (
 // prepareFunc puts what a thread is taken for into a change. It returns the loop
 // that goes on from there and, where the thread is left to another server, the
 // name of that.
-type prepareFunc func(s *session, t *commit.Tx) (l *loop, to string, err error)
+type prepareFunc func(s *session, t *commit.Tx) (l *superstep.Loop, to string, err error)
 
 // Why a thread can't be taken here.
 var (
@@ -87,7 +88,7 @@ func (c *threadClaim) commitClaim(ctx context.Context, head *checkpoint.Head, p 
 		return nil, err
 	}
 	s.reservation.ReleaseUnused()
-	if l.inlineEnd == nil && to == "" {
+	if l.InlineEnd() == nil && to == "" {
 		if err := s.reserveSlot(l); err != nil {
 			c.releaseClaim(nil)
 			return nil, err
@@ -107,13 +108,13 @@ func (c *threadClaim) commitClaim(ctx context.Context, head *checkpoint.Head, p 
 
 // reserveSlot takes a slot for the run that the session is about to drive, and counts
 // what it holds.
-func (s *session) reserveSlot(l *loop) error {
-	l.setHeldBytes(0)
-	grant, err := s.capacity.Reserve(l.measureBytes())
+func (s *session) reserveSlot(l *superstep.Loop) error {
+	grant, err := s.capacity.Reserve(l.MeasureUncounted())
 	if err != nil {
 		return err
 	}
-	l.heldBytes, l.pruneMark = grant.HeldBytes, grant.PruneMark
+	l.SetCounted(grant.HeldBytes)
+	s.pruneMark = grant.PruneMark
 	return nil
 }
 

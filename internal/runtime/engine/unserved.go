@@ -10,9 +10,9 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // A run whose tasks all wait for workers that no server has needs no server to drive
@@ -20,9 +20,6 @@ import (
 // thread is due after a pause. It comes to the end of the line as soon as a worker for it
 // registers here, and is left to another server that has one. The pauses are for what
 // this server does not hear of.
-
-// errUnserved stops a run that releases its slot.
-var errUnserved = &handOffError{reason: "no server has a worker for what the run waits for"}
 
 // maxUnservedPause is the longest pause of a thread whose run waits for workers.
 const maxUnservedPause = time.Minute
@@ -149,14 +146,6 @@ func (r *unservedRuns) pruneStale(now time.Duration) {
 	}
 }
 
-// mustStay reports whether a run that ends before a task of the loop has begun loses
-// something: values that are not stored, the time that the task has left, or what a
-// graph that keeps no checkpoints has done.
-func (l *loop) mustStay(n *graph.Node) bool {
-	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || l.graph().Spec.StepTimeout > 0
-	return timed || l.level.losesWorkOnStop || l.level.replay != nil || !l.level.keepsCheckpoints || l.graph().HasUntracked()
-}
-
 // offerSlot offers the run's slot if slots are short and the run only waits for
 // workers. remoteWork.mu is held.
 func (s *session) offerSlot() {
@@ -170,7 +159,7 @@ func (s *session) offerSlot() {
 	}
 	if s.capacity.OfferSlot() {
 		x.unserved = &unservedRun{needs: needs, fruitlessTurns: int(x.fruitlessTurns.Load()) + 1}
-		s.stopWork(errUnserved)
+		s.stopWork(superstep.ErrUnserved)
 	}
 }
 
@@ -188,8 +177,8 @@ func (s *session) unservedRun() *unservedRun {
 
 // putUnservedDue makes a run that releases its slot due after its pause, or earlier
 // where an interrupt expires or its time is over.
-func (l *loop) putUnservedDue(t *commit.Tx) {
-	u := l.session.unservedRun()
+func (s *session) putUnservedDue(t *commit.Tx, run *checkpoint.Run) {
+	u := s.unservedRun()
 	if u == nil || t.Head.Cancel != nil {
 		return
 	}
@@ -198,17 +187,17 @@ func (l *loop) putUnservedDue(t *commit.Tx) {
 	if t.Head.Open > 0 {
 		t.ScheduleBy(appointed)
 	}
-	t.ScheduleBy(l.run.Deadline)
+	t.ScheduleBy(run.Deadline)
 }
 
 // waitForWorkers queues a run that has given its slot up for workers when its
 // session ends.
-func (s *session) waitForWorkers(l *loop, v *loopEnd, head *checkpoint.Head) {
+func (s *session) waitForWorkers(l *superstep.Loop, v *superstep.End, head *checkpoint.Head) {
 	u := s.unservedRun()
-	if u == nil || !v.isCommitted || v.state != checkpoint.RunRunning || head.Cancel != nil || head.Owner != "" || head.PreferredOwner != "" {
+	if u == nil || !v.IsCommitted || v.State != checkpoint.RunRunning || head.Cancel != nil || head.Owner != "" || head.PreferredOwner != "" {
 		return
 	}
-	u.deadline, u.revision = l.run.Deadline, head.Revision
+	u.deadline, u.revision = l.Run().Deadline, head.Revision
 	s.remoteWork.mu.Lock()
 	u.toldReasons = s.remoteWork.toldReasons
 	s.remoteWork.mu.Unlock()
@@ -281,7 +270,7 @@ func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) err
 	}
 	u.checkCount++
 	next, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
-		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
+		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", superstep.RemoteTasksOf(&head)
 		t.Head.Due = t.Now.Add(u.pauseTime())
 		t.ScheduleBy(u.deadline)
 		if head.Open == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // UpdateState makes a new checkpoint as if a node had written the values: its
@@ -105,11 +106,11 @@ func (u *stateUpdate) checkWrites() error {
 }
 
 // fieldPath is where in the request a write, or a part of it, stands.
-func (u *stateUpdate) fieldPath(superstep, at int, part string) string {
+func (u *stateUpdate) fieldPath(step, at int, part string) string {
 	if !u.isBulk {
 		return part
 	}
-	return fmt.Sprintf("supersteps[%d].updates[%d].%s", superstep, at, part)
+	return fmt.Sprintf("supersteps[%d].updates[%d].%s", step, at, part)
 }
 
 // checkUpdatable refuses an update that would lose something.
@@ -161,24 +162,21 @@ type stateUpdate struct {
 	isBulk bool // the request has lists of writes, and errors name their place
 	head   checkpoint.Head
 	state  *pregel.State
-	loop   *loop
+	edit   *superstep.Edit
 }
 
 func (u *stateUpdate) putUpdate(ctx context.Context, t *commit.Tx) error {
 	state := u.state
-	u.loop = &loop{
-		session: u.engine.newDetachedSession(t.Thread),
-		run:     &checkpoint.Run{ID: u.head.Run, Graph: state.Graph().Name, Metadata: state.Checkpoint().Metadata},
-		state:   state,
-		level:   level{isRoot: u.req.Namespace == "", keepsCheckpoints: true, parents: state.Checkpoint().Parents},
-	}
+	run := &checkpoint.Run{ID: u.head.Run, Graph: state.Graph().Name, Metadata: state.Checkpoint().Metadata}
+	u.edit = superstep.NewEdit(u.engine.loopEnv, u.engine.newDetachedThread(t.Thread), run, state, u.req.Namespace == "")
 	for i, writes := range u.req.Supersteps {
 		step := &stateStep{update: u, number: i, writes: writes, state: state}
 		next, err := step.applyStep(ctx, t)
 		if err != nil {
 			return err
 		}
-		u.loop.state, state = next, next
+		u.edit.SetState(next)
+		state = next
 	}
 	t.RecordRequest(u.req.RequestID, u.req.Digest, t.Head.Run)
 	return u.settleThread(ctx, t)
@@ -197,7 +195,7 @@ func (u *stateUpdate) settleThread(ctx context.Context, t *commit.Tx) error {
 		if !u.req.SupersedeInterrupts {
 			return nil // a breakpoint: Resume goes on from the new checkpoint
 		}
-		if err := supersedeInterrupts(ctx, u.engine.reader, t); err != nil {
+		if err := superstep.SupersedeInterrupts(ctx, u.engine.reader, t); err != nil {
 			return fmt.Errorf("close the questions: %w", err)
 		}
 	}

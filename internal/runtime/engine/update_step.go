@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // stateStep is one superstep of an update: from a state to the next.
@@ -19,14 +20,15 @@ type stateStep struct {
 	number int
 	writes []runtime.StateWrite
 	state  *pregel.State
-	loop   *loop
+	edit   *superstep.Edit
+	tasks  []*pregel.Task      // of the superstep
 	done   []pregel.TaskWrites // what stays of the work of the superstep
 	isPast bool                // others have gone on from the state: its tasks are announced already
 }
 
 // applyStep adds the checkpoint of the superstep to a change.
 func (s *stateStep) applyStep(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
-	s.loop = s.update.loop
+	s.edit = s.update.edit
 	if err := s.loadFinished(ctx); err != nil {
 		return nil, err
 	}
@@ -52,24 +54,17 @@ func (s *stateStep) applyStep(ctx context.Context, t *commit.Tx) (*pregel.State,
 // Of a superstep that this very update made there is none.
 func (s *stateStep) loadFinished(ctx context.Context) error {
 	u, cp := s.update, s.state.Checkpoint()
-	s.loop.pending = newProgress(checkpoint.Pending{})
 	s.isPast = s.number == 0 && u.req.Namespace == "" && cp.ID != u.head.Checkpoint
 	if s.number == 0 && cp.ID != "" && !s.isPast {
 		p, err := u.engine.store.Pending(ctx, u.head.Thread, cp.ID)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}
-		s.loop.pending, s.loop.maybeBegun = newProgress(p), true
-		if s.loop.state, err = s.loop.applyCommands(s.state); err != nil {
-			return refusalError(s.fieldPath(0, "values"), err)
+		if err := s.edit.LoadProgress(p); err != nil {
+			return superstep.RefusalError(s.fieldPath(0, "values"), err)
 		}
 	}
-	tasks, err := s.loop.state.PlanTasks()
-	if err != nil {
-		tasks = nil
-	}
-	s.loop.tasks = tasks
-	s.done = s.loop.planSuperstep().finishedWrites()
+	s.tasks, s.done = s.edit.PlanTasks()
 	return nil
 }
 
@@ -98,25 +93,24 @@ func (s *stateStep) applyWrites(ctx context.Context, t *commit.Tx) (*pregel.Stat
 		}
 		// Sends come last and in order, and so do the writes of a request; a
 		// single one comes where the Send does that it stands for.
-		task := &pregel.Task{Node: n, IsPush: true, Index: len(s.loop.tasks) + i}
+		task := &pregel.Task{Node: n, IsPush: true, Index: len(s.tasks) + i}
 		if scheduled != nil {
 			task.ID = scheduled.ID
 		}
 		if scheduled != nil && scheduled.IsPush && len(s.writes) == 1 {
 			task.Index = scheduled.Index
 		}
-		o := outcome{task: task, result: pregel.Result{Update: w.Values, Goto: w.Goto}, attempt: 1}
-		s.loop.interpretResult(ctx, &o)
-		if o.failure != nil {
-			if o.failure.Reason == runtime.FailedLimit {
-				return nil, runtime.LimitRefusal(s.fieldPath(i, "values"), graph.LimitErrorOf(o.failure.Message, o.failure.Details))
-			}
-			return nil, runtime.Errorf(runtime.ReasonInvalidField, "%s", o.failure.Message).WithViolation(s.fieldPath(i, "values"), "%s", o.failure.Message)
+		writes, f := s.edit.InterpretResult(ctx, task, pregel.Result{Update: w.Values, Goto: w.Goto})
+		if f != nil && f.Reason == runtime.FailedLimit {
+			return nil, runtime.LimitRefusal(s.fieldPath(i, "values"), graph.LimitErrorOf(f.Message, f.Details))
 		}
-		s.done = append(s.done, pregel.TaskWrites{Task: task, Writes: o.writes})
+		if f != nil {
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "%s", f.Message).WithViolation(s.fieldPath(i, "values"), "%s", f.Message)
+		}
+		s.done = append(s.done, pregel.TaskWrites{Task: task, Writes: writes})
 		events = append(events, checkpoint.Event{
 			Kind: checkpoint.EventUpdate, Namespace: s.state.Namespace(), Step: stamp.Step,
-			Node: n.Name, Task: task.ID, Value: s.loop.state.UpdateOf(o.writes),
+			Node: n.Name, Task: task.ID, Value: s.edit.State().UpdateOf(writes),
 		})
 	}
 	next, err := s.reduceAndApply(ctx, stamp)
@@ -131,13 +125,13 @@ func (s *stateStep) applyWrites(ctx context.Context, t *commit.Tx) (*pregel.Stat
 
 // reduceAndApply applies all that was done in the superstep.
 func (s *stateStep) reduceAndApply(ctx context.Context, stamp pregel.CheckpointInfo) (*pregel.State, error) {
-	done, channel, f := s.loop.reduceWrites(ctx, s.loop.state, s.done, false)
+	done, channel, f := s.edit.ReduceWrites(ctx, s.done)
 	if f != nil {
-		return nil, refusalError(s.fieldPath(0, "values"), &pregel.UpdateError{Channel: channel, Problem: f.Message})
+		return nil, superstep.RefusalError(s.fieldPath(0, "values"), &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
-	next, err := s.loop.state.ApplyStep(done, stamp)
+	next, err := s.edit.State().ApplyStep(done, stamp)
 	if err != nil {
-		return nil, refusalError(s.fieldPath(0, "values"), err)
+		return nil, superstep.RefusalError(s.fieldPath(0, "values"), err)
 	}
 	return next, nil
 }
@@ -151,7 +145,7 @@ func (s *stateStep) checkKeys(w *runtime.StateWrite, field string) error {
 	}
 	fields, err := payload.Fields(w.Values)
 	if err != nil {
-		return refusalError(field, &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
+		return superstep.RefusalError(field, &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
 	}
 	var names []string
 	for _, i := range g.StateKeys {
@@ -187,7 +181,7 @@ func (s *stateStep) findWriter(w *runtime.StateWrite) (*graph.Node, error) {
 // the node that has not finished, else a finished one, whose result it replaces.
 func (s *stateStep) matchTask(n *graph.Node, w *runtime.StateWrite, taken map[string]bool, field string) (*pregel.Task, error) {
 	var found *pregel.Task
-	for _, planned := range s.loop.tasks {
+	for _, planned := range s.tasks {
 		if s.isPast && w.Task == "" {
 			break
 		}
@@ -225,13 +219,13 @@ func (s *stateStep) applyInput(t *commit.Tx) (*pregel.State, error) {
 	if w.Values == "" {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "an input needs values").WithViolation(field, "must be set")
 	}
-	writes, err := s.loop.state.InputWrites(w.Values)
+	writes, err := s.edit.State().InputWrites(w.Values)
 	if err != nil {
-		return nil, refusalError(field, err)
+		return nil, superstep.RefusalError(field, err)
 	}
-	next, err := s.loop.state.ApplyStep([]pregel.TaskWrites{{Writes: writes}}, s.loop.newCheckpointInfo(t, checkpoint.SourceInput))
+	next, err := s.edit.State().ApplyStep([]pregel.TaskWrites{{Writes: writes}}, s.edit.NewCheckpointInfo(t, checkpoint.SourceInput))
 	if err != nil {
-		return nil, refusalError(field, err)
+		return nil, superstep.RefusalError(field, err)
 	}
 	return next, nil
 }
@@ -241,7 +235,7 @@ func (s *stateStep) applyEnd(ctx context.Context, t *commit.Tx) (*pregel.State, 
 	if !s.writes[0].IsEmpty() {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "values as %s are not possible", runtime.AsEnd).WithViolation(s.fieldPath(0, "values"), "must be empty")
 	}
-	for _, task := range s.loop.tasks {
+	for _, task := range s.tasks {
 		if !s.isDone(task.ID) {
 			s.done = append(s.done, pregel.TaskWrites{Task: task})
 		}
@@ -272,7 +266,7 @@ func (s *stateStep) applyCopy(t *commit.Tx) (*pregel.State, error) {
 }
 
 func (s *stateStep) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
-	stamp := s.loop.newCheckpointInfo(t, source)
+	stamp := s.edit.NewCheckpointInfo(t, source)
 	stamp.Step = max(stamp.Step, 0)
 	return stamp
 }
@@ -280,11 +274,11 @@ func (s *stateStep) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pr
 func (s *stateStep) putCheckpoint(t *commit.Tx, next *pregel.State) error {
 	tasks, err := next.PlanTasks()
 	if err != nil {
-		return refusalError(s.fieldPath(0, "values"), err)
+		return superstep.RefusalError(s.fieldPath(0, "values"), err)
 	}
-	if old := s.state.Checkpoint(); old.ID != "" && len(s.loop.pending.tasks) > 0 {
+	if old := s.state.Checkpoint(); old.ID != "" && s.edit.HasProgress() {
 		t.ClearTasks = append(t.ClearTasks, old.ID)
 	}
-	s.loop.putStateAndCheckpoint(t, next, tasks)
+	s.edit.PutCheckpoint(t, next, tasks)
 	return nil
 }

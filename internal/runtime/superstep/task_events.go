@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -8,7 +8,7 @@ import (
 )
 
 // emitTaskEvents adds the events of the tasks that ended since the last commit.
-func (l *loop) emitTaskEvents(t *commit.Tx, w *superstep) {
+func (l *Loop) emitTaskEvents(t *commit.Tx, w *superstep) {
 	if w.mustReportState && len(w.toRun) > 0 && !w.isReported {
 		l.emitValues(t, l.state, false)
 	}
@@ -34,7 +34,7 @@ func (l *loop) emitTaskEvents(t *commit.Tx, w *superstep) {
 	}
 }
 
-func (l *loop) emitUpdate(t *commit.Tx, o *outcome) {
+func (l *Loop) emitUpdate(t *commit.Tx, o *outcome) {
 	if o.task.Node.Kind == graph.KindStart {
 		return
 	}
@@ -61,7 +61,7 @@ func (o *outcome) taskPhase() checkpoint.Phase {
 	}
 }
 
-func (l *loop) newTaskEvent(task *pregel.Task, phase checkpoint.Phase, step int) checkpoint.Event {
+func (l *Loop) newTaskEvent(task *pregel.Task, phase checkpoint.Phase, step int) checkpoint.Event {
 	return checkpoint.Event{
 		Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: step,
 		Node: task.Node.Name, Task: task.ID, Phase: phase,

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // enterInput adds an input to a change: its checkpoint and, where no code decides
 // the edges, the superstep of the start node. Pending tasks are dropped.
-func (l *loop) enterInput(t *commit.Tx, input payload.JSON) error {
+func (l *Loop) enterInput(t *commit.Tx, input payload.JSON) error {
 	writes, err := l.state.InputWrites(input)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (l *loop) enterInput(t *commit.Tx, input payload.JSON) error {
 
 // runStartInline runs the start node's superstep in the same change, unless code
 // must decide its edges or the decision fails: then the loop runs it.
-func (l *loop) runStartInline(t *commit.Tx) {
+func (l *Loop) runStartInline(t *commit.Tx) {
 	if len(l.tasks) != 1 || l.tasks[0].Node.Kind != graph.KindStart || len(pregel.CodeBranches(l.tasks[0].Node)) > 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (l *loop) runStartInline(t *commit.Tx) {
 
 // startResult is what the start node makes of an input, and of the nodes that
 // the call wants to be triggered along with it.
-func (l *loop) startResult() pregel.Result {
+func (l *Loop) startResult() pregel.Result {
 	r := pregel.Result{Update: l.state.StartInput()}
 	if l.level.isRoot && l.run.Request.Input != "" {
 		r.Goto = l.run.Request.Goto
@@ -92,7 +92,7 @@ func emptyInputError(g *graph.Graph) *runtime.Error {
 
 // applyCommands applies the updates and gotos that came with calls, and wait beside
 // the tasks of the superstep, in the order in which they came.
-func (l *loop) applyCommands(s *pregel.State) (*pregel.State, error) {
+func (l *Loop) applyCommands(s *pregel.State) (*pregel.State, error) {
 	for _, c := range l.pending.commands {
 		next, err := s.InjectUnlimited(c.Writes)
 		if err != nil {
@@ -105,7 +105,7 @@ func (l *loop) applyCommands(s *pregel.State) (*pregel.State, error) {
 
 // clearSuperstep ends a superstep in a change. Updates of calls stay: they are part
 // of the state that readers saw, and a replay repeats them.
-func (l *loop) clearSuperstep(t *commit.Tx, superseded string) {
+func (l *Loop) clearSuperstep(t *commit.Tx, superseded string) {
 	t.ClearTasks = append(t.ClearTasks, superseded)
 	t.Tasks = append(t.Tasks, l.pending.commands...)
 }
@@ -119,7 +119,7 @@ func commandID(event uint64, run string) string {
 	return fmt.Sprintf("%s%020d-%s", commandPrefix, event, run)
 }
 
-// isCommandOf reports whether a record holds what a call of a run wrote.
-func isCommandOf(record *checkpoint.Task, run string) bool {
+// IsCommandOf reports whether a record holds what a call of a run wrote.
+func IsCommandOf(record *checkpoint.Task, run string) bool {
 	return strings.HasPrefix(record.ID, commandPrefix) && strings.HasSuffix(record.ID, "-"+run)
 }

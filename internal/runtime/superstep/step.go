@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // superstep is a superstep under way: the tasks that need not be run, those that
 // run, and their outcomes.
 type superstep struct {
-	loop            *loop
+	loop            *Loop
 	toRun           []*pregel.Task      // to be executed
 	cached          []outcome           // finished before; not run again
 	openInterrupts  []string            // open interrupts
@@ -62,7 +62,7 @@ func (o *outcome) isFinished() bool {
 
 // planSuperstep sorts the tasks of the superstep into those to run and those that
 // have come far enough already.
-func (l *loop) planSuperstep() *superstep {
+func (l *Loop) planSuperstep() *superstep {
 	w := &superstep{loop: l, toRun: l.tasks, mustReportState: l.mustReportState}
 	l.mustReportState = false
 	if len(l.pending.tasks) == 0 {
@@ -75,7 +75,7 @@ func (l *loop) planSuperstep() *superstep {
 	return w
 }
 
-func (l *loop) planTask(w *superstep, t *pregel.Task) {
+func (l *Loop) planTask(w *superstep, t *pregel.Task) {
 	record, ok := l.pending.tasks[t.ID]
 	switch {
 	case !ok:
@@ -104,7 +104,7 @@ func handlerOf(t *pregel.Task, record checkpoint.Task) *pregel.Task {
 
 // isReady reports whether a task that asked may go on: all its interrupts have
 // been answered, or, for a subgraph, one of them has.
-func (l *loop) isReady(t *pregel.Task, record checkpoint.Task) bool {
+func (l *Loop) isReady(t *pregel.Task, record checkpoint.Task) bool {
 	if t.Node.Kind == graph.KindGraph {
 		return l.maybeBegun
 	}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (w *superstep) partialState() *pregel.State {
 
 // reducePartial has workers combine what the finished tasks of a superstep have
 // written that is not over. Without a worker people see the state without it.
-func (l *loop) reducePartial(ctx context.Context, w *superstep) {
+func (l *Loop) reducePartial(ctx context.Context, w *superstep) {
 	for _, r := range l.state.Reductions(w.finishedWrites()) {
 		if value, f := l.callReducer(ctx, r, false); f == nil {
 			w.previewWrites = append(w.previewWrites, checkpoint.Write{Channel: r.Channel, Value: value})
@@ -43,7 +43,7 @@ func (l *loop) reducePartial(ctx context.Context, w *superstep) {
 const previewID = "!preview"
 
 // putPreview adds that record to a change.
-func (l *loop) putPreview(t *commit.Tx, w *superstep) {
+func (l *Loop) putPreview(t *commit.Tx, w *superstep) {
 	if len(w.previewWrites) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSO
 		return nil
 	})
 	if err != nil {
-		l.session.capacity.AddBytes(-l.stepMemos.releaseBytes(m))
+		l.thread.Memory.AddBytes(-l.stepMemos.releaseBytes(m))
 		return "", false, err
 	}
 	l.stepMemos.addMemo(m)
@@ -58,8 +58,8 @@ func MemoBytes(m *checkpoint.Memo) int64 {
 
 // reserveMemo makes room for a memo in what its task may record, and in what the live
 // runs hold.
-func (l *loop) reserveMemo(m checkpoint.Memo) error {
-	most, more := l.session.engine.opts.MaxTaskMemoBytes, MemoBytes(&m)
+func (l *Loop) reserveMemo(m checkpoint.Memo) error {
+	most, more := l.env.MaxTaskMemoBytes, MemoBytes(&m)
 	if need := l.stepMemos.reserveBytes(m.Task, more, most); need > most {
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
 			"the memos of task %q take %d bytes with that of key %q, %d of each besides its texts; a task may have %d. "+
@@ -68,7 +68,7 @@ func (l *loop) reserveMemo(m checkpoint.Memo) error {
 			With("sizeBytes", strconv.FormatInt(need, 10)).With("limitBytes", strconv.FormatInt(most, 10)).
 			WithLimit("max-task-memo-bytes", most, need)
 	}
-	l.session.capacity.AddBytes(more)
+	l.thread.Memory.AddBytes(more)
 	return nil
 }
 
@@ -219,14 +219,14 @@ func (n *stepMemos) clearAll() int64 {
 }
 
 // clearMemos drops the memos of the superstep: they are used, or read anew.
-func (l *loop) clearMemos() {
+func (l *Loop) clearMemos() {
 	if held := l.stepMemos.clearAll(); held != 0 {
-		l.session.capacity.AddBytes(-held)
+		l.thread.Memory.AddBytes(-held)
 	}
 }
 
 // allMemos are all that a task has recorded.
-func (l *loop) allMemos(task string) []checkpoint.Memo {
+func (l *Loop) allMemos(task string) []checkpoint.Memo {
 	known, fresh := l.pending.memos[task], l.stepMemos.addedMemos(task)
 	if len(fresh) == 0 {
 		return known
@@ -235,7 +235,7 @@ func (l *loop) allMemos(task string) []checkpoint.Memo {
 }
 
 // buildJournal is what a task must see again.
-func (l *loop) buildJournal(task string) pregel.Journal {
+func (l *Loop) buildJournal(task string) pregel.Journal {
 	j := l.pending.buildJournal(task)
 	j.Memos = l.allMemos(task)
 	return j

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -11,21 +11,21 @@ import (
 const largeWriteBytes = 256 << 10
 
 // setHeldBytes notes how much the loop holds. It is for the goroutine of the loop.
-func (l *loop) setHeldBytes(n int64) {
+func (l *Loop) setHeldBytes(n int64) {
 	if n != l.heldBytes {
-		l.session.capacity.AddBytes(n - l.heldBytes)
+		l.thread.Memory.AddBytes(n - l.heldBytes)
 		l.heldBytes = n
 	}
 }
 
 // releaseBytes notes that the loop holds nothing any more.
-func (l *loop) releaseBytes() {
+func (l *Loop) releaseBytes() {
 	l.setHeldBytes(0)
 	l.clearMemos()
 }
 
 // measureBytes is how many bytes the loop holds between two supersteps.
-func (l *loop) measureBytes() int64 {
+func (l *Loop) measureBytes() int64 {
 	n := l.state.MemoryBytes()
 	if l.level.isRoot {
 		r := &l.run.Request
@@ -43,7 +43,7 @@ func (l *loop) measureBytes() int64 {
 }
 
 // advanceTo takes over where another loop has come to.
-func (l *loop) advanceTo(next *loop) {
+func (l *Loop) advanceTo(next *Loop) {
 	l.state, l.tasks = next.state, next.tasks
 	l.setHeldBytes(l.heldBytes + next.heldBytes)
 	next.setHeldBytes(0)
@@ -60,18 +60,13 @@ func (w *superstep) countHeldWrites() {
 // shouldYield reports whether the run ends here for now: the live runs hold too
 // much, or its time share is over and others wait. Between two times that it is
 // taken up it comes further, so steps counts its supersteps since.
-func (l *loop) shouldYield(steps int) bool {
-	s := l.session
-	exceeded := s.engine.capacity.IsExceeded()
-	if !exceeded && !s.engine.capacity.HasWaiters() || steps == 0 || !l.mayYield() {
-		return false
-	}
-	return s.capacity.EvictRun(!exceeded)
+func (l *Loop) shouldYield(steps int) bool {
+	return steps > 0 && l.mayYield() && l.thread.Memory.RequestYield()
 }
 
 // mayYield reports whether nothing is lost when the run goes on later. It is
 // nothing but the loop that is under way.
-func (l *loop) mayYield() bool {
+func (l *Loop) mayYield() bool {
 	return (l.level.isRoot || l.level.isStoppable && l.level.isOnlyTask) && l.level.replay == nil && !l.graph().HasUntracked()
 }
 
@@ -79,9 +74,8 @@ func (l *loop) mayYield() bool {
 // run: all of it was computed, no reader has seen it, and there is no memory for
 // what it writes. A run that was let in for that superstep keeps what it has
 // computed.
-func (l *loop) shouldDiscard(w *superstep, steps int) bool {
-	s := l.session
-	if w.writtenBytes < largeWriteBytes || !s.engine.capacity.IsExceeded() || w.hasRecords || len(w.cached) > 0 || steps == 0 && s.capacity.MayExceedOnce() || !l.mayYield() {
+func (l *Loop) shouldDiscard(w *superstep, steps int) bool {
+	if w.writtenBytes < largeWriteBytes || w.hasRecords || len(w.cached) > 0 || !l.mayYield() {
 		return false
 	}
 	for i := range w.unstored {
@@ -90,5 +84,5 @@ func (l *loop) shouldDiscard(w *superstep, steps int) bool {
 			return false
 		}
 	}
-	return s.capacity.EvictRun(false)
+	return l.thread.Memory.RequestDiscard(steps == 0)
 }

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ type openReplacement struct {
 }
 
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
-func (l *loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask) {
+func (l *Loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask) {
 	if before.Round >= maxReplacements || showsAsked(before, a) {
 		return
 	}
@@ -41,11 +41,11 @@ func (l *loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *
 // putOpenReplacements puts into a change what becomes of the open interrupts of a task that
 // asks something else. An answer that has come meanwhile is kept: the task runs
 // again, and it is compared.
-func (l *loop) putOpenReplacements(t *commit.Tx, o *outcome) error {
+func (l *Loop) putOpenReplacements(t *commit.Tx, o *outcome) error {
 	var old []checkpoint.Interrupt
 	for i := range o.openReplacements {
 		r := &o.openReplacements[i]
-		q, err := l.session.engine.store.Interrupt(l.session.storeCtx, l.session.thread, r.current.ID)
+		q, err := l.env.Store.Interrupt(l.thread.StoreCtx, l.thread.ID, r.current.ID)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (fx *effects) ReportUnassigned(why string) {
 		name = fx.task.Node.Name
 	}
 	l := fx.loop
-	if l.session.remoteWork.wasTold(fx.task.ID, why) {
+	if l.thread.Reasons.WasTold(fx.task.ID, why) {
 		return
 	}
 	err := l.commitChange(func(t *commit.Tx) error {
@@ -57,24 +57,24 @@ func (fx *effects) ReportUnassigned(why string) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("event not stored", zap.Error(err), runtime.CauseField(err))
+		l.thread.Log.Warn("event not stored", zap.Error(err), runtime.CauseField(err))
 		return
 	}
-	l.session.remoteWork.setTold(fx.task.ID, why)
+	l.thread.Reasons.SetTold(fx.task.ID, why)
 }
 
 // NotifyStranded moves the run when it can go on nowhere but at another server.
 func (fx *effects) NotifyStranded() {
 	if !fx.isOver.Load() {
-		fx.loop.session.maybeHandOff()
+		fx.loop.thread.Placement.NotifyStranded()
 	}
 }
 
 // HandOff stops the run here, as soon as nothing else of it goes on; another
 // server goes on with it.
 func (fx *effects) HandOff() {
-	if s := fx.loop.session; s.stopWork != nil && !fx.isOver.Load() {
-		s.leaveServer()
+	if !fx.isOver.Load() {
+		fx.loop.thread.Placement.LeaveServer()
 	}
 }
 
@@ -116,17 +116,17 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 // for it, until done is called.
 func (fx *effects) trackGraphCall() (done func()) {
 	if fx.runningCalls.Add(1) > 1 {
-		fx.loop.session.addActive(1)
+		fx.loop.thread.Tasks.AddActive(1)
 	}
 	return func() {
 		if fx.runningCalls.Add(-1) > 0 {
-			fx.loop.session.addActive(-1)
+			fx.loop.thread.Tasks.AddActive(-1)
 		}
 	}
 }
 
 // resolveCall finds the graph of a call, and where it is to run.
-func (l *loop) resolveCall(fx *effects, c runtime.GraphCall) (childGraph, error) {
+func (l *Loop) resolveCall(fx *effects, c runtime.GraphCall) (childGraph, error) {
 	v := childGraph{
 		task: fx.task, persistence: c.Persistence, attempt: fx.attempt, maybeRerun: true, resetIdleTimeout: fx.resetIdleTimeout,
 		namespace: callNamespace(l.state, fx.task, c),
@@ -140,7 +140,7 @@ func (l *loop) resolveCall(fx *effects, c runtime.GraphCall) (childGraph, error)
 	} else if err != nil && !errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return v, runtime.TranslateStoreError(err)
 	}
-	g, err := l.session.engine.reader.FindGraph(c.Graph, c.Version)
+	g, err := l.env.Reader.FindGraph(c.Graph, c.Version)
 	if err != nil {
 		return v, err
 	}
@@ -157,7 +157,7 @@ func (l *loop) resolveCall(fx *effects, c runtime.GraphCall) (childGraph, error)
 
 // isCurrentChild reports whether a subgraph's checkpoint was written while this
 // loop stood where it stands.
-func (l *loop) isCurrentChild(cp *checkpoint.Checkpoint) bool {
+func (l *Loop) isCurrentChild(cp *checkpoint.Checkpoint) bool {
 	return cp.Parents[l.state.Namespace()] == l.state.Checkpoint().ID
 }
 
@@ -177,7 +177,7 @@ func callNamespace(s *pregel.State, t *pregel.Task, c runtime.GraphCall) string 
 }
 
 // applyCallSettings applies the settings of the call to the called graph alone.
-func (l *loop) applyCallSettings(c runtime.GraphCall) {
+func (l *Loop) applyCallSettings(c runtime.GraphCall) {
 	if c.Context == "" && c.StepLimit == 0 {
 		return
 	}
@@ -202,33 +202,33 @@ func (fx *effects) refusedCallResult(err error) (runtime.CallResult, error) {
 	case errors.As(err, &own) && !errors.Is(err, checkpoint.ErrUnavailable):
 		return runtime.CallResult{}, own
 	}
-	fx.loop.session.abandonRun()
+	fx.loop.thread.Stop.AbandonRun()
 	return runtime.CallResult{}, runtime.TranslateStoreError(err)
 }
 
 // callResult turns the end of a called graph into the answer to the call.
-func (l *loop) callResult(child *loop, v loopEnd) (runtime.CallResult, error) {
+func (l *Loop) callResult(child *Loop, v End) (runtime.CallResult, error) {
 	switch {
-	case v.err != nil:
-		l.session.abandonRun()
-		return runtime.CallResult{}, runtime.TranslateStoreError(v.err)
+	case v.Err != nil:
+		l.thread.Stop.AbandonRun()
+		return runtime.CallResult{}, runtime.TranslateStoreError(v.Err)
 	case v.command != nil:
 		r := *v.command
 		r.ToParent = false
 		return runtime.CallResult{Command: &r}, nil
-	case v.state == checkpoint.RunInterrupted:
+	case v.State == checkpoint.RunInterrupted:
 		return runtime.CallResult{Waiting: v.openInterrupts}, nil
-	case v.state == checkpoint.RunSucceeded:
+	case v.State == checkpoint.RunSucceeded:
 		return runtime.CallResult{Output: child.state.Output()}, nil
-	case v.failure != nil:
-		return runtime.CallResult{Failure: v.failure}, nil
+	case v.Failure != nil:
+		return runtime.CallResult{Failure: v.Failure}, nil
 	}
 	return runtime.CallResult{Failure: &checkpoint.Failure{Reason: runtime.FailedNode, Message: "the called graph was stopped"}}, nil
 }
 
 // hasNewAnswers reports whether an interrupt that a task waits for is answered: all
 // of its own, or one of a graph that it called.
-func (l *loop) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
+func (l *Loop) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
 	open, answered, foreign := false, false, false
 	for _, id := range record.Waiting {
 		switch l.interruptState(t.ID, id) {
@@ -236,10 +236,10 @@ func (l *loop) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
 			open = true
 		case "":
 			foreign = true
-			if l.session == nil { // a preview: the task waits until it is run
+			if l.thread == nil { // a preview: the task waits until it is run
 				continue
 			}
-			q, err := l.session.engine.store.Interrupt(l.session.storeCtx, l.session.thread, id)
+			q, err := l.env.Store.Interrupt(l.thread.StoreCtx, l.thread.ID, id)
 			if err != nil || q.State != checkpoint.InterruptOpen {
 				return true
 			}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 // pauseForAnswers ends a superstep that waits for answers. The interrupts, the
 // results of siblings and the pause are one commit. Answers that arrived meanwhile
 // are used at once instead.
-func (l *loop) pauseForAnswers(ctx context.Context, w *superstep) *loopEnd {
-	v := &loopEnd{state: checkpoint.RunInterrupted}
+func (l *Loop) pauseForAnswers(ctx context.Context, w *superstep) *End {
+	v := &End{State: checkpoint.RunInterrupted}
 	again := false
 	l.reducePartial(ctx, w)
 	err := l.commitChange(func(t *commit.Tx) error {
@@ -40,7 +40,7 @@ func (l *loop) pauseForAnswers(ctx context.Context, w *superstep) *loopEnd {
 	if !again {
 		return v
 	}
-	l.session.hasReportedResults = true
+	l.thread.HasReportedResults = true
 	if err := l.reloadSuperstep(); err != nil {
 		return errorEnd(err)
 	}
@@ -49,7 +49,7 @@ func (l *loop) pauseForAnswers(ctx context.Context, w *superstep) *loopEnd {
 
 // putInterrupts puts the interrupts of a superstep into a change, with what other
 // tasks of it have finished.
-func (l *loop) putInterrupts(t *commit.Tx, w *superstep) error {
+func (l *Loop) putInterrupts(t *commit.Tx, w *superstep) error {
 	l.emitTaskEvents(t, w)
 	if err := l.putTaskRecords(t, w); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (w *superstep) openInterruptIDs() []string {
 
 // reloadSuperstep looks again at a superstep whose interrupts have been answered
 // while the loop was still live.
-func (l *loop) reloadSuperstep() error {
-	p, err := l.session.engine.store.Pending(l.session.storeCtx, l.session.thread, l.state.Checkpoint().ID)
+func (l *Loop) reloadSuperstep() error {
+	p, err := l.env.Store.Pending(l.thread.StoreCtx, l.thread.ID, l.state.Checkpoint().ID)
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
@@ -88,7 +88,7 @@ func (l *loop) reloadSuperstep() error {
 
 // breakpointEnd is the end of a loop at a static breakpoint: an interrupt without a
 // interrupt, so that it is listed and Resume can address it.
-func (l *loop) breakpointEnd(s *pregel.State, when string, nodes []string) *loopEnd {
+func (l *Loop) breakpointEnd(s *pregel.State, when string, nodes []string) *End {
 	cp := s.Checkpoint()
 	id := pregel.BreakpointID(cp.ID, when)
 	names := make([]payload.JSON, len(nodes))
@@ -96,7 +96,7 @@ func (l *loop) breakpointEnd(s *pregel.State, when string, nodes []string) *loop
 		names[i] = payload.Quote(n)
 	}
 	q := checkpoint.Interrupt{
-		ID: id, Thread: l.session.thread, Run: l.run.ID, Graph: l.run.Graph,
+		ID: id, Thread: l.thread.ID, Run: l.run.ID, Graph: l.run.Graph,
 		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: nodes[0],
 		Reason: checkpoint.ReasonBreakpoint, Message: "paused " + when + " " + nodes[0],
 		Value: payload.Object([]payload.Field{
@@ -104,39 +104,34 @@ func (l *loop) breakpointEnd(s *pregel.State, when string, nodes []string) *loop
 		}),
 		State: checkpoint.InterruptOpen,
 	}
-	return &loopEnd{state: checkpoint.RunInterrupted, openInterrupts: []string{id}, breakpoint: &q}
+	return &End{State: checkpoint.RunInterrupted, openInterrupts: []string{id}, breakpoint: &q}
 }
 
 // putRunEnd puts the end of the run into a change: its state, its result, the
 // release of the lease, and what happens to the runs behind it.
-func (l *loop) putRunEnd(t *commit.Tx, s *pregel.State, v *loopEnd) error {
+func (l *Loop) putRunEnd(t *commit.Tx, s *pregel.State, v *End) error {
 	t.Head.Owner = ""
-	v.isCommitted = true
-	if v.state == checkpoint.RunRunning { // handed over as it is
+	v.IsCommitted = true
+	if v.State == checkpoint.RunRunning { // handed over as it is
 		t.Head.Due = t.Now
-		t.Head.RemoteTasks = l.session.recovery.listLeft(l.maybeHandedOut)
-		if to := l.session.handOffDestination(); to != "" {
-			l.session.noteProgress(t)
-			l.session.engine.putHandOff(t, to)
-			return nil
-		}
-		l.putUnservedDue(t)
+		t.Head.RemoteTasks = l.thread.Recovery.listLeft(l.maybeHandedOut)
+		l.thread.RunEnd.PutHandOver(t, l.run)
 		return nil
 	}
-	e, run := l.session.engine, *l.run
+	run := *l.run
 	if c := t.Head.Cancel; c != nil && c.Run == run.ID {
-		*v = loopEnd{state: checkpoint.RunCancelled, failure: cancelFailure(c.Reason), isCommitted: true}
-		return e.endCancelledRun(l.session.storeCtx, t, run, *c)
+		*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
+		return l.thread.RunEnd.PutCancelledEnd(t, run, *c)
 	}
 	if v.breakpoint != nil {
 		t.PutBreakpoint(v.breakpoint, s.NextStep())
 	}
-	run.State, run.Failure, run.Updated = v.state, v.failure, t.Now
-	if v.state == checkpoint.RunSucceeded {
+	run.State, run.Failure, run.Updated = v.State, v.Failure, t.Now
+	if v.State == checkpoint.RunSucceeded {
 		run.Output, run.Result = storedOutput(s)
 	}
-	if v.state != checkpoint.RunInterrupted && v.state != checkpoint.RunFailed {
-		if err := withdrawInterrupts(l.session.storeCtx, e.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+	if v.State != checkpoint.RunInterrupted && v.State != checkpoint.RunFailed {
+		if err := WithdrawInterrupts(l.thread.StoreCtx, l.env.Reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 			return err
 		}
 	}
@@ -144,8 +139,8 @@ func (l *loop) putRunEnd(t *commit.Tx, s *pregel.State, v *loopEnd) error {
 	return nil
 }
 
-// withdrawInterrupts closes the interrupts of a run that need no answer any more.
-func withdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
+// WithdrawInterrupts closes the interrupts of a run that need no answer any more.
+func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"cmp"
@@ -19,9 +19,9 @@ import (
 // runSubgraph runs the graph of a node: a loop of its own in a namespace of the
 // thread, that pauses and fails as the node does. alive is called whenever the
 // subgraph shows that it is at work.
-func (l *loop) runSubgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
+func (l *Loop) runSubgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
 	child, err := l.newChildLoop(childGraph{
-		task: t, graph: t.Node.Sub, persistence: persistenceOf(t.Node), namespace: childNamespace(l.state, t),
+		task: t, graph: t.Node.Sub, persistence: persistenceOf(t.Node), namespace: ChildNamespace(l.state, t),
 		attempt: attempt, resetIdleTimeout: alive, breakBefore: t.Node.Sub.InterruptBefore, breakAfter: t.Node.Sub.InterruptAfter,
 	})
 	if err != nil {
@@ -52,11 +52,14 @@ func persistenceOf(n *graph.Node) string {
 	return n.Spec.Graph.Persistence
 }
 
+// IsPersistent reports whether the subgraph of a node grows over all visits of it.
+func IsPersistent(n *graph.Node) bool { return persistenceOf(n) == persistAlways }
+
 // newChildLoop makes the loop of a subgraph in the state in which it goes on, or a
 // fresh one.
-func (l *loop) newChildLoop(v childGraph) (*loop, error) {
-	child := &loop{
-		session: l.session, run: l.run, state: pregel.NewState(v.graph, v.namespace, l.session.engine.opts.Limits),
+func (l *Loop) newChildLoop(v childGraph) (*Loop, error) {
+	child := &Loop{
+		env: l.env, thread: l.thread, run: l.run, state: pregel.NewState(v.graph, v.namespace, l.env.Limits),
 		level: level{
 			keepsCheckpoints: v.persistence != persistDisabled && l.level.keepsCheckpoints, parentTask: v.task.ID, rootTask: cmp.Or(l.level.rootTask, v.task.ID), parents: l.childParents(),
 			requiredCapabilities: l.level.requiredCapabilities, replay: l.level.replay, resetParentTimeout: v.resetIdleTimeout, maybeRerun: v.attempt > 1 || l.maybeBegun || l.level.maybeRerun,
@@ -74,7 +77,7 @@ func (l *loop) newChildLoop(v childGraph) (*loop, error) {
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.beginsWithCopy = pregel.LoadState(v.graph, then, true, l.session.engine.opts.Limits).MoveToNamespace(v.namespace), true
+		child.state, child.beginsWithCopy = pregel.LoadState(v.graph, then, true, l.env.Limits).MoveToNamespace(v.namespace), true
 		child.level.isOnReplayPath, child.level.replayNamespace = true, then.Namespace
 		return child, nil
 	}
@@ -88,14 +91,14 @@ func (l *loop) newChildLoop(v childGraph) (*loop, error) {
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
-	child.state = pregel.LoadState(v.graph, cp, l.level.replay != nil, l.session.engine.opts.Limits)
+	child.state = pregel.LoadState(v.graph, cp, l.level.replay != nil, l.env.Limits)
 	child.maybeBegun = l.isCurrentChild(cp)
 	child.maybeHandedOut = child.maybeBegun && l.isRecoveredInside(v.task.ID)
 	return child, nil
 }
 
 // childParents notes, for a subgraph, at which checkpoints the graphs around it stand.
-func (l *loop) childParents() map[string]string {
+func (l *Loop) childParents() map[string]string {
 	parents := make(map[string]string, len(l.level.parents)+1)
 	maps.Copy(parents, l.level.parents)
 	parents[l.state.Namespace()] = l.state.Checkpoint().ID
@@ -104,7 +107,7 @@ func (l *loop) childParents() map[string]string {
 
 // childInput is what the subgraph gets: the Send's input, or the keys of the
 // node's view that the subgraph accepts.
-func (l *loop) childInput(t *pregel.Task) payload.JSON {
+func (l *Loop) childInput(t *pregel.Task) payload.JSON {
 	if t.Input != "" {
 		return t.Input
 	}
@@ -123,7 +126,7 @@ func (l *loop) childInput(t *pregel.Task) payload.JSON {
 
 // beginSubgraph prepares the subgraph's first superstep: it goes on where it stopped,
 // or takes its input.
-func (l *loop) beginSubgraph(ctx context.Context, input payload.JSON) error {
+func (l *Loop) beginSubgraph(ctx context.Context, input payload.JSON) error {
 	if l.maybeBegun {
 		return l.continueSuperstep()
 	}
@@ -155,20 +158,20 @@ func (l *loop) beginSubgraph(ctx context.Context, input payload.JSON) error {
 
 // loadUnkeptProgress returns what is known of a superstep of a subgraph that keeps no
 // checkpoints: it comes to the same one whenever its node is run again.
-func (l *loop) loadUnkeptProgress(s *pregel.State) (progress, error) {
+func (l *Loop) loadUnkeptProgress(s *pregel.State) (progress, error) {
 	if l.level.keepsCheckpoints || !l.level.maybeRerun {
 		return progress{}, nil
 	}
-	p, err := l.session.engine.store.Pending(l.session.storeCtx, l.session.thread, s.Checkpoint().ID)
+	p, err := l.env.Store.Pending(l.thread.StoreCtx, l.thread.ID, s.Checkpoint().ID)
 	return newProgress(p), runtime.TranslateStoreError(err)
 }
 
-func (l *loop) setProgress(p progress) {
+func (l *Loop) setProgress(p progress) {
 	l.pending, l.maybeBegun = p, len(p.tasks) > 0
 }
 
 // continueSuperstep takes up the superstep at which the loop stopped.
-func (l *loop) continueSuperstep() error {
+func (l *Loop) continueSuperstep() error {
 	if err := l.reloadSuperstep(); err != nil {
 		return err
 	}
@@ -192,26 +195,26 @@ func (l *loop) continueSuperstep() error {
 }
 
 // hasBreakpoints reports whether the loop has breakpoints, which going on must pass.
-func (l *loop) hasBreakpoints() bool { return len(l.breakBefore) > 0 || len(l.breakAfter) > 0 }
+func (l *Loop) hasBreakpoints() bool { return len(l.breakBefore) > 0 || len(l.breakAfter) > 0 }
 
 // subgraphResult turns the end of a subgraph into the result of its node.
-func (l *loop) subgraphResult(child *loop, v loopEnd) pregel.Result {
+func (l *Loop) subgraphResult(child *Loop, v End) pregel.Result {
 	switch {
-	case v.err != nil:
-		l.session.abandonRun()
-		return l.subgraphError(v.err)
+	case v.Err != nil:
+		l.thread.Stop.AbandonRun()
+		return l.subgraphError(v.Err)
 	case v.command != nil:
 		r := *v.command
 		r.ToParent = false
 		return r
-	case v.state == checkpoint.RunInterrupted:
+	case v.State == checkpoint.RunInterrupted:
 		return pregel.Result{WaitingInterrupts: v.openInterrupts}
-	case v.state == checkpoint.RunSucceeded:
+	case v.State == checkpoint.RunSucceeded:
 		return pregel.Result{Update: l.outputForParent(child.state)}
-	case v.state == checkpoint.RunRunning:
+	case v.State == checkpoint.RunRunning:
 		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: reasonStoppedHere}}}
 	default:
-		f := v.failure
+		f := v.Failure
 		if f == nil {
 			f = &checkpoint.Failure{Reason: runtime.FailedNode, Message: "the subgraph was stopped"}
 		}
@@ -224,7 +227,7 @@ func (l *loop) subgraphResult(child *loop, v loopEnd) pregel.Result {
 const reasonStoppedHere = "STOPPED_HERE"
 
 // outputForParent is the output of a subgraph without the keys its parent does not have.
-func (l *loop) outputForParent(child *pregel.State) payload.JSON {
+func (l *Loop) outputForParent(child *pregel.State) payload.JSON {
 	var keys []int
 	g := child.Graph()
 	for _, i := range g.OutputKeys {
@@ -235,9 +238,9 @@ func (l *loop) outputForParent(child *pregel.State) payload.JSON {
 	return child.Object(keys)
 }
 
-func (l *loop) subgraphError(err error) pregel.Result {
-	if errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, errLeaseLost) {
-		l.session.abandonRun() // the outcome of the node is unknown
+func (l *Loop) subgraphError(err error) pregel.Result {
+	if errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, ErrLeaseLost) {
+		l.thread.Stop.AbandonRun() // the outcome of the node is unknown
 	}
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: runtime.FailedNode, Message: err.Error()}}
 	if own, ok := errors.AsType[*runtime.Error](err); ok {
@@ -250,4 +253,17 @@ func (l *loop) subgraphError(err error) pregel.Result {
 		f.Reason, f.Details, f.Permanent = runtime.FailedLimit, limit.Details(), true
 	}
 	return pregel.Result{Failure: f}
+}
+
+// ChildNamespace is where the subgraph of a task lives.
+func ChildNamespace(s *pregel.State, t *pregel.Task) string {
+	if IsPersistent(t.Node) {
+		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
+	}
+	return TaskNamespace(s.Namespace(), t.Node, t.ID)
+}
+
+// TaskNamespace is the namespace that belongs to one task.
+func TaskNamespace(namespace string, n *graph.Node, task string) string {
+	return pregel.JoinNamespace(namespace, n.Name+":"+task)
 }

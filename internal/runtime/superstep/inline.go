@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -32,9 +32,9 @@ const usualInlineSteps = 16
 const maxInlineBytes = 256 << 10
 
 // nextLoop is the loop as it goes on from a state.
-func (l *loop) nextLoop(state *pregel.State, tasks []*pregel.Task) *loop {
-	return &loop{
-		session: l.session, run: l.run, state: state, tasks: tasks, level: l.level,
+func (l *Loop) nextLoop(state *pregel.State, tasks []*pregel.Task) *Loop {
+	return &Loop{
+		env: l.env, thread: l.thread, run: l.run, state: state, tasks: tasks, level: l.level,
 		maxStep: l.maxStep, breakBefore: l.breakBefore, breakAfter: l.breakAfter,
 	}
 }
@@ -42,19 +42,18 @@ func (l *loop) nextLoop(state *pregel.State, tasks []*pregel.Task) *loop {
 // runInline runs supersteps without effects in the change that leads to them. It
 // returns the end of the graph, or nil when the next superstep needs a commit of
 // its own.
-func (l *loop) runInline(ctx context.Context, t *commit.Tx) *loopEnd {
-	e := l.session.engine
+func (l *Loop) runInline(ctx context.Context, t *commit.Tx) *End {
 	if l.run.Request.From != "" || (!l.level.keepsCheckpoints && l.level.maybeRerun) {
 		return nil // a superstep may have been begun before
 	}
 	began, gathered := time.Now(), 0
-	for n := 1; n < e.opts.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
+	for n := 1; n < l.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
 		w := &superstep{loop: l, toRun: l.tasks}
 		if !l.runInlineStep(ctx, w, began) {
 			return nil
 		}
 		if n == 1 {
-			t.GrowEvents(commit.UsualEvents * min(len(l.graph().Nodes), e.opts.StepsPerCommit, usualInlineSteps))
+			t.GrowEvents(commit.UsualEvents * min(len(l.graph().Nodes), l.env.StepsPerCommit, usualInlineSteps))
 		}
 		grown, v := l.commitInlineStep(t, w)
 		if v != nil || grown < 0 {
@@ -68,15 +67,15 @@ func (l *loop) runInline(ctx context.Context, t *commit.Tx) *loopEnd {
 // commitInlineStep puts what the tasks of a superstep returned into the change: how many bytes
 // of values it wrote, and the verdict if the graph ends or pauses there. It is
 // negative, and the change is as it was, when the superstep must be run by itself.
-func (l *loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *loopEnd) {
+func (l *Loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *End) {
 	before, ran := *t, l.tasks
-	t.Now = l.session.engine.now()
+	t.Now = l.env.Now()
 	if waiting := w.openInterruptIDs(); len(waiting) > 0 {
 		if err := l.putInterrupts(t, w); err != nil {
 			*t = before
 			return -1, nil
 		}
-		return 0, &loopEnd{state: checkpoint.RunInterrupted, openInterrupts: waiting}
+		return 0, &End{State: checkpoint.RunInterrupted, openInterrupts: waiting}
 	}
 	state, tasks, err := l.applyContained(t, w)
 	if err != nil {
@@ -84,7 +83,7 @@ func (l *loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *loopE
 		return -1, nil
 	}
 	grown = addedBytes(state.Checkpoint())
-	if l.setHeldBytes(l.heldBytes + int64(grown)); grown >= largeWriteBytes && l.session.engine.capacity.IsExceeded() {
+	if l.setHeldBytes(l.heldBytes + int64(grown)); grown >= largeWriteBytes && l.env.IsMemoryExceeded() {
 		l.setHeldBytes(l.heldBytes - int64(grown)) // the loop finds out whether it may go on
 		*t = before
 		return -1, nil
@@ -95,7 +94,7 @@ func (l *loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *loopE
 
 // applyContained is apply where the superstep may as well be run by itself: a panic
 // is an error, and comes up again there.
-func (l *loop) applyContained(t *commit.Tx, w *superstep) (state *pregel.State, tasks []*pregel.Task, err error) {
+func (l *Loop) applyContained(t *commit.Tx, w *superstep) (state *pregel.State, tasks []*pregel.Task, err error) {
 	if p := contain.Call(func() { state, tasks, err = l.applySuperstep(t, w) }); p != nil {
 		return nil, nil, p
 	}
@@ -104,7 +103,7 @@ func (l *loop) applyContained(t *commit.Tx, w *superstep) (state *pregel.State, 
 
 // runInlineOnEntry does so in the change that enters a graph, unless the graph has
 // breakpoints.
-func (l *loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
+func (l *Loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
 	if l.hasBreakpoints() {
 		return
 	}
@@ -116,8 +115,8 @@ func (l *loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
 // runInlineStep runs the tasks of a superstep one after the other. It returns false
 // when they have effects, one failed, or time is up; the superstep is then run in
 // the usual way.
-func (l *loop) runInlineStep(ctx context.Context, w *superstep, began time.Time) bool {
-	if l.graph().HasWorkerReducer() || l.graph().Spec.StepTimeout > 0 || l.session.isStopping.Load() {
+func (l *Loop) runInlineStep(ctx context.Context, w *superstep, began time.Time) bool {
+	if l.graph().HasWorkerReducer() || l.graph().Spec.StepTimeout > 0 || l.thread.Stop.IsStopping() {
 		return false
 	}
 	for _, t := range w.toRun {
@@ -132,21 +131,21 @@ func (l *loop) runInlineStep(ctx context.Context, w *superstep, began time.Time)
 		}
 		o := &w.unstored[i]
 		o.task, o.attempt = t, 1
-		started := l.session.engine.now()
+		started := l.env.Now()
 		l.performContained(ctx, o, 1)
 		w.countWrites(o)
 		asks := len(o.openInterrupts) > 0 && l.level.isRoot && o.failure == nil && !o.isAborted
 		if !asks && !o.isFinished() || o.result.ToParent {
 			return false
 		}
-		l.observeAttempt(o, l.session.engine.now().Sub(started))
+		l.observeAttempt(o, l.env.Now().Sub(started))
 	}
 	return true
 }
 
 // isEffectless reports whether a node does nothing but compute, and for no longer
 // than expressions may. An interrupt of the root graph is part of the change too.
-func (l *loop) isEffectless(n *graph.Node) bool {
+func (l *Loop) isEffectless(n *graph.Node) bool {
 	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && l.level.isRoot
 	return kind && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.CodeBranches(n)) == 0
 }

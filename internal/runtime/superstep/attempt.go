@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // runWithRetries runs one task until it succeeds, asks, or has failed for good.
-func (l *loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
+func (l *Loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 	for n := 1; ; n++ {
 		o := l.attemptTask(ctx, t, n)
 		o.attempt = n
@@ -38,53 +38,52 @@ func (l *loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 }
 
 // publishEphemeral sends an event that is not stored to the current followers.
-func (l *loop) publishEphemeral(e checkpoint.Event) {
-	s := l.session
-	e.Ephemeral, e.Time, e.Run = true, s.engine.now(), l.run.ID
+func (l *Loop) publishEphemeral(e checkpoint.Event) {
+	e.Ephemeral, e.Time, e.Run = true, l.env.Now(), l.run.ID
 	e.Namespace, e.Step = l.state.Namespace(), l.state.NextStep()
-	s.engine.feed.PublishEphemeral(s.topic, e)
+	l.thread.Followers.PublishEphemeral(e)
 }
 
 // attemptTask runs the node once and works out what its result means.
-func (l *loop) attemptTask(ctx context.Context, t *pregel.Task, n int) outcome {
+func (l *Loop) attemptTask(ctx context.Context, t *pregel.Task, n int) outcome {
 	o := outcome{task: t}
 	if ctx.Err() != nil {
 		l.cutOffAttempt(ctx, &o)
 		return o
 	}
-	started := l.session.engine.now()
+	started := l.env.Now()
 	l.performContained(ctx, &o, n)
 	l.touchParent()
 	if t.Node.Kind != graph.KindStart {
-		l.observeAttempt(&o, l.session.engine.now().Sub(started))
+		l.observeAttempt(&o, l.env.Now().Sub(started))
 	}
 	return o
 }
 
 // performContained runs the node of an outcome's task. A panic in what surrounds the
 // node, like the check of a schema, fails the task.
-func (l *loop) performContained(ctx context.Context, o *outcome, n int) {
+func (l *Loop) performContained(ctx context.Context, o *outcome, n int) {
 	if p := contain.Call(func() { l.performTask(ctx, o, n) }); p != nil {
 		l.failPanicked(o, p)
 	}
 }
 
 // panickedOutcome is how a task ends on whose behalf the engine panicked.
-func (l *loop) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
+func (l *Loop) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
 	o := outcome{task: t}
 	l.failPanicked(&o, p)
 	return o
 }
 
 // failPanicked ends an outcome so, whatever it was before.
-func (l *loop) failPanicked(o *outcome, p *contain.PanicError) {
-	l.session.log.Error("the engine panicked; a task fails", append(p.Fields(),
+func (l *Loop) failPanicked(o *outcome, p *contain.PanicError) {
+	l.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
 		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID))...)
 	*o = outcome{task: o.task}
-	o.setFailure(&pregel.Failure{Failure: *internalFailure(), Permanent: true})
+	o.setFailure(&pregel.Failure{Failure: *InternalFailure(), Permanent: true})
 }
 
-func (l *loop) performTask(ctx context.Context, o *outcome, n int) {
+func (l *Loop) performTask(ctx context.Context, o *outcome, n int) {
 	if !l.restoreResult(o, n) {
 		o.result = l.callTask(ctx, o.task, n)
 	}
@@ -93,7 +92,7 @@ func (l *loop) performTask(ctx context.Context, o *outcome, n int) {
 
 // interpretOnce works out what a result means, and keeps the result of a task that is
 // to be interpreted again.
-func (l *loop) interpretOnce(ctx context.Context, o *outcome) {
+func (l *Loop) interpretOnce(ctx context.Context, o *outcome) {
 	result := o.result
 	l.interpretResult(ctx, o)
 	if o.isAborted && result.Failure == nil {
@@ -102,19 +101,19 @@ func (l *loop) interpretOnce(ctx context.Context, o *outcome) {
 }
 
 // observeAttempt reports an attempt to the observer.
-func (l *loop) observeAttempt(o *outcome, took time.Duration) {
-	l.session.engine.observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
+func (l *Loop) observeAttempt(o *outcome, took time.Duration) {
+	l.env.Observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
 }
 
 // touchParent resets the idle timeout of the parent task.
-func (l *loop) touchParent() {
+func (l *Loop) touchParent() {
 	if l.level.resetParentTimeout != nil {
 		l.level.resetParentTimeout()
 	}
 }
 
 // callTask runs the task: the start node, a subgraph, or the node's code.
-func (l *loop) callTask(ctx context.Context, t *pregel.Task, n int) pregel.Result {
+func (l *Loop) callTask(ctx context.Context, t *pregel.Task, n int) pregel.Result {
 	switch t.Node.Kind {
 	case graph.KindStart:
 		return l.startResult()
@@ -127,7 +126,7 @@ func (l *loop) callTask(ctx context.Context, t *pregel.Task, n int) pregel.Resul
 
 // callNode makes one attempt of a node, or of the router of one of its
 // conditional edges, under the node's timeouts.
-func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Branch, state *pregel.State) pregel.Result {
+func (l *Loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Branch, state *pregel.State) pregel.Result {
 	fx := &effects{loop: l, task: t, attempt: n}
 	fx.restartMark.isDue.Store(l.mayRepeatEvents(t.ID, n))
 	defer fx.endAttempt()
@@ -138,26 +137,26 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		view = state.FullView()
 	}
 	task := &runtime.Task{
-		Thread: l.session.thread, Run: l.run.ID, ID: t.ID, Graph: l.graph(), Node: t.Node,
+		Thread: l.thread.ID, Run: l.run.ID, ID: t.ID, Graph: l.graph(), Node: t.Node,
 		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
 		State: view, Send: t.Input, Context: l.run.Request.Context,
 		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: l.buildJournal(t.ID),
 		LastWaiting: l.pending.tasks[t.ID].Waiting,
 		MaxStep:     l.maxStep, Checkpoint: l.state.Checkpoint().ID, CheckpointTime: l.state.Checkpoint().Time,
-		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.session.workCtx.Done(),
-		Fence: l.session.fence, StillRemote: &fx.isStillRemote,
+		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.thread.WorkDone,
+		Fence: l.thread.Fence, StillRemote: &fx.isStillRemote,
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {
 		defer l.trackRemoteTask(task)()
 		task.Triggers = l.state.Triggers(t)
 		if n == 1 {
 			task.RecoveredAt = l.recoveredAt(t.ID)
-			task.HandedOut = l.session.recovery.wasHandedOut(t.ID)
+			task.HandedOut = l.thread.Recovery.wasHandedOut(t.ID)
 		}
 	}
-	r := l.session.engine.executeContained(ctx, task)
+	r := l.env.executeContained(ctx, task)
 	if fx.isStillRemote.Load() {
-		l.session.recovery.addLeft(t.ID, l.level.rootTask)
+		l.thread.Recovery.addLeft(t.ID, l.level.rootTask)
 	}
 	if f := timeoutFailure(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}
@@ -166,7 +165,7 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 }
 
 // callSubgraph makes one attempt of a subgraph under the timeouts of its node.
-func (l *loop) callSubgraph(ctx context.Context, t *pregel.Task, n int) pregel.Result {
+func (l *Loop) callSubgraph(ctx context.Context, t *pregel.Task, n int) pregel.Result {
 	fx := &effects{loop: l, task: t, attempt: n}
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
@@ -176,24 +175,4 @@ func (l *loop) callSubgraph(ctx context.Context, t *pregel.Task, n int) pregel.R
 		return pregel.Result{Failure: f}
 	}
 	return r
-}
-
-// executeContained calls the executor and turns a panic, which it should have caught
-// itself, into a failed attempt: one node must not take the server with it.
-func (e *Engine) executeContained(ctx context.Context, t *runtime.Task) (r pregel.Result) {
-	defer func() {
-		if v := recover(); v != nil {
-			r = e.failPanicked(t, contain.NewPanicError(v))
-		}
-	}()
-	return e.executor.Execute(ctx, t)
-}
-
-// failPanicked is the result of an attempt whose executor panicked.
-func (e *Engine) failPanicked(t *runtime.Task, p *contain.PanicError) pregel.Result {
-	e.log.Error("an executor panicked; the attempt fails", append(p.Fields(),
-		zap.String("thread", t.Thread), zap.String("run", t.Run), zap.String("task", t.ID))...)
-	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
-		Reason: runtime.FailedNode, Type: "panic", Message: "the node panicked; the operator's log says where",
-	}}}
 }

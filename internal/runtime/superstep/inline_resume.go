@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// resumeInline runs the superstep at which a run resumes, and those after it, in
+// ResumeInline runs the superstep at which a run resumes, and those after it, in
 // the change that resumes the run, if they have no effects. Otherwise the loop is
 // unchanged and is driven in the usual way.
-func (l *loop) resumeInline(ctx context.Context, t *commit.Tx) {
-	if l.session.engine.opts.StepsPerCommit <= 1 || l.hasBreakpoints() || t.Head.Cancel != nil ||
+func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
+	if l.env.StepsPerCommit <= 1 || l.hasBreakpoints() || t.Head.Cancel != nil ||
 		l.run.Request.From != "" || len(l.pending.commands) > 0 ||
 		l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
 		return

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // reduceResults has workers combine the writes of a superstep, for the channels
 // whose reducer they know. It returns nil when the superstep can be applied.
-func (l *loop) reduceResults(ctx context.Context, w *superstep) *loopEnd {
+func (l *Loop) reduceResults(ctx context.Context, w *superstep) *End {
 	if !l.graph().HasWorkerReducer() {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (l *loop) reduceResults(ctx context.Context, w *superstep) *loopEnd {
 // reduceWrites replaces the writes to channels with remote reducers by the reduced
 // value. A failure names the channel. canEmit is false while a change is built:
 // there is no run whose events could be sent.
-func (l *loop) reduceWrites(
+func (l *Loop) reduceWrites(
 	ctx context.Context, s *pregel.State, done []pregel.TaskWrites, canEmit bool,
 ) ([]pregel.TaskWrites, string, *checkpoint.Failure) {
 	for _, r := range s.Reductions(done) {
@@ -51,10 +51,10 @@ const callReduceTimeout = 10 * time.Second
 // applyCallWrites applies the writes of a call, as State.Inject does, and returns
 // them reduced. The thread is locked meanwhile, so the worker has
 // callReduceTimeout.
-func (l *loop) applyCallWrites(s *pregel.State, writes []checkpoint.Write) (*pregel.State, []checkpoint.Write, error) {
+func (l *Loop) applyCallWrites(s *pregel.State, writes []checkpoint.Write) (*pregel.State, []checkpoint.Write, error) {
 	done := []pregel.TaskWrites{{Writes: writes}}
 	if len(s.Reductions(done)) > 0 {
-		ctx, cancel := context.WithTimeout(l.session.storeCtx, callReduceTimeout)
+		ctx, cancel := context.WithTimeout(l.thread.StoreCtx, callReduceTimeout)
 		defer cancel()
 		merged, channel, f := l.reduceWrites(ctx, s, done, false)
 		if f != nil {
@@ -67,7 +67,7 @@ func (l *loop) applyCallWrites(s *pregel.State, writes []checkpoint.Write) (*pre
 }
 
 // callReducer has a worker compute one reduction.
-func (l *loop) callReducer(ctx context.Context, r pregel.Reduction, canEmit bool) (payload.JSON, *checkpoint.Failure) {
+func (l *Loop) callReducer(ctx context.Context, r pregel.Reduction, canEmit bool) (payload.JSON, *checkpoint.Failure) {
 	cp := l.state.Checkpoint()
 	fx := &effects{loop: l, task: &pregel.Task{ID: pregel.ReductionID(cp.ID, cp.Namespace, r.Channel)}, attempt: 1}
 	defer fx.endAttempt()
@@ -75,7 +75,7 @@ func (l *loop) callReducer(ctx context.Context, r pregel.Reduction, canEmit bool
 		fx.endAttempt()
 	}
 	task := &runtime.Task{
-		Thread: l.session.thread, Run: l.run.ID, ID: fx.task.ID, Graph: l.graph(), Reduce: &r,
+		Thread: l.thread.ID, Run: l.run.ID, ID: fx.task.ID, Graph: l.graph(), Reduce: &r,
 		Namespace: cp.Namespace, Step: l.state.NextStep(), MaxStep: l.maxStep, Attempt: 1,
 		Context: l.run.Request.Context, Checkpoint: cp.ID, CheckpointTime: cp.Time,
 		Effects: fx, Host: fx, Metadata: l.run.Metadata,
@@ -83,7 +83,7 @@ func (l *loop) callReducer(ctx context.Context, r pregel.Reduction, canEmit bool
 	if canEmit {
 		defer l.trackRemoteTask(task)()
 	}
-	return reductionResult(r, l.session.engine.executeContained(ctx, task))
+	return reductionResult(r, l.env.executeContained(ctx, task))
 }
 
 // reductionResult is what came of a reduction.
@@ -105,7 +105,7 @@ func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *c
 
 // reduceForRouting has workers reduce what a task writes, for conditional edges
 // that see the state with these writes.
-func (l *loop) reduceForRouting(ctx context.Context, o *outcome) *pregel.Failure {
+func (l *Loop) reduceForRouting(ctx context.Context, o *outcome) *pregel.Failure {
 	if !l.graph().HasWorkerReducer() || len(o.task.Node.Branches) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -27,7 +27,7 @@ var (
 // effects are what one attempt may do besides returning. After the attempt has
 // ended they do nothing, so that a node that was given up cannot speak.
 type effects struct {
-	loop          *loop
+	loop          *Loop
 	task          *pregel.Task
 	attempt       int
 	isOver        atomic.Bool
@@ -55,7 +55,7 @@ func (fx *effects) applyTimeouts(ctx context.Context, n *graph.Node) (context.Co
 	ctx, cut := context.WithCancelCause(ctx)
 	fx.mu.Lock()
 	fx.idleTimeout = n.IdleTimeout
-	fx.idleTimer = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.LogPanic(fx.loop.session.log, "a timer panicked")))
+	fx.idleTimer = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.LogPanic(fx.loop.thread.Log, "a timer panicked")))
 	fx.mu.Unlock()
 	return ctx, func() {
 		fx.endAttempt()
@@ -127,6 +127,6 @@ func (fx *effects) EmitEvent(em runtime.Emission) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
+		l.thread.Log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // executeTasks runs the tasks of a superstep and waits for all of them. A lone task
 // runs in place. While some are still running, what the others did is made
 // durable, so that no finished sibling ever runs again.
-func (l *loop) executeTasks(ctx context.Context, w *superstep) {
+func (l *Loop) executeTasks(ctx context.Context, w *superstep) {
 	if limit := l.graph().Spec.StepTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStepTimeout)
@@ -30,7 +30,7 @@ func (l *loop) executeTasks(ctx context.Context, w *superstep) {
 }
 
 // runErrorHandler records a failure durably and runs the error handler that takes over.
-func (l *loop) runErrorHandler(ctx context.Context, w *superstep) {
+func (l *Loop) runErrorHandler(ctx context.Context, w *superstep) {
 	last := &w.unstored[len(w.unstored)-1]
 	h := w.errorHandlerOf(last)
 	last.isHandled = true
@@ -66,21 +66,21 @@ func (w *superstep) countWrites(o *outcome) {
 	if o.failure != nil {
 		return
 	}
-	if err := w.loop.session.engine.opts.Limits.CheckWriteBytes(w.writtenBytes); err != nil {
+	if err := w.loop.env.Limits.CheckWriteBytes(w.writtenBytes); err != nil {
 		o.setFailure(&pregel.Failure{Failure: *updateFailure(err), Permanent: true})
 	}
 }
 
 // executeParallel runs tasks side by side. The first failure cuts the others off;
 // what they finish all the same is kept.
-func (l *loop) executeParallel(ctx context.Context, w *superstep) {
+func (l *Loop) executeParallel(ctx context.Context, w *superstep) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan outcome, len(w.toRun))
-	slots := make(chan struct{}, l.session.engine.opts.ParallelTasks)
+	slots := make(chan struct{}, l.env.ParallelTasks)
 	start := func(i int, t *pregel.Task) {
 		slots <- struct{}{}
-		l.session.addActive(min(i, 1)) // the first is under way in place of the graph
+		l.thread.Tasks.AddActive(min(i, 1)) // the first is under way in place of the graph
 		go contain.Func(func() {
 			defer func() { <-slots }()
 			ended <- l.runWithRetries(ctx, t)
@@ -91,7 +91,7 @@ func (l *loop) executeParallel(ctx context.Context, w *superstep) {
 		for i, t := range w.toRun {
 			start(i, t)
 		}
-	}, contain.LogPanic(l.session.log, "starting tasks panicked"))()
+	}, contain.LogPanic(l.thread.Log, "starting tasks panicked"))()
 	for running > 0 {
 		w.addOutcome(<-ended)
 		running--
@@ -111,7 +111,7 @@ func (l *loop) executeParallel(ctx context.Context, w *superstep) {
 				break
 			}
 			running++
-			l.session.addActive(1)
+			l.thread.Tasks.AddActive(1)
 			go contain.Func(func() { ended <- l.runWithRetries(ctx, h) },
 				func(p *contain.PanicError) { ended <- l.panickedOutcome(h, p) })()
 		}
@@ -125,7 +125,7 @@ func (l *loop) executeParallel(ctx context.Context, w *superstep) {
 		if running == 0 {
 			idle-- // the graph is under way again
 		}
-		l.session.addActive(-idle)
+		l.thread.Tasks.AddActive(-idle)
 	}
 }
 
@@ -144,7 +144,7 @@ func (w *superstep) takeErrorHandlers() []*pregel.Task {
 
 // storeOutcomes makes what has ended so far durable, and then visible. It reports
 // false when the store failed.
-func (l *loop) storeOutcomes(w *superstep) bool {
+func (l *Loop) storeOutcomes(w *superstep) bool {
 	if w.storeErr != nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 
 // putTaskRecords puts what has ended, and is not stored yet, into a change, so that it
 // need not be run again.
-func (l *loop) putTaskRecords(t *commit.Tx, w *superstep) error {
+func (l *Loop) putTaskRecords(t *commit.Tx, w *superstep) error {
 	for i := range w.unstored {
 		o := &w.unstored[i]
 		if o.isAborted {
@@ -76,8 +76,8 @@ func (l *loop) putTaskRecords(t *commit.Tx, w *superstep) error {
 // putReturned records what nodes have returned whose conditional edges are still
 // to be decided, when the run is handed over: the next server decides them, and
 // the nodes don't run again. A value that is not to be stored can't be kept so.
-func (l *loop) putReturned(t *commit.Tx, w *superstep, v loopEnd) {
-	if v.state != checkpoint.RunRunning || l.graph().HasUntracked() {
+func (l *Loop) putReturned(t *commit.Tx, w *superstep, v End) {
+	if v.State != checkpoint.RunRunning || l.graph().HasUntracked() {
 		return
 	}
 	for _, o := range slices.Concat(w.stored, w.unstored) {
@@ -94,7 +94,7 @@ func (l *loop) putReturned(t *commit.Tx, w *superstep, v loopEnd) {
 
 // restoreResult takes what the node has returned before the run was handed over. Only
 // the first attempt may use it: a later one is made because that was no good.
-func (l *loop) restoreResult(o *outcome, attempt int) bool {
+func (l *Loop) restoreResult(o *outcome, attempt int) bool {
 	record, ok := l.pending.tasks[o.task.ID]
 	if !ok || record.State != checkpoint.TaskReturned || attempt > 1 {
 		return false
@@ -106,12 +106,12 @@ func (l *loop) restoreResult(o *outcome, attempt int) bool {
 // putCutOff records why tasks were cut off when the superstep is over for now.
 // They are run again when the thread goes on. No error handler takes over: the
 // node itself has not failed.
-func (l *loop) putCutOff(t *commit.Tx, w *superstep, v loopEnd) {
-	if v.state == checkpoint.RunRunning || v.failure == nil {
+func (l *Loop) putCutOff(t *commit.Tx, w *superstep, v End) {
+	if v.State == checkpoint.RunRunning || v.Failure == nil {
 		return
 	}
-	why := &checkpoint.Failure{Reason: v.failure.Reason, Message: v.failure.Message}
-	if v.state == checkpoint.RunFailed {
+	why := &checkpoint.Failure{Reason: v.Failure.Reason, Message: v.Failure.Message}
+	if v.State == checkpoint.RunFailed {
 		why = &checkpoint.Failure{Reason: runtime.FailedSibling, Message: "cut off because another task of the superstep failed"}
 	}
 	for _, list := range [][]outcome{w.stored, w.unstored} {
@@ -154,7 +154,7 @@ func (w *superstep) causedMergeFailure(o *outcome) bool {
 		func(x checkpoint.Write) bool { return x.Channel == w.mergeChannel }))
 }
 
-func (l *loop) newTaskRecord(w *superstep, o *outcome) checkpoint.Task {
+func (l *Loop) newTaskRecord(w *superstep, o *outcome) checkpoint.Task {
 	r := checkpoint.Task{
 		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
 		Node: o.task.Node.Name, Attempt: o.attempt,
@@ -176,7 +176,7 @@ func (l *loop) newTaskRecord(w *superstep, o *outcome) checkpoint.Task {
 }
 
 // putNewInterrupts adds the new interrupts of a task to a change.
-func (l *loop) putNewInterrupts(t *commit.Tx, o *outcome) {
+func (l *Loop) putNewInterrupts(t *commit.Tx, o *outcome) {
 	asks := o.newInterrupts()
 	if len(asks) == 0 {
 		return

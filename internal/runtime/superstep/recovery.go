@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// recovery is what a server knows of tasks that workers may run for the server
+// Recovery is what a server knows of tasks that workers may run for the server
 // before it, and what it leaves to the next one.
-type recovery struct {
+type Recovery struct {
 	takenUpAt   time.Time // when the run was taken up; zero = no worker can have a task of it
 	remoteTasks []string  // the tasks that workers may run, as in checkpoint.Head
 
@@ -19,17 +19,17 @@ type recovery struct {
 	leftTasks []string
 }
 
-// noteTakeOver notes that the run was not given back by the server that drove it, or
+// NoteTakeOver notes that the run was not given back by the server that drove it, or
 // was given back while workers ran some of its tasks.
-func (r *recovery) noteTakeOver(head *checkpoint.Head) {
-	if r.remoteTasks = remoteTasksOf(head); len(r.remoteTasks) > 0 {
+func (r *Recovery) NoteTakeOver(head *checkpoint.Head) {
+	if r.remoteTasks = RemoteTasksOf(head); len(r.remoteTasks) > 0 {
 		r.takenUpAt = time.Now()
 	}
 }
 
-// remoteTasksOf lists the tasks that workers may run for the server that drove a run
+// RemoteTasksOf lists the tasks that workers may run for the server that drove a run
 // before. A server that died has told nothing.
-func remoteTasksOf(head *checkpoint.Head) []string {
+func RemoteTasksOf(head *checkpoint.Head) []string {
 	if head.Owner != "" {
 		return []string{checkpoint.AnyTask}
 	}
@@ -38,7 +38,7 @@ func remoteTasksOf(head *checkpoint.Head) []string {
 
 // addLeft records a task that a worker still runs when the run ends here, and the
 // root task that contains it, "" for a root task.
-func (r *recovery) addLeft(task, top string) {
+func (r *Recovery) addLeft(task, top string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leftTasks = append(r.leftTasks, task)
@@ -49,7 +49,7 @@ func (r *recovery) addLeft(task, top string) {
 
 // listLeft lists these tasks, for the next server. Those of graphs that have not gone
 // on here are still left to it.
-func (r *recovery) listLeft(inherited bool) []string {
+func (r *Recovery) listLeft(inherited bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.Clone(r.leftTasks)
@@ -63,12 +63,12 @@ func (r *recovery) listLeft(inherited bool) []string {
 
 // wasHandedOut reports whether the server before has told that a worker may have a
 // task.
-func (r *recovery) wasHandedOut(task string) bool { return slices.Contains(r.remoteTasks, task) }
+func (r *Recovery) wasHandedOut(task string) bool { return slices.Contains(r.remoteTasks, task) }
 
 // recoveredAt is when the run was taken up, if a task of the loop's superstep may
 // have been handed out before; else zero.
-func (l *loop) recoveredAt(task string) time.Time {
-	r := &l.session.recovery
+func (l *Loop) recoveredAt(task string) time.Time {
+	r := &l.thread.Recovery
 	switch {
 	case !l.maybeHandedOut:
 		return time.Time{}
@@ -82,7 +82,7 @@ func (l *loop) recoveredAt(task string) time.Time {
 
 // isRecoveredInside reports whether tasks of a graph that a task of the loop's
 // superstep runs, or calls, may have been handed out before.
-func (l *loop) isRecoveredInside(task string) bool {
+func (l *Loop) isRecoveredInside(task string) bool {
 	return !l.recoveredAt(task).IsZero() ||
-		l.maybeHandedOut && slices.Contains(l.session.recovery.remoteTasks, task+checkpoint.Inside)
+		l.maybeHandedOut && slices.Contains(l.thread.Recovery.remoteTasks, task+checkpoint.Inside)
 }

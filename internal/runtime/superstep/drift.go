@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"cmp"
@@ -192,7 +192,7 @@ func interruptText(message string, value payload.JSON) string {
 
 // checkUsedAnswers looks at what an attempt says of the answers that it has used: an
 // answer is for what was shown, unless the program accepts something else.
-func (l *loop) checkUsedAnswers(o *outcome) *pregel.Failure {
+func (l *Loop) checkUsedAnswers(o *outcome) *pregel.Failure {
 	for i := range o.result.UsedAnswers {
 		use := &o.result.UsedAnswers[i]
 		q := l.pending.currentInterrupt(o.task.ID, use.Scope, use.Key, use.Index)
@@ -215,7 +215,7 @@ func (l *loop) checkUsedAnswers(o *outcome) *pregel.Failure {
 }
 
 // acceptDrift records an answer that was used for something else than was shown.
-func (l *loop) acceptDrift(o *outcome, q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
+func (l *Loop) acceptDrift(o *outcome, q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
 	a.SetDriftDefaults(l.graph().Spec)
 	if a.ShownDigest() == pregel.ShownDigestOf(q) {
 		return nil
@@ -225,7 +225,7 @@ func (l *loop) acceptDrift(o *outcome, q *checkpoint.Interrupt, a pregel.Ask) *p
 		return driftFailure(q, &a, differs, "; the node has used the answer all the same")
 	}
 	o.accepted = append(o.accepted, acceptedDrift{interrupt: q.ID, differs: differs})
-	l.session.log.Info("an answer was used for something else than was shown, which the program accepts",
+	l.thread.Log.Info("an answer was used for something else than was shown, which the program accepts",
 		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID),
 		zap.String("reason", visible.Brief(strings.Join(differs, ", "), maxNamesText)))
 	return nil

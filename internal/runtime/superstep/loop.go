@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
-// loop drives one graph of a run, superstep by superstep: the root graph, or a
+// Loop drives one graph of a run, superstep by superstep: the root graph, or a
 // subgraph inside one of its tasks.
-type loop struct {
-	session *session
+type Loop struct {
+	env     *Env
+	thread  *Thread // nil = the loop is only looked at
 	run     *checkpoint.Run
 	state   *pregel.State
 	tasks   []*pregel.Task
@@ -35,11 +35,10 @@ type loop struct {
 	breakBefore     []string // breakpoints
 	breakAfter      []string
 	stepMemos       stepMemos // memos recorded in this superstep
-	pruneMark       scheduler.PruneMark
-	heldBytes       int64 // bytes that are counted of it
+	heldBytes       int64     // bytes that are counted of it
 	// inlineEnd is how the run ends in the change that begins it or takes it up, nil
 	// when it goes on.
-	inlineEnd *loopEnd
+	inlineEnd *End
 }
 
 // level is where a loop stands among the graphs of a run.
@@ -68,21 +67,21 @@ type level struct {
 	losesWorkOnStop bool
 }
 
-// loopEnd is how a loop has ended.
-type loopEnd struct {
-	state          checkpoint.RunState // running = another process shall go on
-	failure        *checkpoint.Failure
+// End is how a loop has ended.
+type End struct {
+	State          checkpoint.RunState // running = another process shall go on
+	Failure        *checkpoint.Failure
 	openInterrupts []string              // interrupts that are open
 	command        *pregel.Result        // for the enclosing graph
-	err            error                 // the store failed or the lease is lost: nothing was decided
-	isCommitted    bool                  // the end is durable already
+	Err            error                 // the store failed or the lease is lost: nothing was decided
+	IsCommitted    bool                  // the end is durable already
 	breakpoint     *checkpoint.Interrupt // a breakpoint, to be stored with the end
 }
 
-func (l *loop) graph() *graph.Graph { return l.state.Graph() }
+func (l *Loop) graph() *graph.Graph { return l.state.Graph() }
 
 // runSupersteps runs the loop to its end.
-func (l *loop) runSupersteps(ctx context.Context) loopEnd {
+func (l *Loop) runSupersteps(ctx context.Context) End {
 	if v := l.decideEnd(l.state, l.tasks, nil, &l.pending); v != nil {
 		return l.commitEnd(*v)
 	}
@@ -93,31 +92,33 @@ func (l *loop) runSupersteps(ctx context.Context) loopEnd {
 		if v := l.runSuperstep(ctx, steps); v != nil {
 			return *v
 		}
-		l.pruneLive()
+		if l.level.isRoot && l.run.Request.From == "" { // a run through the past is left alone
+			l.thread.History.PruneLive(l.run)
+		}
 	}
 }
 
 // requestedEnd returns how the run ends when it must stop between supersteps:
 // cancel, drain, or eviction.
-func (l *loop) requestedEnd(steps int) *loopEnd {
+func (l *Loop) requestedEnd(steps int) *End {
 	if !l.level.isRoot && !l.level.isStoppable {
 		return nil
 	}
-	if l.session.isStopping.Load() {
-		return &loopEnd{state: checkpoint.RunCancelled, failure: cancelFailure("")}
+	if l.thread.Stop.IsStopping() {
+		return &End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 	}
-	if l.session.engine.isDraining() && (l.level.isRoot || l.level.replay == nil) { // a replay does not outlive the server
-		return &loopEnd{state: checkpoint.RunRunning}
+	if l.env.IsDraining() && (l.level.isRoot || l.level.replay == nil) { // a replay does not outlive the server
+		return &End{State: checkpoint.RunRunning}
 	}
 	if l.shouldYield(steps) {
-		return &loopEnd{state: checkpoint.RunRunning}
+		return &End{State: checkpoint.RunRunning}
 	}
 	return nil
 }
 
 // decideEnd returns how a graph in this state ends, nil = its tasks are to be run.
 // ran lists the tasks of the last superstep, p is the progress of the next one.
-func (l *loop) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progress) *loopEnd {
+func (l *Loop) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progress) *End {
 	if hit := s.HitBreakpoints(l.breakAfter, ran); len(hit) > 0 && !p.hasPassedBreakpoint(s, "after") {
 		return l.breakpointEnd(s, "after", hit)
 	}
@@ -129,7 +130,7 @@ func (l *loop) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progress
 		})
 	}
 	if len(tasks) == 0 {
-		return &loopEnd{state: checkpoint.RunSucceeded}
+		return &End{State: checkpoint.RunSucceeded}
 	}
 	if hit := s.HitBreakpoints(l.breakBefore, tasks); len(hit) > 0 && len(p.tasks) == 0 && !p.hasPassedBreakpoint(s, "before") {
 		return l.breakpointEnd(s, "before", hit)
@@ -145,25 +146,25 @@ func (p *progress) hasPassedBreakpoint(s *pregel.State, when string) bool {
 	})
 }
 
-func (l *loop) stepLimit() int {
+func (l *Loop) stepLimit() int {
 	if l.run.Request.StepLimit > 0 {
 		return l.run.Request.StepLimit
 	}
 	if n := l.graph().Spec.StepLimit; n > 0 {
 		return n
 	}
-	return l.session.engine.opts.StepLimit
+	return l.env.StepLimit
 }
 
-func failedEnd(f *checkpoint.Failure) *loopEnd {
-	return &loopEnd{state: checkpoint.RunFailed, failure: f}
+func failedEnd(f *checkpoint.Failure) *End {
+	return &End{State: checkpoint.RunFailed, Failure: f}
 }
 
-func errorEnd(err error) *loopEnd { return &loopEnd{state: checkpoint.RunFailed, err: err} }
+func errorEnd(err error) *End { return &End{State: checkpoint.RunFailed, Err: err} }
 
 // runSuperstep runs the tasks that are due and commits what they did. It returns
 // nil when the graph goes on.
-func (l *loop) runSuperstep(ctx context.Context, steps int) *loopEnd {
+func (l *Loop) runSuperstep(ctx context.Context, steps int) *End {
 	w := l.planSuperstep()
 	if len(w.toRun) > 0 {
 		l.executeTasks(ctx, w)
@@ -175,15 +176,15 @@ func (l *loop) runSuperstep(ctx context.Context, steps int) *loopEnd {
 		return v
 	}
 	if w.hasStoppedSubgraph() {
-		v := loopEnd{state: checkpoint.RunRunning}
-		if l.session.isStopping.Load() {
-			v = loopEnd{state: checkpoint.RunCancelled, failure: cancelFailure("")}
+		v := End{State: checkpoint.RunRunning}
+		if l.thread.Stop.IsStopping() {
+			v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 		}
 		v = l.commitSuperstepEnd(w, v)
 		return &v
 	}
 	if w.command != nil && !l.level.isRoot {
-		return &loopEnd{state: checkpoint.RunSucceeded, command: w.command}
+		return &End{State: checkpoint.RunSucceeded, command: w.command}
 	}
 	if f := w.firstFailure(); f != nil {
 		l.reducePartial(ctx, w)
@@ -194,7 +195,7 @@ func (l *loop) runSuperstep(ctx context.Context, steps int) *loopEnd {
 		return l.pauseForAnswers(ctx, w)
 	}
 	if l.shouldDiscard(w, steps) {
-		v := l.commitEnd(loopEnd{state: checkpoint.RunRunning})
+		v := l.commitEnd(End{State: checkpoint.RunRunning})
 		return &v
 	}
 	if v := l.reduceResults(ctx, w); v != nil {
@@ -204,23 +205,23 @@ func (l *loop) runSuperstep(ctx context.Context, steps int) *loopEnd {
 }
 
 // cutOffEnd says how the loop ends when its work was stopped from outside.
-func (l *loop) cutOffEnd(ctx context.Context, w *superstep) *loopEnd {
+func (l *Loop) cutOffEnd(ctx context.Context, w *superstep) *End {
 	if ctx.Err() == nil {
 		return nil
 	}
-	var v loopEnd
+	var v End
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, errLeaseLost):
-		return errorEnd(errLeaseLost)
-	case errors.Is(cause, errServerDrains), errors.Is(cause, errMovedToWorkers), errors.Is(cause, errUnserved):
-		v = loopEnd{state: checkpoint.RunRunning}
-	case errors.Is(cause, errRunTimedOut), errors.Is(cause, context.DeadlineExceeded):
-		v = loopEnd{state: checkpoint.RunTimedOut, failure: &checkpoint.Failure{
+	case errors.Is(cause, ErrLeaseLost):
+		return errorEnd(ErrLeaseLost)
+	case errors.Is(cause, ErrServerDrains), errors.Is(cause, ErrMovedToWorkers), errors.Is(cause, ErrUnserved):
+		v = End{State: checkpoint.RunRunning}
+	case errors.Is(cause, ErrRunTimedOut), errors.Is(cause, context.DeadlineExceeded):
+		v = End{State: checkpoint.RunTimedOut, Failure: &checkpoint.Failure{
 			Reason: runtime.FailedRunTimeout, Message: "the run did not end within its timeout",
 		}}
 	default:
-		v = loopEnd{state: checkpoint.RunCancelled, failure: cancelFailure("")}
+		v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 	}
 	v = l.commitSuperstepEnd(w, v)
 	return &v
@@ -229,10 +230,10 @@ func (l *loop) cutOffEnd(ctx context.Context, w *superstep) *loopEnd {
 // commitSuperstep ends the superstep: one commit with the next checkpoint, its events,
 // the answers that were used, the supersteps without effects that follow, and
 // the end of the run if this was it.
-func (l *loop) commitSuperstep(ctx context.Context, w *superstep) *loopEnd {
+func (l *Loop) commitSuperstep(ctx context.Context, w *superstep) *End {
 	var (
-		next  *loop
-		v     *loopEnd
+		next  *Loop
+		v     *End
 		known progress
 		bad   error
 	)
@@ -277,7 +278,7 @@ func (l *loop) commitSuperstep(ctx context.Context, w *superstep) *loopEnd {
 	l.setProgress(known)
 	l.clearMemos()
 	l.setHeldBytes(l.measureBytes())
-	if v != nil && !v.isCommitted {
+	if v != nil && !v.IsCommitted {
 		s := l.commitEnd(*v)
 		return &s
 	}
@@ -285,7 +286,7 @@ func (l *loop) commitSuperstep(ctx context.Context, w *superstep) *loopEnd {
 }
 
 // applySuperstep puts the next checkpoint of the loop into a change.
-func (l *loop) applySuperstep(t *commit.Tx, w *superstep) (*pregel.State, []*pregel.Task, error) {
+func (l *Loop) applySuperstep(t *commit.Tx, w *superstep) (*pregel.State, []*pregel.Task, error) {
 	stamp := l.newCheckpointInfo(t, checkpoint.SourceLoop)
 	done := w.reduced
 	if done == nil {
@@ -309,7 +310,7 @@ func (l *loop) applySuperstep(t *commit.Tx, w *superstep) (*pregel.State, []*pre
 }
 
 // newCheckpointInfo numbers the next checkpoint of the loop.
-func (l *loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
+func (l *Loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
 	step := l.state.NextStep()
 	stamp := pregel.CheckpointInfo{
 		Time: t.Now, Run: l.run.ID, Source: source, Step: step,
@@ -324,7 +325,7 @@ func (l *loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.
 }
 
 // putStateAndCheckpoint adds a checkpoint, and its events, to a change.
-func (l *loop) putStateAndCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
+func (l *Loop) putStateAndCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
 	if next.HasOutputChanged() {
 		l.emitValues(t, next, false)
 	}
@@ -332,7 +333,7 @@ func (l *loop) putStateAndCheckpoint(t *commit.Tx, next *pregel.State, tasks []*
 }
 
 // putCheckpoint adds a checkpoint without telling of the state in it.
-func (l *loop) putCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
+func (l *Loop) putCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
 	cp := next.Checkpoint()
 	cp.Next = pregel.NextTasks(tasks)
 	stored := next.StoredCheckpoint()
@@ -359,7 +360,7 @@ func (l *loop) putCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.T
 
 // emitScheduled emits the event of a due task. The input of a Send is in the log;
 // what the task sees of the state is read from the checkpoint, like values.
-func (l *loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task) {
+func (l *Loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task) {
 	e := l.newTaskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
 	e.Triggers = next.Triggers(task)
 	if task.IsPush {
@@ -370,7 +371,7 @@ func (l *loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task
 	if l.level.keepsCheckpoints {
 		e.Checkpoint = next.Checkpoint().ID
 	}
-	if l.session.topic.WantsInputs() {
+	if l.thread.Followers.WantsInputs() {
 		e.Value = next.NodeView(task.Node).Object()
 	}
 	t.EmitRedacted(e, "")
@@ -379,13 +380,13 @@ func (l *loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task
 // emitValues emits the event of a state. If a checkpoint holds the state, the log
 // names it and the text is made for current followers only; otherwise the log holds
 // the state.
-func (l *loop) emitValues(t *commit.Tx, s *pregel.State, ahead bool) {
+func (l *Loop) emitValues(t *commit.Tx, s *pregel.State, ahead bool) {
 	cp := s.Checkpoint()
 	e := checkpoint.Event{Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step}
 	if !ahead && l.level.keepsCheckpoints {
 		e.Checkpoint = cp.ID
 	}
-	if e.Checkpoint == "" || l.session.topic.WantsValues() {
+	if e.Checkpoint == "" || l.thread.Followers.WantsValues() {
 		e.Value = s.Values()
 	}
 	if e.Checkpoint == "" && l.graph().HasUntracked() {
@@ -397,16 +398,16 @@ func (l *loop) emitValues(t *commit.Tx, s *pregel.State, ahead bool) {
 
 // commitChange makes one change of the loop. A subgraph without checkpoints commits
 // its interrupts and events only.
-func (l *loop) commitChange(b commit.Build) error {
-	return l.session.commitChange(b)
+func (l *Loop) commitChange(b commit.Build) error {
+	return l.thread.Committer.CommitChange(b)
 }
 
 // commitEnd makes the end of the loop durable; only the root's end is one.
-func (l *loop) commitEnd(v loopEnd) loopEnd { return l.commitSuperstepEnd(&superstep{}, v) }
+func (l *Loop) commitEnd(v End) End { return l.commitSuperstepEnd(&superstep{}, v) }
 
 // commitSuperstepEnd does so together with what the tasks of the last superstep did.
-func (l *loop) commitSuperstepEnd(w *superstep, v loopEnd) loopEnd {
-	if v.err != nil || v.isCommitted {
+func (l *Loop) commitSuperstepEnd(w *superstep, v End) End {
+	if v.Err != nil || v.IsCommitted {
 		return v
 	}
 	err := l.commitChange(func(t *commit.Tx) error {
@@ -429,7 +430,7 @@ func (l *loop) commitSuperstepEnd(w *superstep, v loopEnd) loopEnd {
 		return nil
 	})
 	if err != nil {
-		return loopEnd{state: v.state, err: err}
+		return End{State: v.State, Err: err}
 	}
 	return v
 }
@@ -450,4 +451,18 @@ func updateFailure(err error) *checkpoint.Failure {
 		f.Details = map[string]string{"channel": update.Channel}
 	}
 	return f
+}
+
+// CancelFailure is the failure of a cancelled run.
+func CancelFailure(reason string) *checkpoint.Failure {
+	f := &checkpoint.Failure{Reason: runtime.FailedCancelledByClient, Message: "the run was cancelled"}
+	if reason != "" {
+		f.Message += ": " + reason
+	}
+	return f
+}
+
+// InternalFailure is the failure of a run, or of a task, on whose behalf the engine panicked.
+func InternalFailure() *checkpoint.Failure {
+	return &checkpoint.Failure{Reason: runtime.ReasonInternal, Message: "the engine failed; the operator's log says why"}
 }

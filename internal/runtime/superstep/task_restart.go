@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"sync"
@@ -24,7 +24,7 @@ type restartMark struct {
 // mayRepeatEvents reports whether a task may emit events that an earlier attempt has
 // emitted. What a server before this one was told is not known. A node that goes
 // on after an answer is silent up to there, so it repeats nothing.
-func (l *loop) mayRepeatEvents(task string, attempt int) bool {
+func (l *Loop) mayRepeatEvents(task string, attempt int) bool {
 	if attempt > 1 || l.maybeHandedOut || !l.level.keepsCheckpoints && l.level.maybeRerun {
 		return true
 	}
@@ -81,7 +81,7 @@ func (fx *effects) markRestart(why *checkpoint.Failure) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
+		l.thread.Log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
 	}
 	fx.restartMark.isDue.Store(false)
 }

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// beginRun puts the beginning of a run into a change: what is open is discarded,
+// BeginRun puts the beginning of a run into a change: what is open is discarded,
 // the input or the command is taken in, the run is recorded as running.
-func beginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
+func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	run := l.run
 	if run.Request.DiscardOpen {
-		if err := supersedeInterrupts(ctx, reader, t); err != nil {
+		if err := SupersedeInterrupts(ctx, reader, t); err != nil {
 			return err
 		}
 	}
@@ -34,7 +34,7 @@ func beginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) 
 }
 
 // applyRequest takes in what the run was asked to begin with.
-func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
+func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	r := &l.run.Request
 	if r.From != "" {
 		return beginReplay(ctx, reader, t, l)
@@ -55,12 +55,12 @@ func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *lo
 
 // beginWithInput begins with an input. Updates of earlier calls stay, as does the
 // update of this one; pending tasks are dropped.
-func beginWithInput(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
-	if err := withdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+func beginWithInput(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
+	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
 	if !l.state.IsFresh() {
-		p, err := reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+		p, err := reader.ReadPending(ctx, l.thread.Reservation, t.Thread, l.state.Checkpoint().ID)
 		if err != nil {
 			return err
 		}
@@ -70,22 +70,22 @@ func beginWithInput(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 }
 
 // applyInput puts the update and the input of the request into a state.
-func applyInput(ctx context.Context, t *commit.Tx, l *loop) error {
+func applyInput(ctx context.Context, t *commit.Tx, l *Loop) error {
 	r := &l.run.Request
 	s, err := l.applyCommands(l.state)
 	if err != nil {
-		return refusalError("update", err)
+		return RefusalError("update", err)
 	}
 	writes, err := s.CommandWrites(pregel.Result{Update: r.Update})
 	if err == nil && len(writes) > 0 {
 		s, writes, err = l.applyCallWrites(s, writes)
 	}
 	if err != nil {
-		return refusalError("update", err)
+		return RefusalError("update", err)
 	}
 	l.state = s
 	if err := l.enterInput(t, r.Input); err != nil {
-		return refusalError("input", err)
+		return RefusalError("input", err)
 	}
 	if len(writes) > 0 && !l.state.HasOutputChanged() {
 		l.emitValues(t, l.state, false) // shows the update
@@ -96,24 +96,24 @@ func applyInput(ctx context.Context, t *commit.Tx, l *loop) error {
 
 // continueThread goes on with what the thread has left to do, and with the
 // updates and gotos of the call.
-func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
-	p, err := reader.ReadPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
+	p, err := reader.ReadPending(ctx, l.thread.Reservation, t.Thread, l.state.Checkpoint().ID)
 	if err != nil {
 		return err
 	}
 	l.pending, l.maybeBegun = newProgress(p), true
 	l.pending.setAnswers(t.Interrupts) // interrupts that this change withdraws
-	if err := putCommand(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
+	if err := PutCommand(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
 		return err
 	}
-	return planNextSuperstep(t, l)
+	return PlanNextSuperstep(t, l)
 }
 
-// planNextSuperstep plans the superstep at which a loaded thread goes on.
-func planNextSuperstep(t *commit.Tx, l *loop) error {
+// PlanNextSuperstep plans the superstep at which a loaded thread goes on.
+func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
-		return refusalError("update", err)
+		return RefusalError("update", err)
 	}
 	ahead := s != l.state
 	l.state = s
@@ -121,7 +121,7 @@ func planNextSuperstep(t *commit.Tx, l *loop) error {
 		l.state = l.state.MarkBreakpointsPassed()
 	}
 	if l.tasks, err = l.state.PlanTasks(); err != nil {
-		return refusalError("update", err)
+		return RefusalError("update", err)
 	}
 	if t != nil {
 		l.emitValues(t, l.state, ahead)
@@ -129,21 +129,21 @@ func planNextSuperstep(t *commit.Tx, l *loop) error {
 	return nil
 }
 
-// putCommand stores an update and gotos beside the tasks of the superstep.
-func putCommand(t *commit.Tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
+// PutCommand stores an update and gotos beside the tasks of the superstep.
+func PutCommand(t *commit.Tx, l *Loop, update payload.JSON, to []checkpoint.Send) error {
 	if update == "" && len(to) == 0 {
 		return nil
 	}
 	writes, err := l.state.CommandWrites(pregel.Result{Update: update, Goto: to})
 	if err != nil {
-		return refusalError("update", err)
+		return RefusalError("update", err)
 	}
 	earlier, err := l.applyCommands(l.state)
 	if err == nil {
 		_, writes, err = l.applyCallWrites(earlier, writes)
 	}
 	if err != nil {
-		return refusalError("update", err)
+		return RefusalError("update", err)
 	}
 	record := checkpoint.Task{
 		ID:         commandID(t.Head.LastEvent, l.run.ID),
@@ -155,9 +155,9 @@ func putCommand(t *commit.Tx, l *loop, update payload.JSON, to []checkpoint.Send
 	return nil
 }
 
-// refusalError puts what the core says of a bad call into the words of a client;
+// RefusalError puts what the core says of a bad call into the words of a client;
 // field is the part of the call that is to blame.
-func refusalError(field string, err error) error {
+func RefusalError(field string, err error) error {
 	var target *pregel.TargetError
 	var result *pregel.ResultError
 	var update *pregel.UpdateError
@@ -174,9 +174,9 @@ func refusalError(field string, err error) error {
 	}
 }
 
-// supersedeInterrupts closes the open interrupts for a run that takes their place.
-func supersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
-	if err := withdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+// SupersedeInterrupts closes the open interrupts for a run that takes their place.
+func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
 	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {

@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"strings"
@@ -76,4 +76,15 @@ func (p *progress) buildJournal(task string) pregel.Journal {
 		}
 	}
 	return j
+}
+
+// setAnswers shows a superstep the answers that are about to be stored.
+func (p *progress) setAnswers(answered []checkpoint.Interrupt) {
+	for _, a := range answered {
+		for i := range p.interrupts[a.Task] {
+			if p.interrupts[a.Task][i].ID == a.ID {
+				p.interrupts[a.Task][i] = a
+			}
+		}
+	}
 }

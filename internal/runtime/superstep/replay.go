@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"context"
@@ -25,19 +25,19 @@ type replay struct {
 // beginReplay goes back to an older checkpoint. It is copied, so that what follows
 // has ids of its own and asks again, unless it is a copy or an update on which
 // nothing was answered.
-func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) error {
+func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	cp, err := findReplayTarget(ctx, reader, t, l)
 	if err != nil {
 		return err
 	}
-	if err := withdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
-	p, err := reader.ReadPending(ctx, &l.session.reservation, t.Thread, cp.ID)
+	p, err := reader.ReadPending(ctx, l.thread.Reservation, t.Thread, cp.ID)
 	if err != nil {
 		return err
 	}
-	l.state = pregel.LoadState(l.graph(), cp, true, l.session.engine.opts.Limits)
+	l.state = pregel.LoadState(l.graph(), cp, true, l.env.Limits)
 	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	l.pending = progress{commands: newProgress(p).commands}
 	r := &l.run.Request
@@ -47,7 +47,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loo
 	switch {
 	case mustCopy(cp, p):
 		if err := l.branchCheckpoint(t); err != nil {
-			return refusalError("replay_from", err)
+			return RefusalError("replay_from", err)
 		}
 	case r.Update == "" && len(r.Goto) == 0 && l.state.IsIdle():
 		// Nothing follows from there: the thread stays where it is.
@@ -56,24 +56,24 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loo
 		t.Head.Checkpoint = cp.ID
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
 	}
-	if err := putCommand(t, l, r.Update, r.Goto); err != nil {
+	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {
 		return err
 	}
-	return planNextSuperstep(t, l)
+	return PlanNextSuperstep(t, l)
 }
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a
 // subgraph it is the one under which that was written.
-func findReplayTarget(ctx context.Context, reader *query.Reader, t *commit.Tx, l *loop) (*checkpoint.Checkpoint, error) {
+func findReplayTarget(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
-	cp, err := reader.FindCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
+	cp, err := reader.FindCheckpoint(ctx, l.thread.Reservation, t.Thread, r.FromNamespace, r.From)
 	if err != nil {
 		return nil, err
 	}
 	j := &replay{visited: make(map[string]bool)}
 	if cp.Namespace != "" {
 		j.target = cp
-		if cp, err = reader.ReadCheckpoint(ctx, &l.session.reservation, t.Thread, "", cp.Parents[""]); err != nil {
+		if cp, err = reader.ReadCheckpoint(ctx, l.thread.Reservation, t.Thread, "", cp.Parents[""]); err != nil {
 			return nil, query.TranslateUnlessLarge(err)
 		}
 	}
@@ -99,7 +99,7 @@ func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 
 // branchCheckpoint copies the loop's checkpoint, with what calls have updated on it, into
 // a new one that is not bound to what followed it.
-func (l *loop) branchCheckpoint(t *commit.Tx) error {
+func (l *Loop) branchCheckpoint(t *commit.Tx) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (l *loop) branchCheckpoint(t *commit.Tx) error {
 
 // replayCheckpoint returns the checkpoint from which a replay continues the
 // subgraph of a task, or nil when the replay does not lead through it.
-func (l *loop) replayCheckpoint(v childGraph) (*checkpoint.Checkpoint, error) {
+func (l *Loop) replayCheckpoint(v childGraph) (*checkpoint.Checkpoint, error) {
 	j := l.level.replay
 	if !l.level.isOnReplayPath || !j.visitFirst(v.namespace) {
 		return nil, nil
@@ -128,7 +128,7 @@ func (l *loop) replayCheckpoint(v childGraph) (*checkpoint.Checkpoint, error) {
 	if same, err := l.isSameTask(v.task, then); err != nil || !same {
 		return nil, err
 	}
-	cp, err := l.session.engine.store.Checkpoint(l.session.storeCtx, l.session.thread, then, id)
+	cp, err := l.env.Store.Checkpoint(l.thread.StoreCtx, l.thread.ID, then, id)
 	return cp, runtime.TranslateStoreError(err)
 }
 
@@ -172,7 +172,7 @@ func splitNamespace(ns string) (outer, last string) {
 
 // isSameTask reports whether a task of now is the one in whose namespace the
 // subgraph was then: ids differ after a copy, places among the tasks do not.
-func (l *loop) isSameTask(t *pregel.Task, then string) (bool, error) {
+func (l *Loop) isSameTask(t *pregel.Task, then string) (bool, error) {
 	_, last := splitNamespace(then)
 	_, id, ok := strings.Cut(last, ":")
 	if !ok {
@@ -180,7 +180,7 @@ func (l *loop) isSameTask(t *pregel.Task, then string) (bool, error) {
 	}
 	around := l.level.replayNamespace
 	at := l.level.replay.target.Parents[around]
-	parent, err := l.session.engine.store.Checkpoint(l.session.storeCtx, l.session.thread, around, at)
+	parent, err := l.env.Store.Checkpoint(l.thread.StoreCtx, l.thread.ID, around, at)
 	if err != nil {
 		return false, runtime.TranslateStoreError(err)
 	}
@@ -190,14 +190,14 @@ func (l *loop) isSameTask(t *pregel.Task, then string) (bool, error) {
 
 // currentCheckpoint returns the newest checkpoint of a namespace; in a replay, the
 // newest before.
-func (l *loop) currentCheckpoint(ns string) (*checkpoint.Checkpoint, error) {
-	store, thread := l.session.engine.store, l.session.thread
-	cp, err := store.Checkpoint(l.session.storeCtx, thread, ns, "")
+func (l *Loop) currentCheckpoint(ns string) (*checkpoint.Checkpoint, error) {
+	store, thread := l.env.Store, l.thread.ID
+	cp, err := store.Checkpoint(l.thread.StoreCtx, thread, ns, "")
 	j := l.level.replay
 	if err != nil || j == nil || cp.Run == l.run.ID {
 		return cp, err
 	}
-	older, err := store.Checkpoints(l.session.storeCtx, checkpoint.CheckpointQuery{
+	older, err := store.Checkpoints(l.thread.StoreCtx, checkpoint.CheckpointQuery{
 		Thread: thread, Namespace: ns, Before: j.beforeSeq, Limit: 1,
 	})
 	if err != nil {

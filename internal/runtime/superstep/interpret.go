@@ -1,4 +1,4 @@
-package engine
+package superstep
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // interpretResult turns a result into writes, interrupts or a failure.
-func (l *loop) interpretResult(ctx context.Context, o *outcome) {
+func (l *Loop) interpretResult(ctx context.Context, o *outcome) {
 	if o.result.Failure != nil {
 		l.failAttempt(ctx, o, o.result.Failure)
 		return
@@ -63,7 +63,7 @@ func (l *loop) interpretResult(ctx context.Context, o *outcome) {
 }
 
 // callRouters asks code for the decisions of the conditional edges that need it.
-func (l *loop) callRouters(ctx context.Context, o *outcome) (map[string][]checkpoint.Send, *pregel.Failure) {
+func (l *Loop) callRouters(ctx context.Context, o *outcome) (map[string][]checkpoint.Send, *pregel.Failure) {
 	routers := pregel.CodeBranches(o.task.Node)
 	if len(routers) == 0 {
 		return nil, nil
@@ -91,7 +91,7 @@ func permanentFailure(reason, message string) *pregel.Failure {
 }
 
 // failAttempt settles a failed attempt.
-func (l *loop) failAttempt(ctx context.Context, o *outcome, f *pregel.Failure) {
+func (l *Loop) failAttempt(ctx context.Context, o *outcome, f *pregel.Failure) {
 	o.setFailure(f)
 	switch {
 	case ctx.Err() != nil:
@@ -103,7 +103,7 @@ func (l *loop) failAttempt(ctx context.Context, o *outcome, f *pregel.Failure) {
 
 // cutOffAttempt ends an attempt that was stopped from outside: it counts as if it
 // had never begun, except that too slow a superstep is its tasks' failure.
-func (l *loop) cutOffAttempt(ctx context.Context, o *outcome) {
+func (l *Loop) cutOffAttempt(ctx context.Context, o *outcome) {
 	if !errors.Is(context.Cause(ctx), errStepTimeout) {
 		o.isAborted = true
 		return
@@ -119,7 +119,7 @@ func (o *outcome) setFailure(f *pregel.Failure) {
 }
 
 // handleAsks turns what a task asks into stored interrupts.
-func (l *loop) handleAsks(ctx context.Context, o *outcome) {
+func (l *Loop) handleAsks(ctx context.Context, o *outcome) {
 	if len(o.result.Asks) == 0 {
 		return
 	}
@@ -146,7 +146,7 @@ func (l *loop) handleAsks(ctx context.Context, o *outcome) {
 
 // poseInterrupt adds one interrupt to an outcome. An open one stays and a withdrawn one
 // is reopened if it shows what is asked, and an answered one is replaced if it differs.
-func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
+func (l *Loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
@@ -176,21 +176,21 @@ func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pr
 }
 
 // addInterrupt adds what a task asks to the new questions of its outcome.
-func (l *loop) addInterrupt(o *outcome, a *pregel.Ask, id string) *checkpoint.Interrupt {
+func (l *Loop) addInterrupt(o *outcome, a *pregel.Ask, id string) *checkpoint.Interrupt {
 	o.interrupts = append(o.interrupts, l.newInterrupt(o.task, a, id))
 	return &o.interrupts[len(o.interrupts)-1]
 }
 
 // replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
-func (l *loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
+func (l *Loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
 	q := l.newInterrupt(o.task, a, id)
 	q.Round, q.Replaces = before.Round+1, before.ID
 	return o.replaceAnswered(before, q, a, l.pending.countReplacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
 }
 
 // checkAskable says why no client could answer what a task asks, "" if one can.
-func (l *loop) checkAskable(ctx context.Context, a *pregel.Ask) string {
-	schemas := l.session.engine.schemas
+func (l *Loop) checkAskable(ctx context.Context, a *pregel.Ask) string {
+	schemas := l.env.Schemas
 	if a.Schema == "" || schemas == nil {
 		return ""
 	}
@@ -210,12 +210,12 @@ func placeText(a *pregel.Ask) string {
 
 // checkWaiting refuses to wait for interrupts that the thread does not have. Called
 // graphs wait for their own.
-func (l *loop) checkWaiting(ctx context.Context, o *outcome) *pregel.Failure {
+func (l *Loop) checkWaiting(ctx context.Context, o *outcome) *pregel.Failure {
 	if o.task.Node.Kind != graph.KindRemote {
 		return nil
 	}
 	for _, id := range o.result.WaitingInterrupts {
-		_, err := l.session.engine.store.Interrupt(ctx, l.session.thread, id)
+		_, err := l.env.Store.Interrupt(ctx, l.thread.ID, id)
 		if errors.Is(err, checkpoint.ErrInterruptNotFound) {
 			return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf("the node waits for question %q, which the thread does not have", id))
 		}
@@ -223,7 +223,7 @@ func (l *loop) checkWaiting(ctx context.Context, o *outcome) *pregel.Failure {
 	return nil
 }
 
-func (l *loop) interruptState(task, id string) checkpoint.InterruptState {
+func (l *Loop) interruptState(task, id string) checkpoint.InterruptState {
 	for _, i := range l.pending.interrupts[task] {
 		if i.ID == id {
 			return i.State
@@ -232,10 +232,10 @@ func (l *loop) interruptState(task, id string) checkpoint.InterruptState {
 	return ""
 }
 
-func (l *loop) newInterrupt(t *pregel.Task, a *pregel.Ask, id string) checkpoint.Interrupt {
+func (l *Loop) newInterrupt(t *pregel.Task, a *pregel.Ask, id string) checkpoint.Interrupt {
 	cp := l.state.Checkpoint()
 	q := checkpoint.Interrupt{
-		ID: id, Thread: l.session.thread, Run: l.run.ID, Graph: l.run.Graph,
+		ID: id, Thread: l.thread.ID, Run: l.run.ID, Graph: l.run.Graph,
 		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: t.Node.Name, Task: t.ID,
 		Scope: a.Scope, Key: a.Key, Index: a.Index, Reason: a.Reason, Message: a.Message,
 		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
@@ -243,7 +243,7 @@ func (l *loop) newInterrupt(t *pregel.Task, a *pregel.Ask, id string) checkpoint
 		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
 	}
 	if a.TTL > 0 {
-		q.Expires = l.session.engine.now().Add(a.TTL)
+		q.Expires = l.env.Now().Add(a.TTL)
 	}
 	return q
 }

@@ -1,0 +1,64 @@
+package superstep
+
+import (
+	"context"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+)
+
+// NewDetachedThread is a thread that is edited and not driven: no lease is held, so
+// what code does besides returning is not stored. RunEnd and History are nil, since no
+// run begins or ends.
+func NewDetachedThread(storeCtx context.Context, id string, log *zap.Logger, workDone <-chan struct{}, followers Followers) *Thread {
+	d := detachedOwner{}
+	return &Thread{
+		ID: id, Log: log, StoreCtx: storeCtx, WorkDone: workDone,
+		Committer: d, Followers: followers, Stop: d, Memory: d, Tasks: d, Placement: d, Reasons: d,
+	}
+}
+
+// detachedOwner stands in for the owner of a thread that is edited.
+type detachedOwner struct{}
+
+// CommitChange stores nothing.
+func (detachedOwner) CommitChange(commit.Build) error { return ErrLeaseLost }
+
+// IsStopping is false: an edit is not cancelled but by its caller.
+func (detachedOwner) IsStopping() bool { return false }
+
+// AbandonRun does nothing, since there is no run.
+func (detachedOwner) AbandonRun() {}
+
+// AddBytes counts nothing: the call that edits has reserved memory.
+func (detachedOwner) AddBytes(int64) {}
+
+// RequestYield is false: nothing would go on with the edit.
+func (detachedOwner) RequestYield() bool { return false }
+
+// RequestDiscard is false for the same reason.
+func (detachedOwner) RequestDiscard(bool) bool { return false }
+
+// AddActive counts nothing: an edit does not move to another server.
+func (detachedOwner) AddActive(int) {}
+
+// TrackTask tracks nothing for the same reason.
+func (detachedOwner) TrackTask([]checkpoint.Capability, bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
+	return new(atomic.Bool), new(runtime.WorkerWait), func() {}
+}
+
+// NotifyStranded does nothing for the same reason.
+func (detachedOwner) NotifyStranded() {}
+
+// LeaveServer does nothing for the same reason.
+func (detachedOwner) LeaveServer() {}
+
+// WasTold is false: no reader was told anything.
+func (detachedOwner) WasTold(string, string) bool { return false }
+
+// SetTold keeps nothing.
+func (detachedOwner) SetTold(string, string) {}

@@ -1,0 +1,84 @@
+package superstep
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// NewRootLoop makes the loop of a run's root graph around a state.
+func NewRootLoop(env *Env, thread *Thread, run *checkpoint.Run, state *pregel.State) *Loop {
+	l := &Loop{env: env, thread: thread, run: run, state: state, level: level{isRoot: true, keepsCheckpoints: true}}
+	l.setBreakpoints()
+	return l
+}
+
+// Run is the record of the run. It belongs to the loop while that runs.
+func (l *Loop) Run() *checkpoint.Run { return l.run }
+
+// Graph is the graph that the loop drives.
+func (l *Loop) Graph() *graph.Graph { return l.graph() }
+
+// RunSupersteps runs the loop to its end.
+func (l *Loop) RunSupersteps(ctx context.Context) End { return l.runSupersteps(ctx) }
+
+// CommitFailure fails the run.
+func (l *Loop) CommitFailure(f *checkpoint.Failure) End { return l.commitEnd(*failedEnd(f)) }
+
+// InlineEnd is how the run ends in the change that begins it or takes it up, nil when
+// it goes on.
+func (l *Loop) InlineEnd() *End { return l.inlineEnd }
+
+// PutInlineEnd puts this end into that change.
+func (l *Loop) PutInlineEnd(t *commit.Tx) error { return l.putRunEnd(t, l.state, l.inlineEnd) }
+
+// MeasureUncounted is how many bytes the loop holds. None of them is counted after that.
+func (l *Loop) MeasureUncounted() int64 {
+	l.setHeldBytes(0)
+	return l.measureBytes()
+}
+
+// SetCounted notes how many bytes its owner counts of the loop already.
+func (l *Loop) SetCounted(n int64) { l.heldBytes = n }
+
+// MarkHandedOut notes that the server before may have handed out tasks of the superstep.
+func (l *Loop) MarkHandedOut() { l.maybeHandedOut = true }
+
+// LoadProgress takes up what is known of the superstep at which the run stopped.
+func (l *Loop) LoadProgress(p checkpoint.Pending) { l.pending, l.maybeBegun = newProgress(p), true }
+
+// LoadAnswers shows the superstep the answers that are about to be stored.
+func (l *Loop) LoadAnswers(answered []checkpoint.Interrupt) { l.pending.setAnswers(answered) }
+
+// MaxStep is the last superstep that may run.
+func (l *Loop) MaxStep() int { return l.maxStep }
+
+// SetMaxStep bounds the run as the server before has done.
+func (l *Loop) SetMaxStep(step int) { l.maxStep = step }
+
+// RenewStepLimit grants the run its step limit from here on.
+func (l *Loop) RenewStepLimit() { l.maxStep = l.state.NextStep() + 1 + l.stepLimit() }
+
+// ApplySettings changes what the rest of the run goes by.
+func (l *Loop) ApplySettings(s *runtime.RunSettings) {
+	s.ApplyTo(&l.run.Request)
+	l.setBreakpoints()
+	if !l.thread.HasReportedResults {
+		l.RenewStepLimit()
+	}
+}
+
+// setBreakpoints sets the breakpoints of the run, or else those of its graph.
+func (l *Loop) setBreakpoints() {
+	l.breakBefore, l.breakAfter = l.graph().InterruptBefore, l.graph().InterruptAfter
+	if given := l.run.Request.InterruptBefore; len(given) > 0 {
+		l.breakBefore = given
+	}
+	if given := l.run.Request.InterruptAfter; len(given) > 0 {
+		l.breakAfter = given
+	}
+}

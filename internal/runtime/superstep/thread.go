@@ -1,0 +1,103 @@
+package superstep
+
+import (
+	"context"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+)
+
+// Thread is the thread of a run as its loops see it: what they may know of it, and a
+// port for each thing that they ask of its owner. All loops of the run share it.
+type Thread struct {
+	ID          string
+	Log         *zap.Logger
+	StoreCtx    context.Context          //nolint:containedctx // of store calls; it outlives cancelled work but not the lease
+	WorkDone    <-chan struct{}          // closed when no result of a task is wanted any more
+	Fence       uint64                   // of the lease
+	Reservation *runtime.ReadReservation // memory for the state until the run is live
+	Recovery    Recovery
+	// HasReportedResults says that the log has the results of finished tasks already: the
+	// run was running when it was taken up.
+	HasReportedResults bool
+
+	Committer Committer
+	Followers Followers
+	Stop      Stop
+	RunEnd    RunEnd
+	History   History
+	Memory    Memory
+	Tasks     TaskTracker
+	Placement Placement
+	Reasons   WaitReasons
+}
+
+// Committer makes changes under the lease.
+type Committer interface {
+	// CommitChange makes one change. It is repeated until the store answers or the
+	// lease is over; the error is ErrLeaseLost then.
+	CommitChange(b commit.Build) error
+}
+
+// Followers read the events of the thread.
+type Followers interface {
+	PublishEphemeral(e checkpoint.Event)
+	WantsValues() bool
+	WantsInputs() bool
+}
+
+// Stop is how a run is stopped from outside, and given up from inside.
+type Stop interface {
+	IsStopping() bool // a cancel takes effect at the next superstep
+	AbandonRun()      // the outcome of a change is not known
+}
+
+// RunEnd says what becomes of a thread whose run does not go on here.
+type RunEnd interface {
+	// PutHandOver leaves a run that goes on to another server, or to a later time.
+	PutHandOver(t *commit.Tx, run *checkpoint.Run)
+	// PutCancelledEnd ends a run that is cancelled.
+	PutCancelledEnd(t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error
+}
+
+// History is what is kept of the past of the thread.
+type History interface {
+	// PruneLive removes what is too old. When it fails the run goes on.
+	PruneLive(run *checkpoint.Run)
+}
+
+// Memory counts what the loops of the run hold.
+type Memory interface {
+	AddBytes(delta int64)
+	// RequestYield asks whether the run ends here between two supersteps: the live runs
+	// hold too much, or its time share is over and others wait.
+	RequestYield() bool
+	// RequestDiscard asks whether the run ends here because there is no memory for what a
+	// superstep writes. isFirst says that the run was taken up for that superstep.
+	RequestDiscard(isFirst bool) bool
+}
+
+// TaskTracker knows which tasks of the run are under way, and which of them wait for a
+// worker.
+type TaskTracker interface {
+	// AddActive changes the number of active tasks by n.
+	AddActive(n int)
+	// TrackTask tracks a task that needs a worker until done is called.
+	TrackTask(needs []checkpoint.Capability, mustStay bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func())
+}
+
+// Placement decides on which server the run goes on.
+type Placement interface {
+	NotifyStranded() // a task can go on nowhere but at another server
+	LeaveServer()    // this server stops
+}
+
+// WaitReasons are what readers of the thread know of why its tasks wait for workers.
+type WaitReasons interface {
+	WasTold(task, why string) bool
+	SetTold(task, why string)
+}
