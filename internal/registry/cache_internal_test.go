@@ -10,7 +10,7 @@ import (
 
 // What the store has the source of is as large when it is taken back.
 func TestAGraphThatIsTakenBackCountsInFull(t *testing.T) {
-	r := &Registry{cache: newCompiledCache(100_000)}
+	r := &Registry{versionLoader: &versionLoader{cache: newCompiledCache(100_000)}}
 	held := &graph.Graph{Name: "g", Version: "v1", Spec: &graph.Spec{}}
 	one, two := &graphVersion{versionID: versionID{"g", "v1"}}, &graphVersion{versionID: versionID{"g", "v2"}}
 	r.cache.putCompiled(one, held, 80_000)

@@ -134,3 +134,17 @@ func (s catalog) withNewest(one *graphVersion) *catalog {
 	next[one.name] = &versionList{list: before.list, byVersion: before.byVersion, newest: one}
 	return &next
 }
+
+// newCatalog makes a catalog of lists. Where the newest is gone the last is.
+func newCatalog(lists map[string][]*graphVersion, newest map[string]*graphVersion) *catalog {
+	next := make(catalog, len(lists))
+	for name, list := range lists {
+		v := newVersionList(list)
+		v.newest = v.list[len(v.list)-1]
+		if n := newest[name]; n != nil && v.byVersion[n.version] == n {
+			v.newest = n
+		}
+		next[name] = v
+	}
+	return &next
+}

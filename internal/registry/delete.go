@@ -10,7 +10,6 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -203,34 +202,6 @@ func (r *Registry) visitUnknown(without []*graphVersion, visit func(*graphVersio
 
 func containsVersion(list []*graphVersion, version string) bool {
 	return slices.ContainsFunc(list, func(v *graphVersion) bool { return v.version == version })
-}
-
-// readSubgraphs lists the graphs that a version contains. As versions never change
-// it is read at most once.
-func (r *Registry) readSubgraphs(ctx context.Context, v *graphVersion) ([]versionID, error) {
-	if known := v.subgraphs.Load(); known != nil {
-		return *known, nil
-	}
-	g, _, err := r.describeVersion(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	inside := subgraphsOf(g.Spec)
-	v.subgraphs.Store(&inside)
-	return inside, nil
-}
-
-func subgraphsOf(s *graph.Spec) []versionID {
-	inside := []versionID{}
-	if s == nil {
-		return inside
-	}
-	for i := range s.Nodes {
-		if sub := s.Nodes[i].Graph; sub != nil {
-			inside = append(inside, versionID{sub.Name, sub.Version})
-		}
-	}
-	return inside
 }
 
 // findPinnedThreads names threads that are pinned to one of the versions, and says

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -18,21 +21,52 @@ import (
 // storeTimeout bounds the reading of one graph.
 const storeTimeout = 5 * time.Second
 
+// versionLoader reads and compiles versions of graphs when they are used. Reading
+// what is compiled takes no lock.
+type versionLoader struct {
+	store checkpoint.Graphs
+	env   graph.Env
+	log   *zap.Logger
+
+	catalog      atomic.Pointer[catalog]
+	cache        *compiledCache
+	readGroup    singleflight.Group // of sources, by version
+	compileGroup singleflight.Group // by version
+	// newReadContext returns the context for reading one graph, for which many
+	// may wait.
+	newReadContext func() (context.Context, context.CancelFunc)
+	// compileSlots bounds what is compiled at the same time.
+	compileSlots chan struct{}
+}
+
+// newVersionLoader makes a loader whose reads outlive the end of ctx.
+func newVersionLoader(ctx context.Context, options Options) *versionLoader {
+	l := &versionLoader{
+		store: options.Store, env: options.Env, log: options.Logger, cache: newCompiledCache(options.Limits.CacheBytes),
+		compileSlots: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0))),
+		newReadContext: func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		},
+	}
+	l.catalog.Store(&catalog{})
+	return l
+}
+
 // loadGraph returns the compiled form of a version. The error is a *runtime.Error.
-func (r *Registry) loadGraph(v *graphVersion) (*graph.Graph, error) {
-	return r.loadNested(v, nil)
+func (l *versionLoader) loadGraph(v *graphVersion) (*graph.Graph, error) {
+	return l.loadNested(v, nil)
 }
 
 // loadNested is loadGraph for a graph that others contain, the innermost last.
-func (r *Registry) loadNested(v *graphVersion, around []versionID) (*graph.Graph, error) {
-	if g := r.cache.getCompiled(v); g != nil {
+func (l *versionLoader) loadNested(v *graphVersion, around []versionID) (*graph.Graph, error) {
+	if g := l.cache.getCompiled(v); g != nil {
 		return g, nil
 	}
-	now := r.catalog.Load()
+	now := l.catalog.Load()
 	if f := v.failure.Load(); f != nil && f.catalog == now {
 		return nil, f.err
 	}
-	g, err := r.compileVersion(v, around)
+	g, err := l.compileVersion(v, around)
 	if err == nil {
 		v.failure.Store(nil)
 		return g, nil
@@ -40,7 +74,7 @@ func (r *Registry) loadNested(v *graphVersion, around []versionID) (*graph.Graph
 	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable}) {
 		v.failure.Store(&compileFailure{err, now})
 		if !v.wasWarned.Swap(true) {
-			r.log.Warn("a stored graph can't be used in this server", zap.String("graph", v.name),
+			l.log.Warn("a stored graph can't be used in this server", zap.String("graph", v.name),
 				zap.String("version", v.version), zap.Error(err))
 		}
 	}
@@ -49,28 +83,28 @@ func (r *Registry) loadNested(v *graphVersion, around []versionID) (*graph.Graph
 
 // compileVersion compiles a version, once for all concurrent callers. Graphs in it
 // are loaded first: nothing is waited for while others wait for this one.
-func (r *Registry) compileVersion(v *graphVersion, around []versionID) (*graph.Graph, error) {
-	if g := r.cache.restoreDropped(v); g != nil {
+func (l *versionLoader) compileVersion(v *graphVersion, around []versionID) (*graph.Graph, error) {
+	if g := l.cache.restoreDropped(v); g != nil {
 		return g, nil
 	}
-	made, err, _ := r.readGroup.Do(v.String(), func() (any, error) {
-		ctx, cancel := r.newReadContext()
+	made, err, _ := l.readGroup.Do(v.String(), func() (any, error) {
+		ctx, cancel := l.newReadContext()
 		defer cancel()
-		return r.readVersion(ctx, v)
+		return l.readVersion(ctx, v)
 	})
 	if err != nil {
 		return nil, err
 	}
 	file, _ := made.(storedFile)
-	inside, err := r.loadSubgraphs(file.Spec, append(slices.Clone(around), v.versionID))
+	inside, err := l.loadSubgraphs(file.Spec, append(slices.Clone(around), v.versionID))
 	if err != nil {
 		return nil, err
 	}
-	made, err, _ = r.compileGroup.Do(v.String(), func() (any, error) {
-		if g := r.cache.getCompiled(v); g != nil {
+	made, err, _ = l.compileGroup.Do(v.String(), func() (any, error) {
+		if g := l.cache.getCompiled(v); g != nil {
 			return g, nil
 		}
-		return r.compileStored(v, file, inside)
+		return l.compileStored(v, file, inside)
 	})
 	g, _ := made.(*graph.Graph)
 	return g, err
@@ -84,8 +118,8 @@ type storedFile struct {
 }
 
 // readVersion gets the source of a version and reads it.
-func (r *Registry) readVersion(ctx context.Context, v *graphVersion) (storedFile, error) {
-	source, err := r.fetchSource(ctx, v)
+func (l *versionLoader) readVersion(ctx context.Context, v *graphVersion) (storedFile, error) {
+	source, err := l.fetchSource(ctx, v)
 	if err != nil {
 		return storedFile{}, err
 	}
@@ -98,11 +132,11 @@ func (r *Registry) readVersion(ctx context.Context, v *graphVersion) (storedFile
 	return storedFile{file, len(source)}, nil
 }
 
-func (r *Registry) fetchSource(ctx context.Context, v *graphVersion) (string, error) {
+func (l *versionLoader) fetchSource(ctx context.Context, v *graphVersion) (string, error) {
 	if v.source != "" {
 		return v.source, nil
 	}
-	record, err := r.store.GraphRecord(ctx, v.name, v.version)
+	record, err := l.store.GraphRecord(ctx, v.name, v.version)
 	if errors.Is(err, checkpoint.ErrGraphNotFound) {
 		return "", runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q version %q was deleted", v.name, v.version).
 			With("graph", v.name).With("version", v.version)
@@ -126,7 +160,7 @@ func (s compiledSubgraphs) lookupSubgraph(name, version string) (*graph.Graph, b
 
 // loadSubgraphs loads the graphs that a Spec with pinned versions contains. Those that
 // can't be had are left out, for the compiler to name.
-func (r *Registry) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSubgraphs, error) {
+func (l *versionLoader) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSubgraphs, error) {
 	subs := make(compiledSubgraphs)
 	for i := range s.Nodes {
 		sub := s.Nodes[i].Graph
@@ -134,11 +168,11 @@ func (r *Registry) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSub
 			continue
 		}
 		id := versionID{sub.Name, sub.Version}
-		v := r.catalog.Load().findVersion(id)
+		v := l.catalog.Load().findVersion(id)
 		if v == nil || subs[id] != nil || slices.Contains(around, id) {
 			continue
 		}
-		g, err := r.loadNested(v, around)
+		g, err := l.loadNested(v, around)
 		if isReadFailure(err) {
 			return nil, err
 		}
@@ -151,21 +185,107 @@ func (r *Registry) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSub
 
 // compileStored compiles what was checked when it was put. Schemas are checked
 // when they are used, and limits were those of then.
-func (r *Registry) compileStored(v *graphVersion, file storedFile, inside compiledSubgraphs) (*graph.Graph, error) {
-	env := r.env
+func (l *versionLoader) compileStored(v *graphVersion, file storedFile, inside compiledSubgraphs) (*graph.Graph, error) {
+	env := l.env
 	env.Lookup, env.CheckSchema, env.CheckValue, env.Limits = inside.lookupSubgraph, nil, nil, graph.Limits{}
-	r.compileSlots <- struct{}{}
-	defer func() { <-r.compileSlots }()
+	l.compileSlots <- struct{}{}
+	defer func() { <-l.compileSlots }()
 	g, err := compileFile(file.File, env)
 	if err != nil {
 		return nil, unusableError(v, err)
 	}
-	r.cache.putCompiled(v, g, g.Footprint(file.bytes))
+	l.cache.putCompiled(v, g, g.Footprint(file.bytes))
 	return g, nil
+}
+
+// compileGraph checks a graph that is put, and compiles it.
+func (l *versionLoader) compileGraph(ctx context.Context, file graphfile.File) (*graph.Graph, error) {
+	inside, err := l.loadSubgraphs(file.Spec, nil)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil { // of two that are ready select takes any
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case l.compileSlots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-l.compileSlots }()
+	env := l.env
+	env.Lookup = inside.lookupSubgraph
+	return compileFile(file, env)
 }
 
 func unusableError(v *graphVersion, cause error) error {
 	return runtime.Errorf(runtime.ReasonGraphVersionUnavailable,
 		"graph %q version %q is stored, but does not compile in this server: %w", v.name, v.version, cause).
 		With("graph", v.name).With("version", v.version)
+}
+
+func parseFile(name, text string) (graphfile.File, error) {
+	spec, positions, err := graphfile.Parse(name, []byte(text))
+	if spec == nil {
+		return graphfile.File{}, err
+	}
+	return graphfile.File{Path: name, Spec: spec, Positions: positions, Err: err}, nil
+}
+
+// compileFile compiles a file; what is wrong with it is a *graph.BuildError.
+func compileFile(file graphfile.File, env graph.Env) (*graph.Graph, error) {
+	g, err := file.Compile(env)
+	if build := (*graph.BuildError)(nil); errors.As(err, &build) {
+		return nil, build
+	}
+	return g, err
+}
+
+// isReadFailure reports whether an error leaves open what is stored, as the store
+// could not be read.
+func isReadFailure(err error) bool {
+	refused, ok := errors.AsType[*runtime.Error](err)
+	return ok && (refused.IsStoreFault() || refused.Reason == runtime.ReasonCheckpointCorrupt)
+}
+
+// describeVersion returns a graph that has its Spec, if that can be read.
+func (l *versionLoader) describeVersion(ctx context.Context, v *graphVersion) (*graph.Graph, int, error) {
+	if c := v.compiled.Load(); c != nil {
+		return c.graph, c.bytes / 8, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	file, err := l.readVersion(ctx, v)
+	if isReadFailure(err) {
+		return nil, 0, err
+	}
+	return &graph.Graph{Name: v.name, Version: v.version, Spec: file.Spec}, file.bytes, nil
+}
+
+// readSubgraphs lists the graphs that a version contains. As versions never change
+// it is read at most once.
+func (l *versionLoader) readSubgraphs(ctx context.Context, v *graphVersion) ([]versionID, error) {
+	if known := v.subgraphs.Load(); known != nil {
+		return *known, nil
+	}
+	g, _, err := l.describeVersion(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	inside := subgraphsOf(g.Spec)
+	v.subgraphs.Store(&inside)
+	return inside, nil
+}
+
+func subgraphsOf(s *graph.Spec) []versionID {
+	inside := []versionID{}
+	if s == nil {
+		return inside
+	}
+	for i := range s.Nodes {
+		if sub := s.Nodes[i].Graph; sub != nil {
+			inside = append(inside, versionID{sub.Name, sub.Version})
+		}
+	}
+	return inside
 }

@@ -188,26 +188,6 @@ func (r *Registry) prepareGraph(ctx context.Context, file graphfile.File) (g *gr
 	return before, true, nil
 }
 
-// compileGraph checks a graph that is put, and compiles it.
-func (r *Registry) compileGraph(ctx context.Context, file graphfile.File) (*graph.Graph, error) {
-	inside, err := r.loadSubgraphs(file.Spec, nil)
-	if err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil { // of two that are ready select takes any
-		return nil, context.Cause(ctx)
-	}
-	select {
-	case r.compileSlots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-r.compileSlots }()
-	env := r.env
-	env.Lookup = inside.lookupSubgraph
-	return compileFile(file, env)
-}
-
 // findCompiled finds a version, nil = there is none that compiles here.
 func (r *Registry) findCompiled(name, version string) (*graph.Graph, error) {
 	v := r.catalog.Load().findVersion(versionID{name, version})

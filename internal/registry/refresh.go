@@ -1,0 +1,84 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Refresh takes up what others have stored or deleted since. It does nothing
+// without a store, and costs one small read when nothing has changed. The error
+// is a *runtime.Error.
+func (r *Registry) Refresh(ctx context.Context) error {
+	if r.store == nil {
+		return nil
+	}
+	r.refreshMu.Lock()
+	defer r.refreshMu.Unlock()
+	r.mu.Lock()
+	known, puts := r.revision, r.putCount
+	r.mu.Unlock()
+	records, revision, err := r.store.GraphVersions(ctx, known)
+	if err != nil {
+		return translateStoreError(err)
+	}
+	if revision == known {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.revision = revision
+	r.updateCatalog(records, puts, revision < known)
+	return nil
+}
+
+// updateCatalog makes a catalog of what the store lists. What this process has put
+// since the list was asked for stays, and so does everything when the store has
+// lost what it had: threads may need it. A version that was made at another time
+// than the known one came after that was deleted, and is read anew. mu is held.
+func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, lost bool) {
+	old := *r.catalog.Load()
+	lists, newest := make(map[string][]*graphVersion), make(map[string]*graphVersion)
+	listed, replaced := make(map[versionID]bool, len(records)), false
+	for name, v := range old {
+		newest[name] = v.newest
+	}
+	for i := range records {
+		record := &records[i]
+		id := versionID{record.Name, record.Version}
+		known, n := old.findVersion(id), newest[id.name]
+		v := known
+		if known == nil || known.putNumber <= puts && !known.created.Equal(record.Created) {
+			v = &graphVersion{versionID: id, created: record.Created}
+			replaced = replaced || known != nil
+			if n == nil || n == known || !n.created.After(v.created) {
+				newest[v.name] = v
+			}
+		}
+		listed[id] = true
+		lists[v.name] = append(lists[v.name], v)
+	}
+	if replaced { // compiled graphs may contain what it was
+		r.dropAllCompiled(old)
+	}
+	for name, versions := range old {
+		for _, v := range versions.list {
+			switch {
+			case listed[v.versionID]:
+			case lost || v.putNumber > puts:
+				lists[name] = append(lists[name], v)
+			default:
+				r.cache.removeVersion(v)
+			}
+		}
+	}
+	r.catalog.Store(newCatalog(lists, newest))
+}
+
+func (l *versionLoader) dropAllCompiled(all catalog) {
+	for _, versions := range all {
+		for _, v := range versions.list {
+			l.cache.removeVersion(v)
+		}
+	}
+}
