@@ -29,9 +29,10 @@ type honestClient struct {
 	stop chan struct{}
 	done sync.WaitGroup
 
-	mu     sync.Mutex
-	times  []time.Duration
-	failed error
+	mu       sync.Mutex
+	times    []time.Duration
+	repeated int // calls that were made again, for the disk stalled
+	failed   error
 }
 
 func startHonestClient(t *testing.T, s *server) *honestClient {
@@ -70,11 +71,27 @@ func (b *honestClient) keepRunning(ctx context.Context) {
 	}
 }
 
-// runGraph has as long as a patient client would wait; how long it takes is reported.
+// runGraph has as long as a patient client would wait; how long it takes is reported. It
+// repeats a call that got STORE_BUSY, as the error says: a disk that stalls is
+// not what the inputs do.
 func (b *honestClient) runGraph(ctx context.Context, thread string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	stream, err := b.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
+	for {
+		err := b.followRun(ctx, thread)
+		if harness.ReasonOf(err) != "STORE_BUSY" {
+			return err
+		}
+		b.mu.Lock()
+		b.repeated++
+		b.mu.Unlock()
+		harness.SleepContext(ctx, honestPause)
+	}
+}
+
+// followRun starts the run of a thread, or meets it again, and follows it to its end.
+func (b *honestClient) followRun(ctx context.Context, thread string) error {
+	stream, err := b.Stream(ctx, &graphdv1.StreamRequest{RequestId: thread, Run: &graphdv1.RunSpec{
 		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"n":1}`)},
 	}})
 	if err != nil {
@@ -117,6 +134,13 @@ func (b *honestClient) timeQuantile(since int, part float64) time.Duration {
 	}
 	sorted := slices.Sorted(slices.Values(b.times[since:]))
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+}
+
+// repeatCount is how many calls were made again.
+func (b *honestClient) repeatCount() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.repeated
 }
 
 // waitForRuns waits until n further runs have ended.

@@ -153,9 +153,9 @@ func TestHostileSet(t *testing.T) {
 	require.True(t, s.isAlive(), "the server is gone:\n%s", s.logTail)
 	a.waitMemoryFreed(t, before)
 	b.stopRunning()
-	t.Logf("%d inputs; bystander: %d runs, p50 %v, p99 %v, longest %v; memory of its own: %d MiB before, %d after, "+
+	t.Logf("%d inputs; bystander: %d runs, %d calls repeated, p50 %v, p99 %v, longest %v; memory of its own: %d MiB before, %d after, "+
 		"%d at most; answers: %v",
-		len(all), b.runCount()-began, b.timeQuantile(began, 0.5), b.timeQuantile(began, 0.99), b.timeQuantile(began, 1),
+		len(all), b.runCount()-began, b.repeatCount(), b.timeQuantile(began, 0.5), b.timeQuantile(began, 0.99), b.timeQuantile(began, 1),
 		before>>20, s.ownBytes()>>20, s.peakBytes.Load()>>20, a.counts)
 	require.NoError(t, b.lastError(), "the end of the server's log:\n%s", s.logTail)
 	require.Empty(t, a.unforeseenErrors)

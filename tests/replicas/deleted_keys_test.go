@@ -29,18 +29,17 @@ func TestDeletedKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 5))
 	drivers, ended := make([]*threadDriver, n), make([]driverOutcome, n)
 	damaged := make([]deletedKey, n/2) // of the first threads
-	stops := make([]context.CancelFunc, n)
+	driving, stops := make([]context.Context, n), make([]context.CancelFunc, n)
 	var all errgroup.Group
 	for i := range drivers {
 		drivers[i] = w.newDriver(i)
 		drivers[i].isFollowed = drivers[i].isFollowed && i >= len(damaged)
-		driving, stopDriving := context.WithCancel(ctx)
-		stops[i] = stopDriving
+		driving[i], stops[i] = context.WithCancel(ctx)
 		all.Go(func() error {
-			defer stopDriving()
-			run, err := drivers[i].driveThread(driving)
+			defer stops[i]()
+			run, err := drivers[i].driveThread(driving[i])
 			if err == nil {
-				err = drivers[i].verifyThread(driving, run)
+				err = drivers[i].verifyThread(driving[i], run)
 			}
 			ended[i] = driverOutcome{err, time.Now()}
 			return nil
@@ -50,7 +49,7 @@ func TestDeletedKeys(t *testing.T) {
 		when := drivers[i].startDelay + randomDuration(random, 0, drivers[i].answerDelay+time.Millisecond)
 		all.Go(func() (err error) {
 			harness.SleepContext(ctx, when)
-			damaged[i], err = w.deleteKey(ctx, "vsqroeh"[i%7], drivers[i].thread)
+			damaged[i], err = w.awaitAndDeleteKey(ctx, driving[i], "vsqroeh"[i%7], drivers[i].thread)
 			if damaged[i].key != "" { // what is left of the thread may wait for ever
 				time.AfterFunc(5*lease, stops[i])
 			}
@@ -67,7 +66,7 @@ func TestDeletedKeys(t *testing.T) {
 		}
 	}
 	w.logSummary("%d of %d threads lost a key: %s", w.faults.CountOf("key taken away"), n, w.seen)
-	require.GreaterOrEqual(t, w.faults.CountOf("key taken away"), len(damaged)/2)
+	require.Equal(t, len(damaged), w.faults.CountOf("key taken away"))
 }
 
 // deletedKey is the key that a thread has lost, "" for none, and when.
@@ -80,6 +79,17 @@ type deletedKey struct {
 type driverOutcome struct {
 	err error
 	at  time.Time
+}
+
+// awaitAndDeleteKey takes a key of a thread away as soon as the thread has it, unless
+// the thread is not driven any more by then.
+func (w *cluster) awaitAndDeleteKey(ctx, driving context.Context, letter byte, thread string) (deletedKey, error) {
+	for {
+		lost, err := w.deleteKey(ctx, letter, thread)
+		if err != nil || lost.key != "" || !harness.SleepContext(driving, 10*time.Millisecond) {
+			return lost, err
+		}
+	}
 }
 
 // deleteKey takes one key of a thread away, if it has it.
