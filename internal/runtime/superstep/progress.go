@@ -21,14 +21,14 @@ func newProgress(p checkpoint.Pending) progress {
 	if len(p.Tasks) > 0 {
 		out.tasks = make(map[string]checkpoint.Task, len(p.Tasks))
 	}
-	for _, t := range p.Tasks {
-		switch {
+	for i := range p.Tasks {
+		switch t := &p.Tasks[i]; {
 		case strings.HasPrefix(t.ID, commandPrefix):
-			out.commands = append(out.commands, t)
+			out.commands = append(out.commands, *t)
 		case t.ID == previewID:
-			out.preview = &t
+			out.preview = t
 		default:
-			out.tasks[t.ID] = t
+			out.tasks[t.ID] = *t
 		}
 	}
 	if len(p.Memos) > 0 {
@@ -63,14 +63,15 @@ func (p *progress) currentInterrupt(task, scope, key string, index int) *checkpo
 // buildJournal is what a task must see again.
 func (p *progress) buildJournal(task string) pregel.Journal {
 	j := pregel.Journal{Memos: p.memos[task]}
-	for _, i := range p.interrupts[task] {
-		switch i.State {
+	asked := p.interrupts[task]
+	for k := range asked {
+		switch i := &asked[k]; i.State {
 		case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
 			j.Answers = append(j.Answers, pregel.Answer{
 				InterruptID: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
 				Dismissed: i.Dismissed, Reason: i.Note,
 				Expired:     i.State == checkpoint.InterruptExpired && i.Response == "",
-				ShownDigest: pregel.ShownDigestOf(&i), Asked: &i,
+				ShownDigest: pregel.ShownDigestOf(i), Asked: i,
 			})
 		default: // no answer came, or none will
 		}

@@ -12,7 +12,7 @@ import (
 // EncodedMessage is an encoded message. Several streams may send it.
 type EncodedMessage struct {
 	Bytes        []byte
-	data         mem.BufferSlice // the bytes as gRPC takes them
+	data         [1]mem.Buffer // the bytes as gRPC takes them
 	pendingSends int             // sendings that are not written yet; guarded by unread.mu
 }
 
@@ -43,7 +43,7 @@ const queuedOverhead = 384
 type Codec struct {
 	encoding.CodecV2
 
-	pooledEmpty []byte // without bytes, but with a capacity that gRPC takes for a pool's
+	pooledEmpty *[]byte // without bytes, but with a capacity that gRPC takes for a pool's
 }
 
 // EncodeMessage encodes a message.
@@ -57,7 +57,7 @@ func EncodeMessage(m protobuf.Message) (*EncodedMessage, error) {
 
 // NewEncodedMessage makes an EncodedMessage of the bytes of a message.
 func NewEncodedMessage(bytes []byte) *EncodedMessage {
-	return &EncodedMessage{Bytes: bytes, data: mem.BufferSlice{mem.SliceBuffer(bytes)}}
+	return &EncodedMessage{Bytes: bytes, data: [1]mem.Buffer{mem.SliceBuffer(bytes)}}
 }
 
 // SendSize is the number of bytes that gRPC sends for the message.
@@ -68,20 +68,21 @@ const framingOverhead = 64
 
 // NewCodec makes the codec of servers and of clients towards endpoints.
 func NewCodec() Codec {
-	return Codec{encoding.GetCodecV2(proto.Name), make([]byte, 0, 64<<10)}
+	empty := make([]byte, 0, 64<<10)
+	return Codec{encoding.GetCodecV2(proto.Name), &empty}
 }
 
 // Marshal passes an encoded message on.
 func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
 	case *EncodedMessage:
-		return m.data, nil
+		return m.data[:], nil
 	case *countedMessage:
 		if !m.isCounted {
 			m.unread.HoldMessage(m.EncodedMessage)
 		}
 		if m.isSmall() { // gRPC does not say when it is done with those, but releases what is behind as well
-			m.parts = [2]mem.Buffer{m.data[0], mem.NewBuffer(&c.pooledEmpty, m)}
+			m.parts = [2]mem.Buffer{m.data[0], mem.NewBuffer(c.pooledEmpty, m)}
 			return m.parts[:], nil
 		}
 		m.parts[0] = mem.NewBuffer(&m.Bytes, m)

@@ -81,7 +81,7 @@ func (d *Interceptors) interceptUnary(
 		resp, err = c.unread.EncodeAnswer(ctx, resp, &c.memory)
 	}
 	c.memory.Release()
-	end, err := d.errorMapper.ToStatus(err, subjectIDs(ctx))
+	end, err := d.toStatus(ctx, err)
 	if err == nil {
 		n.countSent()
 	}
@@ -101,9 +101,17 @@ func (d *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: flow.TrackedRequestOf(ctx)})
 	}
 	c.memory.Release()
-	end, err := d.errorMapper.ToStatus(err, subjectIDs(ctx))
+	end, err := d.toStatus(ctx, err)
 	d.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
+}
+
+// toStatus converts the error of a call, which names what the call is about.
+func (d *Interceptors) toStatus(ctx context.Context, err error) (reason.CallEnd, error) {
+	if err == nil {
+		return reason.CallEnd{}, nil
+	}
+	return d.errorMapper.ToStatus(err, subjectIDs(ctx))
 }
 
 // disableCompression keeps gRPC from compressing answers to a client that compresses

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -24,11 +26,7 @@ const (
 // EventToProto converts an event. values is the state for kinds that show one and
 // do not carry it themselves.
 func EventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON) *graphdv1.Event {
-	out := &graphdv1.Event{
-		Cursor: CursorToProto(logID, e.Seq), Time: TimeToProto(e.Time), ThreadId: thread, RunId: e.Run,
-		Namespace: namespaceToProto(e.Namespace), Step: int32(e.Step),
-		Node: e.Node, TaskId: e.Task, Attempt: ClampUint32(e.Attempt), Ephemeral: e.Ephemeral,
-	}
+	out := newEvent(e, thread, logID)
 	switch e.Kind {
 	case checkpoint.EventRunState:
 		out.Channel = ChannelLifecycle
@@ -75,6 +73,27 @@ func EventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON
 		out.Kind = &graphdv1.Event_Gap{Gap: &graphdv1.Gap{}}
 	}
 	return out
+}
+
+// newEvent converts what events of all kinds have. It is one allocation: streams send
+// little else.
+func newEvent(e *checkpoint.Event, thread, logID string) *graphdv1.Event {
+	out := new(struct {
+		event  graphdv1.Event
+		cursor graphdv1.Cursor
+		time   timestamppb.Timestamp
+	})
+	out.cursor.LogId, out.cursor.Sequence = logID, e.Seq
+	event := &out.event
+	event.Cursor, event.ThreadId, event.RunId = &out.cursor, thread, e.Run
+	if !e.Time.IsZero() {
+		out.time.Seconds, out.time.Nanos = e.Time.Unix(), int32(e.Time.Nanosecond())
+		event.Time = &out.time
+	}
+	event.Namespace, event.Step = namespaceToProto(e.Namespace), int32(e.Step)
+	event.Node, event.TaskId = e.Node, e.Task
+	event.Attempt, event.Ephemeral = ClampUint32(e.Attempt), e.Ephemeral
+	return event
 }
 
 // clearEtags keeps an event from showing an etag: events are written together with

@@ -18,7 +18,12 @@ func JSONToProto(j payload.JSON) *graphdv1.Payload {
 	if j == "" {
 		return nil
 	}
-	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: string(j)}}
+	out := &struct {
+		payload graphdv1.Payload
+		json    graphdv1.Payload_Json
+	}{json: graphdv1.Payload_Json{Json: string(j)}}
+	out.payload.Body = &out.json
+	return &out.payload
 }
 
 // TimeToProto converts a time; the zero time is unset.
