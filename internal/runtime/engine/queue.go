@@ -10,16 +10,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
-	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // admitToBusyThread decides about a run for a thread that is busy.
-func (a *admission) admitToBusyThread(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+func (a *admission) admitToBusyThread(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	switch a.req.Concurrency {
 	case runtime.EnqueueBusy:
-		return a.enqueueRun(ctx, reader, head, g, false)
+		return a.enqueueRun(ctx, head, g, false)
 	case runtime.CancelActive, runtime.RollbackActive:
-		return a.enqueueRun(ctx, reader, head, g, true)
+		return a.enqueueRun(ctx, head, g, true)
 	default:
 		active := head.Run
 		if head.State != checkpoint.ThreadBusy {
@@ -32,10 +31,10 @@ func (a *admission) admitToBusyThread(ctx context.Context, reader *query.Reader,
 
 // enqueueRun puts the run behind the active one; first, it overtakes the others
 // and the active one is told to stop.
-func (a *admission) enqueueRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
+func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
 	var run *checkpoint.Run
 	next, err := a.engine.changeFrom(ctx, *head, func(t *commit.Tx) error {
-		if err := a.recheckDecision(ctx, reader, t, head); err != nil {
+		if err := a.recheckDecision(ctx, t, head); err != nil {
 			return err
 		}
 		if n := len(t.Head.Queue); n >= a.engine.opts.QueueLimit {
@@ -70,14 +69,14 @@ func (a *admission) enqueueRun(ctx context.Context, reader *query.Reader, head *
 
 // recheckDecision makes sure that a decision holds when the change is made through a
 // live run whose head has moved since.
-func (a *admission) recheckDecision(ctx context.Context, reader *query.Reader, t *commit.Tx, head *checkpoint.Head) error {
+func (a *admission) recheckDecision(ctx context.Context, t *commit.Tx, head *checkpoint.Head) error {
 	if t.Head.Revision == head.Revision {
 		return nil
 	}
 	if t.Head.State != head.State {
 		return checkpoint.ErrConflict
 	}
-	_, known, err := a.findEarlierRun(ctx, reader, &t.Head)
+	_, known, err := a.findEarlierRun(ctx, a.engine.reader, &t.Head)
 	if known {
 		return checkpoint.ErrConflict
 	}

@@ -71,9 +71,9 @@ func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 	waits := head.State == checkpoint.ThreadInterrupted
 	switch {
 	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
-		return a.admitToBusyThread(ctx, reader, head, g)
+		return a.admitToBusyThread(ctx, head, g)
 	case waits && a.req.Open == runtime.EnqueueOpen:
-		return a.enqueueRun(ctx, reader, head, g, false)
+		return a.enqueueRun(ctx, head, g, false)
 	case a.dropsInterrupts(head) && a.req.Open != runtime.DiscardOpen:
 		return nil, threadInterruptedError(ctx, reader, head)
 	}
@@ -315,7 +315,7 @@ func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *ch
 	})
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity):
-		return a.enqueueWithoutCapacity(ctx, reader, head, g, err)
+		return a.enqueueWithoutCapacity(ctx, head, g, err)
 	case errors.Is(err, errDraining):
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, errThreadHeld):
@@ -330,11 +330,11 @@ func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *ch
 // enqueueWithoutCapacity decides about a run that would have to be driven while the server
 // drives as many as it may: it waits in the queue of its thread where the caller
 // has agreed to that, and is refused otherwise.
-func (a *admission) enqueueWithoutCapacity(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
+func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
 	if a.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
 		return nil, a.engine.capacity.RefusalError(lack)
 	}
-	st, err := a.enqueueRun(ctx, reader, head, g, false)
+	st, err := a.enqueueRun(ctx, head, g, false)
 	if err == nil {
 		a.engine.capacity.EnqueueThread(head.Thread, lack)
 	}

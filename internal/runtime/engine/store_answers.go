@@ -24,6 +24,7 @@ func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, hea
 			if t.Head.State != head.State || t.Head.Run != head.Run {
 				return checkpoint.ErrConflict
 			}
+			reader = r.engine.reader // what was read before is of another head
 			if err := b.checkUnchanged(ctx, reader, t); err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		r.engine.capacity.EnqueueThread(head.Thread, b.capacityErr)
 	}
 	r.engine.wakeScheduler()
-	run, err := reader.StoredRun(ctx, head.Thread, head.Run)
+	run, err := r.engine.reader.StoredRun(ctx, head.Thread, head.Run) // as the change leaves it
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
