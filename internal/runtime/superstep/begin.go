@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -97,6 +98,9 @@ func applyInput(ctx context.Context, t *commit.Tx, l *Loop) error {
 // continueThread goes on with what the thread has left to do, and with the
 // updates and gotos of the call.
 func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
+	if err := l.checkDueNodes(); err != nil {
+		return err
+	}
 	p, err := reader.ReadPending(ctx, l.thread.Reservation, t.Thread, l.state.Checkpoint().ID)
 	if err != nil {
 		return err
@@ -107,6 +111,33 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 		return err
 	}
 	return PlanNextSuperstep(t, l)
+}
+
+// checkDueNodes refuses to go on with a version of the graph that does not run every
+// node that is due: what the node would do or ask, or has done in a superstep that is not
+// over, would be lost without a word. A run with gotos says where it goes on.
+func (l *Loop) checkDueNodes() error {
+	cp, g := l.state.Checkpoint(), l.graph()
+	if cp.Version == g.Version || l.level.isRoot && len(l.run.Request.Goto) > 0 {
+		return nil
+	}
+	tasks, err := l.state.PlanTasks()
+	if err != nil {
+		return RefusalError("graph_version", err)
+	}
+	for _, due := range cp.Next {
+		if slices.ContainsFunc(tasks, func(t *pregel.Task) bool { return t.Node.Name == due.Node }) {
+			continue
+		}
+		lacks := "does not run"
+		if _, ok := g.Node(due.Node); !ok {
+			lacks = "has no"
+		}
+		return runtime.Errorf(runtime.ReasonNodeNotFound, "version %q of graph %q %s node %q, at which the thread stands; "+
+			"give an input, which begins at START, or a version that runs the node", g.Version, g.Name, lacks, due.Node).
+			With("node", due.Node).With("graph", g.Name)
+	}
+	return nil
 }
 
 // PlanNextSuperstep plans the superstep at which a loaded thread goes on.

@@ -44,6 +44,9 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if r.Input != "" {
 		return applyInput(ctx, t, l)
 	}
+	if err := l.checkDueNodes(); err != nil {
+		return err
+	}
 	switch {
 	case mustCopy(cp, p):
 		if err := l.branchCheckpoint(t); err != nil {

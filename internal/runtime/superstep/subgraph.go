@@ -176,6 +176,9 @@ func (l *Loop) continueSuperstep() error {
 		return err
 	}
 	l.mustReportState = true
+	if err := l.checkDueNodes(); err != nil {
+		return err
+	}
 	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return err

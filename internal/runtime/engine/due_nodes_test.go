@@ -1,0 +1,115 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// moveNodes are the nodes of the threads that are moved to another version of their graph.
+func moveNodes() map[string]nodeFunc {
+	return map[string]nodeFunc{
+		"ask":    func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(`"?"`)) },
+		"fails":  func(context.Context, *nodeCall) pregel.Result { return failedResult("no") },
+		"fast":   updateNode(`{"log":["fast"]}`),
+		"join":   updateNode(`{"log":["join"]}`),
+		"other":  updateNode(`{"log":["other"]}`),
+		"blocks": func(ctx context.Context, _ *nodeCall) pregel.Result { <-ctx.Done(); return failedResult("cut off") },
+	}
+}
+
+// TestAVersionMustRunWhatIsDue moves a thread to a version of its graph that does not
+// run a node at which the thread stands.
+func TestAVersionMustRunWhatIsDue(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after *graph.Spec
+		said          string
+	}{
+		"a thread that waits": {chainSpec("g", channelsLog, "ask"), chainSpec("g", channelsLog, "other"), `has no node "ask"`},
+		"a failed thread":     {chainSpec("g", channelsLog, "fails"), chainSpec("g", channelsLog, "other"), `has no node "fails"`},
+		"one of two":          {parallelSpec("g", "ask", "fast"), parallelSpec("g", "ask", "other"), `has no node "fast"`},
+		"another way to it": {
+			joinSpec("g"), chainSpec("g", channelsLog, "fast", "ask"), `does not run node "ask"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, moveNodes(), c.before)
+			stopped := w.runToStop("t", "g", `{}`)
+			head, err := w.store.Head(t.Context(), "t")
+			require.NoError(t, err)
+			w.compileGraph(c.after)
+			begin := func(r checkpoint.RunRequest) (*runtime.Started, error) {
+				return w.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen, Request: r})
+			}
+			for _, r := range []checkpoint.RunRequest{{}, {Update: `{"log":["update"]}`}, {From: head.Checkpoint}} {
+				_, err = begin(r)
+				require.Equal(t, runtime.ReasonNodeNotFound, errorReason(err))
+				require.ErrorContains(t, err, c.said)
+				require.ErrorContains(t, err, "give an input, which begins at START, or a version that runs the node")
+			}
+			now, err := w.store.Head(t.Context(), "t")
+			require.NoError(t, err)
+			require.Equal(t, head.Revision, now.Revision, "nothing has changed")
+			run, err := w.engine.Run(t.Context(), "t", "")
+			require.NoError(t, err)
+			require.Equal(t, stopped, run)
+
+			st, err := begin(newInput("again"))
+			require.NoError(t, err, "an input begins at START")
+			require.Contains(t, []checkpoint.RunState{checkpoint.RunSucceeded, checkpoint.RunInterrupted}, w.waitRun(st).State)
+		})
+	}
+}
+
+// joinSpec is a graph whose node ask waits for two others.
+func joinSpec(name string) *graph.Spec {
+	s := chainSpec(name, channelsLog, "fast", "other")
+	s.Nodes = append(s.Nodes, functionNode("ask"))
+	s.Edges = []graph.EdgeSpec{
+		newEdge(graph.Start, "fast"), newEdge(graph.Start, "other"), {From: []string{"fast", "other"}, To: "ask"}, newEdge("ask", graph.End),
+	}
+	return s
+}
+
+// A run that says where it goes on needs no node of before.
+func TestAGotoLeadsOnInAnotherVersion(t *testing.T) {
+	w := newFixture(t, moveNodes(), chainSpec("g", channelsLog, "ask"))
+	require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
+	w.compileGraph(chainSpec("g", channelsLog, "other"))
+	run := w.beginAndWait(runtime.StartRequest{
+		Thread: "t", Open: runtime.DiscardOpen, Request: checkpoint.RunRequest{Goto: []checkpoint.Send{{Node: "other"}}},
+	})
+	require.Equal(t, checkpoint.RunSucceeded, run.State)
+	require.JSONEq(t, `{"log":["other"]}`, w.stateValues("t"))
+}
+
+// A run that has waited in the queue fails where it would be refused.
+func TestAQueuedRunMustRunWhatIsDue(t *testing.T) {
+	w := newFixture(t, moveNodes(), chainSpec("g", channelsLog, "blocks"))
+	_, err := w.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: newInput("x")})
+	require.NoError(t, err)
+	w.compileGraph(chainSpec("g", channelsLog, "other"))
+	run := w.beginAndWait(runtime.StartRequest{Thread: "t", Concurrency: runtime.CancelActive})
+	require.Equal(t, checkpoint.RunFailed, run.State)
+	require.Equal(t, runtime.ReasonNodeNotFound, run.Failure.Reason)
+}
+
+// A graph within a graph fails where the new version does not run what is due in it.
+func TestAVersionMustRunWhatIsDueInASubgraph(t *testing.T) {
+	outer := chainSpec("g", channelsLog, "sub")
+	outer.Nodes[0].Function, outer.Nodes[0].Graph = nil, &graph.SubgraphSpec{Name: "inner"}
+	w := newFixture(t, moveNodes(), chainSpec("inner", channelsLog, "ask"), outer)
+	require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
+	w.compileGraph(chainSpec("inner", channelsLog, "other"))
+	w.compileGraph(outer)
+	run := w.beginAndWait(runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen})
+	require.Equal(t, checkpoint.RunFailed, run.State)
+	require.Equal(t, runtime.ReasonNodeNotFound, run.Failure.Reason)
+	require.Contains(t, run.Failure.Message, `graph "inner" has no node "ask"`)
+}
