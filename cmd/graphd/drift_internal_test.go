@@ -33,7 +33,7 @@ func TestADriftIsSeenAndLeadsOn(t *testing.T) {
 	r := answer("fail")
 	require.Equal(t, exit.CodeFailed, r.code)
 	require.Contains(t, r.out, "the one that was answered: /pay: 100 → 99999. ")
-	command := regexp.MustCompile(`graphd (run pay --thread fail --from-checkpoint \S+) --server`).FindStringSubmatch(r.out)
+	command := regexp.MustCompile(`graphd (run pay@sha-[0-9a-f]+ --thread fail --from-checkpoint \S+) --server`).FindStringSubmatch(r.out)
 	require.NotEmpty(t, command, r.out)
 	require.Equal(t, exit.CodeFailed, c.runCommand(t, "run", "pay", "--thread", "fail").code)
 	r = c.runCommand(t, strings.Fields(command[1])...)

@@ -128,10 +128,10 @@ func TestMessagesOfSeveralLines(t *testing.T) {
 // A run that failed over another question says how to go on.
 func TestANonDeterministicRunSaysHowToAskAnew(t *testing.T) {
 	failed := endEvent(stopped, 3, graphdv1.RunState_RUN_STATE_FAILED)
-	failed.GetEnd().GetRun().Graph = "pay"
+	failed.GetEnd().GetRun().Graph, failed.GetEnd().GetRun().GraphVersion = "pay", "v1"
 	failed.GetEnd().GetRun().Failure = &graphdv1.Failure{Node: "a", Reason: "NON_DETERMINISTIC_NODE", Message: "other"}
 	s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), failed}}}}
 	c, out := newSession(t, s, "")
 	require.Equal(t, exit.CodeFailed, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "pay"})))
-	require.Contains(t, out.String(), "graphd run pay --thread t1 --from-checkpoint CHECKPOINT\n")
+	require.Contains(t, out.String(), "graphd run pay@v1 --thread t1 --from-checkpoint CHECKPOINT\n")
 }

@@ -107,14 +107,15 @@ func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graph
 	case err != nil:
 		return translateStoreError(err)
 	case len(threads) > 0:
-		return inUseError(name, doomed, "threads run it, among them "+strings.Join(threads, ", ")).With("threads", strings.Join(threads, ","))
+		return inUseError(name, doomed, "threads are pinned to it, among them "+strings.Join(threads, ", ")).With("threads", strings.Join(threads, ","))
 	case !complete:
-		return inUseError(name, doomed, "threads may run it: there are more than the "+strconv.Itoa(maxThreadsChecked)+
+		return inUseError(name, doomed, "threads may be pinned to it: there are more than the "+strconv.Itoa(maxThreadsChecked)+
 			" that were looked at, those that changed last")
 	}
 	return nil
 }
 
+// inUseError refuses to delete what something uses.
 func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error {
 	e := runtime.Errorf(runtime.ReasonGraphInUse, "graph %q can't be deleted: %s; force it if they need not go on", name, why).
 		With("graph", name)

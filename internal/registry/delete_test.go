@@ -70,6 +70,7 @@ func TestDelete(t *testing.T) {
 			threads.list[700].Graph, threads.list[700].Version = "g", "v1"
 			_, err = r.DeleteGraph(t.Context(), "g", "", false)
 			require.Equal(t, map[string]string{"graph": "g", "threads": "t700"}, requireRefused(t, err, runtime.ReasonGraphInUse).Meta)
+			require.ErrorContains(t, err, "threads are pinned to it, among them t700; force")
 			_, err = r.DeleteGraph(t.Context(), "g", "v2", false)
 			require.NoError(t, err, "another version is used")
 			gone, err = r.DeleteGraph(t.Context(), "g", "", true)

@@ -225,12 +225,16 @@ func (v *Viewer) printEnd(ctx context.Context, thread string, end *graphdv1.EndO
 // fits what was answered.
 func (v *Viewer) printReplayCommand(ctx context.Context, p *output.Printer, run *graphdv1.Run) {
 	thread, err := v.Client.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: run.GetThreadId()})
-	at := thread.GetCheckpoint().GetCheckpointId()
+	at, version := thread.GetCheckpoint().GetCheckpointId(), thread.GetGraphVersion()
 	if err != nil || at == "" {
-		at = "CHECKPOINT"
+		at, version = "CHECKPOINT", run.GetGraphVersion()
+	}
+	name := run.GetGraph()
+	if version != "" {
+		name += "@" + version
 	}
 	p.PrintLine("%s", p.Colorize(output.Yellow, "run on, it fails again as long as the node asks something else; ask anew from where the thread stands with"))
-	p.PrintLine("  %s", v.Invocation.CommandLine("run", run.GetGraph(), "--thread", run.GetThreadId(), "--from-checkpoint", at))
+	p.PrintLine("  %s", v.Invocation.CommandLine("run", name, "--thread", run.GetThreadId(), "--from-checkpoint", at))
 }
 
 // PrintResumeCommand prints the command that resumes.
