@@ -156,6 +156,8 @@ type Vars struct {
 	Input   payload.JSON // `input`: the value of a Send, "" = null
 	Context payload.JSON // `context`, "" = null
 	Failed  payload.JSON // `error`: in an error handler, "" = null
+	// Cancelled is closed when the caller no longer waits; nil = it waits to the end.
+	Cancelled <-chan struct{}
 }
 
 // StateReader gives the values of state keys.

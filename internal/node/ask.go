@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 
 	api "github.com/graphd-dev/graphd/graph"
@@ -13,8 +14,8 @@ import (
 
 // executeAsk runs a node of kind ask: it asks, or goes on with the answer, or passes
 // through when there is nothing to ask.
-func executeAsk(t *runtime.Task) pregel.Result {
-	vars := newVars(t)
+func executeAsk(ctx context.Context, t *runtime.Task) pregel.Result {
+	vars := newVars(ctx, t)
 	needed, err := evalCondition(t.Node.When, vars)
 	if err != nil {
 		return failedResult(expressionFailure("when", err))

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,14 +14,14 @@ import (
 )
 
 // executeExpr runs a node of kind expr.
-func executeExpr(t *runtime.Task) pregel.Result {
-	return evalUpdate(t.Node.Update, t.Node.Spec.Expr.Update, t.Node.Goto, newVars(t))
+func executeExpr(ctx context.Context, t *runtime.Task) pregel.Result {
+	return evalUpdate(t.Node.Update, t.Node.Spec.Expr.Update, t.Node.Goto, newVars(ctx, t))
 }
 
 // newVars are the variables of the expressions of a node.
-func newVars(t *runtime.Task) graph.Vars {
+func newVars(ctx context.Context, t *runtime.Task) graph.Vars {
 	in := newTaskInput(t)
-	return graph.Vars{State: &in, Input: t.Send, Context: t.Context, Failed: failureJSON(t.Failed)}
+	return graph.Vars{State: &in, Input: t.Send, Context: t.Context, Failed: failureJSON(t.Failed), Cancelled: ctx.Done()}
 }
 
 // evalUpdate computes an update and where to go.

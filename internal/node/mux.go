@@ -93,9 +93,9 @@ func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
 	case graph.KindFunction:
 		return m.executeFunction(ctx, t, functionName(t.Node))
 	case graph.KindExpr:
-		return m.checkResultSize(executeExpr(t))
+		return m.checkResultSize(executeExpr(ctx, t))
 	case graph.KindAsk:
-		return m.checkResultSize(executeAsk(t))
+		return m.checkResultSize(executeAsk(ctx, t))
 	case graph.KindRemote:
 		return m.executeRemote(ctx, t)
 	case graph.KindStart, graph.KindGraph:

@@ -89,6 +89,9 @@ func (e *evaluation) explainError(source string, err error) error {
 	if over := e.meter.exceeded; over != nil {
 		return &EvalError{Source: source, Message: over.Error(), Err: over}
 	}
+	if refused := e.meter.refused; refused != nil {
+		return &EvalError{Source: source, Message: refused.Error(), Err: refused}
+	}
 	message := err.Error()
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
 		for _, miss := range slices.Backward(e.missedKeys) {

@@ -173,9 +173,10 @@ func (p *Program) ResultType() string {
 }
 
 // Eval computes the expression. The error is an *EvalError; it wraps a
-// *graph.LimitError when the evaluation went beyond a limit.
+// *graph.LimitError when the evaluation went beyond a limit, and ErrCancelled when it
+// waited for memory and the caller no longer waits.
 func (p *Program) Eval(vars graph.Vars) (result payload.JSON, err error) {
-	e := &evaluation{vars: vars, meter: newMeter(&p.compiler.options, p.compiler.largeEvalSlots)}
+	e := &evaluation{vars: vars, meter: newMeter(&p.compiler.options, p.compiler.largeEvalSlots, vars.Cancelled)}
 	defer func() {
 		e.meter.releaseSlot()
 		if cause := recover(); cause != nil {

@@ -1,6 +1,7 @@
 package expr_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,8 @@ func testVars() graph.Vars {
 			{Key: "big", Value: "9007199254740993"},
 			{Key: "huge", Value: "18446744073709551616"},
 			{Key: "far", Value: "1e400"},
+			{Key: "deep", Value: `{"far":[-1e500]}`},
+			{Key: "digits", Value: payload.JSON(strings.Repeat("7", 400))},
 			{Key: "text", Value: `"我要退款 <b>"`},
 			{Key: "obj", Value: `{"z": 1.0, "a": {"deep": 1e2}, "m": [1, 2.50]}`},
 			{Key: "list", Value: `[ 3, 1.0, 2.50 ]`},
@@ -75,7 +78,8 @@ func TestEval(t *testing.T) {
 		"carried through filter":      {`state.list.filter(x, x > 1.5)`, `[3,2.50]`},
 		"carried through slice":       {`state.list.slice(1, 3)`, `[1.0,2.50]`},
 		"carried through append":      {`state.list + [state.far]`, `[3,1.0,2.50,1e400]`},
-		"carried state":               {`{"n": state.n, "all": size(state)}`, `{"n":3,"all":11}`},
+		"carried state":               {`{"n": state.n, "all": size(state)}`, `{"n":3,"all":13}`},
+		"far beside":                  {`type(state.far) == double && state.far != null ? string(state.far) : ""`, `"1e400"`},
 		"key order is the author's":   {`{"z": 1, "a": 2, "m": {"y": 1, "b": 2}}`, `{"z":1,"a":2,"m":{"y":1,"b":2}}`},
 		"number keys":                 {`{1: "x"}`, `{"1":"x"}`},
 		"whole and fraction":          {`state.n * state.rate`, `4.5`},
@@ -157,6 +161,15 @@ func TestEvalErrors(t *testing.T) {
 		"too large to add":   {`state.huge + 1`, `expressions compute with 64-bit integers`},
 		"overflow":           {`state.big * state.big`, `overflow`},
 		"division by zero":   {`state.n / 0`, `division by zero`},
+		"far and far":        {`state.far == state.far`, `the number 1e400 is beyond the range of fractions`},
+		"far is no infinity": {`math.isInf(state.far)`, `beyond the range`},
+		"far is ordered":     {`state.far > 1 || true`, `beyond the range`},
+		"far in a list":      {`[state.far] == [1.5]`, `beyond the range`},
+		"far below":          {`state.deep == {"far": [1.5]}`, `the number -1e500 is beyond the range`},
+		"far in an element":  {`1.5 in state.deep.far`, `beyond the range`},
+		"far and an operand": {`state.far * 0.0`, `beyond the range`},
+		"far negated":        {`-state.far`, `beyond the range`},
+		"far of many digits": {`state.digits == 1.0`, `the number ` + strings.Repeat("7", 40) + `… is beyond`},
 		"no JSON number":     {`1.0 / 0.0`, `not a JSON number`},
 		"absent":             {`state.?nope`, `.orValue(`},
 		"type value":         {`type(1)`, `has no JSON form`},

@@ -203,7 +203,7 @@ func makeOperator(verb string, apply functionBody) functionBody {
 					"the add reducer sums numbers of any size", verb, n.text)
 			}
 		}
-		x, y = asDouble(x), asDouble(y)
+		x, y = plainNumber(m, x), plainNumber(m, y)
 		x, y = matchNumberTypes(x, y)
 		result := apply(m, x, y, all)
 		if result == nil || types.IsError(result) && isNoOverload(result) {
@@ -217,6 +217,14 @@ func makeOperator(verb string, apply functionBody) functionBody {
 func isNoOverload(v ref.Val) bool {
 	e, ok := v.(*types.Err)
 	return ok && e.String() == types.NoSuchOverloadErr().(*types.Err).String() //nolint:errcheck,forcetypeassert // always an Err
+}
+
+// plainNumber is a number without its spelling; other values are as they are.
+func plainNumber(m *meter, v ref.Val) ref.Val {
+	if n, ok := v.(spelledNumber); ok {
+		return n.plain(m)
+	}
+	return v
 }
 
 func asDouble(v ref.Val) ref.Val {

@@ -1,12 +1,16 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 // The limits of an evaluation, as the options of the server that set them.
@@ -57,14 +61,16 @@ type meter struct {
 	limits         *Options
 	largeEvalSlots chan struct{} // see acquireSlot
 	hasSlot        bool
+	cancelled      <-chan struct{} // the caller no longer waits; nil = it waits to the end
 	exceeded       *graph.LimitError
+	refused        error // why it ended, when no limit did it
 }
 
 // smallEvalBytes is what an evaluation may allocate before it needs a slot.
 const smallEvalBytes = 1 << 20
 
-func newMeter(limits *Options, turns chan struct{}) meter {
-	return meter{steps: limits.MaxSteps, bytes: limits.MaxBytes, limits: limits, largeEvalSlots: turns}
+func newMeter(limits *Options, slots chan struct{}, cancelled <-chan struct{}) meter {
+	return meter{steps: limits.MaxSteps, bytes: limits.MaxBytes, limits: limits, largeEvalSlots: slots, cancelled: cancelled}
 }
 
 // chargeSteps charges work: about one per call, per pass of a loop, and per 32 bytes
@@ -102,10 +108,43 @@ func (m *meter) chargeBytes(n, size int64) {
 
 // acquireSlot waits for one of the slots for evaluations that hold much memory. An
 // evaluation with a slot waits for nothing, and its steps are bounded, so the wait
-// ends.
+// ends. It ends early when the caller no longer waits.
 func (m *meter) acquireSlot() {
-	m.largeEvalSlots <- struct{}{}
-	m.hasSlot = true
+	select {
+	case m.largeEvalSlots <- struct{}{}:
+		m.hasSlot = true
+	case <-m.cancelled:
+		m.refuseEvaluation(ErrCancelled, interpreter.ContextCancelled)
+	}
+}
+
+// ErrCancelled says that an evaluation has ended because its caller no longer waits.
+var ErrCancelled = errors.New("the evaluation was cancelled")
+
+// refuseNumber ends an evaluation that looks into a number beyond the range of
+// fractions: as infinity it would equal every other one.
+func (m *meter) refuseNumber(text payload.JSON) ref.Val {
+	err := fmt.Errorf("the number %s is beyond the range of fractions, about 1.8e308; expressions can carry it, not look into it", clipNumber(text))
+	if m != nil {
+		m.refuseEvaluation(err, interpreter.CostLimitExceeded)
+	}
+	return types.WrapErr(err)
+}
+
+// clipNumber shortens a number for a message.
+func clipNumber(text payload.JSON) string {
+	const most = 40
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+// refuseEvaluation ends the evaluation with an error that expressions can't catch.
+func (m *meter) refuseEvaluation(err error, cause interpreter.CancellationCause) {
+	m.refused = err
+	//nolint:forbidigo // how the interpreter is stopped; Eval returns it as an error
+	panic(interpreter.EvalCancelledError{Cause: cause, Message: err.Error()})
 }
 
 func (m *meter) releaseSlot() {

@@ -1,6 +1,7 @@
 package expr_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,6 +36,52 @@ func TestProgramIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// blockingState is a state with a large list, one of whose keys is read only when proceed is
+// closed.
+type blockingState struct{ entered, proceed chan struct{} }
+
+func (s blockingState) Lookup(key string) (payload.JSON, bool) {
+	switch key {
+	case "large":
+		return payload.JSON("[" + strings.Repeat("1,", 100_000) + "1]"), true
+	case "late":
+		close(s.entered)
+		<-s.proceed
+		return "1", true
+	}
+	return "", false
+}
+
+func (blockingState) Keys() []string { return []string{"large", "late"} }
+
+// An evaluation that waits for the memory of another one ends when its caller no
+// longer waits.
+func TestACancelledCallerDoesNotWaitForASlot(t *testing.T) {
+	c, err := expr.New(expr.Options{MaxLargeEvals: 1})
+	require.NoError(t, err)
+	p, err := c.Compile("size(state.large) + state.late")
+	require.NoError(t, err)
+	large, err := c.Compile("size(state.large)")
+	require.NoError(t, err)
+	s := blockingState{entered: make(chan struct{}), proceed: make(chan struct{})}
+	first := make(chan error, 1)
+	go func() {
+		_, err := p.Eval(graph.Vars{State: s})
+		first <- err
+	}()
+	<-s.entered
+
+	cancelled := make(chan struct{})
+	close(cancelled)
+	_, err = large.Eval(graph.Vars{State: s, Cancelled: cancelled})
+	require.ErrorIs(t, err, expr.ErrCancelled)
+	close(s.proceed)
+	require.NoError(t, <-first)
+	result, err := large.Eval(graph.Vars{State: s, Cancelled: make(chan struct{})})
+	require.NoError(t, err, "the slot is free again")
+	require.Equal(t, payload.JSON("100001"), result)
 }
 
 func TestStateThatIsOneValue(t *testing.T) {

@@ -98,7 +98,7 @@ func (r *rewriter) rewriteCall(e ast.Expr, call ast.CallExpr) {
 		e.SetKindCase(r.factory.NewCall(e.ID(), name, args...))
 		return
 	}
-	if passesArguments(name) {
+	if passesArguments(name) || isNullComparison(name, args) {
 		return
 	}
 	for i := range args {
@@ -153,6 +153,16 @@ func (r *rewriter) wrapPlain(e ast.Expr) ast.Expr {
 		return e
 	}
 	return r.factory.NewCall(r.newID(e), plainFunction, e)
+}
+
+// isNullComparison reports whether a call only asks whether a value is null.
+func isNullComparison(name string, args []ast.Expr) bool {
+	if name != operators.Equals && name != operators.NotEquals {
+		return false
+	}
+	return slices.ContainsFunc(args, func(e ast.Expr) bool {
+		return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue
+	})
 }
 
 // isInternal reports whether e is a variable that a macro made.

@@ -122,6 +122,9 @@ func (d decoder) decodeNumber(text payload.JSON) ref.Val {
 		return types.Int(n)
 	}
 	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range is ±Inf
+	if d.isPlain && math.IsInf(f, 0) {
+		return d.meter().refuseNumber(text)
+	}
 	if d.isPlain || formatDouble(f) == text {
 		return types.Double(f)
 	}
@@ -152,8 +155,21 @@ type spelledNumber struct {
 
 func (n spelledNumber) sourceText() payload.JSON { return n.text }
 
-// Equal compares as doubles do.
-func (n spelledNumber) Equal(other ref.Val) ref.Val { return n.Double.Equal(asDouble(other)) }
+// plain returns the number as a double; one beyond the range ends the evaluation.
+func (n spelledNumber) plain(m *meter) ref.Val {
+	if math.IsInf(float64(n.Double), 0) {
+		return m.refuseNumber(n.text)
+	}
+	return n.Double
+}
+
+// Equal compares as doubles do; beyond their range only the same text is equal.
+func (n spelledNumber) Equal(other ref.Val) ref.Val {
+	if o, ok := other.(spelledNumber); ok && math.IsInf(float64(n.Double), 0) {
+		return types.Bool(n.text == o.text)
+	}
+	return n.Double.Equal(asDouble(other))
+}
 
 // Compare compares as doubles do.
 func (n spelledNumber) Compare(other ref.Val) ref.Val { return n.Double.Compare(asDouble(other)) }
@@ -174,7 +190,7 @@ func (n spelledNumber) isWhole() bool { return !strings.ContainsAny(string(n.tex
 func plainValue(m *meter, v, _ ref.Val, _ []ref.Val) ref.Val {
 	switch v := v.(type) {
 	case spelledNumber:
-		return v.Double
+		return v.plain(m)
 	case *jsonList:
 		return v.decoder.asPlain().decodeValue(v.text)
 	case *jsonObject:
