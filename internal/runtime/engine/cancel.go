@@ -40,7 +40,7 @@ func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen 
 	case head.State == checkpoint.ThreadBusy && head.Leased():
 		err = e.cancelLive(ctx, head, run, request)
 	default:
-		err = e.cancelParked(ctx, head, run, request)
+		err = e.cancelParked(ctx, runtime.ReadWaitTimeout, head, run, request)
 	}
 	if err != nil {
 		return run, err
@@ -103,29 +103,41 @@ func (e *Engine) cancelQueued(ctx context.Context, head checkpoint.Head, run che
 	return err
 }
 
-// cancelParked ends a run without a driver: it waits for answers, or for a server.
-func (e *Engine) cancelParked(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
-	_, err := e.changeFrom(ctx, head, func(t *commit.Tx) error {
-		if t.Head.Revision != head.Revision {
-			return checkpoint.ErrConflict
-		}
-		if old := t.Head.Cancel; old != nil && old.Run == run.ID {
-			request.Rollback = request.Rollback || old.Rollback
-		}
-		return e.endCancelledRun(ctx, t, run, request)
+// cancelParked ends a run without a driver: it waits for answers, or for a server. timeout
+// is how long the call waits for memory for what a rollback reads.
+func (e *Engine) cancelParked(ctx context.Context, timeout time.Duration, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
+	memory := e.readBudget.NewReservation()
+	defer memory.ReleaseAll()
+	return e.reader.RetryLargeRead(ctx, &memory, timeout, func() error {
+		_, err := e.changeFrom(ctx, head, func(t *commit.Tx) error {
+			if t.Head.Revision != head.Revision {
+				return checkpoint.ErrConflict
+			}
+			if old := t.Head.Cancel; old != nil && old.Run == run.ID {
+				request.Rollback = request.Rollback || old.Rollback
+			}
+			return e.endParkedRun(ctx, &memory, t, run, request)
+		})
+		return err
 	})
-	return err
 }
 
-// endCancelledRun puts the end of a cancelled run without a driver into a change.
+// endCancelledRun puts the end of a cancelled run into a change. What a rollback reads
+// is not reserved: of live runs there are few.
 func (e *Engine) endCancelledRun(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
+	return e.endParkedRun(ctx, nil, t, run, request)
+}
+
+// endParkedRun puts the end of a cancelled run without a driver into a change. The error
+// is a *checkpoint.LargeError when there is no memory yet for what a rollback reads.
+func (e *Engine) endParkedRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	t.Head.Owner, t.Head.Due = "", time.Time{}
 	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
 	if err := superstep.WithdrawInterrupts(ctx, e.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 		return err
 	}
 	if request.Rollback {
-		if err := e.rollBackRun(ctx, t, &run); err != nil {
+		if err := e.rollBackRun(ctx, memory, t, &run); err != nil {
 			return err
 		}
 	}
@@ -139,13 +151,13 @@ func (e *Engine) finishCancel(ctx context.Context, head checkpoint.Head) error {
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	err = e.cancelParked(ctx, head, run, *head.Cancel)
+	err = e.cancelParked(ctx, runtime.WaitForever, head, run, *head.Cancel)
 	e.wakeScheduler()
 	return err
 }
 
 // rollBackRun takes back every checkpoint of a run.
-func (e *Engine) rollBackRun(ctx context.Context, t *commit.Tx, run *checkpoint.Run) error {
+func (e *Engine) rollBackRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run *checkpoint.Run) error {
 	base := uint64(0)
 	if run.Base != "" {
 		var err error
@@ -155,18 +167,18 @@ func (e *Engine) rollBackRun(ctx context.Context, t *commit.Tx, run *checkpoint.
 	}
 	t.Head.Checkpoint, t.DropAfter = run.Base, &base
 	t.Checkpoints, t.Tasks, t.Memos = nil, nil, nil
-	return e.removeCommands(ctx, t, run)
+	return e.removeCommands(ctx, memory, t, run)
 }
 
 // removeCommands removes the updates of a run's calls from the checkpoint at which
 // the run began.
-func (e *Engine) removeCommands(ctx context.Context, t *commit.Tx, run *checkpoint.Run) error {
+func (e *Engine) removeCommands(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run *checkpoint.Run) error {
 	if run.Base == "" {
 		return nil
 	}
-	p, err := e.store.Pending(ctx, t.Thread, run.Base)
+	p, err := e.reader.ReadPending(ctx, memory, t.Thread, run.Base)
 	if err != nil {
-		return runtime.TranslateStoreError(err)
+		return err
 	}
 	kept := slices.DeleteFunc(slices.Clone(p.Tasks), func(r checkpoint.Task) bool { return superstep.IsCommandOf(&r, run.ID) })
 	if len(kept) < len(p.Tasks) {

@@ -70,8 +70,11 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 	if s := e.findSession(req.Thread); s != nil {
 		return runtime.Snapshot{}, e.retryWhenSettled(ctx, req.Thread)
 	}
-	u.head, u.state = head, state
-	if _, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error { return u.putUpdate(ctx, t) }); err != nil {
+	u.head, u.state, u.reservation = head, state, &memory
+	if err := e.reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
+		_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error { return u.putUpdate(ctx, t) })
+		return err
+	}); err != nil {
 		return runtime.Snapshot{}, err
 	}
 	*seen = checkpoint.Head{} // it is made: never again
@@ -163,6 +166,8 @@ type stateUpdate struct {
 	head   checkpoint.Head
 	state  *pregel.State
 	edit   *superstep.Edit
+	// reservation is for what is read; it has memory when that is large.
+	reservation *runtime.ReadReservation
 }
 
 func (u *stateUpdate) putUpdate(ctx context.Context, t *commit.Tx) error {

@@ -56,9 +56,9 @@ func (s *stateStep) loadFinished(ctx context.Context) error {
 	u, cp := s.update, s.state.Checkpoint()
 	s.isPast = s.number == 0 && u.req.Namespace == "" && cp.ID != u.head.Checkpoint
 	if s.number == 0 && cp.ID != "" && !s.isPast {
-		p, err := u.engine.store.Pending(ctx, u.head.Thread, cp.ID)
+		p, err := u.engine.reader.ReadPending(ctx, u.reservation, u.head.Thread, cp.ID)
 		if err != nil {
-			return runtime.TranslateStoreError(err)
+			return err
 		}
 		if err := s.edit.LoadProgress(p); err != nil {
 			return superstep.RefusalError(s.fieldPath(0, "values"), err)

@@ -1,0 +1,93 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
+)
+
+// largeProgressStore is a store in which the progress of each superstep is large, and
+// which takes no change until it is unblocked.
+type largeProgressStore struct {
+	checkpoint.Store
+
+	value     payload.JSON
+	applying  atomic.Int64
+	unblocked chan struct{}
+}
+
+func (s *largeProgressStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	p, err := s.Store.Pending(ctx, thread, id)
+	p.Memos = append(p.Memos, checkpoint.Memo{Task: "other", Key: "large", Value: s.value})
+	return p, err
+}
+
+func (s *largeProgressStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	s.applying.Add(1)
+	<-s.unblocked
+	s.applying.Add(-1)
+	return s.Store.Apply(ctx, c)
+}
+
+// TestCallsWaitForMemoryForLargeProgress has many calls at once, each of which holds
+// what the tasks of a superstep have written until its change is made.
+func TestCallsWaitForMemoryForLargeProgress(t *testing.T) {
+	for name, do := range map[string]func(w *memoryFixture, thread string) error{
+		"update": func(w *memoryFixture, thread string) error {
+			_, err := w.engine.UpdateState(w.t.Context(), runtime.UpdateStateRequest{
+				Thread: thread, Values: `{"x":"y"}`, AsNode: "ask", SupersedeInterrupts: true,
+			})
+			return err
+		},
+		"rollback": func(w *memoryFixture, thread string) error {
+			_, err := w.engine.Cancel(w.t.Context(), runtime.CancelRequest{Thread: thread, Rollback: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const many = 20
+				w := newMemoryFixture(t, engine.Options{StoreTimeout: time.Hour}, chainSpec("asks-little", channelsHeavy, "ask", "last"))
+				for i := range many {
+					thread := fmt.Sprint("t", i)
+					require.Equal(t, checkpoint.RunInterrupted, w.fixture.runToStop(thread, "asks-little", `{}`).State)
+					require.Equal(t, checkpoint.RunSucceeded, w.answerSingle(thread, `"yes"`).State)
+					require.Equal(t, checkpoint.RunInterrupted, w.fixture.runToStop(thread, "asks-little", `{}`).State)
+				}
+				synctest.Wait()
+				w.engine.Close()
+				large := &largeProgressStore{Store: w.store, value: payload.JSON(make([]byte, maxHeldBytes)), unblocked: make(chan struct{})}
+				w.store = large
+				w.startEngine()
+				var all sync.WaitGroup
+				answers := make(chan error, many)
+				for i := range many {
+					all.Go(func() { answers <- do(w, fmt.Sprint("t", i)) })
+				}
+				synctest.Wait()
+				require.EqualValues(t, 1, large.applying.Load(), "calls that hold large progress")
+				require.GreaterOrEqual(t, engine.ReadBudgetBytes(w.engine), int64(maxHeldBytes))
+				sleepVirtual(time.Minute)
+				require.Len(t, answers, many-1, "calls that waited for too long")
+				for range many - 1 {
+					require.Equal(t, runtime.ReasonTooManyRequests, errorReason(<-answers))
+				}
+				close(large.unblocked)
+				require.NoError(t, <-answers)
+				all.Wait()
+				require.Zero(t, engine.ReadBudgetBytes(w.engine))
+			})
+		})
+	}
+}
