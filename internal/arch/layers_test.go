@@ -163,10 +163,13 @@ var layers = []layer{
 			"internal/checkpoint", "internal/graph",
 		},
 	},
-	{path: "internal/runtime/scheduler", containsPanics: true, neverLinks: outerPackages},
+	{
+		path: "internal/runtime/scheduler", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint"},
+	},
 	{
 		path: "internal/runtime/capacity", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/runtime", "internal/runtime/scheduler"},
+		mayImport: []string{"internal/runtime"},
 	},
 	{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,

@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // Holder is what one live run, or one that is about to begin, holds of a limiter. It
@@ -19,10 +17,10 @@ type Holder struct {
 
 	// What follows is the owner's: Reserve, RequeueThread and Release are called one
 	// after another.
-	mayExceedOnce bool                // the run was let in for what its superstep will write
-	isRequeued    bool                // the thread waits in the memory queue when its run is evicted
-	pruneMark     scheduler.PruneMark // what its loop knows of the past then
-	hasSlot       bool                // changed under Limiter.mu as well
+	mayExceedOnce bool      // the run was let in for what its superstep will write
+	isRequeued    bool      // the thread waits in the memory queue when its run is evicted
+	pruneMark     PruneMark // what its loop knows of the past then
+	hasSlot       bool      // changed under Limiter.mu as well
 
 	// Limiter.mu guards what follows.
 	admittedAt   time.Duration // uptime when the run was let in
@@ -39,8 +37,8 @@ type SlotOwner interface {
 
 // Grant is what a run is let in with.
 type Grant struct {
-	HeldBytes int64               // bytes that are counted of it
-	PruneMark scheduler.PruneMark // what its loop knew of the past, if it was evicted before
+	HeldBytes int64     // bytes that are counted of it
+	PruneMark PruneMark // what its loop knew of the past, if it was evicted before
 }
 
 // Init prepares a holder that holds nothing. Without an owner it offers no slot.
@@ -137,7 +135,7 @@ func (h *Holder) IsEvicted() bool {
 }
 
 // RequeueThread has Release put the thread of an evicted run into the memory queue.
-func (h *Holder) RequeueThread(mark scheduler.PruneMark) { h.pruneMark, h.isRequeued = mark, true }
+func (h *Holder) RequeueThread(mark PruneMark) { h.pruneMark, h.isRequeued = mark, true }
 
 // OfferSlot decides that a run gives its slot up because it only waits for workers,
 // or records that it could.
@@ -196,4 +194,12 @@ func (h *Holder) endOfferLocked() {
 	if h.offersSlot {
 		h.limiter.offeredSlots--
 	}
+}
+
+// PruneMark is what a live run knows of the last prune of its thread. It is kept while
+// the run is evicted.
+type PruneMark struct {
+	At      time.Duration // uptime of the process, 0 = not yet
+	Seq     uint64        // the thread's last checkpoint then
+	HasMore bool          // there was more to cut off than is cut off at once
 }

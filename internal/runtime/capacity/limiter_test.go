@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 const share = 1 << 20 // bytes of one run of four
@@ -154,7 +153,7 @@ func TestEvictedRunWaitsForMemoryAgain(t *testing.T) {
 	b.AddBytes(4 * share)
 	require.False(t, b.EvictRun(false), "it is the last heavy one")
 
-	mark := scheduler.PruneMark{Seq: 7}
+	mark := capacity.PruneMark{Seq: 7}
 	a.RequeueThread(mark)
 	require.True(t, a.Release())
 	require.True(t, p.HasWaiters())

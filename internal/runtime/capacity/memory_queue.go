@@ -3,8 +3,6 @@ package capacity
 import (
 	"sync/atomic"
 	"time"
-
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
 // memoryQueue is the order in which heavy runs that wait for memory get it. All of
@@ -20,8 +18,8 @@ type memoryQueue struct {
 type memoryWaiter struct {
 	thread    string
 	needBytes int64
-	pruneMark scheduler.PruneMark // what its loop knew of the past, if it was live here
-	queuedAt  time.Duration       // uptime of the process
+	pruneMark PruneMark     // what its loop knew of the past, if it was live here
+	queuedAt  time.Duration // uptime of the process
 }
 
 // enqueueWaiter puts a thread at the end.

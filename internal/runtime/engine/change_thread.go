@@ -30,7 +30,7 @@ func (e *Engine) changeThread(ctx context.Context, thread string, b commit.Build
 // ErrConflict says that it must be decided anew. Through a live run the build
 // may see a newer head.
 func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error) {
-	if s := e.findSession(head.Thread); s != nil {
+	if s := e.live.findSession(head.Thread); s != nil {
 		next, err := s.commitForCaller(ctx, b)
 		if !errors.Is(err, superstep.ErrLeaseLost) {
 			return next, err
@@ -42,7 +42,7 @@ func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b commit.
 // retryWhenSettled waits until a run that begins or ends here has done so, and
 // returns ErrConflict: the caller must decide again.
 func (e *Engine) retryWhenSettled(ctx context.Context, thread string) error {
-	if s := e.findSession(thread); s != nil {
+	if s := e.live.findSession(thread); s != nil {
 		if err := s.waitFirstCommit(ctx); err != nil {
 			return err
 		}

@@ -88,9 +88,9 @@ func (s *session) driveRun(l *superstep.Loop) {
 	}
 	due := head.Due
 	if p, ok := errors.AsType[*contain.PanicError](v.Err); ok {
-		s.engine.quarantineThread(s.engine.commitCtx, s.thread, p)
+		s.engine.scheduler.QuarantineThread(s.engine.commitCtx, s.thread, p)
 	} else if !v.IsCommitted {
-		s.engine.markMaybeLeased(s.thread)
+		s.engine.live.MarkMaybeLeased(s.thread)
 	}
 	if !v.IsCommitted || !due.IsZero() {
 		s.engine.wakeScheduler()

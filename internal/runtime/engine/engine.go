@@ -8,10 +8,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -139,21 +135,14 @@ type Engine struct {
 	commitCtx     context.Context // of store calls that must outlive a cancelled run
 	cancelCommits context.CancelFunc
 	draining      chan struct{}
-	schedulerWake chan struct{} // buffered; a value wakes the scheduler
-	goroutines    sync.WaitGroup
 
-	mu          sync.Mutex
-	sessions    map[string]*session
-	maybeLeased map[string]struct{} // threads whose lease may be ours without a session
-	isDrained   bool
-
-	capacity            *capacity.Limiter // of live runs
-	readBudget          *runtime.ReadBudget
-	unservedRuns        unservedRuns           // threads that wait for workers
-	reportedLiveBytes   int64                  // the last value of Observer.LiveBytes; owned by the scheduler
-	reportedQuarantined atomic.Int64           // the last value of Observer.ThreadsPoisoned
-	quarantine          scheduler.Quarantine   // threads that could not be taken
-	storeBackoff        scheduler.StoreBackoff // pauses the scheduler while the store refuses changes
+	capacity          *capacity.Limiter // of live runs
+	readBudget        *runtime.ReadBudget
+	unserved          *placement.UnservedRuns // runs that wait for workers
+	scheduler         *scheduler.Scheduler
+	live              liveThreads
+	due               *dueWork
+	reportedLiveBytes int64 // the last value of Observer.LiveBytes; owned by the scheduler
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -168,12 +157,16 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, storeClient: client,
 		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
-		handOffSlots: make(chan struct{}, maxParallelDue),
-		draining:     make(chan struct{}), schedulerWake: make(chan struct{}, 1),
-		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}),
-		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
+		handOffSlots: make(chan struct{}, scheduler.MaxParallelDue),
+		draining:     make(chan struct{}),
+		live:         liveThreads{sessions: make(map[string]*session), maybeLeased: make(map[string]struct{})},
+		readBudget:   runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
 	e.capacity = capacity.New(capacity.Options{MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Uptime: e.uptime, Wake: e.wakeScheduler})
+	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
+	e.due = &dueWork{engine: e}
+	_, isShared := store.(checkpoint.Notifier)
+	e.scheduler = e.newScheduler(isShared)
 	e.feed = e.newFeed()
 	e.reader = query.New(query.Options{
 		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
@@ -189,17 +182,29 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		e.subscription = signals.Subscribe(e.handleSignal)
 		e.feed.SetSubscription(e.subscription)
 	}
-	e.reportedQuarantined.Store(-1) // the observer knows nothing yet
 	e.joinMembership(store)
-	e.goroutines.Go(contain.Func(func() { e.runScheduler(base) }, contain.LogPanic(e.log, "the sweeper panicked and has ended")))
+	e.live.goroutines.Go(contain.Func(func() { e.scheduler.Run(base, e.draining) }, contain.LogPanic(e.log, "the sweeper panicked and has ended")))
 	return e
 }
+
+// newScheduler makes the scheduler of the engine. isShared says that other servers look
+// at the same store.
+func (e *Engine) newScheduler(isShared bool) *scheduler.Scheduler {
+	return scheduler.New(scheduler.Options{
+		Store: e.store, Processor: e.due, Granter: e.capacity, Queue: e.capacity, Abandoned: &e.live, IsLive: e.live.IsLive,
+		ReportLive: e.reportLiveBytes, QueueServed: e.queueServed, IsShared: isShared, ScanInterval: e.opts.ScanInterval,
+		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
+	})
+}
+
+// wakeScheduler makes the scheduler look for due threads now. It does not block.
+func (e *Engine) wakeScheduler() { e.scheduler.Wake() }
 
 // newFeed makes the feed of the engine.
 func (e *Engine) newFeed() *feed.Feed {
 	return feed.New(feed.Options{
 		Store: e.store, PollInterval: e.opts.PollInterval, RecentBytes: e.opts.RecentEventBytes, Now: e.now, Logger: e.log,
-		IsLive: func(thread string) bool { return e.findSession(thread) != nil },
+		IsLive: e.live.IsLive,
 		ListInterrupts: func(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 			return e.reader.ListInterrupts(ctx, runtime.WaitForever, q)
 		},
@@ -240,17 +245,14 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 // noteUnknownOutcome notes that a change to a thread may have been made.
 func (e *Engine) noteUnknownOutcome(thread string) {
 	e.feed.InvalidateTopic(thread)
-	e.markMaybeLeased(thread)
+	e.live.MarkMaybeLeased(thread)
 }
 
 // noteCommitted notes that a change was made.
 func (e *Engine) noteCommitted(t *commit.Tx, head checkpoint.Head) {
-	e.noteStoreAccepted()
-	if t.Head.Faults == 0 && e.reportedQuarantined.Load() > 0 {
-		e.quarantine.RemoveThread(t.Thread)
-	}
-	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && e.unservedRuns.countTasks() > 0 {
-		e.unservedRuns.removeRun(t.Thread)
+	e.scheduler.NoteCommitted(t.Thread, t.Head.Faults)
+	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && e.unserved.CountTasks() > 0 {
+		e.unserved.RemoveRun(t.Thread)
 	}
 	if len(t.Interrupts) > 0 {
 		e.feed.WakeInterruptFollowers()
@@ -258,48 +260,21 @@ func (e *Engine) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	e.notifyServers(&head)
 }
 
-// findSession returns the live run of a thread in this process, or nil.
-func (e *Engine) findSession(thread string) *session {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.sessions[thread]
-}
-
-// registerSession registers the hold on a thread, or returns errThreadHeld or errDraining.
-func (e *Engine) registerSession(s *session) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.sessions[s.thread] != nil:
-		return errThreadHeld
-	case e.isDrained:
-		return errDraining
-	}
-	e.sessions[s.thread] = s
-	e.goroutines.Add(1)
-	return nil
-}
-
 func (e *Engine) dropSession(s *session) {
-	if e.unregisterSession(s) {
+	if e.live.unregisterSession(s) {
 		e.wakeScheduler() // others may wait for the slot
 	}
-	if s.unserved != nil && e.coversAny(s.unserved) { // it has come meanwhile
-		e.recheckUnserved()
+	if s.unserved != nil && e.peers.CoversAnyHere(s.unserved) { // it has come meanwhile
+		e.unserved.RequestCheck()
 	}
 }
 
-func (e *Engine) unregisterSession(s *session) (awaited bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sessions[s.thread] != s {
-		return false
-	}
-	delete(e.sessions, s.thread)
-	e.goroutines.Done()
+// releaseCapacity gives back what the run holds of the server, and reports whether
+// others may wait for it.
+func (s *session) releaseCapacity() (awaited bool) {
 	s.reservation.ReleaseAll()
 	if s.unserved != nil {
-		e.unservedRuns.addRun(s.thread, s.unserved, e.uptime())
+		s.engine.unserved.AddRun(s.thread, s.unserved, s.engine.uptime())
 	}
 	return s.capacity.Release()
 }
@@ -310,28 +285,6 @@ func (e *Engine) reportLiveBytes() {
 		e.reportedLiveBytes = n
 		e.observer.LiveBytes(n)
 	}
-}
-
-// markMaybeLeased records an abandoned thread. If this server still holds the
-// lease, the next scan resumes it without waiting for expiry.
-func (e *Engine) markMaybeLeased(thread string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.maybeLeased[thread] = struct{}{}
-}
-
-// listMaybeLeased returns the abandoned threads that were not processed since.
-func (e *Engine) listMaybeLeased() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Collect(maps.Keys(e.maybeLeased))
-}
-
-// clearMaybeLeased forgets an abandoned thread that is processed now.
-func (e *Engine) clearMaybeLeased(thread string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.maybeLeased, thread)
 }
 
 // Now returns the store's time, as far as it is known.
@@ -356,19 +309,16 @@ func (e *Engine) isDraining() bool {
 // the rest to the next server. When ctx ends first, running nodes are cut off; they
 // will run again.
 func (e *Engine) Drain(ctx context.Context) {
-	e.mu.Lock()
-	if !e.isDrained {
-		e.isDrained = true
+	if e.live.close() {
 		close(e.draining)
 		e.capacity.Close()
 		if e.peers != nil {
 			e.peers.Unregister()
 		}
 	}
-	e.mu.Unlock()
 	idle := make(chan struct{})
 	go contain.Func(func() {
-		e.goroutines.Wait()
+		e.live.goroutines.Wait()
 		close(idle)
 	}, contain.LogPanic(e.log, "a drain panicked"))()
 	select {

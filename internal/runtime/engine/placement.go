@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,7 +18,7 @@ func (e *Engine) joinMembership(store checkpoint.Store) {
 	if e.opts.Workers == nil {
 		return
 	}
-	p := placement.New(e.opts.Workers, e.recheckUnserved, e.unservedRuns.countTasks)
+	p := placement.New(e.opts.Workers, e.unserved)
 	if membership, ok := store.(checkpoint.Membership); ok {
 		p.Register(membership, e.id)
 	}
@@ -54,11 +53,6 @@ func (e *Engine) putHandOff(t *commit.Tx, server string) {
 	t.Head.Owner, t.Head.PreferredOwner, t.Head.PreferredUntil = "", server, t.Now.Add(e.opts.LeaseTTL)
 	t.Head.Handoffs++
 	t.Head.Due = t.Now.Add(e.opts.ScanInterval) // it is notified, and its scan finds the thread otherwise
-}
-
-// isLeftToOther reports whether another server is expected to take a thread.
-func (e *Engine) isLeftToOther(head *checkpoint.Head) bool {
-	return e.peers != nil && head.PreferredOwner != "" && head.PreferredOwner != e.id && head.PreferredUntil.After(head.Now) && e.peers.IsMember(head.PreferredOwner)
 }
 
 // claimOrHandOff claims the lease for a loop that is about to begin, or hands the
@@ -96,33 +90,20 @@ func (s *session) driveOrRelease(head *checkpoint.Head, l *superstep.Loop, to st
 // acceptHandOff takes a thread that was handed off to this server, even if this
 // server is still releasing it.
 func (e *Engine) acceptHandOff(thread string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.isDrained || e.peers == nil {
+	if e.peers == nil {
 		return
 	}
-	old := e.sessions[thread]
-	e.goroutines.Go(contain.Func(func() {
-		if old != nil && old.waitFirstCommit(e.baseCtx) != nil || e.findSession(thread) != nil {
+	e.live.runForThread(thread, func(old *session) {
+		if old != nil && old.waitFirstCommit(e.baseCtx) != nil || e.live.IsLive(thread) {
 			return
 		}
 		select {
 		case e.handOffSlots <- struct{}{}:
 			defer func() { <-e.handOffSlots }()
-			e.processThread(e.baseCtx, thread, &dueRound{engine: e})
+			e.scheduler.ProcessThread(e.baseCtx, thread)
 		case <-e.draining:
 		}
-	}, contain.LogPanic(e.log, "taking a thread panicked")))
-}
-
-// handOffDueThread hands a due thread off to the server with its workers.
-func (e *Engine) handOffDueThread(ctx context.Context, head checkpoint.Head, to string) error {
-	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
-		t.Head.Updated, t.Head.RemoteTasks = head.Updated, superstep.RemoteTasksOf(&head)
-		e.putHandOff(t, to)
-		return nil
-	})
-	return err
+	}, contain.LogPanic(e.log, "taking a thread panicked"))
 }
 
 // handOffDelay is how long a run stays after a number of fruitless hand-offs:

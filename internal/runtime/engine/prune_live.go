@@ -7,8 +7,8 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
@@ -24,7 +24,7 @@ func (s *session) PruneLive(run *checkpoint.Run) {
 	}
 	head := s.currentHead()
 	if s.pruneMark.At == 0 {
-		s.pruneMark = scheduler.PruneMark{At: now, Seq: head.Seq}
+		s.pruneMark = capacity.PruneMark{At: now, Seq: head.Seq}
 		return
 	}
 	keep := e.threads.CheckpointsToKeep(&head)
@@ -38,7 +38,7 @@ func (s *session) PruneLive(run *checkpoint.Run) {
 		s.pruneMark.HasMore = false
 	}
 	if !s.pruneMark.HasMore {
-		s.pruneMark = scheduler.PruneMark{At: now, Seq: head.Seq}
+		s.pruneMark = capacity.PruneMark{At: now, Seq: head.Seq}
 	}
 }
 

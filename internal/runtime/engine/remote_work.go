@@ -25,10 +25,10 @@ type remoteWork struct {
 	takenUpAt    time.Duration // Engine.uptime when the run was taken up
 	handoffs     atomic.Int64  // how often it had moved then, until it comes further
 
-	unserved       *unservedRun      // why it releases its slot, nil = it does not
-	fruitlessTurns atomic.Int32      // how often in a row it had a slot and came no further
-	earlierReasons map[string]string // by task: what readers were told in an earlier turn
-	toldReasons    map[string]string // and what they know now
+	unserved       *placement.UnservedRun // why it releases its slot, nil = it does not
+	fruitlessTurns atomic.Int32           // how often in a row it had a slot and came no further
+	earlierReasons map[string]string      // by task: what readers were told in an earlier turn
+	toldReasons    map[string]string      // and what they know now
 }
 
 // remoteTask is a task of a run that a worker runs.
@@ -166,9 +166,9 @@ func (s *session) stopTracking() {
 func (s *session) startTracking(moves int) {
 	s.remoteWork.activeCount, s.remoteWork.takenUpAt = 1, s.engine.uptime()
 	s.remoteWork.handoffs.Store(int64(moves))
-	if u := s.engine.unservedRuns.removeRun(s.thread); u != nil {
-		s.remoteWork.earlierReasons = u.toldReasons
-		s.remoteWork.fruitlessTurns.Store(int32(u.fruitlessTurns))
+	if u := s.engine.unserved.RemoveRun(s.thread); u != nil {
+		s.remoteWork.earlierReasons = u.ToldReasons
+		s.remoteWork.fruitlessTurns.Store(int32(u.FruitlessTurns))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // process. A live run commits all the time: when any revision will do, the
 // removal takes its turn among the commits.
 func (e *Engine) removeLocalThread(ctx context.Context, head checkpoint.Head, anyRevision bool) error {
-	s := e.findSession(head.Thread)
+	s := e.live.findSession(head.Thread)
 	if s == nil {
 		return e.removeThread(ctx, head)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
-	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
@@ -37,8 +37,8 @@ type session struct {
 
 	capacity    capacity.Holder         // what the run holds of the server
 	reservation runtime.ReadReservation // memory for the state until the run is live
-	pruneMark   scheduler.PruneMark     // what is known of the last prune
-	unserved    *unservedRun            // what is known of a run that gives its slot up, for want of workers
+	pruneMark   capacity.PruneMark      // what is known of the last prune
+	unserved    *placement.UnservedRun  // what is known of a run that gives its slot up, for want of workers
 
 	loopThread superstep.Thread // what the loops of the run see of the session
 

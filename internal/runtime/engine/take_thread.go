@@ -137,7 +137,7 @@ func (c *threadClaim) releaseClaim(why error) {
 func (e *Engine) holdThread(thread string) (*session, error) {
 	s := e.newSession(thread, e.feed.AcquireTopic(thread))
 	s.commitLock <- struct{}{}
-	if err := e.registerSession(s); err != nil {
+	if err := e.live.registerSession(s); err != nil {
 		s.stopWork(nil)
 		s.cancelStoreCalls()
 		e.feed.ReleaseTopic(s.topic)
@@ -155,7 +155,7 @@ func (s *session) releaseThread(err error) {
 	s.closeSession()
 	s.engine.feed.InvalidateTopic(s.thread) // others may drive the thread meanwhile
 	if errors.Is(err, checkpoint.ErrUnavailable) {
-		s.engine.markMaybeLeased(s.thread)
+		s.engine.live.MarkMaybeLeased(s.thread)
 	}
 }
 

@@ -67,7 +67,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 	if err != nil {
 		return runtime.Snapshot{}, err
 	}
-	if s := e.findSession(req.Thread); s != nil {
+	if s := e.live.findSession(req.Thread); s != nil {
 		return runtime.Snapshot{}, e.retryWhenSettled(ctx, req.Thread)
 	}
 	u.head, u.state, u.reservation = head, state, &memory

@@ -42,7 +42,7 @@ func (e *Engine) handleWake(owner, thread string) {
 	case "":
 		e.wakeScheduler()
 	case e.id:
-		if s := e.findSession(thread); s != nil {
+		if s := e.live.findSession(thread); s != nil {
 			s.refreshHead()
 		}
 		e.acceptHandOff(thread)

@@ -14,10 +14,9 @@ import (
 
 // Peers knows where workers are: at this server, or at others.
 type Peers struct {
-	workers         runtime.Workers
-	registration    checkpoint.Registration
-	recheckUnserved func()     // has the runs looked at that wait for workers
-	countUnserved   func() int // counts their tasks
+	workers      runtime.Workers
+	registration checkpoint.Registration
+	unserved     *UnservedRuns
 
 	mu      sync.Mutex
 	holders map[string]string // by lease
@@ -25,8 +24,8 @@ type Peers struct {
 }
 
 // New makes peers of a server that shares its store with none.
-func New(workers runtime.Workers, recheckUnserved func(), countUnserved func() int) *Peers {
-	return &Peers{workers: workers, registration: soloRegistration{}, recheckUnserved: recheckUnserved, countUnserved: countUnserved}
+func New(workers runtime.Workers, unserved *UnservedRuns) *Peers {
+	return &Peers{workers: workers, registration: soloRegistration{}, unserved: unserved}
 }
 
 // Register makes the server a member of those that share a store.
@@ -64,11 +63,11 @@ func (soloRegistration) Close() {}
 // server take.
 func (p *Peers) SetCapabilities(served []checkpoint.Capability) {
 	p.registration.SetCapabilities(served)
-	p.recheckUnserved()
+	p.unserved.RequestCheck()
 }
 
 // UnservedTasks is how many tasks wait for workers though no run of them is live here.
-func (p *Peers) UnservedTasks() int { return p.countUnserved() }
+func (p *Peers) UnservedTasks() int { return p.unserved.CountTasks() }
 
 // Cover reports whether another server has workers for all that is needed.
 func (p *Peers) Cover(needs ...checkpoint.Capability) bool {
@@ -95,7 +94,7 @@ func (p *Peers) updateMembers() {
 	}
 	p.mu.Unlock()
 	p.workers.RecheckTasks()
-	p.recheckUnserved()
+	p.unserved.RequestCheck()
 }
 
 // SetClaims tells the others which leases of other servers are known here.

@@ -1,5 +1,3 @@
-// Package scheduler holds what the scheduler remembers of threads between two looks at
-// them: which are quarantined, and how long a store that refuses changes is left alone.
 package scheduler
 
 import (
@@ -19,61 +17,61 @@ import (
 const (
 	minQuarantine = time.Second
 	maxQuarantine = 5 * time.Minute
-	ForgetAfter   = time.Minute // beyond the pause
+	forgetAfter   = time.Minute // beyond the pause
 )
 
 // maxQuarantined bounds how many such threads a process remembers.
 const maxQuarantined = 1024
 
-// Quarantine holds the threads that this process does not take for a while.
-type Quarantine struct {
+// quarantine holds the threads that this process does not take for a while.
+type quarantine struct {
 	mu      sync.Mutex
-	threads map[string]QuarantineEntry
+	threads map[string]quarantineEntry
 }
 
-// QuarantineEntry is why and for how long one thread is left alone.
-type QuarantineEntry struct {
-	Count int
+// quarantineEntry is why and for how long one thread is left alone.
+type quarantineEntry struct {
+	count int
 	until time.Duration // uptime of the engine
 }
 
-// PauseAfter is how long a thread is left alone after so many failures in a row.
-func PauseAfter(count int) time.Duration {
+// pauseAfter is how long a thread is left alone after so many failures in a row.
+func pauseAfter(count int) time.Duration {
 	return backoff.Policy{First: minQuarantine, Max: maxQuarantine}.Delay(count)
 }
 
-// IsQuarantined reports whether a thread is still quarantined.
-func (f *Quarantine) IsQuarantined(thread string, now time.Duration) bool {
+// isQuarantined reports whether a thread is still quarantined.
+func (f *quarantine) isQuarantined(thread string, now time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.threads[thread].until > now
 }
 
-// RemoveThread ends the quarantine of a thread that has made progress.
-func (f *Quarantine) RemoveThread(thread string) {
+// removeThread ends the quarantine of a thread that has made progress.
+func (f *quarantine) removeThread(thread string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.threads, thread)
 }
 
-// AddFailure notes one more failure of a thread, of which its head knows some.
-func (f *Quarantine) AddFailure(thread string, known int, now time.Duration) QuarantineEntry {
+// addFailure notes one more failure of a thread, of which its head knows some, and
+// returns how many there were.
+func (f *quarantine) addFailure(thread string, known int, now time.Duration) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.threads == nil {
-		f.threads = make(map[string]QuarantineEntry)
+		f.threads = make(map[string]quarantineEntry)
 	}
 	if _, there := f.threads[thread]; !there && len(f.threads) >= maxQuarantined {
 		f.evictEarliest()
 	}
-	n := max(f.threads[thread].Count, known) + 1
-	next := QuarantineEntry{Count: n, until: now + PauseAfter(n)}
-	f.threads[thread] = next
-	return next
+	n := max(f.threads[thread].count, known) + 1
+	f.threads[thread] = quarantineEntry{count: n, until: now + pauseAfter(n)}
+	return n
 }
 
 // evictEarliest forgets the thread that is looked at again first. The caller holds mu.
-func (f *Quarantine) evictEarliest() {
+func (f *quarantine) evictEarliest() {
 	first, found := "", false
 	for thread, x := range f.threads {
 		if !found || x.until < f.threads[first].until {
@@ -83,14 +81,14 @@ func (f *Quarantine) evictEarliest() {
 	delete(f.threads, first)
 }
 
-// PruneStale forgets threads that have not failed again for longer than they were put
+// pruneStale forgets threads that have not failed again for longer than they were put
 // off: another server attends to them, or they are gone. It returns how many
 // are left.
-func (f *Quarantine) PruneStale(now time.Duration) int {
+func (f *quarantine) pruneStale(now time.Duration) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for thread, x := range f.threads {
-		if now > x.until+PauseAfter(x.Count)+ForgetAfter {
+		if now > x.until+pauseAfter(x.count)+forgetAfter {
 			delete(f.threads, thread)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // maxPauseScans is the longest pause, in scan intervals.
 const maxPauseScans = 8
 
-// StoreBackoff says when the scheduler may try the store again.
-type StoreBackoff struct {
+// storeBackoff says when the scheduler may try the store again.
+type storeBackoff struct {
 	refusedRounds atomic.Int32 // in a row, in which the store refused changes
 
 	mu            sync.Mutex
@@ -25,8 +25,8 @@ type StoreBackoff struct {
 	pauseUntil    time.Duration // and until then while the store refuses changes
 }
 
-// AddRefusedRound notes a round in which the store refused changes.
-func (r *StoreBackoff) AddRefusedRound(now, interval time.Duration) {
+// addRefusedRound notes a round in which the store refused changes.
+func (r *storeBackoff) addRefusedRound(now, interval time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.refusedRounds.Add(1)
@@ -34,20 +34,20 @@ func (r *StoreBackoff) AddRefusedRound(now, interval time.Duration) {
 	r.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
 }
 
-// EndPause notes that the store takes changes.
-func (r *StoreBackoff) EndPause() {
+// endPause notes that the store takes changes.
+func (r *storeBackoff) endPause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refusedRounds.Store(0)
 	r.pauseUntil = r.minPauseUntil
 }
 
-// RemainingPause returns how long the scheduler still has to pause.
-func (r *StoreBackoff) RemainingPause(now time.Duration) time.Duration {
+// remainingPause returns how long the scheduler still has to pause.
+func (r *storeBackoff) remainingPause(now time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pauseUntil - now
 }
 
-// IsRefusing reports whether the store refused changes in the last round.
-func (r *StoreBackoff) IsRefusing() bool { return r.refusedRounds.Load() > 0 }
+// isRefusing reports whether the store refused changes in the last round.
+func (r *storeBackoff) isRefusing() bool { return r.refusedRounds.Load() > 0 }
