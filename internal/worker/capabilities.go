@@ -30,6 +30,13 @@ type capabilityPublisher struct {
 	mustRepeat   bool // what is served has changed meanwhile
 }
 
+// newCapabilityPublisher makes a publisher of what listServed lists.
+func newCapabilityPublisher(
+	log *zap.Logger, listServed func() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int),
+) *capabilityPublisher {
+	return &capabilityPublisher{log: log, listServed: listServed}
+}
+
 // publishCapabilities publishes what is served now: at once, or, when that is much,
 // soon. No lock of the hub is held.
 func (p *capabilityPublisher) publishCapabilities() {

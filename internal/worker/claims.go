@@ -28,12 +28,21 @@ type claimsPublisher struct {
 	// takeClaims reads what is to be published, under the lock of its owner, which it
 	// takes. peers is nil when no server wants to know.
 	takeClaims  func() (peers runtime.Peers, claims checkpoint.Claims)
-	isScheduled bool // guarded by the dispatcher's mu
+	isScheduled bool // guarded by the lock of the owner
 
 	publishing sync.Mutex // one after the other: the latest are published last
 }
 
-// scheduleClaims publishes the claims soon. The dispatcher's mu is held.
+// newClaimsPublisher makes a publisher of what takeClaims reads.
+func newClaimsPublisher(log *zap.Logger, takeClaims func() (runtime.Peers, checkpoint.Claims)) *claimsPublisher {
+	return &claimsPublisher{log: log, takeClaims: takeClaims}
+}
+
+// beginClaims says that the claims are read now: a change from now on is published
+// anew. The lock of the owner is held.
+func (p *claimsPublisher) beginClaims() { p.isScheduled = false }
+
+// scheduleClaims publishes the claims soon. The lock of the owner is held.
 func (p *claimsPublisher) scheduleClaims() {
 	if p.isScheduled {
 		return

@@ -56,3 +56,44 @@ func (c *Coverage) hasEntry(s Capability) bool {
 	_, found := slices.BinarySearch(c.hashes, c.hashEntry(s))
 	return found
 }
+
+// explainUncovered says to the operator what of the served misses what is needed.
+func explainUncovered(served []Capability, need Capability) string {
+	var versions []string
+	known := false
+	for _, s := range served {
+		if s.Graph != need.Graph {
+			continue
+		}
+		known = true
+		if s.Version != "" && s.Version != need.Version {
+			versions = append(versions, s.Version)
+		}
+	}
+	slices.Sort(versions)
+	versions = slices.Compact(versions)
+	switch {
+	case len(versions) > 0:
+		return "no connected worker serves version " + need.Version + " of graph " + need.Graph +
+			"; those that are connected serve " + joinVersions(versions)
+	case known:
+		return "no connected worker serves node " + need.Node + " of graph " + need.Graph
+	default:
+		return "no worker of graph " + need.Graph + " is connected"
+	}
+}
+
+func joinVersions(list []string) string {
+	const most = 5
+	text := ""
+	for i, s := range list {
+		switch {
+		case i == most:
+			return text + ", …"
+		case i > 0:
+			text += ", "
+		}
+		text += s
+	}
+	return text
+}

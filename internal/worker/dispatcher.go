@@ -46,7 +46,7 @@ func newDispatcher(o Options) *dispatcher {
 		placement: &placement{}, sessions: newSessionTable(o), queue: queue.New[*job, *capacity](),
 		jobsByLease: make(map[string]*job), jobsByKey: make(map[string]*job),
 	}
-	d.claims = &claimsPublisher{log: o.Logger, takeClaims: d.takeClaims}
+	d.claims = newClaimsPublisher(o.Logger, d.takeClaims)
 	d.unserved = &unservedTasks{queue: d.queue, sessions: d.sessions, placement: d.placement}
 	d.awaited = &awaitedJobs{
 		placement: d.placement, unserved: d.unserved, leaseTTL: o.LeaseTTL, scheduleClaims: d.scheduleClaims,
@@ -88,7 +88,7 @@ func (d *dispatcher) scheduleClaims() {
 func (d *dispatcher) takeClaims() (peers runtime.Peers, c checkpoint.Claims) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.isScheduled = false
+	d.claims.beginClaims()
 	if d.placement.isDraining {
 		return d.placement.peers, c
 	}

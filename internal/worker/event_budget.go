@@ -17,6 +17,9 @@ type eventBudget struct {
 	freed     chan struct{} // closed when there is room again; nil = no task waits
 }
 
+// newEventBudget makes a budget of so many bytes.
+func newEventBudget(maxBytes int64) *eventBudget { return &eventBudget{maxBytes: maxBytes} }
+
 // taskShareDivisor is the part of the bytes that the events of one task may take.
 const taskShareDivisor = 4
 
@@ -85,6 +88,7 @@ func (l *eventQueue) roomSignal() <-chan struct{} {
 	return l.freed
 }
 
+// hasDurable reports whether some events must be kept.
 func hasDurable(events []runtime.Emission) bool {
 	return slices.ContainsFunc(events, func(e runtime.Emission) bool { return e.Durable })
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // eventQueue carries the events of one task to its run, in order, on a goroutine of
@@ -197,11 +196,4 @@ func (l *eventQueue) arrivalSignal(count uint64) <-chan struct{} {
 		l.arrived = make(chan struct{})
 	}
 	return l.arrived
-}
-
-// EmitFloodFailure fails a task whose events can't all be kept.
-func EmitFloodFailure() pregel.Result {
-	r := nodeFailure("EmitFlood", "the node emitted more durable events than can be stored in time; emit fewer, or not durable ones")
-	r.Failure.Permanent = true
-	return r
 }

@@ -81,8 +81,8 @@ type Hub struct {
 	capabilities *capabilityPublisher
 	activeTasks  atomic.Int64 // requested tasks
 	unreadBytes  atomic.Int64 // bytes that wait for workers to read them
-	eventBudget  eventBudget
-	results      resultBudget
+	events       *eventBudget
+	results      *resultBudget
 }
 
 var (
@@ -95,9 +95,9 @@ func New(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
 		opts: options, log: options.Logger, dispatcher: newDispatcher(options),
-		eventBudget: eventBudget{maxBytes: options.MaxEventBytes}, results: resultBudget{maxBytes: options.MaxWaitingResultBytes},
+		events: newEventBudget(options.MaxEventBytes), results: newResultBudget(options.MaxWaitingResultBytes),
 	}
-	h.capabilities = &capabilityPublisher{log: h.log, listServed: h.listServed}
+	h.capabilities = newCapabilityPublisher(h.log, h.listServed)
 	return h
 }
 
@@ -107,8 +107,8 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	h.activeTasks.Add(1)
 	defer h.activeTasks.Add(-1)
 	d := h.dispatcher
-	j := newJob(ctx, t, &h.eventBudget, h.log)
-	j.calls.onIdle = func() { d.update(func() []notice { return d.awaited.followDisconnected(j) }) }
+	j := newJob(ctx, t, h.events, h.log)
+	j.calls.notifyIdle(func() { d.update(func() []notice { return d.awaited.followDisconnected(j) }) })
 	d.update(func() []notice { return d.admitJob(j) })
 	r := h.awaitResult(ctx, j)
 	j.calls.stopForGood(ctx)
@@ -254,7 +254,9 @@ func nodeFailure(kind, message string) pregel.Result {
 	}}}
 }
 
-func leaseLostError(task string) *runtime.Error {
-	return runtime.Errorf(runtime.ReasonTaskLeaseLost,
-		"the lease is not valid any more: the task was given to another worker, cancelled or finished").With("taskId", task)
+// EmitFloodFailure fails a task whose events can't all be kept.
+func EmitFloodFailure() pregel.Result {
+	r := nodeFailure("EmitFlood", "the node emitted more durable events than can be stored in time; emit fewer, or not durable ones")
+	r.Failure.Permanent = true
+	return r
 }

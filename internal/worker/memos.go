@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // Memos are those that were recorded in one attempt, over all its
@@ -46,6 +48,22 @@ func (r *Memos) addMemo(m checkpoint.Memo) {
 	}
 	r.values[at] = m.Value
 	r.memos = append(r.memos, m)
+}
+
+// recordMemo records a memo of the task, unless one stands there already; it returns
+// the value that counts.
+func (r *Memos) recordMemo(ctx context.Context, effects runtime.Effects, m checkpoint.Memo) (payload.JSON, bool, error) {
+	if known, ok := r.findMemo(&m); ok {
+		return known, true, nil
+	}
+	value, existed, err := effects.RecordMemo(ctx, m)
+	if err == nil {
+		// The next worker of the task must see it, also when the worker
+		// that recorded it has lost the task meanwhile and is not told.
+		m.Value = value
+		r.addMemo(m)
+	}
+	return value, existed, err
 }
 
 // listMemos returns all of them, in the order in which they came. It is not to be changed.

@@ -68,6 +68,9 @@ func newOutbox(allBytes *atomic.Int64) *outbox {
 	return &outbox{allBytes: allBytes, added: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
+// endSignal is closed when the outbox has ended.
+func (o *outbox) endSignal() <-chan struct{} { return o.ended }
+
 // addMessage queues a message, unless the outbox has ended.
 func (o *outbox) addMessage(m Message) {
 	o.mu.Lock()

@@ -11,6 +11,9 @@ type resultBudget struct {
 	usedBytes int64
 }
 
+// newResultBudget makes a budget of so many bytes.
+func newResultBudget(maxBytes int64) *resultBudget { return &resultBudget{maxBytes: maxBytes} }
+
 // resultOverhead is about how many bytes a result takes that waits, besides its own.
 const resultOverhead = 8 << 10
 

@@ -110,7 +110,7 @@ func (s *Session) claimHeldLeases(w *Welcome, held []lease.Lease) []notice {
 }
 
 // Ended is closed when the session has ended.
-func (s *Session) Ended() <-chan struct{} { return s.outbox.ended }
+func (s *Session) Ended() <-chan struct{} { return s.outbox.endSignal() }
 
 // ID names the session in logs.
 func (s *Session) ID() string { return s.id }

@@ -28,7 +28,7 @@ func newSessionTable(o Options) *sessionTable {
 // nil for none.
 func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 	older = t.byWorker[s.hello.Worker]
-	sum, connected := t.profileBytes+s.estimateProfile(), len(t.byWorker)
+	sum, connected := t.profileBytes+s.hello.estimateBytes(s.capacity.credit), len(t.byWorker)
 	if older != nil {
 		connected--
 		if !older.hasEnded {
@@ -54,7 +54,7 @@ func (t *sessionTable) removeSession(s *Session) {
 
 // updateProfile counts what a worker says of itself by now.
 func (t *sessionTable) updateProfile(s *Session) error {
-	return t.reserveProfile(s, t.profileBytes-s.profileBytes+s.estimateProfile())
+	return t.reserveProfile(s, t.profileBytes-s.profileBytes+s.hello.estimateBytes(s.capacity.credit))
 }
 
 // reserveProfile counts the bytes of what a worker says of itself, up to the
@@ -63,7 +63,7 @@ func (t *sessionTable) reserveProfile(s *Session, sum int64) error {
 	if sum > t.maxProfileBytes {
 		return tooManyError("bytes of what workers serve", "max-worker-bytes", t.maxProfileBytes, sum)
 	}
-	size := s.estimateProfile()
+	size := s.hello.estimateBytes(s.capacity.credit)
 	t.profileBytes += size - s.profileBytes
 	s.profileBytes = size
 	return nil
@@ -124,47 +124,13 @@ func (t *sessionTable) listServed() (lists [][]checkpoint.Capability, sum int) {
 
 // unservedReason says to the operator why a route is not served.
 func (t *sessionTable) unservedReason(r queue.Route) string {
-	var versions []string
-	known := false
+	var served []checkpoint.Capability
 	for _, s := range t.byWorker {
 		if r.NeedsComparison && s.capacity.CanServe(r.WithoutComparison()) {
 			return "no connected worker of graph " + r.Graph + " compares what it asks with what was answered " +
 				"(feature \"drift\"): bring the workers up to date"
 		}
-		for _, served := range s.hello.Capabilities {
-			if served.Graph != r.Graph {
-				continue
-			}
-			known = true
-			if served.Version != "" && served.Version != r.Version {
-				versions = append(versions, served.Version)
-			}
-		}
+		served = append(served, s.hello.Capabilities...)
 	}
-	slices.Sort(versions)
-	versions = slices.Compact(versions)
-	switch {
-	case len(versions) > 0:
-		return "no connected worker serves version " + r.Version + " of graph " + r.Graph +
-			"; those that are connected serve " + joinVersions(versions)
-	case known:
-		return "no connected worker serves node " + r.Node + " of graph " + r.Graph
-	default:
-		return "no worker of graph " + r.Graph + " is connected"
-	}
-}
-
-func joinVersions(list []string) string {
-	const most = 5
-	text := ""
-	for i, s := range list {
-		switch {
-		case i == most:
-			return text + ", …"
-		case i > 0:
-			text += ", "
-		}
-		text += s
-	}
-	return text
+	return explainUncovered(served, r.Capability())
 }
