@@ -215,13 +215,34 @@ var layers = []layer{
 	{
 		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/worker/lease", "internal/worker/queue", "internal/runtime", "internal/runtime/pregel",
-			"internal/checkpoint", "internal/payload",
+			"internal/worker/attempt", "internal/worker/coverage", "internal/worker/inbox", "internal/worker/lease",
+			"internal/worker/message", "internal/worker/outbox", "internal/worker/queue",
+			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{
+		path: "internal/worker/message", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/pregel", "internal/checkpoint"},
+	},
+	{
+		path: "internal/worker/outbox", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/worker/message"},
+	},
+	{
+		path: "internal/worker/inbox", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/worker/message", "internal/runtime", "internal/checkpoint"},
+	},
+	{
+		path: "internal/worker/attempt", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/worker/lease", "internal/runtime", "internal/checkpoint", "internal/payload"},
+	},
+	{
+		path: "internal/worker/coverage", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/worker/message", "internal/runtime", "internal/checkpoint"},
+	},
+	{
 		path: "internal/worker/lease", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/runtime"},
+		mayImport: []string{"internal/runtime", "internal/checkpoint"},
 	},
 	{
 		path: "internal/worker/queue", containsPanics: true, neverLinks: outerPackages,
@@ -239,7 +260,7 @@ var layers = []layer{
 		path: "internal/transport/wire", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/reason",
-			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
+			"gen", "internal/runtime", "internal/worker/message", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{

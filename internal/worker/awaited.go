@@ -155,7 +155,7 @@ func (a *awaitedJobs) followHolder(j *job) (waits bool, list []notice) {
 	}
 	j.holderServer = server
 	k.Holder.Store(&server)
-	k.Withheld.Store(!j.calls.hasLiveCalls()) // what the task has called goes on here
+	k.Withheld.Store(!j.calls.HasLiveCalls()) // what the task has called goes on here
 	return true, []notice{a.placement.noticeStranded(j)}
 }
 
@@ -189,12 +189,12 @@ func (a *awaitedJobs) clearHolder(j *job) {
 func (a *awaitedJobs) listPlaces() []string {
 	var places []string
 	for j := range a.withheld {
-		if len(places) < maxClaims {
+		if len(places) < lease.MaxClaims {
 			places = append(places, lease.PlaceOf(j.task))
 		}
 	}
 	for j := range a.disconnected {
-		if j.holderServer != "" && len(places) < maxClaims {
+		if j.holderServer != "" && len(places) < lease.MaxClaims {
 			places = append(places, lease.PlaceOf(j.task))
 		}
 	}

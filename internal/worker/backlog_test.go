@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // A worker that talks and does not read would get tasks and not know of them.
@@ -43,7 +44,7 @@ func TestAWorkerThatReadsSlowlyIsNot(t *testing.T) {
 			sleepVirtual(2 * time.Second)
 			m, err := s.NextMessage(t.Context())
 			require.NoError(t, err)
-			require.IsType(t, worker.HeartbeatAck{}, m)
+			require.IsType(t, message.HeartbeatAck{}, m)
 		}
 	})
 }

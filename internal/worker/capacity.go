@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"github.com/graphd-dev/graphd/internal/worker/coverage"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -8,8 +10,8 @@ import (
 // them. It is guarded by the dispatcher's mu.
 type capacity struct {
 	session        *Session
-	coverage       *Coverage
-	credit         Credit
+	coverage       *coverage.Coverage
+	credit         message.Credit
 	jobs           map[string]*job // by lease: offered, or started
 	blockedJobs    int             // of them, those that wait for graphs that they have called
 	recentRefusals int             // tasks that it has refused, of which the delay has not passed
@@ -55,7 +57,7 @@ func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
 		return 0, false
 	}
 	rank = int64(free)
-	if c.session.waitingCalls.awaitTaskOf(j.task.Thread) {
+	if c.session.waitingCalls.AwaitTaskOf(j.task.Thread) {
 		rank += awaits
 	}
 	return rank, true

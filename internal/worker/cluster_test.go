@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // sharedStore is a store in memory with membership and notifier for several
@@ -103,10 +104,13 @@ func (b *sharedStore) Subscribe(hear func(checkpoint.Signal)) checkpoint.Subscri
 
 type subscription struct{ store *sharedStore }
 
-func (subscription) Follow(string) func()                      { return func() {} }
+func (subscription) Follow(string) func() { return func() {} }
+
 func (subscription) PublishEphemeral(string, checkpoint.Event) {}
-func (subscription) StopPublishing(string)                     {}
-func (subscription) Close()                                    {}
+
+func (subscription) StopPublishing(string) {}
+
+func (subscription) Close() {}
 
 func (t subscription) WakeServers(owner, thread string) {
 	t.store.mu.Lock()
@@ -208,9 +212,9 @@ func (s *testServer) attachWorker(name string, nodes ...string) (leave func()) {
 }
 
 func (s *testServer) attachWorkerOf(name, graph string, nodes ...string) (leave func()) {
-	h := worker.Hello{Worker: name, Credit: worker.Credit{Total: 10}, ComparesAnswers: true}
+	h := message.Hello{Worker: name, Credit: message.Credit{Total: 10}, ComparesAnswers: true}
 	for _, n := range nodes {
-		h.Capabilities = append(h.Capabilities, worker.Capability{Graph: graph, Node: n})
+		h.Capabilities = append(h.Capabilities, message.Capability{Graph: graph, Node: n})
 	}
 	session, _, err := s.hub.OpenSession(h)
 	require.NoError(s.cluster.t, err)
@@ -223,7 +227,7 @@ func (s *testServer) attachWorkerOf(name, graph string, nodes ...string) (leave 
 			if err != nil {
 				return
 			}
-			a, ok := m.(worker.Assignment)
+			a, ok := m.(message.Assignment)
 			if !ok {
 				continue
 			}
@@ -233,7 +237,7 @@ func (s *testServer) attachWorkerOf(name, graph string, nodes ...string) (leave 
 				defer held.Delete(a.Token)
 				r := s.cluster.runNode(ctx, s, a.Task, a.Token)
 				if ctx.Err() == nil {
-					_, _ = s.hub.CompleteTask(ctx, worker.Completion{Token: a.Token, Result: r})
+					_, _ = s.hub.CompleteTask(ctx, message.Completion{Token: a.Token, Result: r})
 				}
 			})
 		}

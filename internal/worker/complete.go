@@ -6,30 +6,15 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/inbox"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
+	"github.com/graphd-dev/graphd/internal/worker/outbox"
 )
-
-// Completion is how a task ended, in the words of its worker.
-type Completion struct {
-	Token          string
-	Result         pregel.Result
-	IsRefused      bool               // the worker does not have the node; Result says why
-	Events         []runtime.Emission // the last ones
-	DroppedEvents  uint64
-	EventsOnStream uint64 // sent on the stream
-	WantsNext      bool   // the worker waits a moment for another task
-	Bytes          int    // of all that
-}
-
-// Receipt is the answer to a completion.
-type Receipt struct {
-	IsDuplicate bool        // the lease had its result already
-	Next        *Assignment // another task for the worker, nil for none
-}
 
 // CompleteTask takes the result of a task. The error is an *runtime.Error:
 // TASK_LEASE_LOST, or WAIT_TIMEOUT when the call should be repeated.
-func (h *Hub) CompleteTask(ctx context.Context, c Completion) (Receipt, error) {
+func (h *Hub) CompleteTask(ctx context.Context, c message.Completion) (message.Receipt, error) {
 	if r, known := h.repeatReceipt(c); known {
 		return r, nil
 	}
@@ -43,32 +28,32 @@ func (h *Hub) CompleteTask(ctx context.Context, c Completion) (Receipt, error) {
 
 // tryComplete takes the result for the task as it is asked for now. It reports
 // false when the run has gone elsewhere meanwhile and may come back.
-func (h *Hub) tryComplete(ctx context.Context, c Completion) (r Receipt, over bool, err error) {
+func (h *Hub) tryComplete(ctx context.Context, c message.Completion) (r message.Receipt, over bool, err error) {
 	j, err := h.waitForJob(ctx, c.Token)
 	if err != nil {
 		if r, known := h.repeatReceipt(c); known {
 			return r, true, nil
 		}
-		return Receipt{}, true, err
+		return message.Receipt{}, true, err
 	}
 	if j.isOnEndpoint {
-		return Receipt{}, true, leaseLostError(j.task.ID)
+		return message.Receipt{}, true, lease.NewLostError(j.task.ID)
 	}
 	if c.EventsOnStream > 0 && h.hasConnectedWorker(j) {
-		j.events.waitForEvents(ctx, c.EventsOnStream)
+		j.events.WaitForEvents(ctx, c.EventsOnStream)
 	}
-	j.events.waitForRoom(ctx.Done(), c.Events)
+	j.events.WaitForRoom(ctx.Done(), c.Events)
 	s, waiting, taken := h.completeIfLeased(j, c)
 	switch {
 	case taken && waiting != nil:
-		return Receipt{Next: h.waitForNextTask(ctx, s, waiting)}, true, nil
+		return message.Receipt{Next: h.waitForNextTask(ctx, s, waiting)}, true, nil
 	case taken:
-		return Receipt{}, true, nil
+		return message.Receipt{}, true, nil
 	}
 	if r, known := h.repeatReceipt(c); known {
 		return r, true, nil
 	}
-	return Receipt{}, h.leaseState(j, c.Token) == claimLost, leaseLostError(j.task.ID)
+	return message.Receipt{}, h.leaseState(j, c.Token) == claimLost, lease.NewLostError(j.task.ID)
 }
 
 // hasConnectedWorker reports whether events of a task may still be on their way: they
@@ -81,14 +66,14 @@ func (h *Hub) hasConnectedWorker(j *job) bool {
 
 // repeatReceipt answers a completion whose result was applied before, with the task
 // of the first answer, as long as that shows no sign of life.
-func (h *Hub) repeatReceipt(c Completion) (Receipt, bool) {
+func (h *Hub) repeatReceipt(c message.Completion) (message.Receipt, bool) {
 	d := h.dispatcher
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.history.IsCompleted(c.Token) {
-		return Receipt{}, false
+		return message.Receipt{}, false
 	}
-	r := Receipt{IsDuplicate: true}
+	r := message.Receipt{IsDuplicate: true}
 	if !c.WantsNext {
 		return r, true
 	}
@@ -103,7 +88,7 @@ func (h *Hub) repeatReceipt(c Completion) (Receipt, bool) {
 
 // completeIfLeased ends a task with the result of its worker, unless the lease is
 // lost.
-func (h *Hub) completeIfLeased(j *job, c Completion) (s *Session, waiting *waitingCall, taken bool) {
+func (h *Hub) completeIfLeased(j *job, c message.Completion) (s *Session, waiting *outbox.WaitingCall, taken bool) {
 	d := h.dispatcher
 	d.update(func() []notice {
 		if d.jobsByLease[c.Token] != j {
@@ -111,7 +96,7 @@ func (h *Hub) completeIfLeased(j *job, c Completion) (s *Session, waiting *waiti
 		}
 		s, taken = j.session, true
 		if c.WantsNext && s != nil && !c.IsRefused {
-			waiting = &waitingCall{completedLease: c.Token, thread: j.task.Thread, nextTask: make(chan Assignment, 1)}
+			waiting = &outbox.WaitingCall{CompletedLease: c.Token, Thread: j.task.Thread, NextTask: make(chan message.Assignment, 1)}
 		}
 		return d.applyCompletion(j, c, waiting)
 	})
@@ -121,64 +106,64 @@ func (h *Hub) completeIfLeased(j *job, c Completion) (s *Session, waiting *waiti
 // HandleCompletion takes a result that came on the stream, as Hub.CompleteTask does, and
 // answers on the stream. It does not wait: what has to is done beside the
 // stream.
-func (s *Session) HandleCompletion(ctx context.Context, c Completion) {
+func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 	if s.tryCompleteNow(c) {
 		return
 	}
-	if !s.hub.results.reserveResult(c) {
-		s.outbox.addMessage(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
+	if !s.hub.results.ReserveResult(c) {
+		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
 			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", s.hub.opts.MaxWaitingResultBytes).WithLimit("max-waiting-results", s.hub.opts.MaxWaitingResultBytes, 0)})
 		return
 	}
 	go contain.Func(func() {
-		defer s.hub.results.releaseResult(c)
+		defer s.hub.results.ReleaseResult(c)
 		r, err := s.hub.CompleteTask(ctx, c)
-		s.outbox.addMessage(CompletionReply{Token: c.Token, Receipt: r, Err: err})
+		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Receipt: r, Err: err})
 	}, func(p *contain.PanicError) {
 		s.hub.log.Error("taking a result panicked", p.Fields()...)
-		s.outbox.addMessage(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").WithCause(p)})
+		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").WithCause(p)})
 	})()
 }
 
 // tryCompleteNow takes the result of a task that this session has, if there is
 // nothing to wait for but the next task.
-func (s *Session) tryCompleteNow(c Completion) (taken bool) {
+func (s *Session) tryCompleteNow(c message.Completion) (taken bool) {
 	d := s.dispatcher
 	d.update(func() []notice {
 		j := s.capacity.jobs[c.Token]
-		if j == nil || c.EventsOnStream > 0 || hasDurable(c.Events) && j.events.roomSignal() != nil {
+		if j == nil || c.EventsOnStream > 0 || inbox.HasDurable(c.Events) && j.events.RoomSignal() != nil {
 			return nil
 		}
 		taken = true
 		if !c.WantsNext || c.IsRefused {
 			list := d.applyCompletion(j, c, nil)
-			s.outbox.addMessage(CompletionReply{Token: c.Token})
+			s.outbox.AddMessage(message.CompletionReply{Token: c.Token})
 			return list
 		}
-		p := &waitingCall{completedLease: c.Token, thread: j.task.Thread}
-		p.timer = time.AfterFunc(nextTaskWait, d.containPanics(func() { s.replyWithoutNext(p) }))
+		p := &outbox.WaitingCall{CompletedLease: c.Token, Thread: j.task.Thread}
+		p.Timer = time.AfterFunc(outbox.NextTaskWait, d.containPanics(func() { s.replyWithoutNext(p) }))
 		return d.applyCompletion(j, c, p)
 	})
 	return taken
 }
 
 // replyWithoutNext answers a result whose worker has waited long enough.
-func (s *Session) replyWithoutNext(p *waitingCall) {
+func (s *Session) replyWithoutNext(p *outbox.WaitingCall) {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
-	if s.waitingCalls.removeCall(p) {
-		s.outbox.addMessage(CompletionReply{Token: p.completedLease})
+	if s.waitingCalls.RemoveCall(p) {
+		s.outbox.AddMessage(message.CompletionReply{Token: p.CompletedLease})
 	}
 }
 
 // waitForNextTask waits a moment for the next task. A task that was given to a call
 // whose caller has gone is not lost: the repeated call gets it, or another worker
 // when the lease ends.
-func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *waitingCall) *Assignment {
-	timer := time.NewTimer(nextTaskWait)
+func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *outbox.WaitingCall) *message.Assignment {
+	timer := time.NewTimer(outbox.NextTaskWait)
 	defer timer.Stop()
 	select {
-	case a := <-p.nextTask:
+	case a := <-p.NextTask:
 		return &a
 	case <-timer.C:
 	case <-s.Ended():
@@ -186,9 +171,9 @@ func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *waitingCall) *
 	}
 	h.dispatcher.mu.Lock()
 	defer h.dispatcher.mu.Unlock()
-	s.waitingCalls.removeCall(p)
+	s.waitingCalls.RemoveCall(p)
 	select {
-	case a := <-p.nextTask:
+	case a := <-p.NextTask:
 		if h.dispatcher.jobsByLease[a.Token] != nil {
 			return &a
 		}

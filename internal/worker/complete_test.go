@@ -10,13 +10,14 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // completeAsync runs the completion of a task in the background.
-func completeAsync(ctx context.Context, h *worker.Hub, a worker.Assignment, next bool) <-chan worker.Receipt {
-	out := make(chan worker.Receipt, 1)
+func completeAsync(ctx context.Context, h *worker.Hub, a message.Assignment, next bool) <-chan message.Receipt {
+	out := make(chan message.Receipt, 1)
 	go func() {
-		r, err := h.CompleteTask(ctx, worker.Completion{Token: a.Token, Result: newResult("1"), WantsNext: next})
+		r, err := h.CompleteTask(ctx, message.Completion{Token: a.Token, Result: newResult("1"), WantsNext: next})
 		if err != nil {
 			r.IsDuplicate = true
 		}
@@ -85,7 +86,7 @@ func TestAnAnswerWaitsForTheNextTaskOnly(t *testing.T) {
 				if c.act != nil {
 					c.act(s)
 				}
-				require.Equal(t, worker.Receipt{}, <-answer)
+				require.Equal(t, message.Receipt{}, <-answer)
 				require.Equal(t, c.want, time.Since(began))
 				if c.act != nil {
 					return
@@ -136,7 +137,7 @@ func TestATaskWhoseAnswerWasLostWithItsWorkerGoesToOthers(t *testing.T) {
 		completeTask(t, h, other, "2")
 		require.Equal(t, newResult("2"), <-second)
 		if given != nil {
-			_, err := h.CompleteTask(t.Context(), worker.Completion{Token: given.Token, Result: newResult("3")})
+			_, err := h.CompleteTask(t.Context(), message.Completion{Token: given.Token, Result: newResult("3")})
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		}
 		require.Nil(t, (<-completeAsync(t.Context(), h, a, true)).Next)
@@ -162,7 +163,7 @@ func TestNoNextTaskIsGivenBeyondTheCredit(t *testing.T) {
 		s := openSession(t, h, newHello("w1", 1))
 		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
 		a := nextAssignment(t, s)
-		s.HandleCredit(worker.Credit{Total: 0, Revision: 1})
+		s.HandleCredit(message.Credit{Total: 0, Revision: 1})
 		answer := completeAsync(t.Context(), h, a, true)
 		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		require.Nil(t, (<-answer).Next)
@@ -170,11 +171,11 @@ func TestNoNextTaskIsGivenBeyondTheCredit(t *testing.T) {
 }
 
 // nextReply waits for the answer to a result that was sent on the stream.
-func nextReply(t *testing.T, s *worker.Session) worker.CompletionReply {
+func nextReply(t *testing.T, s *worker.Session) message.CompletionReply {
 	t.Helper()
 	m, err := s.NextMessage(t.Context())
 	require.NoError(t, err)
-	r, ok := m.(worker.CompletionReply)
+	r, ok := m.(message.CompletionReply)
 	require.True(t, ok, "%T", m)
 	return r
 }
@@ -196,7 +197,7 @@ func TestAResultOnTheStreamIsAnsweredOnTheStream(t *testing.T) {
 				first := executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
 				a := nextAssignment(t, s)
 				began := time.Now()
-				s.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1"), WantsNext: c.next})
+				s.HandleCompletion(t.Context(), message.Completion{Token: a.Token, Result: newResult("1"), WantsNext: c.next})
 				require.Equal(t, newResult("1"), <-first)
 				if c.follow {
 					executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
@@ -209,7 +210,7 @@ func TestAResultOnTheStreamIsAnsweredOnTheStream(t *testing.T) {
 				sleepVirtual(time.Second)
 				requireNothingSent(t, s)
 
-				s.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("7"), WantsNext: true})
+				s.HandleCompletion(t.Context(), message.Completion{Token: a.Token, Result: newResult("7"), WantsNext: true})
 				again := nextReply(t, s)
 				require.True(t, again.Receipt.IsDuplicate)
 				if c.follow {
@@ -227,13 +228,13 @@ func TestAResultOnTheStreamWaitsForItsEventsBesideTheStream(t *testing.T) {
 		e := &taskRun{}
 		first := executeAsync(t.Context(), h, newTask("t1", e))
 		a := nextAssignment(t, s)
-		s.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1"), EventsOnStream: 1})
+		s.HandleCompletion(t.Context(), message.Completion{Token: a.Token, Result: newResult("1"), EventsOnStream: 1})
 		s.HandleEvents(a.Token, []runtime.Emission{{Value: `"x"`}}, 0)
 		require.Equal(t, newResult("1"), <-first)
-		require.Equal(t, worker.CompletionReply{Token: a.Token}, nextReply(t, s))
+		require.Equal(t, message.CompletionReply{Token: a.Token}, nextReply(t, s))
 		require.Equal(t, []string{`"x"`}, e.emitted)
 
-		s.HandleCompletion(t.Context(), worker.Completion{Token: "forged", Result: newResult("1")})
+		s.HandleCompletion(t.Context(), message.Completion{Token: "forged", Result: newResult("1")})
 		require.ErrorIs(t, nextReply(t, s).Err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 	})
 }
@@ -247,7 +248,7 @@ func TestAResultThatWaitedForTooLongIsRefused(t *testing.T) {
 		a := nextAssignment(t, s)
 		refused := make(chan error, 1)
 		go func() {
-			_, err := h.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("late"), EventsOnStream: 1})
+			_, err := h.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("late"), EventsOnStream: 1})
 			refused <- err
 		}()
 		synctest.Wait()
@@ -279,8 +280,8 @@ func TestCreditThatWasOvertakenIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
 		s := openSession(t, h, newHello("w1", 0))
-		s.HandleCredit(worker.Credit{Total: 1, Revision: 2})
-		s.HandleCredit(worker.Credit{Total: 9, Revision: 1})
+		s.HandleCredit(message.Credit{Total: 1, Revision: 2})
+		s.HandleCredit(message.Credit{Total: 9, Revision: 1})
 		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
 		require.Equal(t, "t1", nextAssignment(t, s).Task.ID)
 		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))

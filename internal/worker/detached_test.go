@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // requireNothingFor says that a worker is given nothing for a while.
@@ -35,7 +36,7 @@ func TestATaskThatHasLeftIsItsWorkersUntilTheLeaseEnds(t *testing.T) {
 		requireNothingFor(t, second, 19*time.Second)
 		moved := nextAssignment(t, second)
 		require.Equal(t, 30*time.Second, time.Since(began))
-		_, err := h.CompleteTask(t.Context(), worker.Completion{Token: given.Token, Result: newResult("1")})
+		_, err := h.CompleteTask(t.Context(), message.Completion{Token: given.Token, Result: newResult("1")})
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		completeTask(t, h, moved, "2")
 		require.Equal(t, newResult("2"), <-r)
@@ -62,7 +63,7 @@ func TestATaskThatHasNotLeftGoesToOthersAtOnce(t *testing.T) {
 				synctest.Wait()
 				answered := executeAsync(t.Context(), h, newTask("t3", &taskRun{}))
 				synctest.Wait()
-				first.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1"), WantsNext: true})
+				first.HandleCompletion(t.Context(), message.Completion{Token: a.Token, Result: newResult("1"), WantsNext: true})
 				synctest.Wait() // t2 waits to be sent, t3 in the answer to the result of t1
 				began := time.Now()
 				require.NoError(t, end(first, h))
@@ -126,7 +127,7 @@ func TestATaskToBeStoppedIsKeptForAWorkerWhoseStreamBreaks(t *testing.T) {
 				require.Equal(t, []string{given.Token}, welcome.RenewedLeases)
 				m, err := back.NextMessage(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, worker.TaskCancel{Token: given.Token, Reason: runtime.ErrSiblingFailed.Error(), Grace: 4 * time.Second}, m)
+				require.Equal(t, message.TaskCancel{Token: given.Token, Reason: runtime.ErrSiblingFailed.Error(), Grace: 4 * time.Second}, m)
 				completeTask(t, h, given, "1")
 				require.Equal(t, newResult("1"), <-r)
 			})

@@ -12,6 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
+	"github.com/graphd-dev/graphd/internal/worker/outbox"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -24,7 +26,7 @@ type dispatcher struct {
 	opts         Options
 	log          *zap.Logger
 	signer       *lease.Signer
-	claims       *claimsPublisher
+	claims       *lease.ClaimsPublisher
 	workerLosses atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
 
 	mu          sync.Mutex
@@ -46,7 +48,7 @@ func newDispatcher(o Options) *dispatcher {
 		placement: &placement{}, sessions: newSessionTable(o), queue: queue.New[*job, *capacity](),
 		jobsByLease: make(map[string]*job), jobsByKey: make(map[string]*job),
 	}
-	d.claims = newClaimsPublisher(o.Logger, d.takeClaims)
+	d.claims = lease.NewClaimsPublisher(o.Logger, d.takeClaims)
 	d.unserved = &unservedTasks{queue: d.queue, sessions: d.sessions, placement: d.placement}
 	d.awaited = &awaitedJobs{
 		placement: d.placement, unserved: d.unserved, leaseTTL: o.LeaseTTL, scheduleClaims: d.scheduleClaims,
@@ -80,7 +82,7 @@ func (d *dispatcher) update(change func() []notice) { sendNotices(d.log, d.runLo
 // scheduleClaims publishes soon which leases of other servers are known here.
 func (d *dispatcher) scheduleClaims() {
 	if d.placement.peers != nil {
-		d.claims.scheduleClaims()
+		d.claims.ScheduleClaims()
 	}
 }
 
@@ -88,12 +90,12 @@ func (d *dispatcher) scheduleClaims() {
 func (d *dispatcher) takeClaims() (peers runtime.Peers, c checkpoint.Claims) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.beginClaims()
+	d.claims.BeginClaims()
 	if d.placement.isDraining {
 		return d.placement.peers, c
 	}
 	for held := range d.reclaims.All() {
-		if place := held.Place(); held.HasWorker() && len(c.Held) < maxClaims {
+		if place := held.Place(); held.HasWorker() && len(c.Held) < lease.MaxClaims {
 			c.Held = append(c.Held, place, lease.NameOf(place, held.Token))
 		}
 	}
@@ -154,9 +156,9 @@ func (d *dispatcher) offerJob(j *job, s *Session) {
 	switch {
 	case j.hasLostWorker:
 		j.hasLostWorker = false
-		j.events.addMarker(runtime.EventWorkerLost)
+		j.events.AddMarker(runtime.EventWorkerLost)
 	case j.deliveries > 1:
-		j.events.addMarker(runtime.EventRestarted)
+		j.events.AddMarker(runtime.EventRestarted)
 	}
 	d.grantLease(j, s, d.signer.SignLease(j.task, j.key))
 	j.stage = stageOffered
@@ -172,11 +174,11 @@ func (d *dispatcher) requeueJob(j *job) []notice {
 		return nil
 	}
 	j.stage = stageQueued
-	if j.calls.isEmpty() {
+	if j.calls.IsEmpty() {
 		return d.enqueueJob(j)
 	}
 	go d.containPanics(func() {
-		j.calls.stopAndReset()
+		j.calls.StopAndReset()
 		d.update(func() []notice {
 			if j.stage == stageQueued {
 				return d.enqueueJob(j)
@@ -258,7 +260,7 @@ func (d *dispatcher) forgetRefusal(j *job, s *Session) {
 
 // applyCompletion ends a task with the result of its worker. waiting, if set, gets
 // the next task.
-func (d *dispatcher) applyCompletion(j *job, c Completion, waiting *waitingCall) []notice {
+func (d *dispatcher) applyCompletion(j *job, c message.Completion, waiting *outbox.WaitingCall) []notice {
 	var list []notice
 	s := j.session
 	switch {
@@ -267,12 +269,12 @@ func (d *dispatcher) applyCompletion(j *job, c Completion, waiting *waitingCall)
 	case c.IsRefused:
 		list = d.requeueJob(j)
 	default:
-		if _, flooded := j.events.addEvents(c.Events, c.DroppedEvents); flooded {
+		if _, flooded := j.events.AddEvents(c.Events, c.DroppedEvents); flooded {
 			c.Result = EmitFloodFailure()
 		}
 		d.finishJob(j, c.Result)
 		if waiting != nil {
-			s.waitingCalls.addCall(waiting)
+			s.waitingCalls.AddCall(waiting)
 		}
 	}
 	if s != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // A run that begins at one server is driven by the one that has its worker.
@@ -407,13 +407,13 @@ func TestARunComesAfterAWorkerThatHoldsItsTask(t *testing.T) {
 		run := a.startRun("t")
 		token := <-held
 		leave()
-		session, welcome, err := b.hub.OpenSession(worker.Hello{
-			Worker: "w", Capabilities: []worker.Capability{{Graph: "g"}}, HeldLeases: []string{token}, Credit: worker.Credit{Total: 1},
+		session, welcome, err := b.hub.OpenSession(message.Hello{
+			Worker: "w", Capabilities: []message.Capability{{Graph: "g"}}, HeldLeases: []string{token}, Credit: message.Credit{Total: 1},
 		})
 		require.NoError(t, err)
 		require.Equal(t, []string{token}, welcome.RenewedLeases)
 		began := time.Now()
-		_, err = b.hub.CompleteTask(t.Context(), worker.Completion{Token: token, Result: pregel.Result{Update: `{"log":["held"]}`}})
+		_, err = b.hub.CompleteTask(t.Context(), message.Completion{Token: token, Result: pregel.Result{Update: `{"log":["held"]}`}})
 		require.NoError(t, err)
 		require.LessOrEqual(t, time.Since(began), 31*time.Second, "the lease of the task")
 		session.Close()

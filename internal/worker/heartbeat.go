@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // endSilentSession ends a session whose worker has missed maxMissedHeartbeats
@@ -22,7 +23,7 @@ func (s *Session) endSilentSession() {
 // checkBacklog ends the session of a worker that sends and does not read: it would
 // be given tasks, and never run them. It reports false if it did. mu is held.
 func (s *Session) checkBacklog() bool {
-	count, tooMuch := s.outbox.countUnread(maxMissedHeartbeats * s.hub.opts.HeartbeatInterval)
+	count, tooMuch := s.outbox.CountUnread(maxMissedHeartbeats * s.hub.opts.HeartbeatInterval)
 	if tooMuch {
 		s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
 			count).With("workerId", s.hello.Worker))
@@ -64,7 +65,7 @@ func (s *Session) renewLeases(number uint64, given []lease.Lease, forged []strin
 		return nil
 	}
 	var list []notice
-	ack := HeartbeatAck{Number: number, LostLeases: forged}
+	ack := message.HeartbeatAck{Number: number, LostLeases: forged}
 	for _, g := range given {
 		c, more := s.dispatcher.claimLease(s, g)
 		list = append(list, more...)
@@ -76,7 +77,7 @@ func (s *Session) renewLeases(number uint64, given []lease.Lease, forged []strin
 		case claimGranted:
 		}
 	}
-	s.outbox.addMessage(ack)
+	s.outbox.AddMessage(ack)
 	return list
 }
 
@@ -110,7 +111,7 @@ func (s *Session) jobOfLease(token string) *job {
 }
 
 // HandleCredit sets how much the worker takes. An older one than the last is ignored.
-func (s *Session) HandleCredit(c Credit) {
+func (s *Session) HandleCredit(c message.Credit) {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
 	if !s.recordSignOfLife() || c.Revision < s.capacity.credit.Revision {

@@ -23,6 +23,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/coverage"
+	"github.com/graphd-dev/graphd/internal/worker/inbox"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -78,11 +81,11 @@ type Hub struct {
 	opts         Options
 	log          *zap.Logger
 	dispatcher   *dispatcher
-	capabilities *capabilityPublisher
+	capabilities *coverage.Publisher
 	activeTasks  atomic.Int64 // requested tasks
 	unreadBytes  atomic.Int64 // bytes that wait for workers to read them
-	events       *eventBudget
-	results      *resultBudget
+	events       *inbox.EventBudget
+	results      *inbox.ResultBudget
 }
 
 var (
@@ -95,9 +98,9 @@ func New(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
 		opts: options, log: options.Logger, dispatcher: newDispatcher(options),
-		events: newEventBudget(options.MaxEventBytes), results: newResultBudget(options.MaxWaitingResultBytes),
+		events: inbox.NewEventBudget(options.MaxEventBytes), results: inbox.NewResultBudget(options.MaxWaitingResultBytes),
 	}
-	h.capabilities = newCapabilityPublisher(h.log, h.listServed)
+	h.capabilities = coverage.NewPublisher(h.log, h.listServed)
 	return h
 }
 
@@ -108,10 +111,10 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	defer h.activeTasks.Add(-1)
 	d := h.dispatcher
 	j := newJob(ctx, t, h.events, h.log)
-	j.calls.notifyIdle(func() { d.update(func() []notice { return d.awaited.followDisconnected(j) }) })
+	j.calls.NotifyIdle(func() { d.update(func() []notice { return d.awaited.followDisconnected(j) }) })
 	d.update(func() []notice { return d.admitJob(j) })
 	r := h.awaitResult(ctx, j)
-	j.calls.stopForGood(ctx)
+	j.calls.StopForGood(ctx)
 	j.notifying.Wait()
 	return r
 }
@@ -124,10 +127,10 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	if !h.beginDrain() {
 		return
 	}
-	h.capabilities.publishCapabilities()
+	h.capabilities.PublishCapabilities()
 	d.update(func() []notice {
 		for s := range d.sessions.listSessions() {
-			s.outbox.addMessage(DrainNotice{TimeLeft: left, Reason: reason})
+			s.outbox.AddMessage(message.DrainNotice{TimeLeft: left, Reason: reason})
 		}
 		list := append(d.unserved.noticeAll(false), d.awaited.handOffAll()...)
 		d.scheduleClaims()
@@ -214,7 +217,7 @@ func (h *Hub) SetPeers(peers runtime.Peers) {
 	h.dispatcher.mu.Lock()
 	h.dispatcher.placement.peers = peers
 	h.dispatcher.mu.Unlock()
-	h.capabilities.publishCapabilities()
+	h.capabilities.PublishCapabilities()
 }
 
 // Covers reports whether a connected worker takes what is needed.
@@ -248,9 +251,9 @@ func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability
 // what the code asks: a process that does not compare must not get them.
 func NeedsComparison(t *runtime.Task) bool { return queue.NeedsComparison(t) }
 
-func nodeFailure(kind, message string) pregel.Result {
+func nodeFailure(kind, text string) pregel.Result {
 	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
-		Reason: runtime.FailedNode, Type: kind, Message: message,
+		Reason: runtime.FailedNode, Type: kind, Message: text,
 	}}}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // taskRun is a runtime.Host and runtime.Effects that records its calls.
@@ -96,20 +97,20 @@ func newTask(id string, r *taskRun) *runtime.Task {
 	return &runtime.Task{ID: id, Graph: testGraph, Node: &graph.Node{Name: "a"}, Effects: r, Host: r, Attempt: 1}
 }
 
-func newHello(id string, slots int, held ...string) worker.Hello {
-	return worker.Hello{
-		Worker: id, Capabilities: []worker.Capability{{Graph: "g"}}, HeldLeases: held, Credit: worker.Credit{Total: slots}, ComparesAnswers: true,
+func newHello(id string, slots int, held ...string) message.Hello {
+	return message.Hello{
+		Worker: id, Capabilities: []message.Capability{{Graph: "g"}}, HeldLeases: held, Credit: message.Credit{Total: slots}, ComparesAnswers: true,
 	}
 }
 
 // executeAsync runs a task in the background.
-func executeAsync(ctx context.Context, h *worker.Hub, t *runtime.Task) <-chan worker.Result {
-	out := make(chan worker.Result, 1)
+func executeAsync(ctx context.Context, h *worker.Hub, t *runtime.Task) <-chan message.Result {
+	out := make(chan message.Result, 1)
 	go func() { out <- h.Execute(ctx, t) }()
 	return out
 }
 
-func openSession(t *testing.T, h *worker.Hub, hello worker.Hello) *worker.Session {
+func openSession(t *testing.T, h *worker.Hub, hello message.Hello) *worker.Session {
 	t.Helper()
 	s, _, err := h.OpenSession(hello)
 	require.NoError(t, err)
@@ -117,12 +118,12 @@ func openSession(t *testing.T, h *worker.Hub, hello worker.Hello) *worker.Sessio
 	return s
 }
 
-func nextAssignment(t *testing.T, s *worker.Session) worker.Assignment {
+func nextAssignment(t *testing.T, s *worker.Session) message.Assignment {
 	t.Helper()
 	for {
 		m, err := s.NextMessage(t.Context())
 		require.NoError(t, err)
-		if a, ok := m.(worker.Assignment); ok {
+		if a, ok := m.(message.Assignment); ok {
 			return a
 		}
 	}
@@ -131,11 +132,11 @@ func nextAssignment(t *testing.T, s *worker.Session) worker.Assignment {
 // sleepVirtual lets time pass, in the bubble of a test.
 func sleepVirtual(d time.Duration) { <-time.NewTimer(d).C }
 
-func newResult(update string) worker.Result { return worker.Result{Update: payload.JSON(update)} }
+func newResult(update string) message.Result { return message.Result{Update: payload.JSON(update)} }
 
-func completeTask(t *testing.T, h *worker.Hub, a worker.Assignment, update string) {
+func completeTask(t *testing.T, h *worker.Hub, a message.Assignment, update string) {
 	t.Helper()
-	r, err := h.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult(update)})
+	r, err := h.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult(update)})
 	require.NoError(t, err)
 	require.False(t, r.IsDuplicate)
 }
@@ -235,7 +236,7 @@ func TestALeaseLastsAsLongAsHeartbeatsRenewIt(t *testing.T) {
 			s.HandleHeartbeat(n, []string{a.Token})
 			m, err := s.NextMessage(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, worker.HeartbeatAck{Number: n}, m)
+			require.Equal(t, message.HeartbeatAck{Number: n}, m)
 		}
 		// Now the worker forgets the task, but is alive.
 		for n := range uint64(3) {
@@ -246,15 +247,15 @@ func TestALeaseLastsAsLongAsHeartbeatsRenewIt(t *testing.T) {
 		again := nextAssignment(t, s)
 		require.Equal(t, 2, again.Delivery)
 		s.HandleHeartbeat(9, []string{a.Token, again.Token})
-		var ack worker.HeartbeatAck
+		var ack message.HeartbeatAck
 		for ack.Number != 9 {
 			m, err := s.NextMessage(t.Context())
 			require.NoError(t, err)
 			var ok bool
-			ack, ok = m.(worker.HeartbeatAck)
+			ack, ok = m.(message.HeartbeatAck)
 			require.True(t, ok)
 		}
-		require.Equal(t, worker.HeartbeatAck{Number: 9, LostLeases: []string{a.Token}}, ack)
+		require.Equal(t, message.HeartbeatAck{Number: 9, LostLeases: []string{a.Token}}, ack)
 		completeTask(t, h, again, "1")
 		<-r
 	})
@@ -281,14 +282,14 @@ func TestAReclaimedTaskOfNoRunIsForgotten(t *testing.T) {
 			s2.HandleHeartbeat(n, []string{a.Token})
 			m, err := s2.NextMessage(t.Context())
 			require.NoError(t, err)
-			ack, ok := m.(worker.HeartbeatAck)
+			ack, ok := m.(message.HeartbeatAck)
 			require.True(t, ok)
 			if len(ack.LostLeases) > 0 {
 				break
 			}
 		}
 		require.GreaterOrEqual(t, time.Since(began), time.Minute)
-		_, err = second.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1")})
+		_, err = second.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("1")})
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		cancel()
 		<-r
@@ -308,19 +309,19 @@ func TestAResultWaitsForItsRun(t *testing.T) {
 		second := worker.New(worker.Options{Key: key})
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_, err := second.CompleteTask(short, worker.Completion{Token: a.Token, Result: newResult("1")})
+		_, err := second.CompleteTask(short, message.Completion{Token: a.Token, Result: newResult("1")})
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWaitTimeout})
 
 		taken := make(chan error, 1)
 		go func() {
-			_, err := second.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1")})
+			_, err := second.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("1")})
 			taken <- err
 		}()
 		sleepVirtual(5 * time.Second)
 		synctest.Wait()
 		require.Equal(t, newResult("1"), <-executeAsync(t.Context(), second, newTask("t1", &taskRun{})))
 		require.NoError(t, <-taken)
-		again, err := second.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1")})
+		again, err := second.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("1")})
 		require.NoError(t, err)
 		require.True(t, again.IsDuplicate)
 		cancel()
@@ -395,7 +396,7 @@ func TestALeaseFromBeforeAnAnswerIsNotOneForAfter(t *testing.T) {
 				began := time.Now()
 				completeTask(t, second, fresh, "new")
 				require.Equal(t, newResult("new"), <-r)
-				_, err := second.CompleteTask(t.Context(), worker.Completion{Token: stale.Token, Result: newResult("old")})
+				_, err := second.CompleteTask(t.Context(), message.Completion{Token: stale.Token, Result: newResult("old")})
 				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 				require.Zero(t, time.Since(began), "it is told at once")
 			})
@@ -440,7 +441,7 @@ func TestEventsAreBoundedAndNeverHoldUpAResult(t *testing.T) {
 		s.HandleEvents(a.Token, events[:1], 0)
 		m, err := s.NextMessage(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, worker.ThrottleNotice{MinInterval: 100 * time.Millisecond, DroppedEvents: 4999 - 1024}, m)
+		require.Equal(t, message.ThrottleNotice{MinInterval: 100 * time.Millisecond, DroppedEvents: 4999 - 1024}, m)
 		completeTask(t, h, a, "1") // acknowledged though the run takes no events
 		close(e.emitGate)
 		<-r
@@ -474,13 +475,13 @@ func TestTooManyDurableEventsFailTheTask(t *testing.T) {
 
 func TestTheMissingWorkerIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
-		serves []worker.Capability
+		serves []message.Capability
 		want   string
 	}{
 		"nobody":        {nil, "no worker of graph g is connected"},
-		"other graph":   {[]worker.Capability{{Graph: "h"}}, "no worker of graph g is connected"},
-		"other node":    {[]worker.Capability{{Graph: "g", Node: "b"}}, "no connected worker serves node a of graph g"},
-		"other version": {[]worker.Capability{{Graph: "g", Version: "2"}}, "no connected worker serves version 1 of graph g; those that are connected serve 2"},
+		"other graph":   {[]message.Capability{{Graph: "h"}}, "no worker of graph g is connected"},
+		"other node":    {[]message.Capability{{Graph: "g", Node: "b"}}, "no connected worker serves node a of graph g"},
+		"other version": {[]message.Capability{{Graph: "g", Version: "2"}}, "no connected worker serves version 1 of graph g; those that are connected serve 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -504,14 +505,14 @@ func TestTheMissingWorkerIsNamed(t *testing.T) {
 func TestTasksGoOutOldestFirstAndToWhoHasMostRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		var results []<-chan worker.Result
+		var results []<-chan message.Result
 		for i := range 5 {
 			results = append(results, executeAsync(t.Context(), h, newTask(fmt.Sprint("t", i), &taskRun{})))
 			synctest.Wait()
 		}
 		small := openSession(t, h, newHello("w1", 1))
 		big := openSession(t, h, newHello("w2", 3))
-		got := []worker.Assignment{nextAssignment(t, small), nextAssignment(t, big), nextAssignment(t, big), nextAssignment(t, big)}
+		got := []message.Assignment{nextAssignment(t, small), nextAssignment(t, big), nextAssignment(t, big), nextAssignment(t, big)}
 		for i, a := range got {
 			require.Equal(t, fmt.Sprint("t", i), a.Task.ID)
 		}
@@ -569,7 +570,7 @@ func TestALeaseThatComesBackTooLateIsLostAtOnce(t *testing.T) {
 		_, welcome, err := second.OpenSession(newHello("w1", 1, stale.Token))
 		require.NoError(t, err)
 		require.Equal(t, []string{stale.Token}, welcome.LostLeases)
-		_, err = second.CompleteTask(t.Context(), worker.Completion{Token: stale.Token, Result: newResult("1")})
+		_, err = second.CompleteTask(t.Context(), message.Completion{Token: stale.Token, Result: newResult("1")})
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		require.Zero(t, time.Since(began))
 	})

@@ -11,7 +11,10 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/attempt"
+	"github.com/graphd-dev/graphd/internal/worker/inbox"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -35,10 +38,10 @@ type job struct {
 	key    string
 	route  queue.Route
 	result chan pregel.Result // takes one
-	events *eventQueue
-	calls  *graphCalls
+	events *inbox.EventQueue
+	calls  *attempt.GraphCalls
 	// memos are the memos of this attempt; they have a lock of their own.
-	memos *Memos
+	memos *attempt.Memos
 	// notifying waits for the notices to the run that no worker can take the
 	// task.
 	notifying sync.WaitGroup
@@ -67,10 +70,10 @@ type job struct {
 	stopDeadline   time.Time             // until then its result is of use
 }
 
-func newJob(ctx context.Context, t *runtime.Task, budget *eventBudget, log *zap.Logger) *job {
+func newJob(ctx context.Context, t *runtime.Task, budget *inbox.EventBudget, log *zap.Logger) *job {
 	return &job{
-		ctx: ctx, task: t, key: lease.KeyOf(t), route: queue.RouteOf(t), result: make(chan pregel.Result, 1), memos: &Memos{},
-		events: newEventQueue(t.Effects, budget, log), calls: newGraphCalls(ctx, t.Host, log),
+		ctx: ctx, task: t, key: lease.KeyOf(t), route: queue.RouteOf(t), result: make(chan pregel.Result, 1), memos: &attempt.Memos{},
+		events: inbox.NewEventQueue(t.Effects, budget, log), calls: attempt.NewGraphCalls(ctx, t.Host, log),
 	}
 }
 
@@ -101,8 +104,8 @@ func (j *job) deliveryFields() []zap.Field {
 }
 
 // newAssignment returns the message to the worker. mu is held.
-func (j *job) newAssignment(ttl time.Duration) Assignment {
-	a := Assignment{Token: j.token, LeaseTTL: ttl, Delivery: j.deliveries, Task: j.task, Memos: j.memos.listMemos()}
+func (j *job) newAssignment(ttl time.Duration) message.Assignment {
+	a := message.Assignment{Token: j.token, LeaseTTL: ttl, Delivery: j.deliveries, Task: j.task, Memos: j.memos.ListMemos()}
 	if deadline, ok := j.ctx.Deadline(); ok {
 		a.Timeout = max(time.Until(deadline), time.Millisecond)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // claimResult is what becomes of a lease that a worker holds by its own account.
@@ -64,7 +65,7 @@ func (d *dispatcher) expireLease(j *job, token string) []notice {
 	d.log.Warn("a worker was silent about a task for longer than its lease", j.deliveryFields()...)
 	list := d.handleLoss(j)
 	if s != nil {
-		s.outbox.removeTask(token)
+		s.outbox.RemoveTask(token)
 		d.offerOldestTo(s)
 	}
 	return list
@@ -198,7 +199,7 @@ func (d *dispatcher) adoptReclaimed(j *job) ([]notice, bool) {
 	}
 	list := d.resumeLease(j, s, held.Lease)
 	if s != nil {
-		s.outbox.addMessage(LeaseRenewal{Token: held.Token, LeaseTTL: d.opts.LeaseTTL})
+		s.outbox.AddMessage(message.LeaseRenewal{Token: held.Token, LeaseTTL: d.opts.LeaseTTL})
 	}
 	return list, true
 }
@@ -206,7 +207,7 @@ func (d *dispatcher) adoptReclaimed(j *job) ([]notice, bool) {
 // resumeLease makes an old lease the one of a task.
 func (d *dispatcher) resumeLease(j *job, s *Session, l lease.Lease) []notice {
 	j.deliveries++
-	j.events.addMarker(runtime.EventContinued)
+	j.events.AddMarker(runtime.EventContinued)
 	d.grantLease(j, s, l)
 	j.stage = stageStarted
 	if s == nil {

@@ -15,6 +15,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/attempt"
+	"github.com/graphd-dev/graphd/internal/worker/coverage"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 var errTooMany = &runtime.Error{Reason: runtime.ReasonTooManyRequests}
@@ -40,7 +43,7 @@ func TestWhatWorkersServeIsBounded(t *testing.T) {
 	h := worker.New(worker.Options{MaxProfileBytes: 100_000})
 	large := newHello("large", 1)
 	for i := range 300 {
-		large.Capabilities = append(large.Capabilities, worker.Capability{Graph: "g", Node: fmt.Sprint(i)})
+		large.Capabilities = append(large.Capabilities, message.Capability{Graph: "g", Node: fmt.Sprint(i)})
 	}
 	var last *worker.Session
 	for range 100 {
@@ -53,7 +56,7 @@ func TestWhatWorkersServeIsBounded(t *testing.T) {
 	third.Worker = "third"
 	_, _, err := h.OpenSession(third)
 	require.ErrorIs(t, err, errTooMany)
-	credit := worker.Credit{Total: 1, Revision: 1, PerNode: make(map[string]int)}
+	credit := message.Credit{Total: 1, Revision: 1, PerNode: make(map[string]int)}
 	for i := range 1000 {
 		credit.PerNode[fmt.Sprint("g/", i)] = 1
 	}
@@ -99,7 +102,7 @@ func TestLargeDurableEventsOfAnEndpointWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{MaxEventBytes: 8 << 20})
 		slow := &taskRun{emitGate: make(chan struct{})}
-		loan := h.LeaseToEndpoint(t.Context(), newTask("t1", slow), 1, false, &worker.Memos{})
+		loan := h.LeaseToEndpoint(t.Context(), newTask("t1", slow), 1, false, &attempt.Memos{})
 		flooded, taken := false, 0
 		done := make(chan struct{})
 		go func() {
@@ -192,7 +195,7 @@ func TestResultsThatWaitBesideTheirStreamAreBounded(t *testing.T) {
 		s := openSession(t, h, newHello("w1", 1))
 		r := executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
 		a := nextAssignment(t, s)
-		c := worker.Completion{Token: a.Token, Result: newResult("1"), EventsOnStream: 1, Bytes: 600 << 10}
+		c := message.Completion{Token: a.Token, Result: newResult("1"), EventsOnStream: 1, Bytes: 600 << 10}
 		for range 3 {
 			s.HandleCompletion(t.Context(), c) // waits for an event that never comes
 		}
@@ -219,7 +222,7 @@ func TestHeartbeatsNameLeases(t *testing.T) {
 		s.HandleHeartbeat(1, names)
 		m, err := s.NextMessage(ctx)
 		require.NoError(t, err)
-		require.Equal(t, worker.HeartbeatAck{Number: 1, LostLeases: []string{"forged"}}, m)
+		require.Equal(t, message.HeartbeatAck{Number: 1, LostLeases: []string{"forged"}}, m)
 		for i := range 1001 {
 			names[i] = fmt.Sprint("forged", i)
 		}
@@ -252,7 +255,7 @@ func TestRefusingWorkerWaits(t *testing.T) {
 				if err != nil {
 					break
 				}
-				a, ok := m.(worker.Assignment)
+				a, ok := m.(message.Assignment)
 				require.True(t, ok)
 				given = append(given, a.Token)
 			}
@@ -312,18 +315,18 @@ func TestWhatAllWorkersLeaveUnreadIsBounded(t *testing.T) {
 func TestCoverageIsThatOfItsEntries(t *testing.T) {
 	pick := func(from ...string) string { return from[rand.IntN(len(from))] }
 	for range 2000 {
-		var list []worker.Capability
+		var list []message.Capability
 		for range rand.IntN(20) {
-			list = append(list, worker.Capability{Graph: pick("g", "h"), Version: pick("", "1", "2"), Node: pick("", "a", "b", "c")})
+			list = append(list, message.Capability{Graph: pick("g", "h"), Version: pick("", "1", "2"), Node: pick("", "a", "b", "c")})
 		}
 		if len(list) > 12 && rand.IntN(2) == 0 { // so that something is left out
 			list = list[:9]
 		}
-		covers := worker.NewCoverage(list)
+		covers := coverage.NewCoverage(list)
 		for _, graph := range []string{"g", "h", "i"} {
 			for _, version := range []string{"", "1", "2", "3"} {
 				for _, node := range []string{"", "a", "b", "c", "d"} {
-					need := worker.Capability{Graph: graph, Version: version, Node: node}
+					need := message.Capability{Graph: graph, Version: version, Node: node}
 					want := false
 					for _, s := range list {
 						want = want || s.Covers(need)

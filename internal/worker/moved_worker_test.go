@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // beatingWorker has a worker beat with its leases until leave is called, and notes which of
@@ -51,9 +52,9 @@ func (w *testCluster) keepBeating(s *worker.Session, held ...string) *beatingWor
 			}
 			x.mu.Lock()
 			switch m := m.(type) {
-			case worker.HeartbeatAck:
+			case message.HeartbeatAck:
 				x.lostLeases = append(x.lostLeases, m.LostLeases...)
-			case worker.LeaseRenewal:
+			case message.LeaseRenewal:
 				x.renewals[m.Token]++
 			}
 			x.mu.Unlock()
@@ -258,7 +259,7 @@ func TestACallerGoesOnAtTheServerToWhichItWasSent(t *testing.T) {
 				w.graphs["sub"] = w.graphs["g"]
 				w.graphs["sub"].Name = "sub"
 				w.compileGraph([]string{"a"})
-				sub := func(id string, held ...string) worker.Hello {
+				sub := func(id string, held ...string) message.Hello {
 					h := newHello(id, 1, held...)
 					h.Capabilities[0].Graph = "sub"
 					return h

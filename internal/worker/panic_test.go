@@ -16,9 +16,12 @@ import (
 type panickingRun struct{ taskRun }
 
 func (*panickingRun) EmitEvent(runtime.Emission) { panic("a defect in Emit") }
-func (*panickingRun) ReportUnassigned(string)    { panic("a defect in Unassigned") }
-func (*panickingRun) NotifyStranded()            { panic("a defect in Strand") }
-func (*panickingRun) HandOff()                   { panic("a defect in HandOver") }
+
+func (*panickingRun) ReportUnassigned(string) { panic("a defect in Unassigned") }
+
+func (*panickingRun) NotifyStranded() { panic("a defect in Strand") }
+
+func (*panickingRun) HandOff() { panic("a defect in HandOver") }
 
 func (*panickingRun) CallGraph(context.Context, runtime.GraphCall) (runtime.CallResult, error) {
 	panic("a defect in Call")

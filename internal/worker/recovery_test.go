@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // severableStore is how a server reaches the store until it dies.
@@ -62,7 +63,7 @@ func TestARunGoesToWhereTheHolderOfItsTaskIs(t *testing.T) {
 		s, welcome, err := c.hub.OpenSession(newHello("w1", 1, held.Token))
 		require.NoError(t, err)
 		require.Equal(t, []string{held.Token}, welcome.UndecidedLeases)
-		_, err = c.hub.CompleteTask(t.Context(), worker.Completion{Token: held.Token, Result: newResult(`{"log":["of the holder"]}`)})
+		_, err = c.hub.CompleteTask(t.Context(), message.Completion{Token: held.Token, Result: newResult(`{"log":["of the holder"]}`)})
 		require.NoError(t, err)
 		s.Close()
 		r := b.waitForRun(run, checkpoint.RunSucceeded)
@@ -130,7 +131,7 @@ func TestTheNewerLeaseOfATaskCounts(t *testing.T) {
 				stale := nextAssignment(t, w1)
 				w1.Close()
 				openSession(t, first, newHello("w1", 0)) // has come back without its task
-				w2.HandleCredit(worker.Credit{Total: 1})
+				w2.HandleCredit(message.Credit{Total: 1})
 				current := nextAssignment(t, w2)
 				cancel()
 				<-before
@@ -147,7 +148,7 @@ func TestTheNewerLeaseOfATaskCounts(t *testing.T) {
 				for i, token := range tokens {
 					openSession(t, second, newHello(string(rune('a'+i)), 1, token))
 				}
-				_, err := second.CompleteTask(t.Context(), worker.Completion{Token: stale.Token, Result: newResult("old")})
+				_, err := second.CompleteTask(t.Context(), message.Completion{Token: stale.Token, Result: newResult("old")})
 				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 				completeTask(t, second, current, "new")
 				require.Equal(t, newResult("new"), <-r)
@@ -174,7 +175,7 @@ func TestAWorkerKeepsItsTaskWhenTheRunComesBack(t *testing.T) {
 		lose(runtime.ErrElsewhere)
 		<-before
 		require.True(t, lent.Load())
-		other.HandleCredit(worker.Credit{Total: 5})
+		other.HandleCredit(message.Credit{Total: 5})
 		s.HandleHeartbeat(2, []string{a.Token})
 		again := newTask("t1", &taskRun{})
 		again.RecoveredAt = time.Now()
@@ -182,16 +183,16 @@ func TestAWorkerKeepsItsTaskWhenTheRunComesBack(t *testing.T) {
 		synctest.Wait()
 		completeTask(t, h, a, "1")
 		require.Equal(t, newResult("1"), <-r)
-		var heard []worker.Message
+		var heard []message.Message
 		for len(heard) < 3 {
 			m, err := s.NextMessage(t.Context())
 			require.NoError(t, err)
 			heard = append(heard, m)
 		}
-		require.Equal(t, []worker.Message{
-			worker.HeartbeatAck{Number: 1},
-			worker.HeartbeatAck{Number: 2, UndecidedLeases: []string{a.Token}},
-			worker.LeaseRenewal{Token: a.Token, LeaseTTL: 30 * time.Second},
+		require.Equal(t, []message.Message{
+			message.HeartbeatAck{Number: 1},
+			message.HeartbeatAck{Number: 2, UndecidedLeases: []string{a.Token}},
+			message.LeaseRenewal{Token: a.Token, LeaseTTL: 30 * time.Second},
 		}, heard)
 	})
 }
@@ -242,7 +243,7 @@ func TestTheTaskOfACalledGraphIsKeptWithItsCaller(t *testing.T) {
 		w.graphs["sub"] = w.graphs["g"]
 		w.graphs["sub"].Name = "sub"
 		w.compileGraph([]string{"a"})
-		sub := func(id string, held ...string) worker.Hello {
+		sub := func(id string, held ...string) message.Hello {
 			h := newHello(id, 1, held...)
 			h.Capabilities[0].Graph = "sub"
 			return h
@@ -270,7 +271,7 @@ func TestTheTaskOfACalledGraphIsKeptWithItsCaller(t *testing.T) {
 		sleepVirtual(5 * time.Second)
 		require.Greater(t, w.readHead("t").Fence, uint64(2), "the run is at the server with the caller")
 		openSession(t, c.hub, sub("w2", inner.Token))
-		_, err := c.hub.CompleteTask(t.Context(), worker.Completion{Token: inner.Token, Result: newResult(`{"log":["of the holder"]}`)})
+		_, err := c.hub.CompleteTask(t.Context(), message.Completion{Token: inner.Token, Result: newResult(`{"log":["of the holder"]}`)})
 		require.NoError(t, err)
 		require.Contains(t, string((<-result).Output), "of the holder")
 		completeTask(t, c.hub, outer, `{"log":["end"]}`)
@@ -363,7 +364,7 @@ func TestACallAtAServerThatDoesNotKnowTheTaskIsRepeated(t *testing.T) {
 					}
 				}
 			}()
-			_, err := other.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1")})
+			_, err := other.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("1")})
 			require.ErrorIs(t, err, again)
 			_, _, err = other.RecordMemo(t.Context(), a.Token, checkpoint.Memo{Key: "k", Value: `1`})
 			require.ErrorIs(t, err, again)
@@ -378,7 +379,7 @@ func TestACallAtAServerThatDoesNotKnowTheTaskIsRepeated(t *testing.T) {
 			sleepVirtual(25 * time.Second)
 			beat(s)
 		}
-		_, err := other.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1")})
+		_, err := other.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("1")})
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 	})
 }

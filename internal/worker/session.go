@@ -9,7 +9,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/coverage"
+	"github.com/graphd-dev/graphd/internal/worker/inbox"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
+	"github.com/graphd-dev/graphd/internal/worker/outbox"
 )
 
 // Session is one stream of one worker. What follows outbox is guarded by the
@@ -18,12 +22,12 @@ type Session struct {
 	hub          *Hub
 	dispatcher   *dispatcher
 	id           string
-	hello        Hello
-	outbox       *outbox
+	hello        message.Hello
+	outbox       *outbox.Outbox
 	profileBytes int64 // bytes of what the worker says of itself
 
 	capacity      capacity
-	waitingCalls  waitingCalls // for another task
+	waitingCalls  outbox.WaitingCalls // for another task
 	hasEnded      bool
 	isLeaving     bool
 	silenceTimer  *time.Timer
@@ -42,23 +46,23 @@ var errSessionEnded = errors.New("the session has ended")
 
 // OpenSession begins a session. An older one of the same worker is ended. The error
 // is an *runtime.Error.
-func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
+func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error) {
 	d := h.dispatcher
 	held, forged := d.signer.ParseTokens(hello.HeldLeases)
 	s := &Session{
-		hub: h, dispatcher: d, id: uuid.NewString(), hello: hello, outbox: newOutbox(&h.unreadBytes), lastHeard: time.Now(),
+		hub: h, dispatcher: d, id: uuid.NewString(), hello: hello, outbox: outbox.NewOutbox(&h.unreadBytes), lastHeard: time.Now(),
 	}
-	s.capacity = capacity{session: s, coverage: NewCoverage(hello.Capabilities), credit: hello.Credit, jobs: make(map[string]*job)}
-	w := Welcome{SessionID: s.id, HeartbeatInterval: h.opts.HeartbeatInterval, LeaseTTL: h.opts.LeaseTTL, LostLeases: forged}
+	s.capacity = capacity{session: s, coverage: coverage.NewCoverage(hello.Capabilities), credit: hello.Credit, jobs: make(map[string]*job)}
+	w := message.Welcome{SessionID: s.id, HeartbeatInterval: h.opts.HeartbeatInterval, LeaseTTL: h.opts.LeaseTTL, LostLeases: forged}
 	var err error
 	notices := d.runLocked(func() (list []notice) {
 		list, err = s.beginSession(&w, held)
 		return list
 	})
 	if err != nil {
-		return nil, Welcome{}, err
+		return nil, message.Welcome{}, err
 	}
-	h.capabilities.publishCapabilities()
+	h.capabilities.PublishCapabilities()
 	sendNotices(h.log, notices)
 	h.log.Info("worker connected", zap.String("worker", hello.Worker), zap.String("session", s.id),
 		zap.String("build", hello.BuildID), zap.Int("kept", len(w.RenewedLeases)), zap.Int("lost", len(w.LostLeases)))
@@ -67,7 +71,7 @@ func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
 
 // beginSession admits the worker, in place of an older session of it, decides about
 // the leases that it holds, and offers it tasks. mu is held.
-func (s *Session) beginSession(w *Welcome, held []lease.Lease) ([]notice, error) {
+func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice, error) {
 	d := s.dispatcher
 	if d.placement.isDraining {
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
@@ -91,7 +95,7 @@ func (s *Session) beginSession(w *Welcome, held []lease.Lease) ([]notice, error)
 }
 
 // claimHeldLeases decides about the leases that the worker holds. mu is held.
-func (s *Session) claimHeldLeases(w *Welcome, held []lease.Lease) []notice {
+func (s *Session) claimHeldLeases(w *message.Welcome, held []lease.Lease) []notice {
 	var list []notice
 	for _, l := range held {
 		c, more := s.dispatcher.claimLease(s, l)
@@ -110,15 +114,15 @@ func (s *Session) claimHeldLeases(w *Welcome, held []lease.Lease) []notice {
 }
 
 // Ended is closed when the session has ended.
-func (s *Session) Ended() <-chan struct{} { return s.outbox.endSignal() }
+func (s *Session) Ended() <-chan struct{} { return s.outbox.EndSignal() }
 
 // ID names the session in logs.
 func (s *Session) ID() string { return s.id }
 
 // NextMessage waits for the next message to the worker. The error says why the
 // session has ended, or is ctx's.
-func (s *Session) NextMessage(ctx context.Context) (Message, error) {
-	return s.outbox.waitForMessage(ctx)
+func (s *Session) NextMessage(ctx context.Context) (message.Message, error) {
+	return s.outbox.WaitForMessage(ctx)
 }
 
 // endSession ends the session for a reason. mu is held.
@@ -129,7 +133,7 @@ func (s *Session) endSession(cause error) {
 	s.hasEnded = true
 	s.silenceTimer.Stop()
 	s.dispatcher.sessions.releaseProfile(s)
-	s.outbox.endDelivery(cause)
+	s.outbox.EndDelivery(cause)
 }
 
 // Close says that the stream is closed. Tasks that have not left for the worker
@@ -143,7 +147,7 @@ func (s *Session) Close() {
 		d.reclaims.Detach(s, s.hub.opts.LeaseTTL)
 		return append(d.releaseJobs(s), d.unserved.noticeAll(false)...)
 	})
-	s.hub.capabilities.publishCapabilities()
+	s.hub.capabilities.PublishCapabilities()
 	sendNotices(s.hub.log, notices)
 }
 
@@ -157,10 +161,10 @@ func (s *Session) HandleEvents(token string, events []runtime.Emission, dropped 
 	if j == nil {
 		return
 	}
-	if timeout > 0 && hasDurable(events) && j.events.roomSignal() != nil {
+	if timeout > 0 && inbox.HasDurable(events) && j.events.RoomSignal() != nil {
 		s.waitForEventRoom(j, timeout, events)
 	}
-	lost, flooded := j.events.addEvents(events, dropped)
+	lost, flooded := j.events.AddEvents(events, dropped)
 	if lost == 0 && !flooded {
 		return
 	}
@@ -189,7 +193,7 @@ func (s *Session) jobOfEvents(token string) (*job, time.Duration) {
 func (s *Session) waitForEventRoom(j *job, timeout time.Duration, events []runtime.Emission) {
 	began, late := time.Now(), make(chan struct{})
 	timer := time.AfterFunc(timeout, s.dispatcher.containPanics(func() { close(late) }))
-	j.events.waitForRoom(late, events)
+	j.events.WaitForRoom(late, events)
 	timer.Stop()
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
@@ -203,7 +207,7 @@ func (s *Session) throttleWorker(lost uint64) {
 	if s.droppedEvents == 0 || time.Since(s.lastThrottle) < every {
 		return
 	}
-	s.outbox.addMessage(ThrottleNotice{MinInterval: 100 * time.Millisecond, DroppedEvents: s.droppedEvents})
+	s.outbox.AddMessage(message.ThrottleNotice{MinInterval: 100 * time.Millisecond, DroppedEvents: s.droppedEvents})
 	s.droppedEvents, s.lastThrottle = 0, time.Now()
 }
 
@@ -236,7 +240,7 @@ func (s *Session) HandleGoodbye(released []string, reason string) {
 		return append(s.requeueReleased(released), d.unserved.noticeAll(false)...)
 	})
 	if isAlive {
-		s.hub.capabilities.publishCapabilities()
+		s.hub.capabilities.PublishCapabilities()
 	}
 	sendNotices(d.log, notices)
 }
@@ -251,7 +255,7 @@ func (s *Session) requeueReleased(released []string) []notice {
 		}
 	}
 	for _, j := range sortedByAge(s.unsentJobs()) {
-		if s.outbox.removeTask(j.token) {
+		if s.outbox.RemoveTask(j.token) {
 			list = append(list, s.dispatcher.requeueJob(j)...)
 		}
 	}
@@ -277,7 +281,7 @@ func (s *Session) HandleStreamEnd() {
 // held.
 func (s *Session) unsentJobs() map[string]*job {
 	jobs := make(map[string]*job)
-	for _, token := range s.outbox.listTasks() {
+	for _, token := range s.outbox.ListTasks() {
 		if j := s.capacity.jobs[token]; j != nil {
 			jobs[token] = j
 		}
@@ -287,18 +291,18 @@ func (s *Session) unsentJobs() map[string]*job {
 
 // deliverAssignment gives a task to a call that waits for one, or else sends it on
 // the stream. mu is held.
-func (s *Session) deliverAssignment(j *job, a Assignment) {
-	p := s.waitingCalls.takeLatest()
+func (s *Session) deliverAssignment(j *job, a message.Assignment) {
+	p := s.waitingCalls.TakeLatest()
 	if p == nil {
 		j.answeredLease, j.isInCallAnswer = "", false
-		s.outbox.addMessage(a)
+		s.outbox.AddMessage(a)
 		return
 	}
-	j.answeredLease, j.isInCallAnswer = p.completedLease, p.nextTask != nil
-	if p.nextTask == nil {
-		p.timer.Stop()
-		s.outbox.addMessage(CompletionReply{Token: p.completedLease, Receipt: Receipt{Next: &a}})
+	j.answeredLease, j.isInCallAnswer = p.CompletedLease, p.NextTask != nil
+	if p.NextTask == nil {
+		p.Timer.Stop()
+		s.outbox.AddMessage(message.CompletionReply{Token: p.CompletedLease, Receipt: message.Receipt{Next: &a}})
 		return
 	}
-	p.nextTask <- a
+	p.NextTask <- a
 }

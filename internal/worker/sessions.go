@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/coverage"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -28,7 +29,7 @@ func newSessionTable(o Options) *sessionTable {
 // nil for none.
 func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 	older = t.byWorker[s.hello.Worker]
-	sum, connected := t.profileBytes+s.hello.estimateBytes(s.capacity.credit), len(t.byWorker)
+	sum, connected := t.profileBytes+s.hello.EstimateBytes(s.capacity.credit), len(t.byWorker)
 	if older != nil {
 		connected--
 		if !older.hasEnded {
@@ -54,7 +55,7 @@ func (t *sessionTable) removeSession(s *Session) {
 
 // updateProfile counts what a worker says of itself by now.
 func (t *sessionTable) updateProfile(s *Session) error {
-	return t.reserveProfile(s, t.profileBytes-s.profileBytes+s.hello.estimateBytes(s.capacity.credit))
+	return t.reserveProfile(s, t.profileBytes-s.profileBytes+s.hello.EstimateBytes(s.capacity.credit))
 }
 
 // reserveProfile counts the bytes of what a worker says of itself, up to the
@@ -63,7 +64,7 @@ func (t *sessionTable) reserveProfile(s *Session, sum int64) error {
 	if sum > t.maxProfileBytes {
 		return tooManyError("bytes of what workers serve", "max-worker-bytes", t.maxProfileBytes, sum)
 	}
-	size := s.hello.estimateBytes(s.capacity.credit)
+	size := s.hello.EstimateBytes(s.capacity.credit)
 	t.profileBytes += size - s.profileBytes
 	s.profileBytes = size
 	return nil
@@ -132,5 +133,14 @@ func (t *sessionTable) unservedReason(r queue.Route) string {
 		}
 		served = append(served, s.hello.Capabilities...)
 	}
-	return explainUncovered(served, r.Capability())
+	return coverage.ExplainUncovered(served, r.Capability())
+}
+
+func (s *Session) describeWorker() runtime.Worker {
+	w := runtime.Worker{
+		ID: s.hello.Worker, Slots: s.capacity.credit.Total, FreeSlots: max(s.capacity.FreeSlots(), 0), LastHeartbeat: s.lastHeard,
+		Labels: maps.Clone(s.hello.Labels), Draining: s.isLeaving, Build: s.hello.BuildID,
+	}
+	w.Nodes = s.hello.ListNodes()
+	return w
 }

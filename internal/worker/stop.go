@@ -7,6 +7,8 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/attempt"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // awaitResult waits for the result of a task, and for a moment longer than ctx when
@@ -14,7 +16,7 @@ import (
 func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 	select {
 	case r := <-j.result:
-		j.events.closeAndFlush(ctx)
+		j.events.CloseAndFlush(ctx)
 		return r
 	case <-ctx.Done():
 	}
@@ -24,7 +26,7 @@ func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 		defer stop()
 		select {
 		case r := <-j.result:
-			j.events.closeAndFlush(late)
+			j.events.CloseAndFlush(late)
 			return r
 		case <-late.Done():
 		}
@@ -42,33 +44,7 @@ func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 // when a sibling of the task has failed: what is finished until then is kept.
 // The deadline of ctx stays.
 func (h *Hub) GraceContext(ctx context.Context, t *runtime.Task) (context.Context, context.CancelFunc) {
-	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	free := context.CancelFunc(func() {})
-	if deadline, ok := ctx.Deadline(); ok {
-		late, free = context.WithDeadline(late, deadline)
-	}
-	stop := context.AfterFunc(ctx, h.dispatcher.containPanics(func() {
-		if errors.Is(context.Cause(ctx), runtime.ErrSiblingFailed) {
-			waitGrace(late, t.Unwanted, h.opts.StopGrace)
-		}
-		end(context.Cause(ctx))
-	}))
-	return late, func() {
-		stop()
-		free()
-		end(context.Canceled)
-	}
-}
-
-// waitGrace waits for the grace, or until the result is of no use.
-func waitGrace(ctx context.Context, unwanted <-chan struct{}, grace time.Duration) {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-unwanted:
-	case <-ctx.Done():
-	}
+	return attempt.NewGraceContext(ctx, t.Unwanted, h.opts.StopGrace, h.log)
 }
 
 // requestStop asks the worker of a task to stop it. It reports false when there is
@@ -80,7 +56,7 @@ func (h *Hub) requestStop(j *job, cause error) bool {
 	switch {
 	case j.stage == stageOver, j.task.Router != "", j.task.Reduce != nil:
 		return true
-	case j.stage == stageQueued, j.stage == stageWithheld, j.session != nil && j.session.outbox.hasTask(j.token):
+	case j.stage == stageQueued, j.stage == stageWithheld, j.session != nil && j.session.outbox.HasTask(j.token):
 		return false
 	}
 	j.isStopping, j.stopReason, j.stopDeadline = true, cause.Error(), time.Now().Add(h.opts.StopGrace)
@@ -92,7 +68,7 @@ func (h *Hub) requestStop(j *job, cause error) bool {
 
 // sendCancel asks the worker to stop a task. mu is held.
 func (s *Session) sendCancel(j *job) {
-	s.outbox.addMessage(TaskCancel{Token: j.token, Reason: j.stopReason, Grace: max(0, time.Until(j.stopDeadline))})
+	s.outbox.AddMessage(message.TaskCancel{Token: j.token, Reason: j.stopReason, Grace: max(0, time.Until(j.stopDeadline))})
 }
 
 // withdrawJob gives up a task that its run does not want any more. Its worker is
@@ -107,7 +83,7 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 	s, token := j.session, j.token
 	// A task that waits for a graph which it calls begins anew where that moves, unless its worker is there already.
 	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.isStopping && (s == nil || j.pendingCalls == 0 || !errors.Is(cause, runtime.ErrMoved))
-	unsent := s != nil && s.outbox.removeTask(token)
+	unsent := s != nil && s.outbox.RemoveTask(token)
 	if elsewhere {
 		d.history.RemoveRequest(j.task)
 	}
@@ -119,7 +95,7 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 		return
 	}
 	if !unsent && !elsewhere && !j.isStopping {
-		s.outbox.addMessage(TaskCancel{Token: token, Reason: cause.Error(), Grace: h.opts.StopGrace})
+		s.outbox.AddMessage(message.TaskCancel{Token: token, Reason: cause.Error(), Grace: h.opts.StopGrace})
 	}
 	d.offerOldestTo(s)
 }

@@ -11,16 +11,17 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // stoppedTask is a task that a worker has when its context ends.
 type stoppedTask struct {
 	hub      *worker.Hub
 	session  *worker.Session
-	given    worker.Assignment
+	given    message.Assignment
 	stop     context.CancelCauseFunc
 	unwanted chan struct{}
-	result   <-chan worker.Result
+	result   <-chan message.Result
 	began    time.Time
 }
 
@@ -45,7 +46,7 @@ func newStoppedTask(t *testing.T, cause error, limit time.Duration) *stoppedTask
 }
 
 // nextMessage returns the message of the end of the task to its worker.
-func (x *stoppedTask) nextMessage(t *testing.T) worker.Message {
+func (x *stoppedTask) nextMessage(t *testing.T) message.Message {
 	t.Helper()
 	m, err := x.session.NextMessage(t.Context())
 	require.NoError(t, err)
@@ -57,14 +58,14 @@ func (x *stoppedTask) requireGivenUpAfter(t *testing.T, want time.Duration) {
 	r := <-x.result
 	require.Equal(t, "Cancelled", r.Failure.Type)
 	require.Equal(t, want, time.Since(x.began))
-	_, err := x.hub.CompleteTask(t.Context(), worker.Completion{Token: x.given.Token, Result: newResult("1")})
+	_, err := x.hub.CompleteTask(t.Context(), message.Completion{Token: x.given.Token, Result: newResult("1")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost}, "the result is not wanted any more")
 }
 
 func TestWhatASlowSiblingFinishesIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newStoppedTask(t, runtime.ErrSiblingFailed, 0)
-		require.Equal(t, worker.TaskCancel{
+		require.Equal(t, message.TaskCancel{
 			Token: x.given.Token, Reason: "another task of the superstep failed", Grace: 5 * time.Second,
 		}, x.nextMessage(t))
 		sleepVirtual(4 * time.Second)
@@ -152,7 +153,7 @@ func TestAResultThatWasTakenCounts(t *testing.T) {
 			r := executeAsync(ctx, h, newTask("t1", &taskRun{}))
 			a := nextAssignment(t, s)
 			go cancel()
-			if _, err := h.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1")}); err != nil {
+			if _, err := h.CompleteTask(t.Context(), message.Completion{Token: a.Token, Result: newResult("1")}); err != nil {
 				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 				require.Equal(t, "Cancelled", (<-r).Failure.Type)
 				continue

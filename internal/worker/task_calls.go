@@ -8,6 +8,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/attempt"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // FailTask ends a task that can't even be sent to its worker.
@@ -33,13 +36,13 @@ func (h *Hub) RecordMemo(ctx context.Context, token string, m checkpoint.Memo) (
 		if err != nil {
 			return "", false, err
 		}
-		value, existed, err := j.memos.recordMemo(ctx, j.task.Effects, m)
+		value, existed, err := j.memos.RecordMemo(ctx, j.task.Effects, m)
 		switch h.leaseState(j, token) {
 		case claimGranted:
 			return value, existed, toRepeatableError(err)
 		case claimUndecided: // whether it is stored is known where the run goes on
 		case claimLost:
-			return "", false, leaseLostError(j.task.ID)
+			return "", false, lease.NewLostError(j.task.ID)
 		}
 	}
 }
@@ -85,7 +88,7 @@ func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) 
 			return runtime.CallResult{}, err
 		}
 		h.blockOnCall(j, &g)
-		r, err := j.calls.callGraph(ctx, g)
+		r, err := j.calls.CallGraph(ctx, g)
 		h.unblockCall(j)
 		switch h.leaseState(j, token) {
 		case claimGranted:
@@ -95,7 +98,7 @@ func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) 
 				return runtime.CallResult{}, notTakenUp(j.task.ID)
 			}
 		case claimLost:
-			return runtime.CallResult{}, leaseLostError(j.task.ID)
+			return runtime.CallResult{}, lease.NewLostError(j.task.ID)
 		}
 	}
 }
@@ -129,7 +132,7 @@ func (h *Hub) unblockCall(j *job) {
 
 // EndpointLease is the lease of a task that runs on an endpoint.
 type EndpointLease struct {
-	Assignment Assignment
+	Assignment message.Assignment
 
 	dispatcher *dispatcher
 	job        *job
@@ -138,11 +141,11 @@ type EndpointLease struct {
 // LeaseToEndpoint leases a task to an endpoint, so that the node can record memos,
 // which are added to those of earlier deliveries, and call graphs. The lease lasts
 // until End. lost says that an earlier delivery was lost, which followers are told.
-func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int, lost bool, memos *Memos) *EndpointLease {
+func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int, lost bool, memos *attempt.Memos) *EndpointLease {
 	j := newJob(ctx, t, h.events, h.log)
 	j.memos = memos
 	if lost {
-		j.events.addMarker(runtime.EventWorkerLost)
+		j.events.AddMarker(runtime.EventWorkerLost)
 	}
 	d := h.dispatcher
 	d.mu.Lock()
@@ -157,8 +160,8 @@ func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int
 // EmitEvents hands on events of the node. It waits until there is room for those that
 // must be kept.
 func (l *EndpointLease) EmitEvents(ctx context.Context, events []runtime.Emission, dropped uint64) (flooded bool) {
-	l.job.events.waitForRoom(ctx.Done(), events)
-	_, flooded = l.job.events.addEvents(events, dropped)
+	l.job.events.WaitForRoom(ctx.Done(), events)
+	_, flooded = l.job.events.AddEvents(events, dropped)
 	return flooded
 }
 
@@ -166,8 +169,8 @@ func (l *EndpointLease) EmitEvents(ctx context.Context, events []runtime.Emissio
 // for its events.
 func (l *EndpointLease) End(ctx context.Context) {
 	l.endLease()
-	l.job.events.closeAndFlush(ctx)
-	l.job.calls.stopForGood(ctx)
+	l.job.events.CloseAndFlush(ctx)
+	l.job.calls.StopForGood(ctx)
 }
 
 func (l *EndpointLease) endLease() {

@@ -15,13 +15,13 @@ func (h *Hub) waitForJob(ctx context.Context, token string) (*job, error) {
 	}
 	l, ok := h.dispatcher.signer.ParseToken(token)
 	if !ok {
-		return nil, leaseLostError("")
+		return nil, lease.NewLostError("")
 	}
 	for {
 		c, held := h.claimForCall(l)
 		switch c {
 		case claimLost:
-			return nil, leaseLostError(l.TaskID())
+			return nil, lease.NewLostError(l.TaskID())
 		case claimUndecided:
 			if err := h.waitForRun(ctx, held); err != nil {
 				return nil, err
@@ -81,7 +81,7 @@ func (h *Hub) waitForRun(ctx context.Context, held *lease.Reclaimed[Session]) er
 	case ctx.Err() != nil, over && open:
 		return notTakenUp(held.TaskID())
 	case over:
-		return leaseLostError(held.TaskID())
+		return lease.NewLostError(held.TaskID())
 	}
 	return nil
 }

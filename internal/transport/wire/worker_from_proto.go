@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
-	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // The versions of the worker protocol that this server speaks.
@@ -40,9 +40,9 @@ const (
 )
 
 // HelloFromProto converts a hello without its graphs. Graphs are not part of it.
-func HelloFromProto(b *Validator, h *graphdv1.Hello) worker.Hello {
+func HelloFromProto(b *Validator, h *graphdv1.Hello) message.Hello {
 	b.RequireSet("hello", h != nil)
-	out := worker.Hello{
+	out := message.Hello{
 		Worker:     b.CheckID("hello.worker_id", h.GetWorkerId()),
 		BuildID:    b.CheckText("hello.manifest.build_id", h.GetManifest().GetBuildId()),
 		Labels:     b.CheckLabels("hello.labels", h.GetLabels()),
@@ -56,16 +56,16 @@ func HelloFromProto(b *Validator, h *graphdv1.Hello) worker.Hello {
 }
 
 // CapabilitiesFromProto converts which nodes a process serves.
-func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedNode) []worker.Capability {
+func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedNode) []message.Capability {
 	if n := len(nodes); n > maxCapabilities {
 		b.AddViolation(field, "has %d entries; at most %d are allowed", n, maxCapabilities)
 		return nil
 	}
-	var out []worker.Capability
+	var out []message.Capability
 	for i, n := range nodes {
 		at := elementPath(field, i)
 		b.RequireSet(at+".graph", n.GetGraph() != "")
-		out = append(out, worker.Capability{
+		out = append(out, message.Capability{
 			Graph: b.CheckName(at+".graph", n.GetGraph()), Version: b.CheckName(at+".graph_version", n.GetGraphVersion()),
 			Node: b.CheckName(at+".node", n.GetNode()),
 		})
@@ -85,8 +85,8 @@ func NegotiateProtocol(m *graphdv1.WorkerManifest) (uint32, error) {
 }
 
 // CreditFromProto converts how many tasks a worker takes.
-func CreditFromProto(b *Validator, field string, c *graphdv1.Credit) worker.Credit {
-	out := worker.Credit{Total: b.ConvertLimit(field+".total_slots", c.GetTotalSlots()), Revision: c.GetRevision()}
+func CreditFromProto(b *Validator, field string, c *graphdv1.Credit) message.Credit {
+	out := message.Credit{Total: b.ConvertLimit(field+".total_slots", c.GetTotalSlots()), Revision: c.GetRevision()}
 	if n := len(c.GetPerNode()); n > maxCapabilities {
 		b.AddViolation(field+".per_node", "has %d entries; at most %d are allowed", n, maxCapabilities)
 		return out
@@ -155,7 +155,7 @@ func EmissionsFromProto(limits payload.Limits, e *graphdv1.Emit) (events []runti
 // TaskResultFromProto converts how a task ended. What can't be used becomes a failure of
 // the task that says why: the worker has done its part and can't do better.
 // refused says that the worker does not have the node.
-func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out worker.Result, refused bool) {
+func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out message.Result, refused bool) {
 	if size := proto.Size(r); size > MaxResultBytes {
 		return UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf(
 			"the result has %d bytes; at most %d are allowed, so store large values elsewhere and pass on where they are",
@@ -172,7 +172,7 @@ func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out wor
 		out.Failure = taskFailedFromProto(outcome.Failed)
 		return out, outcome.Failed.GetCause() == graphdv1.TaskFailed_CAUSE_NOT_SERVED
 	case *graphdv1.TaskResult_Cancelled:
-		out.Failure = &worker.Failure{Failure: checkpoint.Failure{
+		out.Failure = &message.Failure{Failure: checkpoint.Failure{
 			Reason: runtime.FailedNode, Type: "Cancelled",
 			Message: "the worker stopped the task by itself: " + reason.ClipText(outcome.Cancelled.GetNote(), MaxTextLength),
 		}}
@@ -196,14 +196,14 @@ func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out wor
 }
 
 // UnusableResult is the failure of a task whose result can not be used.
-func UnusableResult(failure, message string) worker.Result {
-	return worker.Result{Failure: &worker.Failure{Failure: checkpoint.Failure{
-		Reason: failure, Type: "InvalidResult", Message: reason.ClipText(message, MaxTextLength),
+func UnusableResult(failure, text string) message.Result {
+	return message.Result{Failure: &message.Failure{Failure: checkpoint.Failure{
+		Reason: failure, Type: "InvalidResult", Message: reason.ClipText(text, MaxTextLength),
 	}, Permanent: true}}
 }
 
-func taskCompletedFromProto(b *Validator, c *graphdv1.TaskCompleted) worker.Result {
-	out := worker.Result{
+func taskCompletedFromProto(b *Validator, c *graphdv1.TaskCompleted) message.Result {
+	out := message.Result{
 		Update: b.ConvertPayload("completed.update", c.GetUpdate()), ToParent: c.GetToParent(), Cached: c.GetCached(),
 		Goto: sendsFromProto(b, "completed.goto_targets", c.GetGotoTargets()),
 	}
@@ -218,8 +218,8 @@ func taskCompletedFromProto(b *Validator, c *graphdv1.TaskCompleted) worker.Resu
 	return out
 }
 
-func taskInterruptedFromProto(b *Validator, r *graphdv1.TaskInterrupted) worker.Result {
-	out := worker.Result{WaitingInterrupts: b.CheckNames("interrupted.waiting_interrupt_ids", r.GetWaitingInterruptIds())}
+func taskInterruptedFromProto(b *Validator, r *graphdv1.TaskInterrupted) message.Result {
+	out := message.Result{WaitingInterrupts: b.CheckNames("interrupted.waiting_interrupt_ids", r.GetWaitingInterruptIds())}
 	if n := len(r.GetAsks()); n > maxAsks {
 		b.AddViolation("interrupted.asks", "has %d entries; at most %d are allowed", n, maxAsks)
 		return out
@@ -233,8 +233,8 @@ func taskInterruptedFromProto(b *Validator, r *graphdv1.TaskInterrupted) worker.
 	return out
 }
 
-func askFromProto(b *Validator, at string, a *graphdv1.Ask) worker.Ask {
-	out := worker.Ask{
+func askFromProto(b *Validator, at string, a *graphdv1.Ask) message.Ask {
+	out := message.Ask{
 		Scope: b.CheckName(at+".scope", a.GetScope()), Key: b.CheckName(at+".key", a.GetKey()),
 		Index: int(a.GetIndex()), Reason: b.CheckName(at+".reason", a.GetReason()),
 		Message: b.CheckText(at+".message", a.GetMessage()), Value: b.ConvertPayload(at+".value", a.GetValue()),
@@ -267,15 +267,15 @@ func driftIgnoreFromProto(b *Validator, at string, parts []string) []string {
 }
 
 // usedAnswersFromProto converts which answers an attempt has used.
-func usedAnswersFromProto(b *Validator, list []*graphdv1.UsedAnswer) []worker.UsedAnswer {
+func usedAnswersFromProto(b *Validator, list []*graphdv1.UsedAnswer) []message.UsedAnswer {
 	if n := len(list); n > maxUsedAnswers {
 		b.AddViolation("used", "has %d entries; at most %d are allowed", n, maxUsedAnswers)
 		return nil
 	}
-	var out []worker.UsedAnswer
+	var out []message.UsedAnswer
 	for i, u := range list {
 		at := elementPath("used", i)
-		use := worker.UsedAnswer{
+		use := message.UsedAnswer{
 			Scope: b.CheckName(at+".scope", u.GetScope()), Key: b.CheckName(at+".key", u.GetKey()), Index: int(u.GetIndex()),
 			AskedDigest: b.CheckName(at+".seen", u.GetSeen()),
 		}
@@ -289,8 +289,8 @@ func usedAnswersFromProto(b *Validator, list []*graphdv1.UsedAnswer) []worker.Us
 	return out
 }
 
-func taskFailedFromProto(f *graphdv1.TaskFailed) *worker.Failure {
-	out := &worker.Failure{
+func taskFailedFromProto(f *graphdv1.TaskFailed) *message.Failure {
+	out := &message.Failure{
 		Failure: checkpoint.Failure{
 			Reason: runtime.FailedNode, Type: reason.ClipText(f.GetType(), MaxNameLength), Message: reason.ClipText(f.GetMessage(), MaxTextLength),
 			Stack: reason.ClipText(f.GetStack(), maxStackLength), Details: failureDetailsFromProto(f.GetDetails()),
@@ -334,7 +334,7 @@ func failureDetailsFromProto(m map[string]string) map[string]string {
 }
 
 // TooLargeTaskResult is the result of a task that needs more than a message may have.
-func TooLargeTaskResult(size, limit int) worker.Result {
+func TooLargeTaskResult(size, limit int) message.Result {
 	return UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
 		"of a message; name the keys that the node needs in its reads", size, limit))
 }

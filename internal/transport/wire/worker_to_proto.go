@@ -12,11 +12,11 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // TaskAssignmentToProto converts a task for a worker or an endpoint.
-func TaskAssignmentToProto(a worker.Assignment) *graphdv1.TaskAssignment {
+func TaskAssignmentToProto(a message.Assignment) *graphdv1.TaskAssignment {
 	t := a.Task
 	out := &graphdv1.TaskAssignment{
 		Lease: LeaseToProto(a.Token, a.LeaseTTL), Kind: taskKind(t),
@@ -135,23 +135,23 @@ func appendMemos(out *graphdv1.Journal, memos []checkpoint.Memo) {
 }
 
 // ControlMessageToProto converts what is to be sent to a worker besides tasks.
-func ControlMessageToProto(m worker.Message) *graphdv1.ConnectResponse {
+func ControlMessageToProto(m message.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
-	case worker.TaskCancel:
+	case message.TaskCancel:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Cancel{Cancel: &graphdv1.CancelTask{
 			LeaseToken: []byte(m.Token), Reason: m.Reason, Grace: DurationToProto(m.Grace),
 		}}}
-	case worker.HeartbeatAck:
+	case message.HeartbeatAck:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_BeatAck{BeatAck: &graphdv1.BeatAck{
 			Number: m.Number, Lost: LeaseTokensToProto(m.LostLeases), Undecided: LeaseTokensToProto(m.UndecidedLeases),
 		}}}
-	case worker.LeaseRenewal:
+	case message.LeaseRenewal:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Renewed{Renewed: LeaseToProto(m.Token, m.LeaseTTL)}}
-	case worker.DrainNotice:
+	case message.DrainNotice:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Drain{Drain: &graphdv1.Drain{
 			Deadline: DurationToProto(m.TimeLeft), Reason: m.Reason,
 		}}}
-	case worker.ThrottleNotice:
+	case message.ThrottleNotice:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Throttle{Throttle: &graphdv1.Throttle{
 			MinInterval: DurationToProto(m.MinInterval), Dropped: m.DroppedEvents,
 		}}}
@@ -187,7 +187,7 @@ func CallResultToProto(r runtime.CallResult) *graphdv1.CallGraphResponse {
 	return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Output{Output: JSONToProto(output)}}
 }
 
-func taskCompletedToProto(r *worker.Result) *graphdv1.TaskCompleted {
+func taskCompletedToProto(r *message.Result) *graphdv1.TaskCompleted {
 	out := &graphdv1.TaskCompleted{Update: JSONToProto(r.Update), ToParent: r.ToParent}
 	for _, w := range r.Writes {
 		out.Writes = append(out.Writes, &graphdv1.ChannelWrite{

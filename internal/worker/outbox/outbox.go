@@ -1,4 +1,4 @@
-package worker
+package outbox
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // maxBacklogBytes bounds what waits for a worker that asks for answers and does not
@@ -18,13 +20,13 @@ const (
 )
 
 // messageSize is about how many bytes of memory a message takes that waits.
-func messageSize(m Message) int {
-	const message = 256
+func messageSize(m message.Message) int {
+	const around = 256
 	switch m := m.(type) {
-	case Assignment:
+	case message.Assignment:
 		return 0
-	case HeartbeatAck:
-		sum := message
+	case message.HeartbeatAck:
+		sum := around
 		for _, token := range m.LostLeases {
 			sum += len(token)
 		}
@@ -33,15 +35,15 @@ func messageSize(m Message) int {
 		}
 		return sum
 	}
-	return message
+	return around
 }
 
 // offeredToken is the lease of the task that a message brings, "" for none.
-func offeredToken(m Message) string {
+func offeredToken(m message.Message) string {
 	switch m := m.(type) {
-	case Assignment:
+	case message.Assignment:
 		return m.Token
-	case CompletionReply:
+	case message.CompletionReply:
 		if m.Receipt.Next != nil {
 			return m.Receipt.Next.Token
 		}
@@ -49,30 +51,31 @@ func offeredToken(m Message) string {
 	return ""
 }
 
-// outbox is what waits to be sent to one worker. It has a lock of its own, under
+// Outbox is what waits to be sent to one worker. It has a lock of its own, under
 // which it calls nothing: a stream that takes its next message does not wait for
 // the hub.
-type outbox struct {
+type Outbox struct {
 	allBytes *atomic.Int64 // bytes that wait for all workers
 	added    chan struct{} // takes one
 	ended    chan struct{}
 
 	mu        sync.Mutex
-	messages  []Message
+	messages  []message.Message
 	bytes     int
 	lastMoved time.Time // when a message left, or the first of those that wait came
 	endCause  error     // why it has ended
 }
 
-func newOutbox(allBytes *atomic.Int64) *outbox {
-	return &outbox{allBytes: allBytes, added: make(chan struct{}, 1), ended: make(chan struct{})}
+// NewOutbox makes an outbox; allBytes counts what waits for all workers.
+func NewOutbox(allBytes *atomic.Int64) *Outbox {
+	return &Outbox{allBytes: allBytes, added: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// endSignal is closed when the outbox has ended.
-func (o *outbox) endSignal() <-chan struct{} { return o.ended }
+// EndSignal is closed when the outbox has ended.
+func (o *Outbox) EndSignal() <-chan struct{} { return o.ended }
 
-// addMessage queues a message, unless the outbox has ended.
-func (o *outbox) addMessage(m Message) {
+// AddMessage queues a message, unless the outbox has ended.
+func (o *Outbox) AddMessage(m message.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.endCause != nil {
@@ -89,9 +92,9 @@ func (o *outbox) addMessage(m Message) {
 	}
 }
 
-// waitForMessage waits for the next message. The error says why the outbox has
+// WaitForMessage waits for the next message. The error says why the outbox has
 // ended, or is ctx's.
-func (o *outbox) waitForMessage(ctx context.Context) (Message, error) {
+func (o *Outbox) WaitForMessage(ctx context.Context) (message.Message, error) {
 	for {
 		m, err := o.popMessage()
 		if m != nil || err != nil {
@@ -106,7 +109,7 @@ func (o *outbox) waitForMessage(ctx context.Context) (Message, error) {
 	}
 }
 
-func (o *outbox) popMessage() (Message, error) {
+func (o *Outbox) popMessage() (message.Message, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.endCause != nil {
@@ -123,28 +126,28 @@ func (o *outbox) popMessage() (Message, error) {
 }
 
 // addBytes adds to the bytes that wait. mu is held.
-func (o *outbox) addBytes(n int) {
+func (o *Outbox) addBytes(n int) {
 	o.bytes += n
 	o.allBytes.Add(int64(n))
 }
 
-// endDelivery sends nothing any more, for a reason. Of the messages those are kept
+// EndDelivery sends nothing any more, for a reason. Of the messages those are kept
 // that bring tasks: listTasks says what has not left.
-func (o *outbox) endDelivery(cause error) {
+func (o *Outbox) EndDelivery(cause error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.endCause != nil {
 		return
 	}
 	o.endCause = cause
-	o.messages = slices.DeleteFunc(o.messages, func(m Message) bool { return offeredToken(m) == "" })
+	o.messages = slices.DeleteFunc(o.messages, func(m message.Message) bool { return offeredToken(m) == "" })
 	o.addBytes(-o.bytes)
 	close(o.ended)
 }
 
-// countUnread counts the messages that wait, and reports whether the worker reads
+// CountUnread counts the messages that wait, and reports whether the worker reads
 // too little: none for longer than timeout, or less than it makes the server hold.
-func (o *outbox) countUnread(timeout time.Duration) (count int, tooMuch bool) {
+func (o *Outbox) CountUnread(timeout time.Duration) (count int, tooMuch bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	most := maxBacklogBytes
@@ -155,8 +158,8 @@ func (o *outbox) countUnread(timeout time.Duration) (count int, tooMuch bool) {
 	return len(o.messages), isStuck || o.bytes > most
 }
 
-// listTasks lists the leases of the tasks that have not left yet.
-func (o *outbox) listTasks() []string {
+// ListTasks lists the leases of the tasks that have not left yet.
+func (o *Outbox) ListTasks() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var tokens []string
@@ -168,23 +171,23 @@ func (o *outbox) listTasks() []string {
 	return tokens
 }
 
-// hasTask reports whether a task has not left yet.
-func (o *outbox) hasTask(token string) bool {
+// HasTask reports whether a task has not left yet.
+func (o *Outbox) HasTask(token string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.indexOfTask(token) >= 0
 }
 
-// removeTask takes back a task that has not left yet. It reports false when there is
+// RemoveTask takes back a task that has not left yet. It reports false when there is
 // none.
-func (o *outbox) removeTask(token string) bool {
+func (o *Outbox) RemoveTask(token string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := o.indexOfTask(token)
 	if at < 0 {
 		return false
 	}
-	if r, ok := o.messages[at].(CompletionReply); ok {
+	if r, ok := o.messages[at].(message.CompletionReply); ok {
 		r.Receipt.Next = nil
 		o.messages[at] = r
 		return true
@@ -194,6 +197,6 @@ func (o *outbox) removeTask(token string) bool {
 }
 
 // indexOfTask finds the message that brings a task. mu is held.
-func (o *outbox) indexOfTask(token string) int {
-	return slices.IndexFunc(o.messages, func(m Message) bool { return offeredToken(m) == token })
+func (o *Outbox) indexOfTask(token string) int {
+	return slices.IndexFunc(o.messages, func(m message.Message) bool { return offeredToken(m) == token })
 }

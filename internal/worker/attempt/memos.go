@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -50,9 +50,9 @@ func (r *Memos) addMemo(m checkpoint.Memo) {
 	r.memos = append(r.memos, m)
 }
 
-// recordMemo records a memo of the task, unless one stands there already; it returns
+// RecordMemo records a memo of the task, unless one stands there already; it returns
 // the value that counts.
-func (r *Memos) recordMemo(ctx context.Context, effects runtime.Effects, m checkpoint.Memo) (payload.JSON, bool, error) {
+func (r *Memos) RecordMemo(ctx context.Context, effects runtime.Effects, m checkpoint.Memo) (payload.JSON, bool, error) {
 	if known, ok := r.findMemo(&m); ok {
 		return known, true, nil
 	}
@@ -66,8 +66,8 @@ func (r *Memos) recordMemo(ctx context.Context, effects runtime.Effects, m check
 	return value, existed, err
 }
 
-// listMemos returns all of them, in the order in which they came. It is not to be changed.
-func (r *Memos) listMemos() []checkpoint.Memo {
+// ListMemos returns all of them, in the order in which they came. It is not to be changed.
+func (r *Memos) ListMemos() []checkpoint.Memo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clip(r.memos)

@@ -1,14 +1,16 @@
-package worker
+package coverage
 
 import (
 	"hash/maphash"
 	"slices"
+
+	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
 // Coverage reports which tasks a process takes, in a time that does not depend on
 // how much it serves.
 type Coverage struct {
-	entries []Capability
+	entries []message.Capability
 	hashes  []uint64 // hashes of the entries, sorted
 	seed    maphash.Seed
 }
@@ -20,16 +22,16 @@ const maxListedEntries = 8
 const anyNode = "\x00"
 
 // NewCoverage makes the coverage of what is served.
-func NewCoverage(serves []Capability) *Coverage {
+func NewCoverage(serves []message.Capability) *Coverage {
 	if len(serves) <= maxListedEntries {
 		return &Coverage{entries: serves}
 	}
 	c := &Coverage{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, len(serves))}
-	var last Capability
+	var last message.Capability
 	for _, s := range serves {
 		c.hashes = append(c.hashes, c.hashEntry(s))
 		if s.Graph != last.Graph || s.Version != last.Version {
-			c.hashes = append(c.hashes, c.hashEntry(Capability{Graph: s.Graph, Version: s.Version, Node: anyNode}))
+			c.hashes = append(c.hashes, c.hashEntry(message.Capability{Graph: s.Graph, Version: s.Version, Node: anyNode}))
 		}
 		last = s
 	}
@@ -38,27 +40,27 @@ func NewCoverage(serves []Capability) *Coverage {
 	return c
 }
 
-func (c *Coverage) hashEntry(s Capability) uint64 { return maphash.Comparable(c.seed, s) }
+func (c *Coverage) hashEntry(s message.Capability) uint64 { return maphash.Comparable(c.seed, s) }
 
 // Covers reports whether one of the entries includes what is needed.
-func (c *Coverage) Covers(need Capability) bool {
+func (c *Coverage) Covers(need message.Capability) bool {
 	if c.hashes == nil {
-		return slices.ContainsFunc(c.entries, func(s Capability) bool { return s.Covers(need) })
+		return slices.ContainsFunc(c.entries, func(s message.Capability) bool { return s.Covers(need) })
 	}
 	if need.Node == "" {
 		need.Node = anyNode
 	}
-	return c.hasEntry(need) || c.hasEntry(Capability{Graph: need.Graph, Node: need.Node}) ||
-		c.hasEntry(Capability{Graph: need.Graph, Version: need.Version}) || c.hasEntry(Capability{Graph: need.Graph})
+	return c.hasEntry(need) || c.hasEntry(message.Capability{Graph: need.Graph, Node: need.Node}) ||
+		c.hasEntry(message.Capability{Graph: need.Graph, Version: need.Version}) || c.hasEntry(message.Capability{Graph: need.Graph})
 }
 
-func (c *Coverage) hasEntry(s Capability) bool {
+func (c *Coverage) hasEntry(s message.Capability) bool {
 	_, found := slices.BinarySearch(c.hashes, c.hashEntry(s))
 	return found
 }
 
-// explainUncovered says to the operator what of the served misses what is needed.
-func explainUncovered(served []Capability, need Capability) string {
+// ExplainUncovered says to the operator what of the served misses what is needed.
+func ExplainUncovered(served []message.Capability, need message.Capability) string {
 	var versions []string
 	known := false
 	for _, s := range served {

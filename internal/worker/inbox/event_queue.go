@@ -1,4 +1,4 @@
-package worker
+package inbox
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// eventQueue carries the events of one task to its run, in order, on a goroutine of
+// EventQueue carries the events of one task to its run, in order, on a goroutine of
 // its own, so that no event delays anything else. It is bounded: the oldest
 // ephemeral events are dropped.
-type eventQueue struct {
+type EventQueue struct {
 	effects runtime.Effects
-	budget  *eventBudget
+	budget  *EventBudget
 	log     *zap.Logger
 
 	mu            sync.Mutex
@@ -33,19 +33,20 @@ type eventQueue struct {
 	arrived       chan struct{} // closed when events arrive; nil = no waiter
 }
 
-// Bounds of an eventQueue, in events.
+// Bounds of an EventQueue, in events.
 const (
 	maxEphemeralEvents = 1024 // that may be dropped
 	maxDurableEvents   = 4096 // that may not
 )
 
-func newEventQueue(effects runtime.Effects, all *eventBudget, log *zap.Logger) *eventQueue {
-	return &eventQueue{effects: effects, budget: all, log: log}
+// NewEventQueue makes the queue of a task, which counts in a budget of all tasks.
+func NewEventQueue(effects runtime.Effects, all *EventBudget, log *zap.Logger) *EventQueue {
+	return &EventQueue{effects: effects, budget: all, log: log}
 }
 
-// addEvents adds events. It says how many were dropped, and whether more events that
+// AddEvents adds events. It says how many were dropped, and whether more events that
 // must be kept are waiting than can be held.
-func (l *eventQueue) addEvents(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
+func (l *EventQueue) AddEvents(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.receivedCount += uint64(len(events))
@@ -75,13 +76,13 @@ func (l *eventQueue) addEvents(events []runtime.Emission, dropped uint64) (lost 
 	return lost, flooded
 }
 
-// addMarker puts an event of the hub into the order of the events.
-func (l *eventQueue) addMarker(kind checkpoint.EventKind) {
-	l.addEvents([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
+// AddMarker puts an event of the hub into the order of the events.
+func (l *EventQueue) AddMarker(kind checkpoint.EventKind) {
+	l.AddEvents([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
 }
 
 // addBytes adds to the bytes that wait. mu is held.
-func (l *eventQueue) addBytes(n int64) {
+func (l *EventQueue) addBytes(n int64) {
 	l.waitingBytes += n
 	l.budget.addBytes(n)
 	if l.freed != nil && l.waitingBytes <= l.budget.maxBytes/taskShareDivisor/2 {
@@ -91,7 +92,7 @@ func (l *eventQueue) addBytes(n int64) {
 }
 
 // dropOldest drops the oldest events that may be dropped: of many, and of large ones.
-func (l *eventQueue) dropOldest() (lost uint64) {
+func (l *EventQueue) dropOldest() (lost uint64) {
 	surplus := len(l.items) - l.durableCount - maxEphemeralEvents
 	within := l.budget.maxBytes / taskShareDivisor
 	if l.budget.isFull() {
@@ -114,7 +115,7 @@ func (l *eventQueue) dropOldest() (lost uint64) {
 }
 
 // deliverEvents hands events on until none is left.
-func (l *eventQueue) deliverEvents(idle chan struct{}) {
+func (l *EventQueue) deliverEvents(idle chan struct{}) {
 	defer close(idle)
 	for {
 		l.mu.Lock()
@@ -139,14 +140,14 @@ func (l *eventQueue) deliverEvents(idle chan struct{}) {
 }
 
 // deliverEvent hands one event on. One that panics is lost.
-func (l *eventQueue) deliverEvent(e runtime.Emission) {
+func (l *EventQueue) deliverEvent(e runtime.Emission) {
 	if p := contain.Call(func() { l.effects.EmitEvent(e) }); p != nil {
 		l.log.Error("an event of a task panicked and is lost", p.Fields()...)
 	}
 }
 
-// closeAndFlush closes the queue and waits until all its events are delivered.
-func (l *eventQueue) closeAndFlush(ctx context.Context) {
+// CloseAndFlush closes the queue and waits until all its events are delivered.
+func (l *EventQueue) CloseAndFlush(ctx context.Context) {
 	l.mu.Lock()
 	l.isClosed = true
 	idle := l.drained
@@ -164,8 +165,8 @@ func (l *eventQueue) closeAndFlush(ctx context.Context) {
 // before it: they are on an open stream, so as a rule they are there.
 const lateEventTimeout = time.Second
 
-// waitForEvents waits a moment until so many events have arrived.
-func (l *eventQueue) waitForEvents(ctx context.Context, count uint64) {
+// WaitForEvents waits a moment until so many events have arrived.
+func (l *EventQueue) WaitForEvents(ctx context.Context, count uint64) {
 	if l.arrivalSignal(count) == nil {
 		return
 	}
@@ -186,7 +187,7 @@ func (l *eventQueue) waitForEvents(ctx context.Context, count uint64) {
 
 // arrivalSignal returns a channel that is closed when more events arrive, nil when
 // count events have arrived.
-func (l *eventQueue) arrivalSignal(count uint64) <-chan struct{} {
+func (l *EventQueue) arrivalSignal(count uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.receivedCount >= count {

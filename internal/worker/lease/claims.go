@@ -1,4 +1,4 @@
-package worker
+package lease
 
 import (
 	"slices"
@@ -16,14 +16,14 @@ const (
 	// claimsDelay is how long changes of claims are collected before they are
 	// published: workers come back at the same moment.
 	claimsDelay = 10 * time.Millisecond
-	// maxClaims bounds how many of each kind are published. The tasks of the
+	// MaxClaims bounds how many of each kind are published. The tasks of the
 	// others wait no longer than a lease.
-	maxClaims = 10_000
+	MaxClaims = 10_000
 )
 
-// claimsPublisher tells the other servers which of their leases are known here, and
+// ClaimsPublisher tells the other servers which of their leases are known here, and
 // which workers are awaited.
-type claimsPublisher struct {
+type ClaimsPublisher struct {
 	log *zap.Logger
 	// takeClaims reads what is to be published, under the lock of its owner, which it
 	// takes. peers is nil when no server wants to know.
@@ -33,17 +33,17 @@ type claimsPublisher struct {
 	publishing sync.Mutex // one after the other: the latest are published last
 }
 
-// newClaimsPublisher makes a publisher of what takeClaims reads.
-func newClaimsPublisher(log *zap.Logger, takeClaims func() (runtime.Peers, checkpoint.Claims)) *claimsPublisher {
-	return &claimsPublisher{log: log, takeClaims: takeClaims}
+// NewClaimsPublisher makes a publisher of what takeClaims reads.
+func NewClaimsPublisher(log *zap.Logger, takeClaims func() (runtime.Peers, checkpoint.Claims)) *ClaimsPublisher {
+	return &ClaimsPublisher{log: log, takeClaims: takeClaims}
 }
 
-// beginClaims says that the claims are read now: a change from now on is published
+// BeginClaims says that the claims are read now: a change from now on is published
 // anew. The lock of the owner is held.
-func (p *claimsPublisher) beginClaims() { p.isScheduled = false }
+func (p *ClaimsPublisher) BeginClaims() { p.isScheduled = false }
 
-// scheduleClaims publishes the claims soon. The lock of the owner is held.
-func (p *claimsPublisher) scheduleClaims() {
+// ScheduleClaims publishes the claims soon. The lock of the owner is held.
+func (p *ClaimsPublisher) ScheduleClaims() {
 	if p.isScheduled {
 		return
 	}
@@ -53,7 +53,7 @@ func (p *claimsPublisher) scheduleClaims() {
 
 // publishClaims publishes what is claimed now. No lock of the hub is held while the
 // claims are sorted and published.
-func (p *claimsPublisher) publishClaims() {
+func (p *ClaimsPublisher) publishClaims() {
 	p.publishing.Lock()
 	defer p.publishing.Unlock()
 	peers, claims := p.takeClaims()

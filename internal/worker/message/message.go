@@ -1,4 +1,4 @@
-package worker
+package message
 
 import (
 	"time"
@@ -95,10 +95,16 @@ type CompletionReply struct {
 	Err     error // a *runtime.Error; the completion was not taken
 }
 
-func (Assignment) isMessage()      {}
-func (TaskCancel) isMessage()      {}
-func (HeartbeatAck) isMessage()    {}
-func (LeaseRenewal) isMessage()    {}
-func (DrainNotice) isMessage()     {}
-func (ThrottleNotice) isMessage()  {}
+func (Assignment) isMessage() {}
+
+func (TaskCancel) isMessage() {}
+
+func (HeartbeatAck) isMessage() {}
+
+func (LeaseRenewal) isMessage() {}
+
+func (DrainNotice) isMessage() {}
+
+func (ThrottleNotice) isMessage() {}
+
 func (CompletionReply) isMessage() {}

@@ -1,9 +1,9 @@
-package worker
+package message
 
 import "slices"
 
-// estimateBytes estimates the bytes of memory of what a worker says of itself.
-func (h *Hello) estimateBytes(c Credit) int64 {
+// EstimateBytes estimates the bytes of memory of what a worker says of itself.
+func (h *Hello) EstimateBytes(c Credit) int64 {
 	const session, text = 1024, 32
 	n := session + len(h.BuildID)
 	for _, x := range h.Capabilities {
@@ -18,8 +18,8 @@ func (h *Hello) estimateBytes(c Credit) int64 {
 	return int64(n)
 }
 
-// listNodes lists what the worker runs, as GRAPH/NODE.
-func (h *Hello) listNodes() []string {
+// ListNodes lists what the worker runs, as GRAPH/NODE.
+func (h *Hello) ListNodes() []string {
 	var nodes []string
 	for _, x := range h.Capabilities {
 		node := x.Node

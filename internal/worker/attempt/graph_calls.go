@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"cmp"
@@ -10,11 +10,12 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
-// graphCalls are the graphs that a task has called. A call that is repeated waits
+// GraphCalls are the graphs that a task has called. A call that is repeated waits
 // for the same run of the graph.
-type graphCalls struct {
+type GraphCalls struct {
 	parent context.Context //nolint:containedctx // the calls end with the task, not with the caller
 	host   runtime.Host
 	log    *zap.Logger
@@ -38,16 +39,16 @@ type graphCall struct {
 
 var errTaskOver = errors.New("the calling task is over")
 
-// newGraphCalls makes the calls of a task, which end with ctx.
-func newGraphCalls(ctx context.Context, host runtime.Host, log *zap.Logger) *graphCalls {
-	return &graphCalls{parent: ctx, host: host, log: log}
+// NewGraphCalls makes the calls of a task, which end with ctx.
+func NewGraphCalls(ctx context.Context, host runtime.Host, log *zap.Logger) *GraphCalls {
+	return &GraphCalls{parent: ctx, host: host, log: log}
 }
 
-// notifyIdle has onIdle called whenever the last call under way has ended.
-func (c *graphCalls) notifyIdle(onIdle func()) { c.onIdle = onIdle }
+// NotifyIdle has onIdle called whenever the last call under way has ended.
+func (c *GraphCalls) NotifyIdle(onIdle func()) { c.onIdle = onIdle }
 
-// callGraph runs a graph, or waits for the run that an earlier call began.
-func (c *graphCalls) callGraph(ctx context.Context, g runtime.GraphCall) (runtime.CallResult, error) {
+// CallGraph runs a graph, or waits for the run that an earlier call began.
+func (c *GraphCalls) CallGraph(ctx context.Context, g runtime.GraphCall) (runtime.CallResult, error) {
 	run, err := c.beginCall(g)
 	if err != nil {
 		return runtime.CallResult{}, err
@@ -60,11 +61,11 @@ func (c *graphCalls) callGraph(ctx context.Context, g runtime.GraphCall) (runtim
 	}
 }
 
-func (c *graphCalls) beginCall(g runtime.GraphCall) (*graphCall, error) {
+func (c *GraphCalls) beginCall(g runtime.GraphCall) (*graphCall, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isOver || c.host == nil {
-		return nil, leaseLostError("")
+		return nil, lease.NewLostError("")
 	}
 	if run := c.byIndex[g.Index]; run != nil {
 		if run.call.Graph != g.Graph {
@@ -91,7 +92,7 @@ func (c *graphCalls) beginCall(g runtime.GraphCall) (*graphCall, error) {
 }
 
 // finishCall notes that a called graph has ended.
-func (c *graphCalls) finishCall(run *graphCall) {
+func (c *GraphCalls) finishCall(run *graphCall) {
 	c.mu.Lock()
 	c.liveCount--
 	last := c.liveCount == 0
@@ -102,30 +103,30 @@ func (c *graphCalls) finishCall(run *graphCall) {
 	}
 }
 
-// hasLiveCalls reports whether a called graph is running.
-func (c *graphCalls) hasLiveCalls() bool {
+// HasLiveCalls reports whether a called graph is running.
+func (c *GraphCalls) HasLiveCalls() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.liveCount > 0
 }
 
 // runCall runs the called graph. A panic is the failure of the call.
-func (c *graphCalls) runCall(ctx context.Context, run *graphCall) {
+func (c *GraphCalls) runCall(ctx context.Context, run *graphCall) {
 	if p := contain.Call(func() { run.result, run.err = c.host.CallGraph(ctx, run.call) }); p != nil {
 		c.log.Error("a called graph panicked; the call fails", p.Fields()...)
 		run.err = runtime.Errorf(runtime.ReasonInternal, "the engine failed; the operator's log says why").WithCause(p)
 	}
 }
 
-// isEmpty reports whether the task has called no graph.
-func (c *graphCalls) isEmpty() bool {
+// IsEmpty reports whether the task has called no graph.
+func (c *GraphCalls) IsEmpty() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ctx == nil
 }
 
-// stopAndReset stops every called graph, so that the task can be run again.
-func (c *graphCalls) stopAndReset() {
+// StopAndReset stops every called graph, so that the task can be run again.
+func (c *GraphCalls) StopAndReset() {
 	c.mu.Lock()
 	cancel := c.cancel
 	c.isOver = true
@@ -139,9 +140,9 @@ func (c *graphCalls) stopAndReset() {
 	c.ctx, c.cancel, c.byIndex, c.isOver = nil, nil, nil, false
 }
 
-// stopForGood stops every called graph for good, with the cause of ctx if it has ended,
+// StopForGood stops every called graph for good, with the cause of ctx if it has ended,
 // and waits for them.
-func (c *graphCalls) stopForGood(ctx context.Context) {
+func (c *GraphCalls) StopForGood(ctx context.Context) {
 	c.mu.Lock()
 	c.isOver = true
 	cancel := c.cancel

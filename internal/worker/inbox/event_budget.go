@@ -1,4 +1,4 @@
-package worker
+package inbox
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// eventBudget counts the bytes of the events of all tasks that wait for delivery to
+// EventBudget counts the bytes of the events of all tasks that wait for delivery to
 // their runs.
-type eventBudget struct {
+type EventBudget struct {
 	maxBytes int64
 
 	mu        sync.Mutex
@@ -17,8 +17,8 @@ type eventBudget struct {
 	freed     chan struct{} // closed when there is room again; nil = no task waits
 }
 
-// newEventBudget makes a budget of so many bytes.
-func newEventBudget(maxBytes int64) *eventBudget { return &eventBudget{maxBytes: maxBytes} }
+// NewEventBudget makes a budget of so many bytes.
+func NewEventBudget(maxBytes int64) *EventBudget { return &EventBudget{maxBytes: maxBytes} }
 
 // taskShareDivisor is the part of the bytes that the events of one task may take.
 const taskShareDivisor = 4
@@ -29,7 +29,7 @@ func eventSize(e runtime.Emission) int64 {
 	return int64(len(e.Value)+len(e.Name)) + around
 }
 
-func (b *eventBudget) addBytes(n int64) {
+func (b *EventBudget) addBytes(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.usedBytes += n
@@ -39,7 +39,7 @@ func (b *eventBudget) addBytes(n int64) {
 	}
 }
 
-func (b *eventBudget) isFull() bool {
+func (b *EventBudget) isFull() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.usedBytes >= b.maxBytes
@@ -47,7 +47,7 @@ func (b *eventBudget) isFull() bool {
 
 // roomSignal returns nil when there is room, or a channel that is closed when there
 // is.
-func (b *eventBudget) roomSignal() <-chan struct{} {
+func (b *EventBudget) roomSignal() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.usedBytes < b.maxBytes {
@@ -59,11 +59,11 @@ func (b *eventBudget) roomSignal() <-chan struct{} {
 	return b.freed
 }
 
-// waitForRoom waits until there is room for events, if some of them are durable, or
+// WaitForRoom waits until there is room for events, if some of them are durable, or
 // until late is closed.
-func (l *eventQueue) waitForRoom(late <-chan struct{}, events []runtime.Emission) {
-	for hasDurable(events) {
-		freed := l.roomSignal()
+func (l *EventQueue) WaitForRoom(late <-chan struct{}, events []runtime.Emission) {
+	for HasDurable(events) {
+		freed := l.RoomSignal()
 		if freed == nil {
 			return
 		}
@@ -75,8 +75,8 @@ func (l *eventQueue) waitForRoom(late <-chan struct{}, events []runtime.Emission
 	}
 }
 
-// roomSignal returns nil when events can be taken, or what is closed when they may be.
-func (l *eventQueue) roomSignal() <-chan struct{} {
+// RoomSignal returns nil when events can be taken, or what is closed when they may be.
+func (l *EventQueue) RoomSignal() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isClosed || l.waitingBytes <= l.budget.maxBytes/taskShareDivisor/2 {
@@ -88,7 +88,7 @@ func (l *eventQueue) roomSignal() <-chan struct{} {
 	return l.freed
 }
 
-// hasDurable reports whether some events must be kept.
-func hasDurable(events []runtime.Emission) bool {
+// HasDurable reports whether some events must be kept.
+func HasDurable(events []runtime.Emission) bool {
 	return slices.ContainsFunc(events, func(e runtime.Emission) bool { return e.Durable })
 }

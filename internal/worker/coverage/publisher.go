@@ -1,4 +1,4 @@
-package worker
+package coverage
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ import (
 // waits.
 const maxSyncPublish = 1000
 
-// capabilityPublisher tells the engine, and by it the other servers, what the workers
+// Publisher tells the engine, and by it the other servers, what the workers
 // serve.
-type capabilityPublisher struct {
+type Publisher struct {
 	log *zap.Logger
 	// listServed lists what each worker serves, and how much that is. It takes a
 	// lock of its own. peers is nil when no server wants to know.
@@ -30,16 +30,16 @@ type capabilityPublisher struct {
 	mustRepeat   bool // what is served has changed meanwhile
 }
 
-// newCapabilityPublisher makes a publisher of what listServed lists.
-func newCapabilityPublisher(
+// NewPublisher makes a publisher of what listServed lists.
+func NewPublisher(
 	log *zap.Logger, listServed func() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int),
-) *capabilityPublisher {
-	return &capabilityPublisher{log: log, listServed: listServed}
+) *Publisher {
+	return &Publisher{log: log, listServed: listServed}
 }
 
-// publishCapabilities publishes what is served now: at once, or, when that is much,
+// PublishCapabilities publishes what is served now: at once, or, when that is much,
 // soon. No lock of the hub is held.
-func (p *capabilityPublisher) publishCapabilities() {
+func (p *Publisher) PublishCapabilities() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isPublishing {
@@ -58,7 +58,7 @@ func (p *capabilityPublisher) publishCapabilities() {
 
 // publishUntilCurrent puts what is served in order while no call waits, and publishes
 // it. It rests in between: workers may come and go all the time.
-func (p *capabilityPublisher) publishUntilCurrent() {
+func (p *Publisher) publishUntilCurrent() {
 	for more := true; more; {
 		began := time.Now()
 		p.mu.Lock()

@@ -1,4 +1,4 @@
-package worker
+package message
 
 import "github.com/graphd-dev/graphd/internal/runtime/pregel"
 

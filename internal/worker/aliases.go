@@ -1,0 +1,40 @@
+package worker
+
+import (
+	"github.com/graphd-dev/graphd/internal/worker/attempt"
+	"github.com/graphd-dev/graphd/internal/worker/coverage"
+	"github.com/graphd-dev/graphd/internal/worker/message"
+)
+
+// Types of the packages below, for callers that speak for workers.
+type (
+	// Hello is how a worker introduces itself.
+	Hello = message.Hello
+	// Credit is how many tasks a worker takes at the same time.
+	Credit = message.Credit
+	// Welcome is what the hub grants.
+	Welcome = message.Welcome
+	// Message is something to be sent to a worker.
+	Message = message.Message
+	// Assignment is a task to run.
+	Assignment = message.Assignment
+	// CompletionReply answers a Completion that came on the stream.
+	CompletionReply = message.CompletionReply
+	// Completion is how a task ended, in the words of its worker.
+	Completion = message.Completion
+	// Receipt is the answer to a completion.
+	Receipt = message.Receipt
+	// Result is what one attempt of a task came to.
+	Result = message.Result
+	// Failure is a failed attempt.
+	Failure = message.Failure
+	// Capability is what a worker runs.
+	Capability = message.Capability
+	// Coverage reports which tasks a process takes.
+	Coverage = coverage.Coverage
+	// Memos are those that were recorded in one attempt.
+	Memos = attempt.Memos
+)
+
+// NewCoverage makes the coverage of what is served.
+func NewCoverage(serves []Capability) *Coverage { return coverage.NewCoverage(serves) }

@@ -1,0 +1,2 @@
+// Package outbox holds what waits to be sent to one worker.
+package outbox

@@ -1,0 +1,57 @@
+package outbox
+
+import (
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/worker/message"
+)
+
+// WaitingCall is a call of a worker that has delivered a result and takes another
+// task with the answer. That saves the task the way over the stream.
+type WaitingCall struct {
+	CompletedLease string // of the lease whose result it brought
+	Thread         string
+	NextTask       chan message.Assignment // takes one; nil for a result that came on the stream
+	Timer          *time.Timer             // ends the waiting of such a result
+}
+
+// NextTaskWait is how long a call waits for another task: about as long as a
+// superstep takes to be stored. It keeps nothing from being done, because what
+// the worker is given meanwhile goes to the calls that wait.
+const NextTaskWait = 20 * time.Millisecond
+
+// WaitingCalls are those of one worker, the latest last. They are guarded by the
+// lock of the hub.
+type WaitingCalls struct{ calls []*WaitingCall }
+
+// AddCall adds a call.
+func (w *WaitingCalls) AddCall(c *WaitingCall) { w.calls = append(w.calls, c) }
+
+// RemoveCall removes a call. It reports false when the call got a task.
+func (w *WaitingCalls) RemoveCall(c *WaitingCall) bool {
+	at := slices.Index(w.calls, c)
+	if at < 0 {
+		return false
+	}
+	w.calls = slices.Delete(w.calls, at, at+1)
+	return true
+}
+
+// TakeLatest removes the call that came last, nil when none waits.
+func (w *WaitingCalls) TakeLatest() *WaitingCall {
+	last := len(w.calls) - 1
+	if last < 0 {
+		return nil
+	}
+	c := w.calls[last]
+	w.calls[last] = nil
+	w.calls = w.calls[:last]
+	return c
+}
+
+// AwaitTaskOf reports whether a call that has just ended a task of the thread
+// waits for another.
+func (w *WaitingCalls) AwaitTaskOf(thread string) bool {
+	return slices.ContainsFunc(w.calls, func(c *WaitingCall) bool { return c.Thread == thread })
+}
