@@ -34,7 +34,8 @@ func TestDeletedKeys(t *testing.T) {
 	for i := range drivers {
 		drivers[i] = w.newDriver(i)
 		drivers[i].isFollowed = drivers[i].isFollowed && i >= len(damaged)
-		driving[i], stops[i] = context.WithCancel(ctx)
+		drivingCtx, stop := context.WithCancel(ctx)
+		driving[i], stops[i] = drivingCtx, stop
 		all.Go(func() error {
 			defer stops[i]()
 			run, err := drivers[i].driveThread(driving[i])

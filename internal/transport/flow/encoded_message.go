@@ -13,7 +13,7 @@ import (
 type EncodedMessage struct {
 	Bytes        []byte
 	data         [1]mem.Buffer // the bytes as gRPC takes them
-	pendingSends int             // sendings that are not written yet; guarded by unread.mu
+	pendingSends int           // sendings that are not written yet; guarded by unread.mu
 }
 
 // isSmall reports whether gRPC does not report when it has written the message.
