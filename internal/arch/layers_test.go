@@ -41,9 +41,10 @@ var layers = []layer{
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
+	// CEL itself is built on protobuf, so only the wire is refused here.
+	{path: "internal/graph/expr/syntax", neverLinks: concatLists(wirePackages, driverPackages)},
 	{
-		// CEL itself is built on protobuf, so only the wire is refused here.
-		path: "internal/graph/expr", mayImport: []string{"internal/graph", "internal/payload"},
+		path: "internal/graph/expr", mayImport: []string{"internal/graph/expr/syntax", "internal/graph", "internal/payload"},
 		neverLinks: concatLists(wirePackages, driverPackages),
 	},
 	{

@@ -69,6 +69,11 @@ func newCompileError(source string, issues *cel.Issues) error {
 	return e
 }
 
+// singleIssue makes a *CompileError of an error that concerns the expression as a whole.
+func singleIssue(source string, err error) error {
+	return &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
+}
+
 // explainIssue turns the library's words into ones that help the author.
 func explainIssue(message string) string {
 	undeclared := regexp.MustCompile(`^undeclared reference to '([^']*)'`)

@@ -28,6 +28,7 @@ import (
 	"cel.dev/cel-go/ext"
 
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr/syntax"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -125,10 +126,10 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 	if issues.Err() != nil {
 		return nil, newCompileError(source, issues)
 	}
-	if err := checkTypeDepth(source, parsed.NativeRep()); err != nil {
-		return nil, err
+	if err := syntax.CheckTypeDepth(parsed.NativeRep()); err != nil {
+		return nil, singleIssue(source, err)
 	}
-	keys := findStateKeys(parsed.NativeRep())
+	keys := syntax.FindStateKeys(parsed.NativeRep())
 	// Check before rewriting, so that problems speak of what was written.
 	written, issues := c.checkEnv.Check(parsed)
 	if issues.Err() != nil {
@@ -138,14 +139,14 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 	if parsed, issues = c.env.Parse(source); issues.Err() != nil {
 		return nil, newCompileError(source, issues)
 	}
-	rewriteAST(parsed.NativeRep())
+	syntax.RewriteTree(parsed.NativeRep())
 	checked, issues := c.env.Check(parsed)
 	if issues.Err() != nil {
 		return nil, newCompileError(source, issues)
 	}
 	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(c.planner.newProgramPlan().decorateStep))
 	if err != nil {
-		return nil, &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
+		return nil, singleIssue(source, err)
 	}
 	return &Program{source: source, stateKeys: keys, resultType: yields, program: program, compiler: c}, nil
 }

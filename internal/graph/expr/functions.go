@@ -6,45 +6,25 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/graphd-dev/graphd/internal/graph/expr/syntax"
 )
 
-// Names of the functions that rewrite puts in. Authors cannot write them.
-const (
-	plainFunction  = "@plain"
-	objectFunction = "@object"
-	eachFunction   = "@each"
-)
-
-// mixedOperator maps CEL's operators to their lenient forms.
-func mixedOperator(operator string) (function string, ok bool) {
-	switch operator {
-	case operators.Add:
-		return "@add", true
-	case operators.Subtract:
-		return "@subtract", true
-	case operators.Multiply:
-		return "@multiply", true
-	case operators.Divide:
-		return "@divide", true
-	}
-	return "", false
-}
-
-// library declares send and what rewrite needs.
+// library declares send and what syntax.RewriteTree puts in.
 type library struct{}
 
 func ownFunctions() cel.EnvOption { return cel.Lib(library{}) }
 
-// CompileOptions declares the functions. What they do is in operations.
+// CompileOptions declares the functions. What they do is in functionBodies.
 func (library) CompileOptions() []cel.EnvOption {
 	dyn := cel.DynType
 	element, key, value := cel.TypeParamType("E"), cel.TypeParamType("K"), cel.TypeParamType("V")
 	list, mapping := cel.ListType(element), cel.MapType(key, value)
 	options := []cel.EnvOption{
 		cel.Function("send", cel.Overload("send_string_dyn", []*cel.Type{cel.StringType, dyn}, dyn)),
-		cel.Function(plainFunction, cel.Overload("@plain_dyn", []*cel.Type{dyn}, dyn)),
-		cel.Function(objectFunction, cel.Overload("@object_list", []*cel.Type{cel.ListType(dyn)}, dyn)),
-		cel.Function(eachFunction,
+		cel.Function(syntax.PlainFunction, cel.Overload("@plain_dyn", []*cel.Type{dyn}, dyn)),
+		cel.Function(syntax.ObjectFunction, cel.Overload("@object_list", []*cel.Type{cel.ListType(dyn)}, dyn)),
+		cel.Function(syntax.EachFunction,
 			cel.Overload("@each_list", []*cel.Type{list, cel.IntType}, list),
 			cel.Overload("@each_map", []*cel.Type{mapping, cel.IntType}, mapping)),
 	}
@@ -58,14 +38,14 @@ func (library) CompileOptions() []cel.EnvOption {
 // library does without a function.
 func functionBodies() map[string]functionBody {
 	return map[string]functionBody{
-		"send":              makeSend,
-		plainFunction:       plainValue,
-		objectFunction:      makeObject,
-		eachFunction:        chargeLoop,
-		"cel.@mapInsert":    insertEntries,
-		operators.Equals:    func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Equal(x, y) },
-		operators.NotEquals: func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Bool(types.Equal(x, y) != types.True) },
-		"@add":              makeOperator("add", addValues),
+		"send":                makeSend,
+		syntax.PlainFunction:  plainValue,
+		syntax.ObjectFunction: makeObject,
+		syntax.EachFunction:   chargeLoop,
+		"cel.@mapInsert":      insertEntries,
+		operators.Equals:      func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Equal(x, y) },
+		operators.NotEquals:   func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Bool(types.Equal(x, y) != types.True) },
+		"@add":                makeOperator("add", addValues),
 		"@subtract": makeOperator("subtract", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Subtractor); ok {
 				return a.Subtract(y)
@@ -136,7 +116,7 @@ func levelsOf(l traits.Lister) int {
 }
 
 // mixedArithmetic declares, for checking only, that + - * / take a whole number
-// and a fraction together; rewrite sees to it that they do.
+// and a fraction together; syntax.RewriteTree sees to it that they do.
 func mixedArithmetic() []cel.EnvOption {
 	i, d := cel.IntType, cel.DoubleType
 	var options []cel.EnvOption

@@ -1,14 +1,13 @@
 package expr
 
 import (
-	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// chargeLoop charges every pass of a loop over x with the steps that rewrite counted
-// in its body: not every step of a body is a call, which pays by itself.
+// chargeLoop charges every pass of a loop over x with the steps that syntax.RewriteTree
+// counted in its body: not every step of a body is a call, which pays by itself.
 func chargeLoop(m *meter, x, body ref.Val, _ []ref.Val) ref.Val {
 	steps, _ := body.(types.Int)
 	switch x := x.(type) {
@@ -57,28 +56,6 @@ type loopMap struct {
 func (l *loopMap) Fold(body traits.Folder) {
 	l.pass.body = body
 	types.ToFoldableMap(l.Mapper).Fold(&l.pass)
-}
-
-// wrapLoop wraps what a comprehension goes over. A binding is a comprehension over
-// nothing and stays one.
-func (r *rewriter) wrapLoop(e ast.Expr, c ast.ComprehensionExpr) {
-	if isBinding(c) {
-		return
-	}
-	body := r.factory.NewLiteral(r.newID(e), types.Int(countNodes(c.LoopCondition())+countNodes(c.LoopStep())))
-	e.SetKindCase(r.factory.NewComprehensionTwoVar(e.ID(), r.factory.NewCall(r.newID(e), eachFunction, c.IterRange(), body),
-		c.IterVar(), c.IterVar2(), c.AccuVar(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
-}
-
-// isBinding reports whether a comprehension is what cel.bind becomes.
-func isBinding(c ast.ComprehensionExpr) bool {
-	return c.IterRange().Kind() == ast.ListKind && c.IterRange().AsList().Size() == 0
-}
-
-func countNodes(e ast.Expr) int {
-	n := 0
-	ast.PostOrderVisit(e, ast.NewExprVisitor(func(ast.Expr) { n++ }))
-	return n
 }
 
 // growingMap is the map that a loop builds. The one of the library takes time with

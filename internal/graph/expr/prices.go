@@ -9,6 +9,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/graphd-dev/graphd/internal/graph/expr/syntax"
 )
 
 // price charges a call before it happens. x and y are the first two arguments,
@@ -20,16 +22,16 @@ type price func(m *meter, x, y ref.Val, all []ref.Val) ref.Val
 // refuses an environment with a function that is not here.
 func prices() map[string]price {
 	table := map[string]price{
-		operators.Add:       priceAdd,
-		"@add":              priceAdd,
-		operators.Equals:    priceComparison,
-		operators.NotEquals: priceComparison,
-		operators.In:        priceSearch,
-		"_in_":              priceSearch,
-		"in":                priceSearch,
-		eachFunction:        priceOfOne,
-		objectFunction:      priceObject,
-		plainFunction:       priceOfOne, // it charges by itself
+		operators.Add:         priceAdd,
+		"@add":                priceAdd,
+		operators.Equals:      priceComparison,
+		operators.NotEquals:   priceComparison,
+		operators.In:          priceSearch,
+		"_in_":                priceSearch,
+		"in":                  priceSearch,
+		syntax.EachFunction:   priceOfOne,
+		syntax.ObjectFunction: priceObject,
+		syntax.PlainFunction:  priceOfOne, // it charges by itself
 
 		"size": priceReading, "contains": priceReading, "startsWith": priceReading, "endsWith": priceReading,
 		"trim": priceReading, "bool": priceReading, "int": priceReading, "uint": priceReading,

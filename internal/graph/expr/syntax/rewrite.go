@@ -1,4 +1,4 @@
-package expr
+package syntax
 
 import (
 	"slices"
@@ -9,11 +9,11 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// rewriteAST changes a parsed expression so that it computes over JSON as people
+// RewriteTree changes a parsed expression so that it computes over JSON as people
 // expect: arithmetic mixes whole numbers and fractions, map literals keep their
 // order, and values that a function looks into are given to it in CEL's own
 // types, while values that are only carried keep their text.
-func rewriteAST(tree *ast.AST) {
+func RewriteTree(tree *ast.AST) {
 	r := &rewriter{factory: ast.NewExprFactory(), info: tree.SourceInfo(), lastID: ast.MaxID(tree)}
 	r.rewriteExpr(tree.Expr())
 }
@@ -81,7 +81,7 @@ func (r *rewriter) rewriteMapLiteral(e ast.Expr) {
 		}
 		pairs = append(pairs, item.AsMapEntry().Key(), item.AsMapEntry().Value())
 	}
-	e.SetKindCase(r.factory.NewCall(e.ID(), objectFunction, r.factory.NewList(r.newID(e), pairs, nil)))
+	e.SetKindCase(r.factory.NewCall(e.ID(), ObjectFunction, r.factory.NewList(r.newID(e), pairs, nil)))
 }
 
 func (r *rewriter) rewriteCall(e ast.Expr, call ast.CallExpr) {
@@ -142,7 +142,7 @@ func (r *rewriter) wrapPlain(e ast.Expr) ast.Expr {
 			return e
 		}
 	case ast.CallKind:
-		if name := e.AsCall().FunctionName(); !passesArguments(name) && name != operators.Index && name != objectFunction {
+		if name := e.AsCall().FunctionName(); !passesArguments(name) && name != operators.Index && name != ObjectFunction {
 			return e // what it yields is plain already
 		}
 	case ast.SelectKind:
@@ -152,7 +152,7 @@ func (r *rewriter) wrapPlain(e ast.Expr) ast.Expr {
 	case ast.LiteralKind, ast.MapKind, ast.StructKind, ast.ComprehensionKind, ast.UnspecifiedExprKind:
 		return e
 	}
-	return r.factory.NewCall(r.newID(e), plainFunction, e)
+	return r.factory.NewCall(r.newID(e), PlainFunction, e)
 }
 
 // isNullComparison reports whether a call only asks whether a value is null.
@@ -187,38 +187,24 @@ func passesArguments(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "cel.@")
 }
 
-// findStateKeys lists the keys that an expression reads from state by name.
-func findStateKeys(tree *ast.AST) []string {
-	var keys []string
-	visit := func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.SelectKind:
-			if isState(e.AsSelect().Operand()) {
-				keys = append(keys, e.AsSelect().FieldName())
-			}
-		case ast.CallKind:
-			call := e.AsCall()
-			switch call.FunctionName() {
-			case operators.Index, operators.OptIndex, operators.OptSelect:
-				if key, ok := literalString(call.Args()[1]); ok && isState(call.Args()[0]) {
-					keys = append(keys, key)
-				}
-			}
-		case ast.ComprehensionKind, ast.IdentKind, ast.ListKind, ast.LiteralKind,
-			ast.MapKind, ast.StructKind, ast.UnspecifiedExprKind:
-		}
+// wrapLoop wraps what a comprehension goes over. A binding is a comprehension over
+// nothing and stays one.
+func (r *rewriter) wrapLoop(e ast.Expr, c ast.ComprehensionExpr) {
+	if isBinding(c) {
+		return
 	}
-	ast.PostOrderVisit(tree.Expr(), ast.NewExprVisitor(visit))
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	body := r.factory.NewLiteral(r.newID(e), types.Int(countNodes(c.LoopCondition())+countNodes(c.LoopStep())))
+	e.SetKindCase(r.factory.NewComprehensionTwoVar(e.ID(), r.factory.NewCall(r.newID(e), EachFunction, c.IterRange(), body),
+		c.IterVar(), c.IterVar2(), c.AccuVar(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
 }
 
-func isState(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == "state" }
+// isBinding reports whether a comprehension is what cel.bind becomes.
+func isBinding(c ast.ComprehensionExpr) bool {
+	return c.IterRange().Kind() == ast.ListKind && c.IterRange().AsList().Size() == 0
+}
 
-func literalString(e ast.Expr) (string, bool) {
-	if e.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	s, ok := e.AsLiteral().(types.String)
-	return string(s), ok
+func countNodes(e ast.Expr) int {
+	n := 0
+	ast.PostOrderVisit(e, ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	return n
 }

@@ -1,4 +1,4 @@
-package expr
+package syntax
 
 import (
 	"fmt"
@@ -17,11 +17,11 @@ type depthFinder struct {
 	known map[string]int // of the variables of loops and bindings
 }
 
-func checkTypeDepth(source string, tree *ast.AST) error {
+// CheckTypeDepth refuses an expression whose types are nested too deeply.
+func CheckTypeDepth(tree *ast.AST) error {
 	f := &depthFinder{known: map[string]int{}}
 	if depth := f.depthOf(tree.Expr()); depth > maxTypeDepth {
-		return &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: fmt.Sprintf(
-			"lists and maps lie within one another %d levels deep, the most is %d", depth, maxTypeDepth)}}}
+		return fmt.Errorf("lists and maps lie within one another %d levels deep, the most is %d", depth, maxTypeDepth)
 	}
 	return nil
 }
