@@ -29,18 +29,18 @@ func TestDeletedKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 5))
 	drivers, ended := make([]*threadDriver, n), make([]driverOutcome, n)
 	damaged := make([]deletedKey, n/2) // of the first threads
-	driving, stops := make([]context.Context, n), make([]context.CancelFunc, n)
+	over, stops := make([]<-chan struct{}, n), make([]context.CancelFunc, n)
 	var all errgroup.Group
 	for i := range drivers {
 		drivers[i] = w.newDriver(i)
 		drivers[i].isFollowed = drivers[i].isFollowed && i >= len(damaged)
-		drivingCtx, stop := context.WithCancel(ctx)
-		driving[i], stops[i] = drivingCtx, stop
+		driving, stop := context.WithCancel(ctx)
+		over[i], stops[i] = driving.Done(), stop
 		all.Go(func() error {
-			defer stops[i]()
-			run, err := drivers[i].driveThread(driving[i])
+			defer stop()
+			run, err := drivers[i].driveThread(driving)
 			if err == nil {
-				err = drivers[i].verifyThread(driving[i], run)
+				err = drivers[i].verifyThread(driving, run)
 			}
 			ended[i] = driverOutcome{err, time.Now()}
 			return nil
@@ -50,7 +50,7 @@ func TestDeletedKeys(t *testing.T) {
 		when := drivers[i].startDelay + randomDuration(random, 0, drivers[i].answerDelay+time.Millisecond)
 		all.Go(func() (err error) {
 			harness.SleepContext(ctx, when)
-			damaged[i], err = w.awaitAndDeleteKey(ctx, driving[i], "vsqroeh"[i%7], drivers[i].thread)
+			damaged[i], err = w.awaitAndDeleteKey(ctx, over[i], "vsqroeh"[i%7], drivers[i].thread)
 			if damaged[i].key != "" { // what is left of the thread may wait for ever
 				time.AfterFunc(5*lease, stops[i])
 			}
@@ -84,11 +84,18 @@ type driverOutcome struct {
 
 // awaitAndDeleteKey takes a key of a thread away as soon as the thread has it, unless
 // the thread is not driven any more by then.
-func (w *cluster) awaitAndDeleteKey(ctx, driving context.Context, letter byte, thread string) (deletedKey, error) {
+func (w *cluster) awaitAndDeleteKey(ctx context.Context, over <-chan struct{}, letter byte, thread string) (deletedKey, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		lost, err := w.deleteKey(ctx, letter, thread)
-		if err != nil || lost.key != "" || !harness.SleepContext(driving, 10*time.Millisecond) {
+		if err != nil || lost.key != "" {
 			return lost, err
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return lost, nil
 		}
 	}
 }
