@@ -90,7 +90,9 @@ func (n storeConfig) openStore(ctx context.Context, log *zap.Logger, sealed seal
 	case kindRedis:
 		return n.openRedis(ctx, log, sealed)
 	}
-	s, err := sqlite.Open(ctx, n.options.sqliteOptions(n.path, sealed))
+	opts := n.options.sqliteOptions(n.path, sealed)
+	opts.Progress = logMigration(log)
+	s, err := sqlite.Open(ctx, opts)
 	if err != nil {
 		return nil, explainSQLiteError(n.text, err)
 	}

@@ -36,7 +36,8 @@ func (p *program) storeMigrateCommand() *cobra.Command {
 		Short: "Bring a store of an earlier graphd to the format of this one",
 		Long: `Bring a store of an earlier graphd to the format of this one. Stop all servers that use the store, and make
 a backup: there is no way back. Call it again after an interruption. It needs no encryption
-keys. serve --migrate does the same before it serves.`,
+keys: encrypted records of a file are written anew by the first server that has their keys, before it serves.
+serve --migrate does the same before it serves.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := parseStore(store)
@@ -132,13 +133,18 @@ func (o *serverOptions) migrateAndOpen(
 
 // migrateBeforeServing brings the store to the present format before a server opens it.
 func (n storeConfig) migrateBeforeServing(ctx context.Context, log *zap.Logger) error {
-	m, err := n.migrateStore(ctx, false, func(m checkpoint.Migration) {
-		log.Info("store is being migrated", zap.Int("done", m.Done), zap.Int("threads", m.Threads))
-	})
+	m, err := n.migrateStore(ctx, false, logMigration(log))
 	if err == nil && m.From != m.To {
 		log.Info("store was migrated", zap.Int("from", m.From), zap.Int("to", m.To), zap.Strings("unreadable", m.Unreadable))
 	}
 	return err
+}
+
+// logMigration logs how far a migration is.
+func logMigration(log *zap.Logger) func(checkpoint.Migration) {
+	return func(m checkpoint.Migration) {
+		log.Info("store is being migrated", zap.Int("done", m.Done), zap.Int("threads", m.Threads))
+	}
 }
 
 func (p *program) storeRepairCommand() *cobra.Command {

@@ -53,7 +53,11 @@ var layers = []layer{
 	},
 	{path: "internal/checkpoint", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
 	{
-		path: "internal/checkpoint/codec", mayImport: []string{"internal/checkpoint", "internal/payload"},
+		path: "internal/checkpoint/codec/packed", mayImport: []string{"internal/checkpoint", "internal/payload"},
+		neverLinks: outerPackages,
+	},
+	{
+		path: "internal/checkpoint/codec", mayImport: []string{"internal/checkpoint/codec/packed", "internal/checkpoint", "internal/payload"},
 		neverLinks: outerPackages,
 	},
 	{path: "internal/checkpoint/seal", mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages},
@@ -66,9 +70,16 @@ var layers = []layer{
 		neverLinks: outerPackages,
 	},
 	{
+		path: "internal/checkpoint/sqlite/format3",
+		mayImport: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/codec/packed", "internal/payload",
+		},
+		neverLinks: outerPackages,
+	},
+	{
 		path: "internal/checkpoint/sqlite", containsPanics: true,
 		mayImport: []string{
-			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+			"internal/checkpoint/sqlite/format3", "internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
 	},

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
 )
 
 // IsSeparate reports whether the value of a channel is kept beside the manifest.
@@ -19,64 +20,64 @@ type SeparateValue struct {
 // writeChannels writes, for each channel, its value or where the value is:
 // "bytes" says that a value of this length is beside the manifest, "segments"
 // names lists of elements.
-func writeChannels(w *recordWriter, c *checkpoint.Checkpoint) {
+func writeChannels(w *packed.Writer, c *checkpoint.Checkpoint) {
 	if len(c.Channels) == 0 {
 		return
 	}
-	w.openArray(fChannels)
+	w.OpenArray(fChannels)
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		w.openElement()
+		w.OpenElement()
 		writeString(w, fName, ch.Name)
-		writeUint(w, fVersion, ch.Version)
-		writeUint(w, fStored, ch.Stored)
-		writeBool(w, fFlag, ch.Flag)
+		w.WriteUint(fVersion, ch.Version)
+		w.WriteUint(fStored, ch.Stored)
+		w.WriteBool(fFlag, ch.Flag)
 		switch {
 		case ch.List != nil:
 			writeSegments(w, ch.List)
 		case len(ch.Value) > MaxInlineBytes:
 			writeInt(w, fBytes, len(ch.Value))
 		default:
-			writeJSON(w, fValue, ch.Value)
+			w.WriteJSON(fValue, ch.Value)
 		}
-		w.closeObject()
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 }
 
-func writeSegments(w *recordWriter, l *checkpoint.List) {
-	w.openArray(fSegments)
+func writeSegments(w *packed.Writer, l *checkpoint.List) {
+	w.OpenArray(fSegments)
 	for _, s := range l.Segments {
-		w.openElement()
-		writeUint(w, fID, s.ID)
+		w.OpenElement()
+		w.WriteUint(fID, s.ID)
 		writeInt(w, fLen, s.Len)
-		w.closeObject()
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 	writeInt(w, fFresh, l.Appended)
 }
 
-func (sc *scanner) readChannels(beside *[]SeparateValue) []checkpoint.Channel {
+func readChannels(rd *packed.Reader, beside *[]SeparateValue) []checkpoint.Channel {
 	var out []checkpoint.Channel
 	*beside = nil
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var ch checkpoint.Channel
 		at := SeparateValue{Channel: len(out)}
-		sc.readObject(func(name string) {
-			switch name {
-			case "bytes":
-				at.Bytes = int(sc.readInt())
-			case "segments":
-				ch.List = sc.readSegments(ch.List)
-			case "fresh":
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fBytes:
+				at.Bytes = int(rd.ReadInt())
+			case fSegments:
+				ch.List = readSegments(rd, ch.List)
+			case fFresh:
 				ch.List = ensureList(ch.List)
-				ch.List.Appended = int(sc.readInt())
+				ch.List.Appended = int(rd.ReadInt())
 			default:
-				sc.readChannelField(&ch, name)
+				readChannelField(rd, &ch, f)
 			}
 		})
 		if at.Bytes < 0 || (at.Bytes > 0 && ch.List != nil) {
-			sc.setError("bad length")
+			rd.SetError("bad length")
 		}
 		if at.Bytes > 0 || ch.List != nil {
 			*beside = append(*beside, at)
@@ -86,20 +87,20 @@ func (sc *scanner) readChannels(beside *[]SeparateValue) []checkpoint.Channel {
 	return out
 }
 
-func (sc *scanner) readChannelField(ch *checkpoint.Channel, name string) {
-	switch name {
-	case "name":
-		ch.Name = sc.readString()
-	case "version":
-		ch.Version = sc.readUint()
-	case "stored":
-		ch.Stored = sc.readUint()
-	case "flag":
-		ch.Flag = sc.readBool()
-	case "value":
-		ch.Value = sc.readJSON()
+func readChannelField(rd *packed.Reader, ch *checkpoint.Channel, f packed.Field) {
+	switch f {
+	case fName:
+		ch.Name = rd.ReadString()
+	case fVersion:
+		ch.Version = rd.ReadUint()
+	case fStored:
+		ch.Stored = rd.ReadUint()
+	case fFlag:
+		ch.Flag = rd.ReadBool()
+	case fValue:
+		ch.Value = rd.ReadJSON()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
@@ -110,62 +111,62 @@ func ensureList(l *checkpoint.List) *checkpoint.List {
 	return l
 }
 
-func (sc *scanner) readSegments(l *checkpoint.List) *checkpoint.List {
+func readSegments(rd *packed.Reader, l *checkpoint.List) *checkpoint.List {
 	l = ensureList(l)
 	l.Segments = nil
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var s checkpoint.Segment
-		sc.readObject(func(name string) {
-			switch name {
-			case "id":
-				s.ID = sc.readUint()
-			case "len":
-				s.Len = int(sc.readInt())
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fID:
+				s.ID = rd.ReadUint()
+			case fLen:
+				s.Len = int(rd.ReadInt())
 			default:
-				sc.skipValue()
+				rd.SkipValue()
 			}
 		})
 		if s.Len < 0 {
-			sc.setError("negative length")
+			rd.SetError("negative length")
 		}
 		l.Segments = append(l.Segments, s)
 	})
 	return l
 }
 
-func writeSeen(w *recordWriter, list []checkpoint.NodeSeen) {
+func writeSeen(w *packed.Writer, list []checkpoint.NodeSeen) {
 	if len(list) == 0 {
 		return
 	}
-	w.openArray(fSeen)
+	w.OpenArray(fSeen)
 	for i := range list {
-		w.openElement()
+		w.OpenElement()
 		writeString(w, fNode, list[i].Node)
-		w.openArray(fVersions)
+		w.OpenArray(fVersions)
 		for _, v := range list[i].Versions {
-			w.openElement()
+			w.OpenElement()
 			writeString(w, fChannel, v.Channel)
-			writeUint(w, fVersion, v.Version)
-			w.closeObject()
+			w.WriteUint(fVersion, v.Version)
+			w.CloseObject()
 		}
-		w.closeArray()
-		w.closeObject()
+		w.CloseArray()
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 }
 
-func (sc *scanner) readSeen() []checkpoint.NodeSeen {
+func readSeen(rd *packed.Reader) []checkpoint.NodeSeen {
 	var out []checkpoint.NodeSeen
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var n checkpoint.NodeSeen
-		sc.readObject(func(name string) {
-			switch name {
-			case "node":
-				n.Node = sc.readString()
-			case "versions":
-				n.Versions = sc.readSeenVersions()
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fNode:
+				n.Node = rd.ReadString()
+			case fVersions:
+				n.Versions = readSeenVersions(rd)
 			default:
-				sc.skipValue()
+				rd.SkipValue()
 			}
 		})
 		out = append(out, n)
@@ -173,18 +174,18 @@ func (sc *scanner) readSeen() []checkpoint.NodeSeen {
 	return out
 }
 
-func (sc *scanner) readSeenVersions() []checkpoint.SeenVersion {
+func readSeenVersions(rd *packed.Reader) []checkpoint.SeenVersion {
 	var out []checkpoint.SeenVersion
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var v checkpoint.SeenVersion
-		sc.readObject(func(name string) {
-			switch name {
-			case "channel":
-				v.Channel = sc.readString()
-			case "version":
-				v.Version = sc.readUint()
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fChannel:
+				v.Channel = rd.ReadString()
+			case fVersion:
+				v.Version = rd.ReadUint()
 			default:
-				sc.skipValue()
+				rd.SkipValue()
 			}
 		})
 		out = append(out, v)

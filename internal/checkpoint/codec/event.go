@@ -1,33 +1,36 @@
 package codec
 
-import "github.com/graphd-dev/graphd/internal/checkpoint"
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+)
 
-// AppendEvent appends the record of an event.
-func AppendEvent(b []byte, e *checkpoint.Event) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeUint(&w, fSeq, e.Seq)
-	writeEvent(&w, e, &checkpoint.Event{})
-	return append(w.buf, '}')
-}
-
-// PackEvents appends the packed record of events that follow one another. What
+// PackEvents appends the record of events that follow one another. What
 // they have in common stands in it once: an event without a time, run, namespace
 // or step has that of the one before it.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
+	w := packed.NewWriter(b)
 	if len(list) > 0 {
-		writeUint(&w, fSeq, list[0].Seq)
+		w.WriteUint(fSeq, list[0].Seq)
 	}
-	w.openArray(fEvents)
+	w.OpenArray(fEvents)
 	before := &checkpoint.Event{}
 	for i := range list {
-		w.openElement()
-		writeEvent(&w, &list[i], before)
+		w.OpenElement()
+		writeEvent(w, &list[i], before)
 		before = &list[i]
-		w.closeObject()
+		w.CloseObject()
 	}
-	w.closeArray()
-	return w.buf
+	w.CloseArray()
+	return w.Bytes()
+}
+
+// PackEvent appends the record of an event that stands alone.
+func PackEvent(b []byte, e *checkpoint.Event) []byte {
+	w := packed.NewWriter(b)
+	w.WriteUint(fSeq, e.Seq)
+	writeEvent(w, e, &checkpoint.Event{})
+	return w.Bytes()
 }
 
 // DecodeEvents reads a record that PackEvents wrote. An error wraps
@@ -39,9 +42,9 @@ func PackEvents(b []byte, list []checkpoint.Event) []byte {
 // before.
 func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 	d := eventsReader{}
-	if err = decodeRecord(s, "events", d.readField); err == nil && d.isStandalone {
+	if err = packed.ReadRecord(s, "events", d.readField); err == nil && d.isStandalone {
 		d = eventsReader{isStandalone: true}
-		err = decodeRecord(s, "events", d.readField)
+		err = packed.ReadRecord(s, "events", d.readField)
 	}
 	if err != nil {
 		return nil, err
@@ -56,30 +59,28 @@ type eventsReader struct {
 	isStandalone bool // no event has anything of the one before it
 }
 
-func (d *eventsReader) readField(sc *scanner, name string) {
-	if sc.unpacker != nil {
-		sc.unpacker.copies = len(sc.input) >= largeRecordBytes
-	}
-	switch name {
-	case "seq":
-		d.first = sc.readUint()
-	case "events":
-		sc.readArray(func() { d.readEvent(sc) })
+func (d *eventsReader) readField(rd *packed.Reader, f packed.Field) {
+	rd.CopyParts()
+	switch f {
+	case fSeq:
+		d.first = rd.ReadUint()
+	case fEvents:
+		rd.ReadArray(func() { d.readEvent(rd) })
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func (d *eventsReader) readEvent(sc *scanner) {
+func (d *eventsReader) readEvent(rd *packed.Reader) {
 	e := checkpoint.Event{Seq: d.first + uint64(len(d.out))}
 	var before *checkpoint.Event
 	if n := len(d.out); n > 0 && !d.isStandalone {
 		before = &d.out[n-1]
 		e.Time, e.Run, e.Namespace, e.Step = before.Time, before.Run, before.Namespace, before.Step
 	}
-	sc.readObject(func(name string) {
-		sc.readEventField(&e, name)
-		if name == "time" && before != nil && e.Time.Equal(before.Time) {
+	rd.ReadObject(func(f packed.Field) {
+		readEventField(rd, &e, f)
+		if f == fTime && before != nil && e.Time.Equal(before.Time) {
 			d.isStandalone = true
 		}
 	})
@@ -87,23 +88,23 @@ func (d *eventsReader) readEvent(sc *scanner) {
 }
 
 // writeEvent writes what an event does not have in common with the one before.
-func writeEvent(w *recordWriter, e, before *checkpoint.Event) {
+func writeEvent(w *packed.Writer, e, before *checkpoint.Event) {
 	if !e.Time.Equal(before.Time) {
-		writeTime(w, fTime, e.Time)
-		w.packEmpty(fTime, e.Time.IsZero())
+		w.WriteTime(fTime, e.Time)
+		w.WriteEmpty(fTime, e.Time.IsZero())
 	}
 	writeString(w, fKind, e.Kind)
 	if e.Run != before.Run {
 		writeString(w, fRun, e.Run)
-		w.packEmpty(fRun, e.Run == "")
+		w.WriteEmpty(fRun, e.Run == "")
 	}
 	if e.Namespace != before.Namespace {
 		writeString(w, fNamespace, e.Namespace)
-		w.packEmpty(fNamespace, e.Namespace == "")
+		w.WriteEmpty(fNamespace, e.Namespace == "")
 	}
 	if e.Step != before.Step {
 		writeInt(w, fStep, e.Step)
-		w.packEmpty(fStep, e.Step == 0)
+		w.WriteEmpty(fStep, e.Step == 0)
 	}
 	writeString(w, fNode, e.Node)
 	writeString(w, fTask, e.Task)
@@ -111,106 +112,95 @@ func writeEvent(w *recordWriter, e, before *checkpoint.Event) {
 	writeString(w, fState, e.State)
 	writeString(w, fPhase, e.Phase)
 	writeFailure(w, fFailure, e.Failure)
-	writeDuration(w, fDelay, e.Delay)
+	w.WriteDuration(fDelay, e.Delay)
 	writeString(w, fName, e.Name)
-	writeJSON(w, fValue, e.Value)
-	writeBool(w, fCached, e.Cached)
+	w.WriteJSON(fValue, e.Value)
+	w.WriteBool(fCached, e.Cached)
 	writeString(w, fCheckpoint, e.Checkpoint)
 	writeString(w, fParent, e.Parent)
 	writeString(w, fSource, e.Source)
 	writeNextTasks(w, fNext, e.Next)
 	writeInterrupts(w, fInterrupts, e.Interrupts)
-	writeStrings(w, fTriggers, e.Triggers)
+	w.WriteStrings(fTriggers, e.Triggers)
 }
 
-// DecodeEvent reads a record that AppendEvent wrote. An error wraps
-// checkpoint.ErrCorrupt.
-func DecodeEvent(s string) (checkpoint.Event, error) {
-	var e checkpoint.Event
-	err := decodeRecord(s, "event", func(sc *scanner, name string) { sc.readEventField(&e, name) })
-	if err != nil {
-		return checkpoint.Event{}, err
-	}
-	return e, nil
-}
-
-func (sc *scanner) readEventField(e *checkpoint.Event, name string) {
-	switch name {
-	case "seq":
-		e.Seq = sc.readUint()
-	case "time":
-		e.Time = sc.readTime()
-	case "kind":
-		e.Kind = checkpoint.EventKind(sc.readString())
-	case "run":
-		e.Run = sc.readString()
-	case "namespace":
-		e.Namespace = sc.readString()
-	case "step":
-		e.Step = int(sc.readInt())
-	case "node":
-		e.Node = sc.readString()
-	case "task":
-		e.Task = sc.readString()
-	case "attempt":
-		e.Attempt = int(sc.readInt())
-	case "state":
-		e.State = checkpoint.RunState(sc.readString())
-	case "phase":
-		e.Phase = checkpoint.Phase(sc.readString())
-	case "failure":
-		e.Failure = sc.readFailure()
-	case "delay":
-		e.Delay = sc.readDuration()
-	case "name":
-		e.Name = sc.readString()
-	case "value":
-		e.Value = sc.readJSON()
-	case "cached":
-		e.Cached = sc.readBool()
-	case "checkpoint":
-		e.Checkpoint = sc.readString()
-	case "parent":
-		e.Parent = sc.readString()
-	case "source":
-		e.Source = checkpoint.Source(sc.readString())
-	case "next":
-		e.Next = sc.readNextTasks()
-	case "interrupts":
-		e.Interrupts = sc.readInterrupts()
-	case "triggers":
-		e.Triggers = sc.readStrings()
+func readEventField(rd *packed.Reader, e *checkpoint.Event, f packed.Field) {
+	switch f {
+	case fSeq:
+		e.Seq = rd.ReadUint()
+	case fTime:
+		e.Time = rd.ReadTime()
+	case fKind:
+		e.Kind = checkpoint.EventKind(rd.ReadString())
+	case fRun:
+		e.Run = rd.ReadString()
+	case fNamespace:
+		e.Namespace = rd.ReadString()
+	case fStep:
+		e.Step = int(rd.ReadInt())
+	case fNode:
+		e.Node = rd.ReadString()
+	case fTask:
+		e.Task = rd.ReadString()
+	case fAttempt:
+		e.Attempt = int(rd.ReadInt())
+	case fState:
+		e.State = checkpoint.RunState(rd.ReadString())
+	case fPhase:
+		e.Phase = checkpoint.Phase(rd.ReadString())
+	case fFailure:
+		e.Failure = readFailure(rd)
+	case fDelay:
+		e.Delay = rd.ReadDuration()
+	case fName:
+		e.Name = rd.ReadString()
+	case fValue:
+		e.Value = rd.ReadJSON()
+	case fCached:
+		e.Cached = rd.ReadBool()
+	case fCheckpoint:
+		e.Checkpoint = rd.ReadString()
+	case fParent:
+		e.Parent = rd.ReadString()
+	case fSource:
+		e.Source = checkpoint.Source(rd.ReadString())
+	case fNext:
+		e.Next = readNextTasks(rd)
+	case fInterrupts:
+		e.Interrupts = readInterrupts(rd)
+	case fTriggers:
+		e.Triggers = rd.ReadStrings()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func writeNextTasks(w *recordWriter, name field, list []checkpoint.NextTask) {
+func writeNextTasks(w *packed.Writer, name packed.Field, list []checkpoint.NextTask) {
 	if len(list) == 0 {
 		return
 	}
-	w.openArray(name)
+	w.OpenArray(name)
 	for i := range list {
-		w.openElement()
+		w.OpenElement()
 		writeString(w, fID, list[i].ID)
 		writeString(w, fNode, list[i].Node)
-		w.closeObject()
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 }
 
-func (sc *scanner) readNextTasks() []checkpoint.NextTask {
+func readNextTasks(rd *packed.Reader) []checkpoint.NextTask {
 	var out []checkpoint.NextTask
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var n checkpoint.NextTask
-		sc.readObject(func(name string) {
-			switch name {
-			case "id":
-				n.ID = sc.readString()
-			case "node":
-				n.Node = sc.readString()
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fID:
+				n.ID = rd.ReadString()
+			case fNode:
+				n.Node = rd.ReadString()
 			default:
-				sc.skipValue()
+				rd.SkipValue()
 			}
 		})
 		out = append(out, n)

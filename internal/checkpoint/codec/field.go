@@ -1,12 +1,11 @@
 package codec
 
-// field names a field of a record. Packed records have its number, so numbers
-// are only added, at the end, and never given anew.
-type field uint8
+import "github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
 
-// The fields of all records. 0 ends an object.
+// The fields of all records. A record has their numbers, so numbers are only added,
+// at the end, and never given anew. 0 ends an object.
 const (
-	fEnd field = iota
+	_ packed.Field = iota
 	fID
 	fSeq
 	fCheckpoint
@@ -124,243 +123,155 @@ const (
 	fAccepted
 )
 
-// jsonName is the name of a field as JSON has it, "" for one that this version does
-// not know.
-//
-//nolint:cyclop,funlen // a table
-func (f field) jsonName() string {
-	switch f {
-	case fID:
-		return "id"
-	case fSeq:
-		return "seq"
-	case fCheckpoint:
-		return "checkpoint"
-	case fRun:
-		return "run"
-	case fTask:
-		return "task"
-	case fNode:
-		return "node"
-	case fGraph:
-		return "graph"
-	case fVersion:
-		return "version"
-	case fNamespace:
-		return "namespace"
-	case fState:
-		return "state"
-	case fTime:
-		return "time"
-	case fStep:
-		return "step"
-	case fKind:
-		return "kind"
-	case fAttempt:
-		return "attempt"
-	case fPhase:
-		return "phase"
-	case fParent:
-		return "parent"
-	case fSource:
-		return "source"
-	case fNext:
-		return "next"
-	case fValue:
-		return "value"
-	case fName:
-		return "name"
-	case fUpdate:
-		return "update"
-	case fUpdated:
-		return "updated"
-	case fStored:
-		return "stored"
-	case fChannels:
-		return "channels"
-	case fChannel:
-		return "channel"
-	case fSeen:
-		return "seen"
-	case fVersions:
-		return "versions"
-	case fEvent:
-		return "event"
-	case fEvents:
-		return "events"
-	case fTriggers:
-		return "triggers"
-	case fInterrupts:
-		return "interrupts"
-	case fFirstEvent:
-		return "first_event"
-	case fLastEvent:
-		return "last_event"
-	case fThread:
-		return "thread"
-	case fLogID:
-		return "log_id"
-	case fCreated:
-		return "created"
-	case fMetadata:
-		return "metadata"
-	case fParents:
-		return "parents"
-	case fFlag:
-		return "flag"
-	case fSegments:
-		return "segments"
-	case fLen:
-		return "len"
-	case fFresh:
-		return "fresh"
-	case fBytes:
-		return "bytes"
-	case fWrites:
-		return "writes"
-	case fOverwrite:
-		return "overwrite"
-	case fWaiting:
-		return "waiting"
-	case fFailure:
-		return "failure"
-	case fGoto:
-		return "goto"
-	case fInput:
-		return "input"
-	case fRequest:
-		return "request"
-	case fMessage:
-		return "message"
-	case fType:
-		return "type"
-	case fStack:
-		return "stack"
-	case fDetails:
-		return "details"
-	case fReason:
-		return "reason"
-	case fRevision:
-		return "revision"
-	case fChange:
-		return "change"
-	case fIndex:
-		return "index"
-	case fKey:
-		return "key"
-	case fScope:
-		return "scope"
-	case fSchema:
-		return "schema"
-	case fExpires:
-		return "expires"
-	case fExpiry:
-		return "expiry"
-	case fDefault:
-		return "default"
-	case fAssignees:
-		return "assignees"
-	case fResponse:
-		return "response"
-	case fDismissed:
-		return "dismissed"
-	case fNote:
-		return "note"
-	case fResponder:
-		return "responder"
-	case fOrder:
-		return "order"
-	case fDeadline:
-		return "deadline"
-	case fBase:
-		return "base"
-	case fStop:
-		return "stop"
-	case fOutput:
-		return "output"
-	case fResult:
-		return "result"
-	case fFrom:
-		return "from"
-	case fFromNamespace:
-		return "from_namespace"
-	case fContext:
-		return "context"
-	case fInterruptBefore:
-		return "interrupt_before"
-	case fInterruptAfter:
-		return "interrupt_after"
-	case fStepLimit:
-		return "step_limit"
-	case fTimeout:
-		return "timeout"
-	case fExpected:
-		return "expected"
-	case fDiscardOpen:
-		return "discard_open"
-	case fOnDisconnect:
-		return "on_disconnect"
-	case fDelay:
-		return "delay"
-	case fCached:
-		return "cached"
-	case fFirstSeq:
-		return "first_seq"
-	case fKeep:
-		return "keep"
-	case fTTL:
-		return "ttl"
-	case fBranched:
-		return "branched"
-	case fQueue:
-		return "queue"
-	case fOpen:
-		return "open"
-	case fAnswered:
-		return "answered"
-	case fNeedsAllAnswers:
-		return "hold"
-	case fCancel:
-		return "cancel"
-	case fRollback:
-		return "rollback"
-	case fGrace:
-		return "grace"
-	case fBy:
-		return "by"
-	case fFence:
-		return "fence"
-	case fOwner:
-		return "owner"
-	case fPreferredOwner:
-		return "wish"
-	case fPreferredUntil:
-		return "wish_until"
-	case fHandoffs:
-		return "moves"
-	case fDue:
-		return "due"
-	case fDigest:
-		return "digest"
-	case fFaults:
-		return "faults"
-	case fRetryAt:
-		return "retry_at"
-	case fRemoteTasks:
-		return "lent"
-	case fDrift:
-		return "drift"
-	case fDriftIgnore:
-		return "drift_ignore"
-	case fRound:
-		return "round"
-	case fReplaces:
-		return "replaces"
-	case fDiffers:
-		return "differs"
-	case fAccepted:
-		return "accepted"
-	default:
-		return ""
+// Form says how the value of a field stands in JSON where its packed value, or the
+// JSON itself, does not say it.
+type Form uint8
+
+// The forms of fields. A field of which records have lists as well is read by what
+// it begins with.
+const (
+	Plain    Form = iota // a text, a number, a flag, a list or an object
+	Value                // of a user, as it came
+	Time                 // RFC 3339
+	Duration             // like 1h0m0s
+	Map                  // an object of texts
+)
+
+// fields are the fields in words, as dumps and records of earlier formats have them.
+var fields = [...]struct {
+	name string
+	form Form
+}{
+	fID:              {"id", Plain},
+	fSeq:             {"seq", Plain},
+	fCheckpoint:      {"checkpoint", Plain},
+	fRun:             {"run", Plain},
+	fTask:            {"task", Plain},
+	fNode:            {"node", Plain},
+	fGraph:           {"graph", Plain},
+	fVersion:         {"version", Plain},
+	fNamespace:       {"namespace", Plain},
+	fState:           {"state", Plain},
+	fTime:            {"time", Time},
+	fStep:            {"step", Plain},
+	fKind:            {"kind", Plain},
+	fAttempt:         {"attempt", Plain},
+	fPhase:           {"phase", Plain},
+	fParent:          {"parent", Plain},
+	fSource:          {"source", Plain},
+	fNext:            {"next", Plain},
+	fValue:           {"value", Value},
+	fName:            {"name", Plain},
+	fUpdate:          {"update", Value},
+	fUpdated:         {"updated", Time},
+	fStored:          {"stored", Plain},
+	fChannels:        {"channels", Plain},
+	fChannel:         {"channel", Plain},
+	fSeen:            {"seen", Plain},
+	fVersions:        {"versions", Plain},
+	fEvent:           {"event", Plain},
+	fEvents:          {"events", Plain},
+	fTriggers:        {"triggers", Plain},
+	fInterrupts:      {"interrupts", Plain},
+	fFirstEvent:      {"first_event", Plain},
+	fLastEvent:       {"last_event", Plain},
+	fThread:          {"thread", Plain},
+	fLogID:           {"log_id", Plain},
+	fCreated:         {"created", Time},
+	fMetadata:        {"metadata", Map},
+	fParents:         {"parents", Map},
+	fFlag:            {"flag", Plain},
+	fSegments:        {"segments", Plain},
+	fLen:             {"len", Plain},
+	fFresh:           {"fresh", Plain},
+	fBytes:           {"bytes", Plain},
+	fWrites:          {"writes", Plain},
+	fOverwrite:       {"overwrite", Plain},
+	fWaiting:         {"waiting", Plain},
+	fFailure:         {"failure", Plain},
+	fGoto:            {"goto", Plain},
+	fInput:           {"input", Value},
+	fRequest:         {"request", Plain},
+	fMessage:         {"message", Plain},
+	fType:            {"type", Plain},
+	fStack:           {"stack", Plain},
+	fDetails:         {"details", Map},
+	fReason:          {"reason", Plain},
+	fRevision:        {"revision", Plain},
+	fChange:          {"change", Plain},
+	fIndex:           {"index", Plain},
+	fKey:             {"key", Plain},
+	fScope:           {"scope", Plain},
+	fSchema:          {"schema", Value},
+	fExpires:         {"expires", Time},
+	fExpiry:          {"expiry", Plain},
+	fDefault:         {"default", Value},
+	fAssignees:       {"assignees", Plain},
+	fResponse:        {"response", Value},
+	fDismissed:       {"dismissed", Plain},
+	fNote:            {"note", Plain},
+	fResponder:       {"responder", Plain},
+	fOrder:           {"order", Plain},
+	fDeadline:        {"deadline", Time},
+	fBase:            {"base", Plain},
+	fStop:            {"stop", Plain},
+	fOutput:          {"output", Value},
+	fResult:          {"result", Plain},
+	fFrom:            {"from", Plain},
+	fFromNamespace:   {"from_namespace", Plain},
+	fContext:         {"context", Value},
+	fInterruptBefore: {"interrupt_before", Plain},
+	fInterruptAfter:  {"interrupt_after", Plain},
+	fStepLimit:       {"step_limit", Plain},
+	fTimeout:         {"timeout", Duration},
+	fExpected:        {"expected", Plain},
+	fDiscardOpen:     {"discard_open", Plain},
+	fOnDisconnect:    {"on_disconnect", Plain},
+	fDelay:           {"delay", Duration},
+	fCached:          {"cached", Plain},
+	fFirstSeq:        {"first_seq", Plain},
+	fKeep:            {"keep", Plain},
+	fTTL:             {"ttl", Duration},
+	fBranched:        {"branched", Plain},
+	fQueue:           {"queue", Plain},
+	fOpen:            {"open", Plain},
+	fAnswered:        {"answered", Plain},
+	fNeedsAllAnswers: {"hold", Plain},
+	fCancel:          {"cancel", Plain},
+	fRollback:        {"rollback", Plain},
+	fGrace:           {"grace", Duration},
+	fBy:              {"by", Plain},
+	fFence:           {"fence", Plain},
+	fOwner:           {"owner", Plain},
+	fPreferredOwner:  {"wish", Plain},
+	fPreferredUntil:  {"wish_until", Time},
+	fHandoffs:        {"moves", Plain},
+	fDue:             {"due", Time},
+	fDigest:          {"digest", Plain},
+	fFaults:          {"faults", Plain},
+	fRetryAt:         {"retry_at", Time},
+	fRemoteTasks:     {"lent", Plain},
+	fDrift:           {"drift", Plain},
+	fDriftIgnore:     {"drift_ignore", Plain},
+	fRound:           {"round", Plain},
+	fReplaces:        {"replaces", Plain},
+	fDiffers:         {"differs", Plain},
+	fAccepted:        {"accepted", Plain},
+}
+
+// fieldNumbers are the fields by their names.
+var fieldNumbers = indexFields()
+
+func indexFields() map[string]packed.Field {
+	numbers := make(map[string]packed.Field, len(fields))
+	for n := 1; n < len(fields); n++ {
+		numbers[fields[n].name] = packed.Field(n)
 	}
+	return numbers
+}
+
+// FieldByName finds a field; ok is false when records have none of that name.
+func FieldByName(name string) (f packed.Field, form Form, ok bool) {
+	f, ok = fieldNumbers[name]
+	return f, fields[f].form, ok
 }

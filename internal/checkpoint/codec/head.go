@@ -1,168 +1,163 @@
 package codec
 
-import "github.com/graphd-dev/graphd/internal/checkpoint"
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+)
 
-// AppendHead appends the record of the head of a thread. Revision,
-// LeaseExpires and Now are not in it: a store keeps them beside it.
-func AppendHead(b []byte, h *checkpoint.Head) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeHead(&w, h)
-	return append(w.buf, '}')
-}
-
-// PackHead appends the packed record of a head.
+// PackHead appends the record of a head.
 func PackHead(b []byte, h *checkpoint.Head) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
-	writeHead(&w, h)
-	return w.buf
+	w := packed.NewWriter(b)
+	writeHead(w, h)
+	return w.Bytes()
 }
 
-func writeHead(w *recordWriter, h *checkpoint.Head) {
+func writeHead(w *packed.Writer, h *checkpoint.Head) {
 	writeString(w, fThread, h.Thread)
 	writeString(w, fLogID, h.LogID)
 	writeString(w, fGraph, h.Graph)
 	writeString(w, fVersion, h.Version)
-	writeMap(w, fMetadata, h.Metadata)
-	writeTime(w, fCreated, h.Created)
-	writeTime(w, fUpdated, h.Updated)
-	writeDuration(w, fTTL, h.TTL)
-	writeTime(w, fExpires, h.Expires)
+	w.WriteMap(fMetadata, h.Metadata)
+	w.WriteTime(fCreated, h.Created)
+	w.WriteTime(fUpdated, h.Updated)
+	w.WriteDuration(fTTL, h.TTL)
+	w.WriteTime(fExpires, h.Expires)
 	writeInt(w, fKeep, h.Keep)
 	writeString(w, fState, h.State)
 	writeString(w, fCheckpoint, h.Checkpoint)
-	writeBool(w, fBranched, h.Branched)
-	writeUint(w, fSeq, h.Seq)
-	writeUint(w, fFirstSeq, h.FirstSeq)
-	writeUint(w, fLastEvent, h.LastEvent)
-	writeUint(w, fFirstEvent, h.FirstEvent)
+	w.WriteBool(fBranched, h.Branched)
+	w.WriteUint(fSeq, h.Seq)
+	w.WriteUint(fFirstSeq, h.FirstSeq)
+	w.WriteUint(fLastEvent, h.LastEvent)
+	w.WriteUint(fFirstEvent, h.FirstEvent)
 	writeString(w, fRun, h.Run)
-	writeStrings(w, fQueue, h.Queue)
+	w.WriteStrings(fQueue, h.Queue)
 	writeInt(w, fOpen, h.Open)
 	writeInt(w, fAnswered, h.Answered)
-	writeBool(w, fNeedsAllAnswers, h.NeedsAllAnswers)
+	w.WriteBool(fNeedsAllAnswers, h.NeedsAllAnswers)
 	writeCancel(w, fCancel, h.Cancel)
-	writeUint(w, fFence, h.Fence)
+	w.WriteUint(fFence, h.Fence)
 	writeString(w, fOwner, h.Owner)
 	writeString(w, fPreferredOwner, h.PreferredOwner)
-	writeTime(w, fPreferredUntil, h.PreferredUntil)
+	w.WriteTime(fPreferredUntil, h.PreferredUntil)
 	writeInt(w, fHandoffs, h.Handoffs)
-	writeTime(w, fDue, h.Due)
+	w.WriteTime(fDue, h.Due)
 	writeInt(w, fFaults, h.Faults)
-	writeTime(w, fRetryAt, h.RetryAt)
-	writeStrings(w, fRemoteTasks, h.RemoteTasks)
+	w.WriteTime(fRetryAt, h.RetryAt)
+	w.WriteStrings(fRemoteTasks, h.RemoteTasks)
 }
 
-// DecodeHead reads a record that AppendHead wrote. An error wraps
+// DecodeHead reads a record that PackHead wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeHead(s string) (checkpoint.Head, error) {
 	var h checkpoint.Head
-	err := decodeRecord(s, "head", func(sc *scanner, name string) { sc.readHeadField(&h, name) })
+	err := packed.ReadRecord(s, "head", func(rd *packed.Reader, f packed.Field) { readHeadField(rd, &h, f) })
 	if err != nil {
 		return checkpoint.Head{}, err
 	}
 	return h, nil
 }
 
-func (sc *scanner) readHeadField(h *checkpoint.Head, name string) {
-	switch name {
-	case "thread":
-		h.Thread = sc.readString()
-	case "log_id":
-		h.LogID = sc.readString()
-	case "graph":
-		h.Graph = sc.readString()
-	case "version":
-		h.Version = sc.readString()
-	case "metadata":
-		h.Metadata = sc.readMap()
-	case "created":
-		h.Created = sc.readTime()
-	case "updated":
-		h.Updated = sc.readTime()
-	case "ttl":
-		h.TTL = sc.readDuration()
-	case "expires":
-		h.Expires = sc.readTime()
-	case "keep":
-		h.Keep = int(sc.readInt())
-	case "state":
-		h.State = checkpoint.ThreadState(sc.readString())
-	case "branched":
-		h.Branched = sc.readBool()
-	case "checkpoint":
-		h.Checkpoint = sc.readString()
-	case "seq":
-		h.Seq = sc.readUint()
-	case "last_event":
-		h.LastEvent = sc.readUint()
-	case "first_seq":
-		h.FirstSeq = sc.readUint()
-	case "first_event":
-		h.FirstEvent = sc.readUint()
-	case "run":
-		h.Run = sc.readString()
-	case "queue":
-		h.Queue = sc.readStrings()
-	case "open":
-		h.Open = int(sc.readInt())
-	case "answered":
-		h.Answered = int(sc.readInt())
-	case "hold":
-		h.NeedsAllAnswers = sc.readBool()
-	case "cancel":
-		h.Cancel = sc.readCancel()
-	case "fence":
-		h.Fence = sc.readUint()
-	case "owner":
-		h.Owner = sc.readString()
-	case "wish":
-		h.PreferredOwner = sc.readString()
-	case "wish_until":
-		h.PreferredUntil = sc.readTime()
-	case "moves":
-		h.Handoffs = int(sc.readInt())
-	case "due":
-		h.Due = sc.readTime()
-	case "faults":
-		h.Faults = int(sc.readInt())
-	case "retry_at":
-		h.RetryAt = sc.readTime()
-	case "lent":
-		h.RemoteTasks = sc.readStrings()
+func readHeadField(rd *packed.Reader, h *checkpoint.Head, f packed.Field) {
+	switch f {
+	case fThread:
+		h.Thread = rd.ReadString()
+	case fLogID:
+		h.LogID = rd.ReadString()
+	case fGraph:
+		h.Graph = rd.ReadString()
+	case fVersion:
+		h.Version = rd.ReadString()
+	case fMetadata:
+		h.Metadata = rd.ReadMap()
+	case fCreated:
+		h.Created = rd.ReadTime()
+	case fUpdated:
+		h.Updated = rd.ReadTime()
+	case fTTL:
+		h.TTL = rd.ReadDuration()
+	case fExpires:
+		h.Expires = rd.ReadTime()
+	case fKeep:
+		h.Keep = int(rd.ReadInt())
+	case fState:
+		h.State = checkpoint.ThreadState(rd.ReadString())
+	case fBranched:
+		h.Branched = rd.ReadBool()
+	case fCheckpoint:
+		h.Checkpoint = rd.ReadString()
+	case fSeq:
+		h.Seq = rd.ReadUint()
+	case fLastEvent:
+		h.LastEvent = rd.ReadUint()
+	case fFirstSeq:
+		h.FirstSeq = rd.ReadUint()
+	case fFirstEvent:
+		h.FirstEvent = rd.ReadUint()
+	case fRun:
+		h.Run = rd.ReadString()
+	case fQueue:
+		h.Queue = rd.ReadStrings()
+	case fOpen:
+		h.Open = int(rd.ReadInt())
+	case fAnswered:
+		h.Answered = int(rd.ReadInt())
+	case fNeedsAllAnswers:
+		h.NeedsAllAnswers = rd.ReadBool()
+	case fCancel:
+		h.Cancel = readCancel(rd)
+	case fFence:
+		h.Fence = rd.ReadUint()
+	case fOwner:
+		h.Owner = rd.ReadString()
+	case fPreferredOwner:
+		h.PreferredOwner = rd.ReadString()
+	case fPreferredUntil:
+		h.PreferredUntil = rd.ReadTime()
+	case fHandoffs:
+		h.Handoffs = int(rd.ReadInt())
+	case fDue:
+		h.Due = rd.ReadTime()
+	case fFaults:
+		h.Faults = int(rd.ReadInt())
+	case fRetryAt:
+		h.RetryAt = rd.ReadTime()
+	case fRemoteTasks:
+		h.RemoteTasks = rd.ReadStrings()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func writeCancel(w *recordWriter, name field, c *checkpoint.Cancel) {
+func writeCancel(w *packed.Writer, name packed.Field, c *checkpoint.Cancel) {
 	if c == nil {
 		return
 	}
-	w.openObject(name)
+	w.OpenObject(name)
 	writeString(w, fRun, c.Run)
-	writeBool(w, fRollback, c.Rollback)
+	w.WriteBool(fRollback, c.Rollback)
 	writeString(w, fReason, c.Reason)
-	writeDuration(w, fGrace, c.Grace)
+	w.WriteDuration(fGrace, c.Grace)
 	writeString(w, fBy, c.By)
-	w.closeObject()
+	w.CloseObject()
 }
 
-func (sc *scanner) readCancel() *checkpoint.Cancel {
+func readCancel(rd *packed.Reader) *checkpoint.Cancel {
 	c := &checkpoint.Cancel{}
-	sc.readObject(func(name string) {
-		switch name {
-		case "run":
-			c.Run = sc.readString()
-		case "rollback":
-			c.Rollback = sc.readBool()
-		case "reason":
-			c.Reason = sc.readString()
-		case "grace":
-			c.Grace = sc.readDuration()
-		case "by":
-			c.By = sc.readString()
+	rd.ReadObject(func(f packed.Field) {
+		switch f {
+		case fRun:
+			c.Run = rd.ReadString()
+		case fRollback:
+			c.Rollback = rd.ReadBool()
+		case fReason:
+			c.Reason = rd.ReadString()
+		case fGrace:
+			c.Grace = rd.ReadDuration()
+		case fBy:
+			c.By = rd.ReadString()
 		default:
-			sc.skipValue()
+			rd.SkipValue()
 		}
 	})
 	return c

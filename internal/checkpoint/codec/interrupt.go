@@ -1,22 +1,18 @@
 package codec
 
-import "github.com/graphd-dev/graphd/internal/checkpoint"
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+)
 
-// AppendInterrupt appends the record of an interrupt.
-func AppendInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeInterrupt(&w, in)
-	return append(w.buf, '}')
-}
-
-// PackInterrupt appends the packed record of an interrupt.
+// PackInterrupt appends the record of an interrupt.
 func PackInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
-	writeInterrupt(&w, in)
-	return w.buf
+	w := packed.NewWriter(b)
+	writeInterrupt(w, in)
+	return w.Bytes()
 }
 
-func writeInterrupt(w *recordWriter, in *checkpoint.Interrupt) {
+func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeString(w, fID, in.ID)
 	writeString(w, fThread, in.Thread)
 	writeString(w, fRun, in.Run)
@@ -30,147 +26,147 @@ func writeInterrupt(w *recordWriter, in *checkpoint.Interrupt) {
 	writeInt(w, fIndex, in.Index)
 	writeString(w, fReason, in.Reason)
 	writeString(w, fMessage, in.Message)
-	writeJSON(w, fValue, in.Value)
-	writeJSON(w, fSchema, in.Schema)
+	w.WriteJSON(fValue, in.Value)
+	w.WriteJSON(fSchema, in.Schema)
 	writeString(w, fState, in.State)
-	writeTime(w, fCreated, in.Created)
-	writeTime(w, fUpdated, in.Updated)
-	writeTime(w, fExpires, in.Expires)
+	w.WriteTime(fCreated, in.Created)
+	w.WriteTime(fUpdated, in.Updated)
+	w.WriteTime(fExpires, in.Expires)
 	writeString(w, fExpiry, in.Expiry)
-	writeJSON(w, fDefault, in.Default)
-	writeStrings(w, fAssignees, in.Assignees)
-	writeUint(w, fChange, in.Change)
-	writeUint(w, fRevision, in.Revision)
-	writeJSON(w, fResponse, in.Response)
-	writeBool(w, fDismissed, in.Dismissed)
+	w.WriteJSON(fDefault, in.Default)
+	w.WriteStrings(fAssignees, in.Assignees)
+	w.WriteUint(fChange, in.Change)
+	w.WriteUint(fRevision, in.Revision)
+	w.WriteJSON(fResponse, in.Response)
+	w.WriteBool(fDismissed, in.Dismissed)
 	writeString(w, fNote, in.Note)
 	writeString(w, fResponder, in.Responder)
 	writeString(w, fRequest, in.Request)
 	writeString(w, fSeen, in.ShownDigest)
 	writeString(w, fDrift, in.Drift)
-	writeStrings(w, fDriftIgnore, in.DriftIgnore)
+	w.WriteStrings(fDriftIgnore, in.DriftIgnore)
 	writeInt(w, fRound, in.Round)
 	writeString(w, fReplaces, in.Replaces)
-	writeStrings(w, fDiffers, in.Differs)
-	writeStrings(w, fAccepted, in.Accepted)
+	w.WriteStrings(fDiffers, in.Differs)
+	w.WriteStrings(fAccepted, in.Accepted)
 }
 
-// DecodeInterrupt reads a record that AppendInterrupt wrote. An error wraps
+// DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeInterrupt(s string) (checkpoint.Interrupt, error) {
 	var in checkpoint.Interrupt
-	err := decodeRecord(s, "interrupt", func(sc *scanner, name string) { sc.readInterruptField(&in, name) })
+	err := packed.ReadRecord(s, "interrupt", func(rd *packed.Reader, f packed.Field) { readInterruptField(rd, &in, f) })
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
 	return in, nil
 }
 
-func (sc *scanner) readInterruptField(in *checkpoint.Interrupt, name string) {
-	switch name {
-	case "id":
-		in.ID = sc.readString()
-	case "thread":
-		in.Thread = sc.readString()
-	case "run":
-		in.Run = sc.readString()
-	case "graph":
-		in.Graph = sc.readString()
-	case "namespace":
-		in.Namespace = sc.readString()
-	case "checkpoint":
-		in.Checkpoint = sc.readString()
-	case "node":
-		in.Node = sc.readString()
-	case "task":
-		in.Task = sc.readString()
-	case "scope":
-		in.Scope = sc.readString()
-	case "key":
-		in.Key = sc.readString()
-	case "index":
-		in.Index = int(sc.readInt())
-	case "reason":
-		in.Reason = sc.readString()
-	case "message":
-		in.Message = sc.readString()
-	case "value":
-		in.Value = sc.readJSON()
-	case "schema":
-		in.Schema = sc.readJSON()
-	case "state":
-		in.State = checkpoint.InterruptState(sc.readString())
-	case "created":
-		in.Created = sc.readTime()
-	case "updated":
-		in.Updated = sc.readTime()
-	case "expires":
-		in.Expires = sc.readTime()
-	case "expiry":
-		in.Expiry = checkpoint.ExpiryAction(sc.readString())
-	case "default":
-		in.Default = sc.readJSON()
-	case "assignees":
-		in.Assignees = sc.readStrings()
-	case "change":
-		in.Change = sc.readUint()
-	case "revision":
-		in.Revision = sc.readUint()
-	case "response":
-		in.Response = sc.readJSON()
-	case "dismissed":
-		in.Dismissed = sc.readBool()
-	case "note":
-		in.Note = sc.readString()
-	case "responder":
-		in.Responder = sc.readString()
-	case "request":
-		in.Request = sc.readString()
+func readInterruptField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
+	switch f {
+	case fID:
+		in.ID = rd.ReadString()
+	case fThread:
+		in.Thread = rd.ReadString()
+	case fRun:
+		in.Run = rd.ReadString()
+	case fGraph:
+		in.Graph = rd.ReadString()
+	case fNamespace:
+		in.Namespace = rd.ReadString()
+	case fCheckpoint:
+		in.Checkpoint = rd.ReadString()
+	case fNode:
+		in.Node = rd.ReadString()
+	case fTask:
+		in.Task = rd.ReadString()
+	case fScope:
+		in.Scope = rd.ReadString()
+	case fKey:
+		in.Key = rd.ReadString()
+	case fIndex:
+		in.Index = int(rd.ReadInt())
+	case fReason:
+		in.Reason = rd.ReadString()
+	case fMessage:
+		in.Message = rd.ReadString()
+	case fValue:
+		in.Value = rd.ReadJSON()
+	case fSchema:
+		in.Schema = rd.ReadJSON()
+	case fState:
+		in.State = checkpoint.InterruptState(rd.ReadString())
+	case fCreated:
+		in.Created = rd.ReadTime()
+	case fUpdated:
+		in.Updated = rd.ReadTime()
+	case fExpires:
+		in.Expires = rd.ReadTime()
+	case fExpiry:
+		in.Expiry = checkpoint.ExpiryAction(rd.ReadString())
+	case fDefault:
+		in.Default = rd.ReadJSON()
+	case fAssignees:
+		in.Assignees = rd.ReadStrings()
+	case fChange:
+		in.Change = rd.ReadUint()
+	case fRevision:
+		in.Revision = rd.ReadUint()
+	case fResponse:
+		in.Response = rd.ReadJSON()
+	case fDismissed:
+		in.Dismissed = rd.ReadBool()
+	case fNote:
+		in.Note = rd.ReadString()
+	case fResponder:
+		in.Responder = rd.ReadString()
+	case fRequest:
+		in.Request = rd.ReadString()
 	default:
-		sc.readDriftField(in, name)
+		readDriftField(rd, in, f)
 	}
 }
 
 // readDriftField reads what an interrupt keeps for the comparison at replay.
-func (sc *scanner) readDriftField(in *checkpoint.Interrupt, name string) {
-	switch name {
-	case "seen":
-		in.ShownDigest = sc.readString()
-	case "drift":
-		in.Drift = checkpoint.Drift(sc.readString())
-	case "drift_ignore":
-		in.DriftIgnore = sc.readStrings()
-	case "round":
-		in.Round = int(sc.readInt())
-	case "replaces":
-		in.Replaces = sc.readString()
-	case "differs":
-		in.Differs = sc.readStrings()
-	case "accepted":
-		in.Accepted = sc.readStrings()
+func readDriftField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
+	switch f {
+	case fSeen:
+		in.ShownDigest = rd.ReadString()
+	case fDrift:
+		in.Drift = checkpoint.Drift(rd.ReadString())
+	case fDriftIgnore:
+		in.DriftIgnore = rd.ReadStrings()
+	case fRound:
+		in.Round = int(rd.ReadInt())
+	case fReplaces:
+		in.Replaces = rd.ReadString()
+	case fDiffers:
+		in.Differs = rd.ReadStrings()
+	case fAccepted:
+		in.Accepted = rd.ReadStrings()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func writeInterrupts(w *recordWriter, name field, list []checkpoint.Interrupt) {
+func writeInterrupts(w *packed.Writer, name packed.Field, list []checkpoint.Interrupt) {
 	if len(list) == 0 {
 		return
 	}
-	w.openArray(name)
+	w.OpenArray(name)
 	for i := range list {
-		w.openElement()
+		w.OpenElement()
 		writeInterrupt(w, &list[i])
-		w.closeObject()
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 }
 
-func (sc *scanner) readInterrupts() []checkpoint.Interrupt {
+func readInterrupts(rd *packed.Reader) []checkpoint.Interrupt {
 	var out []checkpoint.Interrupt
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var in checkpoint.Interrupt
-		sc.readObject(func(name string) { sc.readInterruptField(&in, name) })
+		rd.ReadObject(func(f packed.Field) { readInterruptField(rd, &in, f) })
 		out = append(out, in)
 	})
 	return out

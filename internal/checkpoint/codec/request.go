@@ -1,47 +1,43 @@
 package codec
 
-import "github.com/graphd-dev/graphd/internal/checkpoint"
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+)
 
-// AppendRequest appends the record of a remembered request.
-func AppendRequest(b []byte, r *checkpoint.Request) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeRequest(&w, r)
-	return append(w.buf, '}')
-}
-
-// PackRequest appends the packed record of a remembered request.
+// PackRequest appends the record of a remembered request.
 func PackRequest(b []byte, r *checkpoint.Request) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
-	writeRequest(&w, r)
-	return w.buf
+	w := packed.NewWriter(b)
+	writeRequest(w, r)
+	return w.Bytes()
 }
 
-func writeRequest(w *recordWriter, r *checkpoint.Request) {
+func writeRequest(w *packed.Writer, r *checkpoint.Request) {
 	writeString(w, fID, r.ID)
 	writeString(w, fDigest, r.Digest)
 	writeString(w, fRun, r.Run)
-	writeUint(w, fEvent, r.Event)
-	writeTime(w, fCreated, r.Created)
+	w.WriteUint(fEvent, r.Event)
+	w.WriteTime(fCreated, r.Created)
 }
 
-// DecodeRequest reads a record that AppendRequest or PackRequest wrote. An error
-// wraps checkpoint.ErrCorrupt.
+// DecodeRequest reads a record that PackRequest wrote. An error wraps
+// checkpoint.ErrCorrupt.
 func DecodeRequest(s string) (checkpoint.Request, error) {
 	var r checkpoint.Request
-	err := decodeRecord(s, "request", func(sc *scanner, name string) {
-		switch name {
-		case "id":
-			r.ID = sc.readString()
-		case "digest":
-			r.Digest = sc.readString()
-		case "run":
-			r.Run = sc.readString()
-		case "event":
-			r.Event = sc.readUint()
-		case "created":
-			r.Created = sc.readTime()
+	err := packed.ReadRecord(s, "request", func(rd *packed.Reader, f packed.Field) {
+		switch f {
+		case fID:
+			r.ID = rd.ReadString()
+		case fDigest:
+			r.Digest = rd.ReadString()
+		case fRun:
+			r.Run = rd.ReadString()
+		case fEvent:
+			r.Event = rd.ReadUint()
+		case fCreated:
+			r.Created = rd.ReadTime()
 		default:
-			sc.skipValue()
+			rd.SkipValue()
 		}
 	})
 	if err != nil {

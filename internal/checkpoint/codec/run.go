@@ -1,182 +1,178 @@
 package codec
 
-import "github.com/graphd-dev/graphd/internal/checkpoint"
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+)
 
-// AppendRun appends the record of a run.
-func AppendRun(b []byte, r *checkpoint.Run) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeRun(&w, r)
-	return append(w.buf, '}')
-}
-
-// PackRun appends the packed record of a run.
+// PackRun appends the record of a run.
 func PackRun(b []byte, r *checkpoint.Run) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
-	writeRun(&w, r)
-	return w.buf
+	w := packed.NewWriter(b)
+	writeRun(w, r)
+	return w.Bytes()
 }
 
-func writeRun(w *recordWriter, r *checkpoint.Run) {
+func writeRun(w *packed.Writer, r *checkpoint.Run) {
 	writeString(w, fID, r.ID)
 	writeString(w, fThread, r.Thread)
 	writeString(w, fGraph, r.Graph)
 	writeString(w, fVersion, r.Version)
 	writeString(w, fState, r.State)
 	writeFailure(w, fFailure, r.Failure)
-	writeMap(w, fMetadata, r.Metadata)
-	writeTime(w, fCreated, r.Created)
-	writeTime(w, fUpdated, r.Updated)
-	writeUint(w, fOrder, r.Order)
-	writeTime(w, fDeadline, r.Deadline)
+	w.WriteMap(fMetadata, r.Metadata)
+	w.WriteTime(fCreated, r.Created)
+	w.WriteTime(fUpdated, r.Updated)
+	w.WriteUint(fOrder, r.Order)
+	w.WriteTime(fDeadline, r.Deadline)
 	writeRunRequest(w, fRequest, &r.Request)
 	writeString(w, fBase, r.Base)
 	writeInt(w, fStop, r.MaxStep)
-	writeJSON(w, fOutput, r.Output)
+	w.WriteJSON(fOutput, r.Output)
 	writeString(w, fResult, r.Result)
-	writeUint(w, fFirstEvent, r.FirstEvent)
-	writeUint(w, fLastEvent, r.LastEvent)
-	writeUint(w, fRevision, r.Revision)
+	w.WriteUint(fFirstEvent, r.FirstEvent)
+	w.WriteUint(fLastEvent, r.LastEvent)
+	w.WriteUint(fRevision, r.Revision)
 }
 
-// DecodeRun reads a record that AppendRun wrote. An error wraps
+// DecodeRun reads a record that PackRun wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeRun(s string) (checkpoint.Run, error) {
 	var r checkpoint.Run
-	err := decodeRecord(s, "run", func(sc *scanner, name string) { sc.readRunField(&r, name) })
+	err := packed.ReadRecord(s, "run", func(rd *packed.Reader, f packed.Field) { readRunField(rd, &r, f) })
 	if err != nil {
 		return checkpoint.Run{}, err
 	}
 	return r, nil
 }
 
-func (sc *scanner) readRunField(r *checkpoint.Run, name string) {
-	switch name {
-	case "id":
-		r.ID = sc.readString()
-	case "thread":
-		r.Thread = sc.readString()
-	case "graph":
-		r.Graph = sc.readString()
-	case "version":
-		r.Version = sc.readString()
-	case "state":
-		r.State = checkpoint.RunState(sc.readString())
-	case "failure":
-		r.Failure = sc.readFailure()
-	case "metadata":
-		r.Metadata = sc.readMap()
-	case "created":
-		r.Created = sc.readTime()
-	case "updated":
-		r.Updated = sc.readTime()
-	case "order":
-		r.Order = sc.readUint()
-	case "deadline":
-		r.Deadline = sc.readTime()
-	case "request":
-		r.Request = sc.readRunRequest()
-	case "base":
-		r.Base = sc.readString()
-	case "stop":
-		r.MaxStep = int(sc.readInt())
-	case "output":
-		r.Output = sc.readJSON()
-	case "result":
-		r.Result = sc.readString()
-	case "first_event":
-		r.FirstEvent = sc.readUint()
-	case "last_event":
-		r.LastEvent = sc.readUint()
-	case "revision":
-		r.Revision = sc.readUint()
+func readRunField(rd *packed.Reader, r *checkpoint.Run, f packed.Field) {
+	switch f {
+	case fID:
+		r.ID = rd.ReadString()
+	case fThread:
+		r.Thread = rd.ReadString()
+	case fGraph:
+		r.Graph = rd.ReadString()
+	case fVersion:
+		r.Version = rd.ReadString()
+	case fState:
+		r.State = checkpoint.RunState(rd.ReadString())
+	case fFailure:
+		r.Failure = readFailure(rd)
+	case fMetadata:
+		r.Metadata = rd.ReadMap()
+	case fCreated:
+		r.Created = rd.ReadTime()
+	case fUpdated:
+		r.Updated = rd.ReadTime()
+	case fOrder:
+		r.Order = rd.ReadUint()
+	case fDeadline:
+		r.Deadline = rd.ReadTime()
+	case fRequest:
+		r.Request = readRunRequest(rd)
+	case fBase:
+		r.Base = rd.ReadString()
+	case fStop:
+		r.MaxStep = int(rd.ReadInt())
+	case fOutput:
+		r.Output = rd.ReadJSON()
+	case fResult:
+		r.Result = rd.ReadString()
+	case fFirstEvent:
+		r.FirstEvent = rd.ReadUint()
+	case fLastEvent:
+		r.LastEvent = rd.ReadUint()
+	case fRevision:
+		r.Revision = rd.ReadUint()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func writeRunRequest(w *recordWriter, name field, q *checkpoint.RunRequest) {
-	w.openObject(name)
-	writeJSON(w, fInput, q.Input)
+func writeRunRequest(w *packed.Writer, name packed.Field, q *checkpoint.RunRequest) {
+	w.OpenObject(name)
+	w.WriteJSON(fInput, q.Input)
 	writeString(w, fFrom, q.From)
 	writeString(w, fFromNamespace, q.FromNamespace)
-	writeJSON(w, fUpdate, q.Update)
+	w.WriteJSON(fUpdate, q.Update)
 	writeSends(w, fGoto, q.Goto)
-	writeJSON(w, fContext, q.Context)
-	writeStrings(w, fInterruptBefore, q.InterruptBefore)
-	writeStrings(w, fInterruptAfter, q.InterruptAfter)
+	w.WriteJSON(fContext, q.Context)
+	w.WriteStrings(fInterruptBefore, q.InterruptBefore)
+	w.WriteStrings(fInterruptAfter, q.InterruptAfter)
 	writeInt(w, fStepLimit, q.StepLimit)
-	writeDuration(w, fTimeout, q.Timeout)
+	w.WriteDuration(fTimeout, q.Timeout)
 	writeString(w, fExpected, q.Expected)
-	writeBool(w, fDiscardOpen, q.DiscardOpen)
+	w.WriteBool(fDiscardOpen, q.DiscardOpen)
 	writeString(w, fOnDisconnect, q.OnDisconnect)
-	w.closeObject()
+	w.CloseObject()
 }
 
-func (sc *scanner) readRunRequest() checkpoint.RunRequest {
+func readRunRequest(rd *packed.Reader) checkpoint.RunRequest {
 	var q checkpoint.RunRequest
-	sc.readObject(func(name string) { sc.readRunRequestField(&q, name) })
+	rd.ReadObject(func(f packed.Field) { readRunRequestField(rd, &q, f) })
 	return q
 }
 
-func (sc *scanner) readRunRequestField(q *checkpoint.RunRequest, name string) {
-	switch name {
-	case "input":
-		q.Input = sc.readJSON()
-	case "from":
-		q.From = sc.readString()
-	case "from_namespace":
-		q.FromNamespace = sc.readString()
-	case "update":
-		q.Update = sc.readJSON()
-	case "goto":
-		q.Goto = sc.readSends()
-	case "context":
-		q.Context = sc.readJSON()
-	case "interrupt_before":
-		q.InterruptBefore = sc.readStrings()
-	case "interrupt_after":
-		q.InterruptAfter = sc.readStrings()
-	case "step_limit":
-		q.StepLimit = int(sc.readInt())
-	case "timeout":
-		q.Timeout = sc.readDuration()
-	case "expected":
-		q.Expected = sc.readString()
-	case "discard_open":
-		q.DiscardOpen = sc.readBool()
-	case "on_disconnect":
-		q.OnDisconnect = sc.readString()
+func readRunRequestField(rd *packed.Reader, q *checkpoint.RunRequest, f packed.Field) {
+	switch f {
+	case fInput:
+		q.Input = rd.ReadJSON()
+	case fFrom:
+		q.From = rd.ReadString()
+	case fFromNamespace:
+		q.FromNamespace = rd.ReadString()
+	case fUpdate:
+		q.Update = rd.ReadJSON()
+	case fGoto:
+		q.Goto = readSends(rd)
+	case fContext:
+		q.Context = rd.ReadJSON()
+	case fInterruptBefore:
+		q.InterruptBefore = rd.ReadStrings()
+	case fInterruptAfter:
+		q.InterruptAfter = rd.ReadStrings()
+	case fStepLimit:
+		q.StepLimit = int(rd.ReadInt())
+	case fTimeout:
+		q.Timeout = rd.ReadDuration()
+	case fExpected:
+		q.Expected = rd.ReadString()
+	case fDiscardOpen:
+		q.DiscardOpen = rd.ReadBool()
+	case fOnDisconnect:
+		q.OnDisconnect = rd.ReadString()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func writeSends(w *recordWriter, name field, list []checkpoint.Send) {
+func writeSends(w *packed.Writer, name packed.Field, list []checkpoint.Send) {
 	if len(list) == 0 {
 		return
 	}
-	w.openArray(name)
+	w.OpenArray(name)
 	for i := range list {
-		w.openElement()
+		w.OpenElement()
 		writeString(w, fNode, list[i].Node)
-		writeJSON(w, fInput, list[i].Input)
-		w.closeObject()
+		w.WriteJSON(fInput, list[i].Input)
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 }
 
-func (sc *scanner) readSends() []checkpoint.Send {
+func readSends(rd *packed.Reader) []checkpoint.Send {
 	var out []checkpoint.Send
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var s checkpoint.Send
-		sc.readObject(func(name string) {
-			switch name {
-			case "node":
-				s.Node = sc.readString()
-			case "input":
-				s.Input = sc.readJSON()
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fNode:
+				s.Node = rd.ReadString()
+			case fInput:
+				s.Input = rd.ReadJSON()
 			default:
-				sc.skipValue()
+				rd.SkipValue()
 			}
 		})
 		out = append(out, s)

@@ -1,22 +1,18 @@
 package codec
 
-import "github.com/graphd-dev/graphd/internal/checkpoint"
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+)
 
-// AppendTask appends the record of a task.
-func AppendTask(b []byte, t *checkpoint.Task) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeTask(&w, t)
-	return append(w.buf, '}')
-}
-
-// PackTask appends the packed record of a task.
+// PackTask appends the record of a task.
 func PackTask(b []byte, t *checkpoint.Task) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
-	writeTask(&w, t)
-	return w.buf
+	w := packed.NewWriter(b)
+	writeTask(w, t)
+	return w.Bytes()
 }
 
-func writeTask(w *recordWriter, t *checkpoint.Task) {
+func writeTask(w *packed.Writer, t *checkpoint.Task) {
 	writeString(w, fID, t.ID)
 	writeString(w, fNamespace, t.Namespace)
 	writeString(w, fCheckpoint, t.Checkpoint)
@@ -24,121 +20,121 @@ func writeTask(w *recordWriter, t *checkpoint.Task) {
 	writeString(w, fState, t.State)
 	writeWrites(w, fWrites, t.Writes)
 	writeFailure(w, fFailure, t.Failure)
-	writeStrings(w, fWaiting, t.Waiting)
+	w.WriteStrings(fWaiting, t.Waiting)
 	writeInt(w, fAttempt, t.Attempt)
-	writeJSON(w, fUpdate, t.Update)
+	w.WriteJSON(fUpdate, t.Update)
 	writeSends(w, fGoto, t.Goto)
 }
 
-// DecodeTask reads a record that AppendTask wrote. An error wraps
+// DecodeTask reads a record that PackTask wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeTask(s string) (checkpoint.Task, error) {
 	var t checkpoint.Task
-	err := decodeRecord(s, "task", func(sc *scanner, name string) { sc.readTaskField(&t, name) })
+	err := packed.ReadRecord(s, "task", func(rd *packed.Reader, f packed.Field) { readTaskField(rd, &t, f) })
 	if err != nil {
 		return checkpoint.Task{}, err
 	}
 	return t, nil
 }
 
-func (sc *scanner) readTaskField(t *checkpoint.Task, name string) {
-	switch name {
-	case "id":
-		t.ID = sc.readString()
-	case "namespace":
-		t.Namespace = sc.readString()
-	case "checkpoint":
-		t.Checkpoint = sc.readString()
-	case "node":
-		t.Node = sc.readString()
-	case "state":
-		t.State = checkpoint.TaskState(sc.readString())
-	case "writes":
-		t.Writes = sc.readWrites()
-	case "failure":
-		t.Failure = sc.readFailure()
-	case "waiting":
-		t.Waiting = sc.readStrings()
-	case "attempt":
-		t.Attempt = int(sc.readInt())
-	case "update":
-		t.Update = sc.readJSON()
-	case "goto":
-		t.Goto = sc.readSends()
+func readTaskField(rd *packed.Reader, t *checkpoint.Task, f packed.Field) {
+	switch f {
+	case fID:
+		t.ID = rd.ReadString()
+	case fNamespace:
+		t.Namespace = rd.ReadString()
+	case fCheckpoint:
+		t.Checkpoint = rd.ReadString()
+	case fNode:
+		t.Node = rd.ReadString()
+	case fState:
+		t.State = checkpoint.TaskState(rd.ReadString())
+	case fWrites:
+		t.Writes = readWrites(rd)
+	case fFailure:
+		t.Failure = readFailure(rd)
+	case fWaiting:
+		t.Waiting = rd.ReadStrings()
+	case fAttempt:
+		t.Attempt = int(rd.ReadInt())
+	case fUpdate:
+		t.Update = rd.ReadJSON()
+	case fGoto:
+		t.Goto = readSends(rd)
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }
 
-func writeFailure(w *recordWriter, name field, f *checkpoint.Failure) {
+func writeFailure(w *packed.Writer, name packed.Field, f *checkpoint.Failure) {
 	if f == nil {
 		return
 	}
-	w.openObject(name)
+	w.OpenObject(name)
 	writeString(w, fReason, f.Reason)
 	writeString(w, fMessage, f.Message)
 	writeString(w, fNode, f.Node)
 	writeString(w, fType, f.Type)
 	writeString(w, fStack, f.Stack)
 	writeInt(w, fAttempt, f.Attempt)
-	writeMap(w, fDetails, f.Details)
-	w.closeObject()
+	w.WriteMap(fDetails, f.Details)
+	w.CloseObject()
 }
 
-func (sc *scanner) readFailure() *checkpoint.Failure {
-	f := &checkpoint.Failure{}
-	sc.readObject(func(name string) {
-		switch name {
-		case "reason":
-			f.Reason = sc.readString()
-		case "message":
-			f.Message = sc.readString()
-		case "node":
-			f.Node = sc.readString()
-		case "type":
-			f.Type = sc.readString()
-		case "stack":
-			f.Stack = sc.readString()
-		case "attempt":
-			f.Attempt = int(sc.readInt())
-		case "details":
-			f.Details = sc.readMap()
+func readFailure(rd *packed.Reader) *checkpoint.Failure {
+	failure := &checkpoint.Failure{}
+	rd.ReadObject(func(f packed.Field) {
+		switch f {
+		case fReason:
+			failure.Reason = rd.ReadString()
+		case fMessage:
+			failure.Message = rd.ReadString()
+		case fNode:
+			failure.Node = rd.ReadString()
+		case fType:
+			failure.Type = rd.ReadString()
+		case fStack:
+			failure.Stack = rd.ReadString()
+		case fAttempt:
+			failure.Attempt = int(rd.ReadInt())
+		case fDetails:
+			failure.Details = rd.ReadMap()
 		default:
-			sc.skipValue()
+			rd.SkipValue()
 		}
 	})
-	return f
+	return failure
 }
 
-func writeWrites(w *recordWriter, name field, list []checkpoint.Write) {
+func writeWrites(w *packed.Writer, name packed.Field, list []checkpoint.Write) {
 	if len(list) == 0 {
 		return
 	}
-	w.openArray(name)
+	w.OpenArray(name)
 	for i := range list {
-		w.openElement()
+		w.OpenElement()
 		writeString(w, fChannel, list[i].Channel)
-		writeJSON(w, fValue, list[i].Value)
-		writeBool(w, fOverwrite, list[i].Overwrite)
-		w.closeObject()
+		w.WriteJSON(fValue, list[i].Value)
+		w.WriteBool(fOverwrite, list[i].Overwrite)
+		w.CloseObject()
 	}
-	w.closeArray()
+	w.CloseArray()
 }
 
-func (sc *scanner) readWrites() []checkpoint.Write {
+func readWrites(rd *packed.Reader) []checkpoint.Write {
 	var out []checkpoint.Write
-	sc.readArray(func() {
+	rd.ReadArray(func() {
 		var w checkpoint.Write
-		sc.readObject(func(name string) {
-			switch name {
-			case "channel":
-				w.Channel = sc.readString()
-			case "value":
-				w.Value = sc.readJSON()
-			case "overwrite":
-				w.Overwrite = sc.readBool()
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fChannel:
+				w.Channel = rd.ReadString()
+			case fValue:
+				w.Value = rd.ReadJSON()
+			case fOverwrite:
+				w.Overwrite = rd.ReadBool()
 			default:
-				sc.skipValue()
+				rd.SkipValue()
 			}
 		})
 		out = append(out, w)
@@ -146,55 +142,48 @@ func (sc *scanner) readWrites() []checkpoint.Write {
 	return out
 }
 
-// AppendMemo appends the record of a memo.
-func AppendMemo(b []byte, m *checkpoint.Memo) []byte {
-	w := recordWriter{buf: append(b, jsonBegin...)}
-	writeMemo(&w, m)
-	return append(w.buf, '}')
-}
-
-// PackMemo appends the packed record of a memo.
+// PackMemo appends the record of a memo.
 func PackMemo(b []byte, m *checkpoint.Memo) []byte {
-	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
-	writeMemo(&w, m)
-	return w.buf
+	w := packed.NewWriter(b)
+	writeMemo(w, m)
+	return w.Bytes()
 }
 
-func writeMemo(w *recordWriter, m *checkpoint.Memo) {
+func writeMemo(w *packed.Writer, m *checkpoint.Memo) {
 	writeString(w, fTask, m.Task)
 	writeString(w, fCheckpoint, m.Checkpoint)
 	writeString(w, fScope, m.Scope)
 	writeString(w, fKey, m.Key)
 	writeInt(w, fIndex, m.Index)
-	writeJSON(w, fValue, m.Value)
+	w.WriteJSON(fValue, m.Value)
 }
 
-// DecodeMemo reads a record that AppendMemo wrote. An error wraps
+// DecodeMemo reads a record that PackMemo wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeMemo(s string) (checkpoint.Memo, error) {
 	var m checkpoint.Memo
-	err := decodeRecord(s, "memo", func(sc *scanner, name string) { sc.readMemoField(&m, name) })
+	err := packed.ReadRecord(s, "memo", func(rd *packed.Reader, f packed.Field) { readMemoField(rd, &m, f) })
 	if err != nil {
 		return checkpoint.Memo{}, err
 	}
 	return m, nil
 }
 
-func (sc *scanner) readMemoField(m *checkpoint.Memo, name string) {
-	switch name {
-	case "task":
-		m.Task = sc.readString()
-	case "checkpoint":
-		m.Checkpoint = sc.readString()
-	case "scope":
-		m.Scope = sc.readString()
-	case "key":
-		m.Key = sc.readString()
-	case "index":
-		m.Index = int(sc.readInt())
-	case "value":
-		m.Value = sc.readJSON()
+func readMemoField(rd *packed.Reader, m *checkpoint.Memo, f packed.Field) {
+	switch f {
+	case fTask:
+		m.Task = rd.ReadString()
+	case fCheckpoint:
+		m.Checkpoint = rd.ReadString()
+	case fScope:
+		m.Scope = rd.ReadString()
+	case fKey:
+		m.Key = rd.ReadString()
+	case fIndex:
+		m.Index = int(rd.ReadInt())
+	case fValue:
+		m.Value = rd.ReadJSON()
 	default:
-		sc.skipValue()
+		rd.SkipValue()
 	}
 }

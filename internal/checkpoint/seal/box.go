@@ -98,18 +98,41 @@ func (b *Box) IsPlain() bool { return b.activeKey == nil && b.encoder == nil }
 
 // Seal returns what is to be written of a record.
 func (b *Box) Seal(at RecordPlace, record string) string {
-	small, packed := b.compressRecord(record)
+	return sealWith(b.activeKey, b.encoder, at, record)
+}
+
+// SealLike returns what is to be written of a record in place of text: the active key
+// seals it when text was sealed, and it is compressed when text was.
+func (b *Box) SealLike(at RecordPlace, text, record string) string {
+	var key *cipherKey
+	var encoder *zstd.Encoder
+	if text != "" && (text[0] == sealed || text[0] == compressedAndSealed) {
+		key = b.activeKey
+	}
+	if text != "" && (text[0] == compressed || text[0] == compressedAndSealed) {
+		encoder = b.encoder
+	}
+	return sealWith(key, encoder, at, record)
+}
+
+func sealWith(key *cipherKey, encoder *zstd.Encoder, at RecordPlace, record string) string {
+	small, packed := compressRecord(encoder, record)
 	switch {
-	case b.activeKey != nil && packed:
-		return b.activeKey.sealRecord(compressedAndSealed, at, small)
-	case b.activeKey != nil:
-		return b.activeKey.sealRecord(sealed, at, record)
+	case key != nil && packed:
+		return key.sealRecord(compressedAndSealed, at, small)
+	case key != nil:
+		return key.sealRecord(sealed, at, record)
 	case packed:
 		return string(rune(compressed)) + small
 	case record != "" && record[0] <= compressedAndSealed:
 		return string(rune(escaped)) + record
 	}
 	return record
+}
+
+// WithCompression is a Box with the same keys that can compress.
+func (b *Box) WithCompression() (*Box, error) {
+	return New(Options{Keys: b.opts.Keys, Compress: true})
 }
 
 // Open returns the record of which Seal has made text. An error is an

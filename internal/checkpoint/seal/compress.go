@@ -35,13 +35,13 @@ func newDecoder() (*zstd.Decoder, error) {
 
 // compressRecord returns the record's length and its compressed form, when that is
 // shorter than the record.
-func (b *Box) compressRecord(record string) (small string, ok bool) {
-	if b.encoder == nil || len(record) < minCompressBytes || len(record) > maxCompressBytes {
+func compressRecord(encoder *zstd.Encoder, record string) (small string, ok bool) {
+	if encoder == nil || len(record) < minCompressBytes || len(record) > maxCompressBytes {
 		return "", false
 	}
 	out := make([]byte, 0, len(record)/2)
 	out = binary.AppendUvarint(out, uint64(len(record)))
-	out = b.encoder.EncodeAll([]byte(record), out)
+	out = encoder.EncodeAll([]byte(record), out)
 	return string(out), len(out) < len(record)
 }
 

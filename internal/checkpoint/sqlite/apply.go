@@ -109,7 +109,7 @@ func (w *writer) putHead(d *encodedChange, p *threadState) (checkpoint.Receipt, 
 		wake = sql.NullInt64{Int64: due, Valid: true}
 	}
 	err := w.execStatement(w.statements.putHead, d.Thread, next.revision, h.LogID, d.Op, next.applied, h.Graph, string(h.State),
-		toUnixNanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, d.head)
+		toUnixNanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, d.metadata, []byte(d.head))
 	if err != nil {
 		return checkpoint.Receipt{}, err
 	}
@@ -187,13 +187,13 @@ func (w *writer) addCheckpoints(d *encodedChange) error {
 func (w *writer) addProgress(d *encodedChange) error {
 	for i := range d.tasks {
 		t := &d.tasks[i]
-		if err := w.execStatement(w.statements.task, d.Thread, t.checkpoint, t.id, t.record); err != nil {
+		if err := w.execStatement(w.statements.task, d.Thread, t.checkpoint, t.id, []byte(t.record)); err != nil {
 			return err
 		}
 	}
 	for i := range d.memos {
 		m := &d.memos[i]
-		err := w.execStatement(w.statements.memo, d.Thread, m.Checkpoint, m.Task, m.Scope, m.Key, m.Index, m.record)
+		err := w.execStatement(w.statements.memo, d.Thread, m.Checkpoint, m.Task, m.Scope, m.Key, m.Index, []byte(m.record))
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (w *writer) addInterrupts(d *encodedChange) error {
 		in := &d.interrupts[i]
 		w.lastChange++
 		err := w.execStatement(w.statements.interrupt, d.Thread, in.ID, w.lastChange, toUnixNanos(in.Created), in.Checkpoint, in.Run,
-			in.Graph, in.Node, in.Reason, string(in.State), in.record)
+			in.Graph, in.Node, in.Reason, string(in.State), in.assignees, []byte(in.record))
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (w *writer) addRecords(d *encodedChange) error {
 	for i := range d.runs {
 		var revision uint64
 		r := &d.runs[i]
-		err := w.statements.run.QueryRowContext(w.life, d.Thread, r.id, r.order, r.state, r.record).Scan(&revision)
+		err := w.statements.run.QueryRowContext(w.life, d.Thread, r.id, r.order, r.state, []byte(r.record)).Scan(&revision)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -18,6 +19,7 @@ type encodedChange struct {
 	bytes, rows       int // of its records
 
 	head        string
+	metadata    any // of the head, as queries look into it
 	checkpoints []string
 	values      []valueRow
 	items       []itemRow
@@ -57,7 +59,8 @@ type memoRow struct {
 
 type interruptRow struct {
 	checkpoint.Interrupt
-	record string
+	assignees any
+	record    string
 }
 
 type runRow struct {
@@ -81,13 +84,29 @@ func (s *Store) encodeChange(c *checkpoint.Change) *encodedChange {
 		r.Digest = d.sealRecord(kindRequest, r.ID, r.Digest)
 		d.Request = &r
 	}
-	buf := codec.AppendHead(make([]byte, 0, 1024), &c.Head)
+	buf := codec.PackHead(make([]byte, 0, 1024), &c.Head)
 	d.head = d.sealRecord(kindHead, "", string(buf))
+	d.metadata = d.encodeSearch(c.Head.Metadata, len(c.Head.Metadata) == 0, "{}")
 	buf = d.encodeCheckpoints(buf)
 	buf = d.encodeProgress(buf)
 	buf = d.encodeRecords(buf)
 	d.encodeEvents(buf)
 	return d
+}
+
+// encodeSearch makes what queries look into beside a record; none when records are sealed.
+func (d *encodedChange) encodeSearch(v any, isEmpty bool, empty any) any {
+	switch {
+	case d.box.ActiveKeyID() != "":
+		return nil
+	case isEmpty:
+		return empty
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return string(text)
 }
 
 // The limits, as the options of the server that set them.
@@ -149,14 +168,14 @@ func (d *encodedChange) encodeItem(
 func (d *encodedChange) encodeProgress(buf []byte) []byte {
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
-		buf = codec.AppendTask(buf[:0], t)
+		buf = codec.PackTask(buf[:0], t)
 		d.tasks = append(d.tasks, recordRow{
 			checkpoint: t.Checkpoint, id: t.ID, record: d.sealRecord(kindTask, t.Checkpoint+"/"+t.ID, string(buf)),
 		})
 	}
 	for i := range d.Memos {
 		m := &d.Memos[i]
-		buf = codec.AppendMemo(buf[:0], m)
+		buf = codec.PackMemo(buf[:0], m)
 		name := m.Checkpoint + "/" + memoName(m)
 		d.memos = append(d.memos, memoRow{Memo: *m, record: d.sealRecord(kindMemo, name, string(buf))})
 	}
@@ -167,13 +186,16 @@ func (d *encodedChange) encodeRecords(buf []byte) []byte {
 	for i := range d.Interrupts {
 		in := d.Interrupts[i]
 		in.Change, in.Revision = 0, 0 // columns, given by the writer
-		buf = codec.AppendInterrupt(buf[:0], &in)
-		d.interrupts = append(d.interrupts, interruptRow{Interrupt: in, record: d.sealRecord(kindInterrupt, in.ID, string(buf))})
+		buf = codec.PackInterrupt(buf[:0], &in)
+		d.interrupts = append(d.interrupts, interruptRow{
+			Interrupt: in, record: d.sealRecord(kindInterrupt, in.ID, string(buf)),
+			assignees: d.encodeSearch(in.Assignees, len(in.Assignees) == 0, "[]"),
+		})
 	}
 	for i := range d.Runs {
 		r := d.Runs[i]
 		r.Revision = 0
-		buf = codec.AppendRun(buf[:0], &r)
+		buf = codec.PackRun(buf[:0], &r)
 		d.runs = append(d.runs, runRow{
 			id: r.ID, state: string(r.State), order: r.Order, record: d.sealRecord(kindRun, r.ID, string(buf)),
 		})

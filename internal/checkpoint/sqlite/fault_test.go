@@ -130,7 +130,7 @@ func TestACorruptRecordIsNamedAndStaysAlone(t *testing.T) {
 		want   string
 	}{
 		"head": {
-			`UPDATE threads SET head = 'x' WHERE thread = 'bad'`,
+			`UPDATE threads SET head = x'78' WHERE thread = 'bad'`,
 			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Head(ctx, "bad"); return err }, `thread "bad"`,
 		},
 		"manifest": {
@@ -170,19 +170,19 @@ func TestACorruptRecordIsNamedAndStaysAlone(t *testing.T) {
 			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Events(ctx, "bad", 0, 0); return err }, `of other events`,
 		},
 		"task": {
-			`UPDATE tasks SET record = '' WHERE thread = 'bad'`,
+			`UPDATE tasks SET record = x'' WHERE thread = 'bad'`,
 			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Pending(ctx, "bad", newest); return err }, `task "task"`,
 		},
 		"memo": {
-			`UPDATE memos SET record = '{}' WHERE thread = 'bad'`,
+			`UPDATE memos SET record = x'7b7d' WHERE thread = 'bad'`,
 			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Pending(ctx, "bad", newest); return err }, `memo "task//memo/0"`,
 		},
 		"question": {
-			`UPDATE interrupts SET record = '[]' WHERE thread = 'bad'`,
+			`UPDATE interrupts SET record = x'5b5d' WHERE thread = 'bad'`,
 			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Interrupt(ctx, "bad", "q"); return err }, `interrupt "q"`,
 		},
 		"newer run": {
-			`UPDATE runs SET record = '{"v":2}' WHERE thread = 'bad'`,
+			`UPDATE runs SET record = x'82' WHERE thread = 'bad'`,
 			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Run(ctx, "bad", "run"); return err }, `run "run": run: stored record is corrupt: format version 2`,
 		},
 	} {

@@ -29,11 +29,10 @@ func (f *queryBuilder) addEqual(column, value string) {
 	}
 }
 
-// jsonCondition is a condition on the members of a field of a record. Of a record that
-// is no JSON, which may be a sealed one, it says nothing.
-func jsonCondition(column, field, condition string) string {
-	return "CASE WHEN json_valid(" + column + ") THEN EXISTS (SELECT 1 FROM json_each(" + column +
-		", '$." + field + "') AS j WHERE " + condition + ") ELSE 1 END"
+// memberCondition is a condition on the members of a column of JSON. Of a row that has
+// nothing there, since its record is sealed, it says nothing.
+func memberCondition(column, condition string) string {
+	return "(" + column + " IS NULL OR EXISTS (SELECT 1 FROM json_each(" + column + ") AS j WHERE " + condition + "))"
 }
 
 func (f *queryBuilder) buildQuery(selection, order string) string {
@@ -49,7 +48,7 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	f.addEqual("state", string(q.State))
 	f.addEqual("graph", q.Graph)
 	for k, v := range q.Metadata {
-		f.addCondition(jsonCondition("head", "metadata", "j.key = ? AND j.value = ?"), k, v)
+		f.addCondition(memberCondition("metadata", "j.key = ? AND j.value = ?"), k, v)
 	}
 	if q.Before != (checkpoint.ThreadPosition{}) {
 		at := toUnixNanos(q.Before.Updated)
@@ -107,7 +106,7 @@ func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args [
 	f.addEqual("node", q.Node)
 	f.addEqual("reason", q.Reason)
 	if q.Assignee != "" {
-		f.addCondition(jsonCondition("record", "assignees", "j.value = ?"), q.Assignee)
+		f.addCondition(memberCondition("assignees", "j.value = ?"), q.Assignee)
 	}
 	if len(q.States) > 0 {
 		states := make([]any, len(q.States))

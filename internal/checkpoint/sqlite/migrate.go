@@ -16,18 +16,19 @@ import (
 // was released that wrote an earlier one.
 const oldestVersion = 2
 
-// migrationStep brings a file from one version to the next, in a transaction of its own.
-type migrationStep func(ctx context.Context, tx *sql.Tx) error
+// migrationStep brings a file from one version to the next, within the transaction of
+// the migration. It counts in m what it does, and tells of it now and then.
+type migrationStep func(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration, tell func(checkpoint.Migration)) error
 
 // migrationSteps are those of all versions that a file can be migrated from.
 func migrationSteps() map[int64]migrationStep {
-	return map[int64]migrationStep{2: migrateToVersion3}
+	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4}
 }
 
 // migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
 // those of version 2 lack, which an earlier graphd would drop when it writes a
 // record anew; no record is changed.
-func migrateToVersion3(ctx context.Context, tx *sql.Tx) error {
+func migrateToVersion3(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
 	_, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS graph_tombstones (
 		number  INTEGER PRIMARY KEY,
 		name    TEXT    NOT NULL,
@@ -43,7 +44,7 @@ func migrateToVersion3(ctx context.Context, tx *sql.Tx) error {
 // it, or that is not there yet, is left alone. All of it is one transaction: a
 // process that dies in the middle leaves the file as it was. With dry it only
 // says what there is to do. It fails with an InUseError when a server uses the
-// file.
+// file. Records that are sealed are packed later, by the Open that has their keys.
 func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (m checkpoint.Migration, err error) {
 	path, err := filepath.Abs(opts.Path)
 	if err != nil {
@@ -63,7 +64,7 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	db.SetMaxOpenConns(1)
 	tx, err := db.BeginTx(ctx, nil)
 	if err == nil {
-		m, err = migrateToCurrent(ctx, tx, path)
+		m, err = migrateToCurrent(ctx, tx, path, dry, tell)
 		if err == nil && !dry && m.From != m.To {
 			tell(m)
 			err = tx.Commit()
@@ -74,8 +75,11 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	return m, errors.Join(wrapOpenError(path, err), db.Close(), f.releaseLocks())
 }
 
-// migrateToCurrent takes every step up to the present version.
-func migrateToCurrent(ctx context.Context, tx *sql.Tx, path string) (m checkpoint.Migration, err error) {
+// migrateToCurrent takes every step up to the present version, or only says how much there
+// is to do.
+func migrateToCurrent(
+	ctx context.Context, tx *sql.Tx, path string, dry bool, tell func(checkpoint.Migration),
+) (m checkpoint.Migration, err error) {
 	version, err := readVersion(ctx, tx, path)
 	if err != nil || version == 0 {
 		return m, err
@@ -85,12 +89,16 @@ func migrateToCurrent(ctx context.Context, tx *sql.Tx, path string) (m checkpoin
 		return m, err
 	}
 	m.Done = m.Threads
+	if dry && version >= oldestVersion && version < SchemaVersion {
+		m.Changed = m.Threads // all heads are written anew
+		return m, nil
+	}
 	for ; version < SchemaVersion; version++ {
 		do := migrationSteps()[version]
 		if do == nil {
 			return m, &SchemaError{Path: path, Version: version}
 		}
-		if err := do(ctx, tx); err != nil {
+		if err := do(ctx, tx, &m, tell); err != nil {
 			return m, err
 		}
 	}

@@ -1,5 +1,6 @@
--- What graphd keeps of its threads. Times are nanoseconds since 1970; the
--- records are JSON, or packed where there are many of them. Only the process that holds the .lock file may write.
+-- What graphd keeps of its threads. Times are nanoseconds since 1970; records are packed
+-- (internal/checkpoint/codec), and graphd store dump shows them as JSON. Only the process that
+-- holds the .lock file may write.
 
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -19,10 +20,11 @@ CREATE TABLE threads (
   seq           INTEGER NOT NULL, -- last checkpoint
   first_event   INTEGER NOT NULL, -- oldest event that is kept
   last_event    INTEGER NOT NULL,
-  owner         TEXT    NOT NULL, -- who holds the lease, '' = nobody
+  owner         TEXT    NOT NULL, -- which server holds the lease, '' = none
   lease_expires INTEGER,
-  wake          INTEGER,          -- when somebody should look at the thread
-  head          TEXT    NOT NULL
+  wake          INTEGER,          -- when the server should look at the thread
+  metadata      TEXT,             -- JSON object of the head's metadata; NULL = only the head says, which is sealed
+  head          BLOB    NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_updated ON threads (updated DESC, thread);
 CREATE INDEX threads_wake ON threads (wake, thread) WHERE wake IS NOT NULL;
@@ -65,7 +67,7 @@ CREATE TABLE tasks (
   thread     TEXT NOT NULL,
   checkpoint TEXT NOT NULL,
   id         TEXT NOT NULL,
-  record     TEXT NOT NULL,
+  record     BLOB NOT NULL,
   PRIMARY KEY (thread, checkpoint, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -76,7 +78,7 @@ CREATE TABLE memos (
   scope      TEXT    NOT NULL,
   key        TEXT    NOT NULL,
   idx        INTEGER NOT NULL,
-  record     TEXT    NOT NULL,
+  record     BLOB    NOT NULL,
   PRIMARY KEY (thread, checkpoint, task, scope, key, idx)
 ) STRICT, WITHOUT ROWID;
 
@@ -94,7 +96,8 @@ CREATE TABLE interrupts (
   node       TEXT    NOT NULL,
   reason     TEXT    NOT NULL,
   state      TEXT    NOT NULL,
-  record     TEXT    NOT NULL,
+  assignees  TEXT,             -- JSON array; NULL = only the record says, which is sealed
+  record     BLOB    NOT NULL,
   PRIMARY KEY (thread, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX interrupts_change ON interrupts (change);
@@ -108,7 +111,7 @@ CREATE TABLE runs (
   ord      INTEGER NOT NULL,
   revision INTEGER NOT NULL,
   state    TEXT    NOT NULL,
-  record   TEXT    NOT NULL,
+  record   BLOB    NOT NULL,
   PRIMARY KEY (thread, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX runs_order ON runs (thread, ord, id);

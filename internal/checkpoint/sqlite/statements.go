@@ -42,12 +42,13 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		head: p.prepareStatement(`SELECT revision, log_id, op, applied, lease_expires, seq, first_event, last_event
 			FROM threads WHERE thread = ?`),
 		putHead: p.prepareStatement(`INSERT INTO threads (thread, revision, log_id, op, applied, graph, state, updated, seq,
-			first_event, last_event, owner, lease_expires, wake, head)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			first_event, last_event, owner, lease_expires, wake, metadata, head)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (thread) DO UPDATE SET revision = excluded.revision, log_id = excluded.log_id, op = excluded.op,
 			applied = excluded.applied, graph = excluded.graph, state = excluded.state, updated = excluded.updated,
 			seq = excluded.seq, first_event = excluded.first_event, last_event = excluded.last_event,
-			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake, head = excluded.head`),
+			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake,
+			metadata = excluded.metadata, head = excluded.head`),
 		value:  p.prepareStatement(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
 		item:   p.prepareStatement(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
 		events: p.prepareStatement(`INSERT INTO events (thread, last, record) VALUES (?, ?, ?)`),
@@ -58,10 +59,12 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 			ON CONFLICT (thread, id) DO UPDATE SET ord = excluded.ord, revision = revision + 1,
 			state = excluded.state, record = excluded.record RETURNING revision`),
 		interrupt: p.prepareStatement(`INSERT INTO interrupts (thread, id, born, change, revision, created, checkpoint, run,
-			graph, node, reason, state, record) VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+			graph, node, reason, state, assignees, record)
+			VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,
 			created = excluded.created, checkpoint = excluded.checkpoint, run = excluded.run, graph = excluded.graph,
-			node = excluded.node, reason = excluded.reason, state = excluded.state, record = excluded.record`),
+			node = excluded.node, reason = excluded.reason, state = excluded.state,
+			assignees = excluded.assignees, record = excluded.record`),
 		lastChange:       p.prepareStatement(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
 		request:          p.prepareStatement(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
 		clearTasks:       p.prepareStatement(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),

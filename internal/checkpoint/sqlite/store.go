@@ -50,6 +50,9 @@ type Options struct {
 	// TurnTimeout bounds how long a change waits in the queue, default 5 s, and
 	// CommitTimeout how long for its end when it has begun, default 30 s.
 	TurnTimeout, CommitTimeout time.Duration
+	// Progress is told now and then how far Open is with records that Migrate could not
+	// open; nil = it is not asked for.
+	Progress func(checkpoint.Migration)
 }
 
 func (o *Options) setDefaults() {
@@ -117,13 +120,13 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		now: opts.Now, box: box, file: f, warnings: f.warnings, reserve: opts.Reserve,
 		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, tombstones: opts.Tombstones, limits: limits{opts.TurnTimeout, opts.CommitTimeout},
 	}
-	if err := s.openDatabase(ctx, f.realPath); err != nil {
+	if err := s.openDatabase(ctx, f.realPath, opts.Progress); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) openDatabase(ctx context.Context, path string) error {
+func (s *Store) openDatabase(ctx context.Context, path string, tell func(checkpoint.Migration)) error {
 	// The connections outlive the call that opened them.
 	life := context.WithoutCancel(ctx)
 	reserve := space{reservePath: path + "-reserve", reserveSize: s.reserve}
@@ -140,6 +143,9 @@ func (s *Store) openDatabase(ctx context.Context, path string) error {
 		return errors.Join(err, db.Close())
 	}
 	if err := s.checkEncryptionKeys(ctx, db); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if err := s.packSealedRecords(ctx, db, tell); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if s.writer, err = newWriter(life, db, s, reserve); err != nil {

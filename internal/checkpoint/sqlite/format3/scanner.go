@@ -1,13 +1,11 @@
-package codec
+package format3
 
 import (
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -15,71 +13,18 @@ import (
 // exhaust the stack.
 const maxDepth = 10_000
 
-// scanner walks over one record. Its methods read one value each; the first
-// error stays and turns the rest into no-ops.
+// scanner walks over the JSON of one record. Its methods read one value each; the
+// first error stays and turns the rest into no-ops.
 type scanner struct {
 	input string
 	pos   int
 	depth int
 	err   error
-
-	unpacker *unpacker // nil = the record is JSON
-}
-
-// decodeRecord checks the version of a record and reads its fields.
-func decodeRecord(s, kind string, field func(sc *scanner, name string)) error {
-	sc := &scanner{input: s}
-	if s != "" && s[0] >= packedVersionBase && s[0] <= packedVersionMax {
-		sc.unpacker, sc.pos = &unpacker{}, 1
-		if v := uint64(s[0] - packedVersionBase); v != PackedVersion {
-			sc.err = &VersionError{Version: v, Packed: true}
-		}
-		sc.readFields(true, func(name string) { field(sc, name) })
-		return sc.wrapError(kind)
-	}
-	first := true
-	sc.readObject(func(name string) {
-		if first {
-			first = false
-			sc.readVersion(name)
-			return
-		}
-		field(sc, name)
-	})
-	sc.skipSpace()
-	if sc.err == nil && first {
-		sc.setError(`no "v"`)
-	}
-	if sc.err == nil && sc.pos != len(sc.input) {
-		sc.setError("text after the record")
-	}
-	return sc.wrapError(kind)
-}
-
-func (sc *scanner) wrapError(kind string) error {
-	if sc.err != nil {
-		return fmt.Errorf("%s: %w", kind, sc.err)
-	}
-	return nil
-}
-
-func (sc *scanner) readVersion(name string) {
-	if name != "v" {
-		sc.setError(`the first field is not "v"`)
-		return
-	}
-	switch v := sc.readUint(); {
-	case sc.err != nil:
-	case v > Version:
-		sc.err = &VersionError{Version: v}
-	case v == 0:
-		sc.setError("version 0")
-	}
 }
 
 func (sc *scanner) setError(what string) {
 	if sc.err == nil {
-		sc.err = fmt.Errorf("%w: %s at byte %d", checkpoint.ErrCorrupt, what, sc.pos)
+		sc.err = fmt.Errorf("%s at byte %d", what, sc.pos)
 	}
 }
 
@@ -120,10 +65,6 @@ func (sc *scanner) expectByte(c byte) {
 
 // readObject calls field for each field; field must read its value.
 func (sc *scanner) readObject(field func(name string)) {
-	if sc.unpacker != nil {
-		sc.unpackObject(field)
-		return
-	}
 	if !sc.enterValue('{') {
 		return
 	}
@@ -139,10 +80,6 @@ func (sc *scanner) readObject(field func(name string)) {
 
 // readArray calls element for each element; element must read it.
 func (sc *scanner) readArray(element func()) {
-	if sc.unpacker != nil {
-		sc.unpackArray(element)
-		return
-	}
 	if !sc.enterValue('[') {
 		return
 	}
@@ -174,9 +111,6 @@ func (sc *scanner) nextElement(closing byte) bool {
 
 // readJSON returns a value as it stands between its neighbours.
 func (sc *scanner) readJSON() payload.JSON {
-	if sc.unpacker != nil {
-		return sc.unpackValue()
-	}
 	start := sc.pos
 	sc.skipValue()
 	sc.skipSpace()
@@ -189,10 +123,6 @@ func (sc *scanner) readJSON() payload.JSON {
 // skipValue reads over one value of any kind.
 func (sc *scanner) skipValue() {
 	if sc.err != nil {
-		return
-	}
-	if sc.unpacker != nil {
-		sc.skipPacked()
 		return
 	}
 	switch c := sc.peekByte(); c {
@@ -209,7 +139,7 @@ func (sc *scanner) skipValue() {
 	case 'n':
 		sc.expectWord("null")
 	default:
-		sc.scanNumber()
+		sc.readNumber()
 	}
 }
 
@@ -221,8 +151,8 @@ func (sc *scanner) expectWord(w string) {
 	sc.pos += len(w)
 }
 
-// scanNumber reads over a number and returns its text.
-func (sc *scanner) scanNumber() string {
+// readNumber reads over a number and returns its text.
+func (sc *scanner) readNumber() string {
 	sc.skipSpace()
 	start := sc.pos
 	for sc.pos < len(sc.input) && strings.IndexByte("+-.0123456789eE", sc.input[sc.pos]) >= 0 {
@@ -278,9 +208,6 @@ func (sc *scanner) scanEscape() {
 }
 
 func (sc *scanner) readString() string {
-	if sc.unpacker != nil {
-		return sc.unpackString()
-	}
 	t := sc.scanText()
 	if sc.err != nil {
 		return ""
@@ -296,92 +223,10 @@ func (sc *scanner) readString() string {
 }
 
 func (sc *scanner) readBool() bool {
-	if sc.unpacker != nil {
-		return sc.unpackFlag()
-	}
 	if sc.err == nil && sc.peekByte() == 't' {
 		sc.expectWord("true")
 		return sc.err == nil
 	}
 	sc.expectWord("false")
 	return false
-}
-
-func (sc *scanner) readInt() int64 {
-	if sc.unpacker != nil {
-		return sc.unpackInt()
-	}
-	if sc.err != nil {
-		return 0
-	}
-	n, err := strconv.ParseInt(sc.scanNumber(), 10, 64)
-	if err != nil {
-		sc.setError("expected an integer")
-	}
-	return n
-}
-
-func (sc *scanner) readUint() uint64 {
-	if sc.unpacker != nil {
-		return sc.unpackUint()
-	}
-	if sc.err != nil {
-		return 0
-	}
-	n, err := strconv.ParseUint(sc.scanNumber(), 10, 64)
-	if err != nil {
-		sc.setError("expected a positive integer")
-	}
-	return n
-}
-
-func (sc *scanner) readTime() time.Time {
-	if sc.unpacker != nil {
-		return sc.unpackTime()
-	}
-	s := sc.readString()
-	if sc.err != nil {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		sc.setError("expected a time")
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
-func (sc *scanner) readDuration() time.Duration {
-	if sc.unpacker != nil {
-		return time.Duration(sc.unpackInt())
-	}
-	s := sc.readString()
-	if sc.err != nil {
-		return 0
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		sc.setError("expected a duration")
-	}
-	return d
-}
-
-func (sc *scanner) readStrings() []string {
-	var out []string
-	sc.readArray(func() { out = append(out, sc.readString()) })
-	return out
-}
-
-func (sc *scanner) readMap() map[string]string {
-	if sc.unpacker != nil {
-		return sc.unpackDict()
-	}
-	var out map[string]string
-	sc.readObject(func(name string) {
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[name] = sc.readString()
-	})
-	return out
 }

@@ -1,0 +1,259 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
+)
+
+// restoreFormat3 puts a store of format 3 at a path.
+func restoreFormat3(tb testing.TB, name, path string) {
+	tb.Helper()
+	data, err := os.ReadFile("../../../tests/upgrade/testdata/frozen/" + name + "/graphd.db.gz")
+	require.NoError(tb, err)
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(tb, err)
+	file, err := io.ReadAll(r)
+	require.NoError(tb, err)
+	require.NoError(tb, os.WriteFile(path, file, 0o600))
+}
+
+// addThreads copies a thread's head and runs, so that a migration has more than one
+// piece and its changes leave the memory of SQLite before they are committed.
+func addThreads(t *testing.T, path string, n int) {
+	t.Helper()
+	db := openDirectly(t, path)
+	execSQL(t, db, `CREATE TEMP TABLE numbers AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n`, n)
+	execSQL(t, db, `INSERT INTO threads SELECT printf('more-%06d', i), revision, log_id, op, applied, graph, state, updated, seq, first_event,
+		last_event, '', NULL, NULL, json_set(head, '$.metadata', json_object('pad', printf('%4000c', 'x'))) FROM threads, numbers WHERE thread = 'again'`)
+	execSQL(t, db, `INSERT INTO runs SELECT printf('more-%06d', i), id, ord, revision, state, record FROM runs, numbers WHERE thread = 'again'`)
+	require.NoError(t, db.Close())
+}
+
+// listContents is every row of every table, and the schema.
+func listContents(t *testing.T, path string) string {
+	t.Helper()
+	return strings.ReplaceAll(string(listRows(t, path)), path, "PATH")
+}
+
+func migrateFile(ctx context.Context, path string, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
+	return sqlite.Migrate(ctx, sqlite.Options{Path: path}, false, tell)
+}
+
+func ignoreProgress(checkpoint.Migration) {}
+
+// A file that was migrated is one that today's graphd could have made.
+func TestAMigratedFileIsOneOfToday(t *testing.T) {
+	dir := t.TempDir()
+	migrated, made := filepath.Join(dir, "migrated.db"), filepath.Join(dir, "made.db")
+	restoreFormat3(t, "sqlite-3", migrated)
+	m, err := migrateFile(t.Context(), migrated, ignoreProgress)
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.Migration{From: 3, To: sqlite.SchemaVersion, Threads: 19, Done: 19, Changed: 19}, m)
+	require.NoError(t, openStore(t, made).Close())
+	const objects = `SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`
+	db := openDirectly(t, migrated)
+	require.Equal(t, readRows(t, openDirectly(t, made), objects), readRows(t, db, objects))
+	require.Equal(t, [][]string{{"ok"}}, readRows(t, db, `PRAGMA integrity_check`))
+	for table, record := range map[string]string{"threads": "head", "tasks": "record", "memos": "record", "interrupts": "record", "runs": "record"} {
+		require.Equal(t, [][]string{{"81", "blob"}},
+			readRows(t, db, "SELECT DISTINCT hex(substr("+record+", 1, 1)), typeof("+record+") FROM "+table), table)
+	}
+	require.Equal(t, [][]string{{"0", "19"}}, readRows(t, db, `SELECT sum(metadata IS NULL), count(*) FROM threads`))
+	require.Equal(t, [][]string{{"0", "12"}}, readRows(t, db, `SELECT sum(assignees IS NULL), count(*) FROM interrupts`))
+	require.Empty(t, readRows(t, db, `SELECT key FROM meta WHERE key LIKE 'format3%'`))
+}
+
+// What queries look into is what the records say.
+func TestAMigratedFileIsSearched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, "sqlite-3", path)
+	db := openDirectly(t, path)
+	execSQL(t, db, `UPDATE threads SET head = json_set(head, '$.metadata', json('{"team":"a\"b","x":"y"}')) WHERE thread = 'again'`)
+	execSQL(t, db, `UPDATE interrupts SET record = json_set(record, '$.assignees', json('["carol","dan"]')) WHERE thread = 'waiting'`)
+	require.NoError(t, db.Close())
+	_, err := migrateFile(t.Context(), path, ignoreProgress)
+	require.NoError(t, err)
+	s := openStore(t, path)
+	heads, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Metadata: map[string]string{"team": `a"b`}})
+	require.NoError(t, err)
+	require.Len(t, heads, 1)
+	require.Equal(t, map[string]string{"team": `a"b`, "x": "y"}, heads[0].Metadata)
+	questions, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Assignee: "dan"})
+	require.NoError(t, err)
+	require.Len(t, questions, 1)
+	require.Equal(t, "waiting", questions[0].Thread)
+	questions, err = s.Interrupts(t.Context(), checkpoint.InterruptQuery{Assignee: "eve"})
+	require.NoError(t, err)
+	require.Empty(t, questions)
+}
+
+// A machine that stops in the middle of a migration leaves the file as it was, and the
+// next migration does what one does that was left alone.
+func TestAMigrationThatIsBrokenOff(t *testing.T) {
+	dir := t.TempDir()
+	path, whole := filepath.Join(dir, "a.db"), filepath.Join(dir, "whole.db")
+	restoreFormat3(t, "sqlite-3", path)
+	addThreads(t, path, 1100)
+	before := listContents(t, path)
+	copyFile(t, path, whole)
+	_, err := migrateFile(t.Context(), whole, ignoreProgress)
+	require.NoError(t, err)
+	want := listContents(t, whole)
+
+	var copies []string
+	_, err = migrateFile(t.Context(), path, func(checkpoint.Migration) {
+		at := filepath.Join(dir, fmt.Sprint("copy-", len(copies), ".db"))
+		copyFile(t, path, at)
+		copyFile(t, path+"-wal", at+"-wal")
+		copies = append(copies, at)
+	})
+	require.NoError(t, err)
+	require.Equal(t, want, listContents(t, path))
+	require.Len(t, copies, 2)
+	for _, at := range copies {
+		info, err := os.Stat(at + "-wal")
+		require.NoError(t, err)
+		require.Greater(t, info.Size(), int64(100<<10), "changes lie in the log that were not committed")
+		require.Equal(t, before, listContents(t, at))
+		m, err := migrateFile(t.Context(), at, ignoreProgress)
+		require.NoError(t, err)
+		require.Equal(t, 3, m.From)
+		require.Equal(t, want, listContents(t, at))
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, data, 0o600))
+}
+
+// A record that is damaged stays as it is, and the others are packed.
+func TestAMigrationNamesDamagedRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, "sqlite-3", path)
+	db := openDirectly(t, path)
+	execSQL(t, db, `UPDATE runs SET record = substr(record, 1, 40) WHERE thread = 'again'`)
+	require.NoError(t, db.Close())
+	m, err := migrateFile(t.Context(), path, ignoreProgress)
+	require.NoError(t, err)
+	require.Equal(t, []string{"again"}, m.Unreadable)
+	s := openStore(t, path)
+	_, err = s.Runs(t.Context(), "again", 0, 0)
+	require.ErrorIs(t, err, checkpoint.ErrCorrupt)
+	_, err = s.Head(t.Context(), "again")
+	require.NoError(t, err)
+}
+
+// sealThreads makes heads of format 3 that are sealed with each of some keys, and says
+// which threads they are of.
+func sealThreads(t *testing.T, path string, n int, keys ...seal.Key) (threads []string) {
+	t.Helper()
+	db := openDirectly(t, path)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	for _, key := range keys {
+		box, err := seal.New(seal.Options{Keys: []seal.Key{key}, Compress: key.ID == "k2"})
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), `INSERT INTO meta (key, value) VALUES (?, ?)`, "key:"+key.ID, box.ActiveKeyCheck())
+		require.NoError(t, err)
+		for i := range n {
+			name := fmt.Sprintf("%s-%06d", key.ID, i)
+			head := fmt.Sprintf(`{"v":1,"thread":%q,"metadata":{"label":%q}}`, name, strings.Repeat("x", 600)+name)
+			_, err = tx.ExecContext(t.Context(), `INSERT INTO threads SELECT ?1, revision, log_id, op, applied, graph, state, updated, seq, first_event,
+				last_event, owner, lease_expires, wake, ?2 FROM threads WHERE thread = 'again'`,
+				name, box.Seal(seal.RecordPlace{Thread: name, Kind: "head"}, head))
+			require.NoError(t, err)
+			threads = append(threads, name)
+		}
+	}
+	require.NoError(t, tx.Commit())
+	require.NoError(t, db.Close())
+	return threads
+}
+
+// requireHeads sees that heads are read.
+func requireHeads(t *testing.T, s *sqlite.Store, threads []string) {
+	t.Helper()
+	for _, name := range threads {
+		h, err := s.Head(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"label": strings.Repeat("x", 600) + name}, h.Metadata)
+	}
+}
+
+func listSealedProgress(t *testing.T, path string) [][]string {
+	t.Helper()
+	db := openDirectly(t, path)
+	defer func() { require.NoError(t, db.Close()) }()
+	return readRows(t, db, `SELECT key, value FROM meta WHERE key LIKE 'format3%' ORDER BY key`)
+}
+
+// Sealed records are packed by the first server that has their keys. One that is
+// killed in the middle leaves the rest to the next.
+func TestSealedRecordsArePackedWhenTheyOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, "sqlite-3", path)
+	k1, k2 := newKey("k1", 1), newKey("k2", 2)
+	threads := sealThreads(t, path, 1100, k1, k2)
+	m, err := migrateFile(t.Context(), path, ignoreProgress)
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.Migration{From: 3, To: sqlite.SchemaVersion, Threads: 2219, Done: 2219, Changed: 19}, m)
+	require.Equal(t, [][]string{{"format3:k1", ""}, {"format3:k2", ""}}, listSealedProgress(t, path))
+
+	// The key of the second half alone, and the server ends after its first report.
+	ctx, stop := context.WithCancel(t.Context())
+	opts := sqlite.Options{Path: path, Seal: seal.Options{Keys: []seal.Key{k2}}, Progress: func(m checkpoint.Migration) {
+		require.Less(t, m.Done, m.Threads)
+		stop()
+	}}
+	_, err = sqlite.Open(ctx, opts)
+	require.ErrorIs(t, err, context.Canceled)
+	progress := listSealedProgress(t, path)
+	require.Equal(t, []string{"format3:k1", ""}, progress[0])
+	require.NotEmpty(t, progress[1][1])
+
+	done := 0
+	opts.Progress = func(m checkpoint.Migration) { done = m.Done }
+	s, err := sqlite.Open(t.Context(), opts)
+	require.NoError(t, err)
+	require.Greater(t, done, 1024, "it goes on where the other has ended")
+	requireHeads(t, s, threads[1100:])
+	_, err = s.Head(t.Context(), threads[0])
+	require.ErrorContains(t, err, `key "k1"`)
+	require.NoError(t, s.Close())
+	require.Equal(t, [][]string{{"format3:k1", ""}}, listSealedProgress(t, path))
+
+	s = openSealed(t, path, seal.Options{Keys: []seal.Key{k2, k1}})
+	requireHeads(t, s, threads)
+	list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Metadata: map[string]string{"label": strings.Repeat("x", 600) + threads[7]}})
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.NoError(t, s.Close())
+	require.Empty(t, listSealedProgress(t, path))
+	db := openDirectly(t, path)
+	require.Equal(t, [][]string{{"2200"}}, readRows(t, db, `SELECT count(*) FROM threads WHERE hex(substr(head, 1, 4)) IN ('02026B32', '03026B32')`),
+		"all are sealed with the first key")
+	require.Equal(t, sql.NullString{}, readNull(t, db, `SELECT max(metadata) FROM threads WHERE thread LIKE 'k%'`), "nothing of them is open")
+}
+
+func readNull(t *testing.T, db *sql.DB, query string) (v sql.NullString) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&v))
+	return v
+}
