@@ -21,10 +21,10 @@ import (
 
 func (p *program) storeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "store", Short: "Migrate and repair a store, while no server uses it", Args: refuseArgs,
+		Use: "store", Short: "Migrate, repair and dump a store, while no server uses it", Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.storeMigrateCommand(), p.storeRepairCommand())
+	cmd.AddCommand(p.storeDumpCommand(), p.storeMigrateCommand(), p.storeRepairCommand())
 	return cmd
 }
 

@@ -60,6 +60,10 @@ var layers = []layer{
 		path: "internal/checkpoint/codec", mayImport: []string{"internal/checkpoint/codec/packed", "internal/checkpoint", "internal/payload"},
 		neverLinks: outerPackages,
 	},
+	{
+		path: "internal/checkpoint/dump", mayImport: []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
+		neverLinks: outerPackages,
+	},
 	{path: "internal/checkpoint/seal", mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages},
 	{
 		path: "internal/checkpoint/faulty", isTestSupport: true,

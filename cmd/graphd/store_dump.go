@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/dump"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func (p *program) storeDumpCommand() *cobra.Command {
+	var o serverOptions
+	var output string
+	cmd := &cobra.Command{
+		Use:   "dump THREAD",
+		Short: "Print what a store keeps of a thread, as JSON",
+		Long: `Print what a store keeps of a thread, one JSON object a line: its head, runs, interrupts, checkpoints, channels,
+tasks, memos and events. A line of kind channel is a value, or an element of a list, that is too large for its
+checkpoint. It is for what calls don't explain: a server that does not start, a thread that can't be taken up, the
+report of a defect. It ends at a record that is damaged, and names it. graphd state, history and watch show a
+thread of a running server.
+
+A file is read while no server uses it. Redis may be read beside servers; a thread that changes meanwhile may show
+parts of before and after. The values of a run's request are left out, as calls leave them out. An encrypted store
+needs its keys.`,
+		Example: `  graphd store dump order-7 --store sqlite:graphd.db
+  graphd store dump order-7 | jq -c 'select(.kind == "event") | .record'`,
+		Args: exactArgs("THREAD"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "json" {
+				return cli.Usagef("-o %q is no form of a dump", output).WithHint("want json")
+			}
+			return p.dumpThread(cmd.Context(), &o, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Store, "store", p.envOr("GRAPHD_STORE", defaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	f.StringVar(&o.EncryptionKeys, flagEncryptionKeys, p.envOr("GRAPHD_ENCRYPTION_KEYS", ""),
+		"file with the keys of the store, as for serve (env GRAPHD_ENCRYPTION_KEYS)")
+	f.StringVarP(&output, "output", "o", "json", "json, one object a line")
+	return cmd
+}
+
+// dumpThread prints the records of a thread.
+func (p *program) dumpThread(ctx context.Context, o *serverOptions, thread string) (err error) {
+	name, err := parseStore(o.Store)
+	if err == nil {
+		err = name.checkHasThreads(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	name.options.DiskReserve = -1 // nothing is written
+	sealed, err := o.readSealOptions(name, zap.NewNop())
+	if err != nil {
+		return err
+	}
+	s, err := name.openStore(ctx, zap.NewNop(), sealed)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	err = dump.WriteThread(ctx, p.Out, s, thread)
+	if errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return &cli.HintError{
+			Err: fmt.Errorf("the store %s has no thread %q", setup.MaskPassword(name.text), thread), Hint: "graphd threads lists those of a server",
+		}
+	}
+	return err
+}
+
+// checkHasThreads refuses a store that opening would make.
+func (n storeConfig) checkHasThreads(ctx context.Context) error {
+	if n.kind == kindMemory {
+		return cli.Usagef("--store memory ends with its server; there is nothing to dump").
+			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
+	}
+	if err := n.checkExists(); err != nil {
+		return err
+	}
+	m, err := n.migrateStore(ctx, true, func(checkpoint.Migration) {})
+	if err == nil && m.From == 0 {
+		err = &cli.HintError{
+			Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.text)), Hint: "name the store of the server with --store",
+		}
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func TestADumpOfEitherStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	file, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.NoError(t, err)
+	checkpointtest.WriteAll(t.Context(), t, file)
+	r := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+path)
+	require.Equal(t, cli.ExitError, r.code, "a server uses it")
+	require.Contains(t, r.err, "one process owns a file")
+	require.NoError(t, file.Close())
+	require.NoError(t, os.Remove(path+"-reserve"))
+
+	url := redistest.Start(t).URL("")
+	shared, err := redis.Open(t.Context(), redis.Options{URL: url})
+	require.NoError(t, err)
+	checkpointtest.WriteAll(t.Context(), t, shared)
+	require.NoError(t, shared.Close())
+
+	for _, store := range []string{"sqlite:" + path, url} {
+		r := commandRunner{}.runCommand(t, "store", "dump", "t", "-o", "json", "--store", store)
+		require.Zero(t, r.code, r)
+		kinds := map[string]int{}
+		for text := range strings.Lines(r.out) {
+			var line struct {
+				Kind string `json:"kind"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(text), &line), text)
+			kinds[line.Kind]++
+		}
+		require.Equal(t, map[string]int{"head": 1, "run": 2, "interrupt": 2, "checkpoint": 2, "channel": 9, "event": 144}, kinds, store)
+
+		r = commandRunner{}.runCommand(t, "store", "dump", "none", "--store", store)
+		require.Equal(t, cli.ExitError, r.code, r)
+		require.Contains(t, r.err, `has no thread "none"`)
+	}
+	require.NoFileExists(t, path+"-reserve", "a dump holds nothing back")
+}
+
+func TestADumpMakesNoStore(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none.db")
+	r := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+none)
+	require.Equal(t, cli.ExitError, r.code, r)
+	require.Contains(t, r.err, "hint: name the file")
+	require.NoFileExists(t, none)
+
+	server := redistest.Start(t)
+	r = commandRunner{}.runCommand(t, "store", "dump", "t", "--store", server.URL(""))
+	require.Equal(t, cli.ExitError, r.code, r)
+	require.Contains(t, r.err, "nothing is stored in "+server.URL(""))
+	require.Zero(t, server.Client.DBSize(t.Context()).Val())
+
+	r = commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "memory")
+	require.Equal(t, cli.ExitUsage, r.code, r)
+	require.Contains(t, r.err, "nothing to dump")
+	r = commandRunner{}.runCommand(t, "store", "dump", "t", "-o", "yaml")
+	require.Equal(t, cli.ExitUsage, r.code, r)
+	require.Contains(t, r.err, "want json")
+}
+
+func TestADumpOfAnEncryptedStoreNeedsItsKeys(t *testing.T) {
+	dir := t.TempDir()
+	path, keys := filepath.Join(dir, "a.db"), filepath.Join(dir, "keys")
+	require.NoError(t, os.WriteFile(keys, []byte("k1: a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n"), 0o400))
+	parsed, err := seal.ParseKeys("k1: a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n")
+	require.NoError(t, err)
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Seal: seal.Options{Keys: parsed}})
+	require.NoError(t, err)
+	checkpointtest.WriteAll(t.Context(), t, s)
+	require.NoError(t, s.Close())
+	r := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+path)
+	require.Equal(t, cli.ExitError, r.code, r)
+	require.Contains(t, r.err, "--encryption-keys")
+	r = commandRunner{env: map[string]string{"GRAPHD_ENCRYPTION_KEYS": keys}}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+path)
+	require.Zero(t, r.code, r)
+	require.True(t, strings.HasPrefix(r.out, `{"kind":"head","record":{"thread":"t",`), r.out)
+}
