@@ -14,6 +14,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
+// attempt is one attempt of a task of a loop, with what has come of it so far.
+type attempt struct {
+	*outcome
+
+	loop *Loop
+}
+
 // runWithRetries runs one task until it succeeds, asks, or has failed for good.
 func (l *Loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 	for n := 1; ; n++ {
@@ -31,7 +38,7 @@ func (l *Loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 			Phase: checkpoint.PhaseRetrying, Failure: o.failure, Delay: delay,
 		})
 		if backoff.Sleep(ctx, delay) != nil {
-			l.cutOffAttempt(ctx, &o)
+			attempt{outcome: &o, loop: l}.cutOffAttempt(ctx)
 			return o
 		}
 	}
@@ -48,60 +55,63 @@ func (l *Loop) publishEphemeral(e checkpoint.Event) {
 func (l *Loop) attemptTask(ctx context.Context, t *pregel.Task, n int) outcome {
 	o := outcome{task: t}
 	if ctx.Err() != nil {
-		l.cutOffAttempt(ctx, &o)
+		attempt{outcome: &o, loop: l}.cutOffAttempt(ctx)
 		return o
 	}
 	started := l.env.Now()
-	l.performContained(ctx, &o, n)
+	attempt{outcome: &o, loop: l}.performContained(ctx, n)
 	l.touchParent()
 	if t.Node.Kind != graph.KindStart {
-		l.observeAttempt(&o, l.env.Now().Sub(started))
+		attempt{outcome: &o, loop: l}.observeAttempt(l.env.Now().Sub(started))
 	}
 	return o
 }
 
 // performContained runs the node of an outcome's task. A panic in what surrounds the
 // node, like the check of a schema, fails the task.
-func (l *Loop) performContained(ctx context.Context, o *outcome, n int) {
-	if p := contain.Call(func() { l.performTask(ctx, o, n) }); p != nil {
-		l.failPanicked(o, p)
+func (o attempt) performContained(ctx context.Context, n int) {
+	if p := contain.Call(func() { o.performTask(ctx, n) }); p != nil {
+		o.failPanicked(p)
 	}
 }
 
 // panickedOutcome is how a task ends on whose behalf the engine panicked.
 func (l *Loop) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
 	o := outcome{task: t}
-	l.failPanicked(&o, p)
+	attempt{outcome: &o, loop: l}.failPanicked(p)
 	return o
 }
 
 // failPanicked ends an outcome so, whatever it was before.
-func (l *Loop) failPanicked(o *outcome, p *contain.PanicError) {
+func (o attempt) failPanicked(p *contain.PanicError) {
+	l := o.loop
 	l.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
 		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID))...)
-	*o = outcome{task: o.task}
+	*o.outcome = outcome{task: o.task}
 	o.setFailure(&pregel.Failure{Failure: *InternalFailure(), Permanent: true})
 }
 
-func (l *Loop) performTask(ctx context.Context, o *outcome, n int) {
-	if !l.restoreResult(o, n) {
+func (o attempt) performTask(ctx context.Context, n int) {
+	l := o.loop
+	if !o.restoreResult(n) {
 		o.result = l.callTask(ctx, o.task, n)
 	}
-	l.interpretOnce(ctx, o)
+	o.interpretOnce(ctx)
 }
 
 // interpretOnce works out what a result means, and keeps the result of a task that is
 // to be interpreted again.
-func (l *Loop) interpretOnce(ctx context.Context, o *outcome) {
+func (o attempt) interpretOnce(ctx context.Context) {
 	result := o.result
-	l.interpretResult(ctx, o)
+	o.interpretResult(ctx)
 	if o.isAborted && result.Failure == nil {
 		o.returned = &result
 	}
 }
 
 // observeAttempt reports an attempt to the observer.
-func (l *Loop) observeAttempt(o *outcome, took time.Duration) {
+func (o attempt) observeAttempt(took time.Duration) {
+	l := o.loop
 	l.env.Observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
 }
 

@@ -192,7 +192,8 @@ func interruptText(message string, value payload.JSON) string {
 
 // checkUsedAnswers looks at what an attempt says of the answers that it has used: an
 // answer is for what was shown, unless the program accepts something else.
-func (l *Loop) checkUsedAnswers(o *outcome) *pregel.Failure {
+func (o attempt) checkUsedAnswers() *pregel.Failure {
+	l := o.loop
 	for i := range o.result.UsedAnswers {
 		use := &o.result.UsedAnswers[i]
 		q := l.pending.currentInterrupt(o.task.ID, use.Scope, use.Key, use.Index)
@@ -206,7 +207,7 @@ func (l *Loop) checkUsedAnswers(o *outcome) *pregel.Failure {
 			return permanentFailure(runtime.FailedNonDeterministic, "the node has used the answer to "+
 				positionText(use.Scope, use.Key, use.Index)+" for something else than was shown")
 		default:
-			if f := l.acceptDrift(o, q, *use.Asked); f != nil {
+			if f := o.acceptDrift(q, *use.Asked); f != nil {
 				return f
 			}
 		}
@@ -215,7 +216,8 @@ func (l *Loop) checkUsedAnswers(o *outcome) *pregel.Failure {
 }
 
 // acceptDrift records an answer that was used for something else than was shown.
-func (l *Loop) acceptDrift(o *outcome, q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
+func (o attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
+	l := o.loop
 	a.SetDriftDefaults(l.graph().Spec)
 	if a.ShownDigest() == pregel.ShownDigestOf(q) {
 		return nil

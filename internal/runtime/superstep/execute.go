@@ -12,7 +12,8 @@ import (
 // executeTasks runs the tasks of a superstep and waits for all of them. A lone task
 // runs in place. While some are still running, what the others did is made
 // durable, so that no finished sibling ever runs again.
-func (l *Loop) executeTasks(ctx context.Context, w *superstep) {
+func (w *superstep) executeTasks(ctx context.Context) {
+	l := w.loop
 	if limit := l.graph().Spec.StepTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStepTimeout)
@@ -22,19 +23,20 @@ func (l *Loop) executeTasks(ctx context.Context, w *superstep) {
 		o := l.runWithRetries(ctx, w.toRun[0])
 		w.addOutcome(o)
 		for w.errorHandlerOf(&w.unstored[len(w.unstored)-1]) != nil {
-			l.runErrorHandler(ctx, w)
+			w.runErrorHandler(ctx)
 		}
 		return
 	}
-	l.executeParallel(ctx, w)
+	w.executeParallel(ctx)
 }
 
 // runErrorHandler records a failure durably and runs the error handler that takes over.
-func (l *Loop) runErrorHandler(ctx context.Context, w *superstep) {
+func (w *superstep) runErrorHandler(ctx context.Context) {
+	l := w.loop
 	last := &w.unstored[len(w.unstored)-1]
 	h := w.errorHandlerOf(last)
 	last.isHandled = true
-	if !l.storeOutcomes(w) {
+	if !w.storeOutcomes() {
 		return
 	}
 	w.addOutcome(l.runWithRetries(ctx, h))
@@ -73,7 +75,8 @@ func (w *superstep) countWrites(o *outcome) {
 
 // executeParallel runs tasks side by side. The first failure cuts the others off;
 // what they finish all the same is kept.
-func (l *Loop) executeParallel(ctx context.Context, w *superstep) {
+func (w *superstep) executeParallel(ctx context.Context) {
+	l := w.loop
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan outcome, len(w.toRun))
@@ -107,7 +110,7 @@ func (l *Loop) executeParallel(ctx context.Context, w *superstep) {
 			}
 		}
 		for _, h := range w.takeErrorHandlers() {
-			if !l.storeOutcomes(w) {
+			if !w.storeOutcomes() {
 				break
 			}
 			running++
@@ -119,7 +122,7 @@ func (l *Loop) executeParallel(ctx context.Context, w *superstep) {
 			w.isCutOff = true
 			cancel(runtime.ErrSiblingFailed)
 		}
-		if running > 0 && !l.storeOutcomes(w) {
+		if running > 0 && !w.storeOutcomes() {
 			cancel(runtime.ErrSiblingFailed)
 		}
 		if running == 0 {
@@ -144,7 +147,8 @@ func (w *superstep) takeErrorHandlers() []*pregel.Task {
 
 // storeOutcomes makes what has ended so far durable, and then visible. It reports
 // false when the store failed.
-func (l *Loop) storeOutcomes(w *superstep) bool {
+func (w *superstep) storeOutcomes() bool {
+	l := w.loop
 	if w.storeErr != nil {
 		return false
 	}
@@ -152,8 +156,8 @@ func (l *Loop) storeOutcomes(w *superstep) bool {
 		return true
 	}
 	err := l.commitChange(func(t *commit.Tx) error {
-		l.emitTaskEvents(t, w)
-		return l.putTaskRecords(t, w)
+		w.emitTaskEvents(t)
+		return w.putTaskRecords(t)
 	})
 	if err != nil {
 		w.storeErr = err

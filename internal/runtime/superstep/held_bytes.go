@@ -74,7 +74,8 @@ func (l *Loop) mayYield() bool {
 // run: all of it was computed, no reader has seen it, and there is no memory for
 // what it writes. A run that was let in for that superstep keeps what it has
 // computed.
-func (l *Loop) shouldDiscard(w *superstep, steps int) bool {
+func (w *superstep) shouldDiscard(steps int) bool {
+	l := w.loop
 	if w.writtenBytes < largeWriteBytes || w.hasRecords || len(w.cached) > 0 || !l.mayYield() {
 		return false
 	}

@@ -49,13 +49,13 @@ func (l *Loop) runInline(ctx context.Context, t *commit.Tx) *End {
 	began, gathered := time.Now(), 0
 	for n := 1; n < l.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
 		w := &superstep{loop: l, toRun: l.tasks}
-		if !l.runInlineStep(ctx, w, began) {
+		if !w.runInlineStep(ctx, began) {
 			return nil
 		}
 		if n == 1 {
 			t.GrowEvents(commit.UsualEvents * min(len(l.graph().Nodes), l.env.StepsPerCommit, usualInlineSteps))
 		}
-		grown, v := l.commitInlineStep(t, w)
+		grown, v := w.commitInlineStep(t)
 		if v != nil || grown < 0 {
 			return v
 		}
@@ -67,17 +67,18 @@ func (l *Loop) runInline(ctx context.Context, t *commit.Tx) *End {
 // commitInlineStep puts what the tasks of a superstep returned into the change: how many bytes
 // of values it wrote, and the verdict if the graph ends or pauses there. It is
 // negative, and the change is as it was, when the superstep must be run by itself.
-func (l *Loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *End) {
+func (w *superstep) commitInlineStep(t *commit.Tx) (grown int, v *End) {
+	l := w.loop
 	before, ran := *t, l.tasks
 	t.Now = l.env.Now()
 	if waiting := w.openInterruptIDs(); len(waiting) > 0 {
-		if err := l.putInterrupts(t, w); err != nil {
+		if err := w.putInterrupts(t); err != nil {
 			*t = before
 			return -1, nil
 		}
 		return 0, &End{State: checkpoint.RunInterrupted, openInterrupts: waiting}
 	}
-	state, tasks, err := l.applyContained(t, w)
+	state, tasks, err := w.applyContained(t)
 	if err != nil {
 		*t = before
 		return -1, nil
@@ -94,8 +95,8 @@ func (l *Loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *End) 
 
 // applyContained is apply where the superstep may as well be run by itself: a panic
 // is an error, and comes up again there.
-func (l *Loop) applyContained(t *commit.Tx, w *superstep) (state *pregel.State, tasks []*pregel.Task, err error) {
-	if p := contain.Call(func() { state, tasks, err = l.applySuperstep(t, w) }); p != nil {
+func (w *superstep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*pregel.Task, err error) {
+	if p := contain.Call(func() { state, tasks, err = w.applySuperstep(t) }); p != nil {
 		return nil, nil, p
 	}
 	return state, tasks, err
@@ -115,7 +116,8 @@ func (l *Loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
 // runInlineStep runs the tasks of a superstep one after the other. It returns false
 // when they have effects, one failed, or time is up; the superstep is then run in
 // the usual way.
-func (l *Loop) runInlineStep(ctx context.Context, w *superstep, began time.Time) bool {
+func (w *superstep) runInlineStep(ctx context.Context, began time.Time) bool {
+	l := w.loop
 	if l.graph().HasWorkerReducer() || l.graph().Spec.StepTimeout > 0 || l.thread.Stop.IsStopping() {
 		return false
 	}
@@ -132,13 +134,13 @@ func (l *Loop) runInlineStep(ctx context.Context, w *superstep, began time.Time)
 		o := &w.unstored[i]
 		o.task, o.attempt = t, 1
 		started := l.env.Now()
-		l.performContained(ctx, o, 1)
+		attempt{outcome: o, loop: l}.performContained(ctx, 1)
 		w.countWrites(o)
 		asks := len(o.openInterrupts) > 0 && l.level.isRoot && o.failure == nil && !o.isAborted
 		if !asks && !o.isFinished() || o.result.ToParent {
 			return false
 		}
-		l.observeAttempt(o, l.env.Now().Sub(started))
+		attempt{outcome: o, loop: l}.observeAttempt(l.env.Now().Sub(started))
 	}
 	return true
 }

@@ -18,11 +18,11 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 		return
 	}
 	began, w := time.Now(), l.planSuperstep()
-	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 || !l.runInlineStep(ctx, w, began) || len(w.openInterruptIDs()) > 0 {
+	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 || !w.runInlineStep(ctx, began) || len(w.openInterruptIDs()) > 0 {
 		return
 	}
 	before := *t
-	state, tasks, err := l.applyContained(t, w)
+	state, tasks, err := w.applyContained(t)
 	if err != nil {
 		*t = before
 		return

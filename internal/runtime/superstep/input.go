@@ -62,7 +62,7 @@ func (l *Loop) runStartInline(t *commit.Tx) {
 	}
 	before := *t
 	w := &superstep{loop: l, unstored: []outcome{{task: task, writes: writes}}}
-	next, tasks, err := l.applySuperstep(t, w)
+	next, tasks, err := w.applySuperstep(t)
 	if err != nil {
 		*t = before
 		return

@@ -14,21 +14,22 @@ import (
 )
 
 // interpretResult turns a result into writes, interrupts or a failure.
-func (l *Loop) interpretResult(ctx context.Context, o *outcome) {
+func (o attempt) interpretResult(ctx context.Context) {
+	l := o.loop
 	if o.result.Failure != nil {
-		l.failAttempt(ctx, o, o.result.Failure)
+		o.failAttempt(ctx, o.result.Failure)
 		return
 	}
-	if f := l.checkWaiting(ctx, o); f != nil {
-		l.failAttempt(ctx, o, f)
+	if f := o.checkWaiting(ctx); f != nil {
+		o.failAttempt(ctx, f)
 		return
 	}
-	if f := l.checkUsedAnswers(o); f != nil {
-		l.failAttempt(ctx, o, f)
+	if f := o.checkUsedAnswers(); f != nil {
+		o.failAttempt(ctx, f)
 		return
 	}
 	if len(o.result.Asks) > 0 {
-		l.handleAsks(ctx, o)
+		o.handleAsks(ctx)
 		if o.failure == nil {
 			o.openInterrupts = append(o.openInterrupts, o.result.WaitingInterrupts...)
 		}
@@ -40,30 +41,31 @@ func (l *Loop) interpretResult(ctx context.Context, o *outcome) {
 	}
 	if o.result.ToParent {
 		if l.level.isRoot {
-			l.failAttempt(ctx, o, permanentFailure(runtime.FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
+			o.failAttempt(ctx, permanentFailure(runtime.FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
 		}
 		return
 	}
-	if f := l.reduceForRouting(ctx, o); f != nil {
-		l.failAttempt(ctx, o, f)
+	if f := o.reduceForRouting(ctx); f != nil {
+		o.failAttempt(ctx, f)
 		return
 	}
-	routes, f := l.callRouters(ctx, o)
+	routes, f := o.callRouters(ctx)
 	if f != nil {
-		l.failAttempt(ctx, o, f)
+		o.failAttempt(ctx, f)
 		return
 	}
 	writes, err := l.state.CompleteTask(o.task, o.result, routes)
 	if err != nil {
 		stored := updateFailure(err)
-		l.failAttempt(ctx, o, &pregel.Failure{Failure: *stored, Permanent: true})
+		o.failAttempt(ctx, &pregel.Failure{Failure: *stored, Permanent: true})
 		return
 	}
 	o.writes = writes
 }
 
 // callRouters asks code for the decisions of the conditional edges that need it.
-func (l *Loop) callRouters(ctx context.Context, o *outcome) (map[string][]checkpoint.Send, *pregel.Failure) {
+func (o attempt) callRouters(ctx context.Context) (map[string][]checkpoint.Send, *pregel.Failure) {
+	l := o.loop
 	routers := pregel.CodeBranches(o.task.Node)
 	if len(routers) == 0 {
 		return nil, nil
@@ -91,11 +93,11 @@ func permanentFailure(reason, message string) *pregel.Failure {
 }
 
 // failAttempt settles a failed attempt.
-func (l *Loop) failAttempt(ctx context.Context, o *outcome, f *pregel.Failure) {
+func (o attempt) failAttempt(ctx context.Context, f *pregel.Failure) {
 	o.setFailure(f)
 	switch {
 	case ctx.Err() != nil:
-		l.cutOffAttempt(ctx, o)
+		o.cutOffAttempt(ctx)
 	case o.task.Node.Kind == graph.KindGraph && (f.Reason == runtime.FailedCancelledByClient || f.Reason == reasonStoppedHere):
 		o.isAborted, o.isSubgraphStopped = true, true
 	}
@@ -103,7 +105,8 @@ func (l *Loop) failAttempt(ctx context.Context, o *outcome, f *pregel.Failure) {
 
 // cutOffAttempt ends an attempt that was stopped from outside: it counts as if it
 // had never begun, except that too slow a superstep is its tasks' failure.
-func (l *Loop) cutOffAttempt(ctx context.Context, o *outcome) {
+func (o attempt) cutOffAttempt(ctx context.Context) {
+	l := o.loop
 	if !errors.Is(context.Cause(ctx), errStepTimeout) {
 		o.isAborted = true
 		return
@@ -119,7 +122,8 @@ func (o *outcome) setFailure(f *pregel.Failure) {
 }
 
 // handleAsks turns what a task asks into stored interrupts.
-func (l *Loop) handleAsks(ctx context.Context, o *outcome) {
+func (o attempt) handleAsks(ctx context.Context) {
+	l := o.loop
 	if len(o.result.Asks) == 0 {
 		return
 	}
@@ -131,14 +135,14 @@ func (l *Loop) handleAsks(ctx context.Context, o *outcome) {
 	for _, a := range o.result.Asks {
 		at := place{a.Scope, a.Key, a.Index}
 		if asked[at] {
-			l.failAttempt(ctx, o, permanentFailure(runtime.FailedInvalidUpdate,
+			o.failAttempt(ctx, permanentFailure(runtime.FailedInvalidUpdate,
 				"the node asks two things as "+placeText(&a)+"; each needs a place of its own"))
 			return
 		}
 		asked[at] = true
 		a.SetDriftDefaults(l.graph().Spec)
-		if f := l.poseInterrupt(ctx, o, &a); f != nil {
-			l.failAttempt(ctx, o, f)
+		if f := o.poseInterrupt(ctx, &a); f != nil {
+			o.failAttempt(ctx, f)
 			return
 		}
 	}
@@ -146,7 +150,8 @@ func (l *Loop) handleAsks(ctx context.Context, o *outcome) {
 
 // poseInterrupt adds one interrupt to an outcome. An open one stays and a withdrawn one
 // is reopened if it shows what is asked, and an answered one is replaced if it differs.
-func (l *Loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
+func (o attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Failure {
+	l := o.loop
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
@@ -156,33 +161,35 @@ func (l *Loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pr
 	o.openInterrupts = append(o.openInterrupts, id)
 	switch {
 	case before == nil:
-		l.addInterrupt(o, a, id)
+		o.addInterrupt(a, id)
 	case before.State == checkpoint.InterruptOpen:
-		l.noteOpenReplacement(o, before, a)
+		o.noteOpenReplacement(before, a)
 	case isAnswered(before):
-		return l.replaceAnsweredInterrupt(o, before, a, id)
+		return o.replaceAnsweredInterrupt(before, a, id)
 	case id == before.ID:
-		q := l.addInterrupt(o, a, id)
+		q := o.addInterrupt(a, id)
 		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
 	case round > maxReplacements:
 		return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf(
 			"%s was withdrawn and asked in other words %d times, the limit; run the thread again from a checkpoint, which asks anew, "+
 				"or name what changes in drift_ignore", positionText(a.Scope, a.Key, a.Index), maxReplacements))
 	default:
-		q := l.addInterrupt(o, a, id)
+		q := o.addInterrupt(a, id)
 		q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
 	}
 	return nil
 }
 
 // addInterrupt adds what a task asks to the new questions of its outcome.
-func (l *Loop) addInterrupt(o *outcome, a *pregel.Ask, id string) *checkpoint.Interrupt {
+func (o attempt) addInterrupt(a *pregel.Ask, id string) *checkpoint.Interrupt {
+	l := o.loop
 	o.interrupts = append(o.interrupts, l.newInterrupt(o.task, a, id))
 	return &o.interrupts[len(o.interrupts)-1]
 }
 
 // replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
-func (l *Loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
+func (o attempt) replaceAnsweredInterrupt(before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
+	l := o.loop
 	q := l.newInterrupt(o.task, a, id)
 	q.Round, q.Replaces = before.Round+1, before.ID
 	return o.replaceAnswered(before, q, a, l.pending.countReplacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
@@ -210,7 +217,8 @@ func placeText(a *pregel.Ask) string {
 
 // checkWaiting refuses to wait for interrupts that the thread does not have. Called
 // graphs wait for their own.
-func (l *Loop) checkWaiting(ctx context.Context, o *outcome) *pregel.Failure {
+func (o attempt) checkWaiting(ctx context.Context) *pregel.Failure {
+	l := o.loop
 	if o.task.Node.Kind != graph.KindRemote {
 		return nil
 	}

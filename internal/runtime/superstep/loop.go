@@ -167,12 +167,12 @@ func errorEnd(err error) *End { return &End{State: checkpoint.RunFailed, Err: er
 func (l *Loop) runSuperstep(ctx context.Context, steps int) *End {
 	w := l.planSuperstep()
 	if len(w.toRun) > 0 {
-		l.executeTasks(ctx, w)
+		w.executeTasks(ctx)
 	}
 	if w.storeErr != nil {
 		return errorEnd(w.storeErr)
 	}
-	if v := l.cutOffEnd(ctx, w); v != nil {
+	if v := w.cutOffEnd(ctx); v != nil {
 		return v
 	}
 	if w.hasStoppedSubgraph() {
@@ -180,32 +180,32 @@ func (l *Loop) runSuperstep(ctx context.Context, steps int) *End {
 		if l.thread.Stop.IsStopping() {
 			v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 		}
-		v = l.commitSuperstepEnd(w, v)
+		v = w.commitSuperstepEnd(v)
 		return &v
 	}
 	if w.command != nil && !l.level.isRoot {
 		return &End{State: checkpoint.RunSucceeded, command: w.command}
 	}
 	if f := w.firstFailure(); f != nil {
-		l.reducePartial(ctx, w)
-		v := l.commitSuperstepEnd(w, *failedEnd(f))
+		w.reducePartial(ctx)
+		v := w.commitSuperstepEnd(*failedEnd(f))
 		return &v
 	}
 	if len(w.openInterruptIDs()) > 0 {
-		return l.pauseForAnswers(ctx, w)
+		return w.pauseForAnswers(ctx)
 	}
-	if l.shouldDiscard(w, steps) {
+	if w.shouldDiscard(steps) {
 		v := l.commitEnd(End{State: checkpoint.RunRunning})
 		return &v
 	}
-	if v := l.reduceResults(ctx, w); v != nil {
+	if v := w.reduceResults(ctx); v != nil {
 		return v
 	}
-	return l.commitSuperstep(ctx, w)
+	return w.commitSuperstep(ctx)
 }
 
 // cutOffEnd says how the loop ends when its work was stopped from outside.
-func (l *Loop) cutOffEnd(ctx context.Context, w *superstep) *End {
+func (w *superstep) cutOffEnd(ctx context.Context) *End {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -223,14 +223,15 @@ func (l *Loop) cutOffEnd(ctx context.Context, w *superstep) *End {
 	default:
 		v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 	}
-	v = l.commitSuperstepEnd(w, v)
+	v = w.commitSuperstepEnd(v)
 	return &v
 }
 
 // commitSuperstep ends the superstep: one commit with the next checkpoint, its events,
 // the answers that were used, the supersteps without effects that follow, and
 // the end of the run if this was it.
-func (l *Loop) commitSuperstep(ctx context.Context, w *superstep) *End {
+func (w *superstep) commitSuperstep(ctx context.Context) *End {
+	l := w.loop
 	var (
 		next  *Loop
 		v     *End
@@ -243,7 +244,7 @@ func (l *Loop) commitSuperstep(ctx context.Context, w *superstep) *End {
 			tasks []*pregel.Task
 			err   error
 		)
-		if state, tasks, bad = l.applySuperstep(t, w); bad != nil {
+		if state, tasks, bad = w.applySuperstep(t); bad != nil {
 			return commit.ErrNoChange
 		}
 		if known, err = l.loadUnkeptProgress(state); err != nil {
@@ -270,7 +271,7 @@ func (l *Loop) commitSuperstep(ctx context.Context, w *superstep) *End {
 		return errorEnd(err)
 	case bad != nil:
 		w.setMergeFailure(bad, updateFailure(bad))
-		r := l.commitSuperstepEnd(w, *failedEnd(w.mergeFailure))
+		r := w.commitSuperstepEnd(*failedEnd(w.mergeFailure))
 		return &r
 	}
 	l.advanceTo(next)
@@ -286,7 +287,8 @@ func (l *Loop) commitSuperstep(ctx context.Context, w *superstep) *End {
 }
 
 // applySuperstep puts the next checkpoint of the loop into a change.
-func (l *Loop) applySuperstep(t *commit.Tx, w *superstep) (*pregel.State, []*pregel.Task, error) {
+func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
+	l := w.loop
 	stamp := l.newCheckpointInfo(t, checkpoint.SourceLoop)
 	done := w.reduced
 	if done == nil {
@@ -300,7 +302,7 @@ func (l *Loop) applySuperstep(t *commit.Tx, w *superstep) (*pregel.State, []*pre
 	if err != nil {
 		return nil, nil, err
 	}
-	l.emitTaskEvents(t, w)
+	w.emitTaskEvents(t)
 	w.consumeAnswers(t)
 	if l.maybeBegun || w.hasRecords || l.stepMemos.hasAdded() {
 		l.clearSuperstep(t, l.state.Checkpoint().ID)
@@ -403,21 +405,22 @@ func (l *Loop) commitChange(b commit.Build) error {
 }
 
 // commitEnd makes the end of the loop durable; only the root's end is one.
-func (l *Loop) commitEnd(v End) End { return l.commitSuperstepEnd(&superstep{}, v) }
+func (l *Loop) commitEnd(v End) End { return (&superstep{loop: l}).commitSuperstepEnd(v) }
 
 // commitSuperstepEnd does so together with what the tasks of the last superstep did.
-func (l *Loop) commitSuperstepEnd(w *superstep, v End) End {
+func (w *superstep) commitSuperstepEnd(v End) End {
+	l := w.loop
 	if v.Err != nil || v.IsCommitted {
 		return v
 	}
 	err := l.commitChange(func(t *commit.Tx) error {
-		l.emitTaskEvents(t, w)
-		if err := l.putTaskRecords(t, w); err != nil {
+		w.emitTaskEvents(t)
+		if err := w.putTaskRecords(t); err != nil {
 			return err
 		}
-		l.putReturned(t, w, v)
-		l.putPreview(t, w)
-		l.putCutOff(t, w, v)
+		w.putReturned(t, v)
+		w.putPreview(t)
+		w.putCutOff(t, v)
 		if l.level.isRoot {
 			return l.putRunEnd(t, l.state, &v)
 		}

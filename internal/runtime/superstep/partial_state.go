@@ -29,7 +29,8 @@ func (w *superstep) partialState() *pregel.State {
 
 // reducePartial has workers combine what the finished tasks of a superstep have
 // written that is not over. Without a worker people see the state without it.
-func (l *Loop) reducePartial(ctx context.Context, w *superstep) {
+func (w *superstep) reducePartial(ctx context.Context) {
+	l := w.loop
 	for _, r := range l.state.Reductions(w.finishedWrites()) {
 		if value, f := l.callReducer(ctx, r, false); f == nil {
 			w.previewWrites = append(w.previewWrites, checkpoint.Write{Channel: r.Channel, Value: value})
@@ -43,7 +44,8 @@ func (l *Loop) reducePartial(ctx context.Context, w *superstep) {
 const previewID = "!preview"
 
 // putPreview adds that record to a change.
-func (l *Loop) putPreview(t *commit.Tx, w *superstep) {
+func (w *superstep) putPreview(t *commit.Tx) {
+	l := w.loop
 	if len(w.previewWrites) == 0 {
 		return
 	}

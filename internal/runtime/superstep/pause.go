@@ -15,13 +15,14 @@ import (
 // pauseForAnswers ends a superstep that waits for answers. The interrupts, the
 // results of siblings and the pause are one commit. Answers that arrived meanwhile
 // are used at once instead.
-func (l *Loop) pauseForAnswers(ctx context.Context, w *superstep) *End {
+func (w *superstep) pauseForAnswers(ctx context.Context) *End {
+	l := w.loop
 	v := &End{State: checkpoint.RunInterrupted}
 	again := false
-	l.reducePartial(ctx, w)
+	w.reducePartial(ctx)
 	err := l.commitChange(func(t *commit.Tx) error {
 		again = false
-		if err := l.putInterrupts(t, w); err != nil {
+		if err := w.putInterrupts(t); err != nil {
 			return err
 		}
 		if !l.level.isRoot {
@@ -49,12 +50,13 @@ func (l *Loop) pauseForAnswers(ctx context.Context, w *superstep) *End {
 
 // putInterrupts puts the interrupts of a superstep into a change, with what other
 // tasks of it have finished.
-func (l *Loop) putInterrupts(t *commit.Tx, w *superstep) error {
-	l.emitTaskEvents(t, w)
-	if err := l.putTaskRecords(t, w); err != nil {
+func (w *superstep) putInterrupts(t *commit.Tx) error {
+	l := w.loop
+	w.emitTaskEvents(t)
+	if err := w.putTaskRecords(t); err != nil {
 		return err
 	}
-	l.putPreview(t, w)
+	w.putPreview(t)
 	if s := w.partialState(); s != l.state && s.HasOutputChanged() {
 		t.EmitRedacted(checkpoint.Event{
 			Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),

@@ -12,17 +12,18 @@ import (
 
 // reduceResults has workers combine the writes of a superstep, for the channels
 // whose reducer they know. It returns nil when the superstep can be applied.
-func (l *Loop) reduceResults(ctx context.Context, w *superstep) *End {
+func (w *superstep) reduceResults(ctx context.Context) *End {
+	l := w.loop
 	if !l.graph().HasWorkerReducer() {
 		return nil
 	}
 	merged, channel, f := l.reduceWrites(ctx, l.state, w.finishedWrites(), true)
-	if v := l.cutOffEnd(ctx, w); v != nil {
+	if v := w.cutOffEnd(ctx); v != nil {
 		return v
 	}
 	if f != nil {
 		w.mergeFailure, w.mergeChannel = f, channel
-		v := l.commitSuperstepEnd(w, *failedEnd(f))
+		v := w.commitSuperstepEnd(*failedEnd(f))
 		return &v
 	}
 	w.reduced = merged
@@ -105,7 +106,8 @@ func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *c
 
 // reduceForRouting has workers reduce what a task writes, for conditional edges
 // that see the state with these writes.
-func (l *Loop) reduceForRouting(ctx context.Context, o *outcome) *pregel.Failure {
+func (o attempt) reduceForRouting(ctx context.Context) *pregel.Failure {
+	l := o.loop
 	if !l.graph().HasWorkerReducer() || len(o.task.Node.Branches) == 0 {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	}
 	w := &superstep{loop: l}
 	for _, t := range l.tasks {
-		l.planTask(w, t)
+		w.planTask(t)
 	}
 	needs := make([]checkpoint.Capability, 0, len(w.toRun))
 	for _, t := range w.toRun {

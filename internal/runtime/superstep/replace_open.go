@@ -28,7 +28,8 @@ type openReplacement struct {
 }
 
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
-func (l *Loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask) {
+func (o attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.Ask) {
+	l := o.loop
 	if before.Round >= maxReplacements || showsAsked(before, a) {
 		return
 	}

@@ -70,12 +70,13 @@ func (l *Loop) planSuperstep() *superstep {
 	}
 	w.toRun = nil
 	for _, t := range l.tasks {
-		l.planTask(w, t)
+		w.planTask(t)
 	}
 	return w
 }
 
-func (l *Loop) planTask(w *superstep, t *pregel.Task) {
+func (w *superstep) planTask(t *pregel.Task) {
+	l := w.loop
 	record, ok := l.pending.tasks[t.ID]
 	switch {
 	case !ok:
@@ -84,7 +85,7 @@ func (l *Loop) planTask(w *superstep, t *pregel.Task) {
 		w.cached = append(w.cached, outcome{task: t, writes: record.Writes, isCached: true})
 	case handlerOf(t, record) != nil:
 		w.cached = append(w.cached, outcome{task: t, failure: record.Failure, isHandled: true, isCached: true})
-		l.planTask(w, handlerOf(t, record))
+		w.planTask(handlerOf(t, record))
 	case record.State == checkpoint.TaskWaiting && !l.isReady(t, record):
 		w.openInterrupts = append(w.openInterrupts, record.Waiting...)
 	default:

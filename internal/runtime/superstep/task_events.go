@@ -8,7 +8,8 @@ import (
 )
 
 // emitTaskEvents adds the events of the tasks that ended since the last commit.
-func (l *Loop) emitTaskEvents(t *commit.Tx, w *superstep) {
+func (w *superstep) emitTaskEvents(t *commit.Tx) {
+	l := w.loop
 	if w.mustReportState && len(w.toRun) > 0 && !w.isReported {
 		l.emitValues(t, l.state, false)
 	}

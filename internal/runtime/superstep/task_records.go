@@ -49,7 +49,8 @@ func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 
 // putTaskRecords puts what has ended, and is not stored yet, into a change, so that it
 // need not be run again.
-func (l *Loop) putTaskRecords(t *commit.Tx, w *superstep) error {
+func (w *superstep) putTaskRecords(t *commit.Tx) error {
+	l := w.loop
 	for i := range w.unstored {
 		o := &w.unstored[i]
 		if o.isAborted {
@@ -61,12 +62,12 @@ func (l *Loop) putTaskRecords(t *commit.Tx, w *superstep) error {
 		o.putSuperseded(t)
 		w.consumeTaskAnswers(t, o)
 		l.putNewInterrupts(t, o)
-		t.Tasks = append(t.Tasks, l.newTaskRecord(w, o))
+		t.Tasks = append(t.Tasks, w.newTaskRecord(o))
 	}
 	for _, list := range [][]outcome{w.cached, w.stored} {
 		for i := range list {
 			if w.causedMergeFailure(&list[i]) {
-				t.Tasks = append(t.Tasks, l.newTaskRecord(w, &list[i]))
+				t.Tasks = append(t.Tasks, w.newTaskRecord(&list[i]))
 			}
 		}
 	}
@@ -76,7 +77,8 @@ func (l *Loop) putTaskRecords(t *commit.Tx, w *superstep) error {
 // putReturned records what nodes have returned whose conditional edges are still
 // to be decided, when the run is handed over: the next server decides them, and
 // the nodes don't run again. A value that is not to be stored can't be kept so.
-func (l *Loop) putReturned(t *commit.Tx, w *superstep, v End) {
+func (w *superstep) putReturned(t *commit.Tx, v End) {
+	l := w.loop
 	if v.State != checkpoint.RunRunning || l.graph().HasUntracked() {
 		return
 	}
@@ -94,7 +96,8 @@ func (l *Loop) putReturned(t *commit.Tx, w *superstep, v End) {
 
 // restoreResult takes what the node has returned before the run was handed over. Only
 // the first attempt may use it: a later one is made because that was no good.
-func (l *Loop) restoreResult(o *outcome, attempt int) bool {
+func (o attempt) restoreResult(attempt int) bool {
+	l := o.loop
 	record, ok := l.pending.tasks[o.task.ID]
 	if !ok || record.State != checkpoint.TaskReturned || attempt > 1 {
 		return false
@@ -106,7 +109,8 @@ func (l *Loop) restoreResult(o *outcome, attempt int) bool {
 // putCutOff records why tasks were cut off when the superstep is over for now.
 // They are run again when the thread goes on. No error handler takes over: the
 // node itself has not failed.
-func (l *Loop) putCutOff(t *commit.Tx, w *superstep, v End) {
+func (w *superstep) putCutOff(t *commit.Tx, v End) {
+	l := w.loop
 	if v.State == checkpoint.RunRunning || v.Failure == nil {
 		return
 	}
@@ -154,7 +158,8 @@ func (w *superstep) causedMergeFailure(o *outcome) bool {
 		func(x checkpoint.Write) bool { return x.Channel == w.mergeChannel }))
 }
 
-func (l *Loop) newTaskRecord(w *superstep, o *outcome) checkpoint.Task {
+func (w *superstep) newTaskRecord(o *outcome) checkpoint.Task {
+	l := w.loop
 	r := checkpoint.Task{
 		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
 		Node: o.task.Node.Name, Attempt: o.attempt,
