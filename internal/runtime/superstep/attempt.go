@@ -60,7 +60,7 @@ func (l *Loop) attemptTask(ctx context.Context, t *pregel.Task, n int) outcome {
 	}
 	started := l.env.Now()
 	attempt{outcome: &o, loop: l}.performContained(ctx, n)
-	l.touchParent()
+	l.level.touchParent()
 	if t.Node.Kind != graph.KindStart {
 		attempt{outcome: &o, loop: l}.observeAttempt(l.env.Now().Sub(started))
 	}
@@ -92,9 +92,8 @@ func (o attempt) failPanicked(p *contain.PanicError) {
 }
 
 func (o attempt) performTask(ctx context.Context, n int) {
-	l := o.loop
 	if !o.restoreResult(n) {
-		o.result = l.callTask(ctx, o.task, n)
+		o.result = o.callTask(ctx, n)
 	}
 	o.interpretOnce(ctx)
 }
@@ -112,33 +111,35 @@ func (o attempt) interpretOnce(ctx context.Context) {
 // observeAttempt reports an attempt to the observer.
 func (o attempt) observeAttempt(took time.Duration) {
 	l := o.loop
-	l.env.Observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
+	l.env.Observer.NodeEnded(l.Graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
 }
 
 // touchParent resets the idle timeout of the parent task.
-func (l *Loop) touchParent() {
-	if l.level.resetParentTimeout != nil {
-		l.level.resetParentTimeout()
+func (v *level) touchParent() {
+	if v.resetParentTimeout != nil {
+		v.resetParentTimeout()
 	}
 }
 
 // callTask runs the task: the start node, a subgraph, or the node's code.
-func (l *Loop) callTask(ctx context.Context, t *pregel.Task, n int) pregel.Result {
-	switch t.Node.Kind {
+func (o attempt) callTask(ctx context.Context, n int) pregel.Result {
+	l := o.loop
+	switch o.task.Node.Kind {
 	case graph.KindStart:
 		return l.startResult()
 	case graph.KindGraph:
-		return l.callSubgraph(ctx, t, n)
+		return o.callSubgraph(ctx, n)
 	default:
-		return l.callNode(ctx, t, n, graph.Branch{}, l.state)
+		return o.callNode(ctx, n, graph.Branch{}, l.state)
 	}
 }
 
 // callNode makes one attempt of a node, or of the router of one of its
 // conditional edges, under the node's timeouts.
-func (l *Loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Branch, state *pregel.State) pregel.Result {
+func (o attempt) callNode(ctx context.Context, n int, b graph.Branch, state *pregel.State) pregel.Result {
+	l, t := o.loop, o.task
 	fx := &effects{loop: l, task: t, attempt: n}
-	fx.restartMark.isDue.Store(l.mayRepeatEvents(t.ID, n))
+	fx.restartMark.isDue.Store(fx.mayRepeatEvents())
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
 	defer cancel()
@@ -147,7 +148,7 @@ func (l *Loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		view = state.FullView()
 	}
 	task := &runtime.Task{
-		Thread: l.thread.ID, Run: l.run.ID, ID: t.ID, Graph: l.graph(), Node: t.Node,
+		Thread: l.thread.ID, Run: l.run.ID, ID: t.ID, Graph: l.Graph(), Node: t.Node,
 		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
 		State: view, Send: t.Input, Context: l.run.Request.Context,
 		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: l.buildJournal(t.ID),
@@ -157,7 +158,7 @@ func (l *Loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		Fence: l.thread.Fence, StillRemote: &fx.isStillRemote,
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {
-		defer l.trackRemoteTask(task)()
+		defer fx.trackRemoteTask(task)()
 		task.Triggers = l.state.Triggers(t)
 		if n == 1 {
 			task.RecoveredAt = l.recoveredAt(t.ID)
@@ -175,12 +176,13 @@ func (l *Loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 }
 
 // callSubgraph makes one attempt of a subgraph under the timeouts of its node.
-func (l *Loop) callSubgraph(ctx context.Context, t *pregel.Task, n int) pregel.Result {
+func (o attempt) callSubgraph(ctx context.Context, n int) pregel.Result {
+	l, t := o.loop, o.task
 	fx := &effects{loop: l, task: t, attempt: n}
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
 	defer cancel()
-	r := l.runSubgraph(ctx, t, n, fx.resetIdleTimeout)
+	r := fx.runSubgraph(ctx)
 	if f := timeoutFailure(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}
 	}

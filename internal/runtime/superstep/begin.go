@@ -48,7 +48,7 @@ func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Lo
 	case r.Input != "":
 		return beginWithInput(ctx, reader, t, l)
 	case l.state.IsFresh():
-		return emptyInputError(l.graph())
+		return emptyInputError(l.Graph())
 	default:
 		return continueThread(ctx, reader, t, l)
 	}
@@ -89,7 +89,7 @@ func applyInput(ctx context.Context, t *commit.Tx, l *Loop) error {
 		return RefusalError("input", err)
 	}
 	if len(writes) > 0 && !l.state.HasOutputChanged() {
-		l.emitValues(t, l.state, false) // shows the update
+		l.writeTo(t).emitValues(l.state, false) // shows the update
 	}
 	l.runInlineOnEntry(ctx, t)
 	return nil
@@ -117,7 +117,7 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 // node that is due: what the node would do or ask, or has done in a superstep that is not
 // over, would be lost without a word. A run with gotos says where it goes on.
 func (l *Loop) checkDueNodes() error {
-	cp, g := l.state.Checkpoint(), l.graph()
+	cp, g := l.state.Checkpoint(), l.Graph()
 	if cp.Version == g.Version || l.level.isRoot && len(l.run.Request.Goto) > 0 {
 		return nil
 	}
@@ -155,7 +155,7 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 		return RefusalError("update", err)
 	}
 	if t != nil {
-		l.emitValues(t, l.state, ahead)
+		l.writeTo(t).emitValues(l.state, ahead)
 	}
 	return nil
 }

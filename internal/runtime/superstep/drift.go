@@ -218,7 +218,7 @@ func (o attempt) checkUsedAnswers() *pregel.Failure {
 // acceptDrift records an answer that was used for something else than was shown.
 func (o attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
 	l := o.loop
-	a.SetDriftDefaults(l.graph().Spec)
+	a.SetDriftDefaults(l.Graph().Spec)
 	if a.ShownDigest() == pregel.ShownDigestOf(q) {
 		return nil
 	}

@@ -66,12 +66,12 @@ func (e *Edit) ReduceWrites(ctx context.Context, done []pregel.TaskWrites) ([]pr
 
 // NewCheckpointInfo numbers the next checkpoint.
 func (e *Edit) NewCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
-	return e.loop.newCheckpointInfo(t, source)
+	return e.loop.writeTo(t).newCheckpointInfo(source)
 }
 
 // PutCheckpoint adds a checkpoint, and its events, to a change.
 func (e *Edit) PutCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
-	e.loop.putStateAndCheckpoint(t, next, tasks)
+	e.loop.writeTo(t).putStateAndCheckpoint(next, tasks)
 }
 
 // StoreCommand stores an update and gotos beside the tasks of the superstep of a run

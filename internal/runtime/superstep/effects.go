@@ -93,7 +93,7 @@ func (fx *effects) endAttempt() {
 
 // resetIdleTimeout puts the idle timeout off.
 func (fx *effects) resetIdleTimeout() {
-	fx.loop.touchParent()
+	fx.loop.level.touchParent()
 	fx.mu.Lock()
 	defer fx.mu.Unlock()
 	if fx.idleTimer != nil && !fx.isOver.Load() {

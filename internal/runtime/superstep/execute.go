@@ -14,7 +14,7 @@ import (
 // durable, so that no finished sibling ever runs again.
 func (w *superstep) executeTasks(ctx context.Context) {
 	l := w.loop
-	if limit := l.graph().Spec.StepTimeout; limit > 0 {
+	if limit := l.Graph().Spec.StepTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStepTimeout)
 		defer cancel()

@@ -19,6 +19,7 @@ import (
 // childGraph is a graph that runs inside a task and how it is kept: a subgraph
 // node's, or one that the node's code calls.
 type childGraph struct {
+	parent           *Loop // in whose task it runs
 	task             *pregel.Task
 	graph            *graph.Graph
 	persistence      string // inherit, persist or disabled
@@ -86,15 +87,15 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 	fx.resetIdleTimeout()
 	l := fx.loop
 	defer fx.trackGraphCall()()
-	v, err := l.resolveCall(fx, c)
+	v, err := fx.resolveCall(c)
 	if err != nil {
 		return runtime.CallResult{}, err
 	}
-	child, err := l.newChildLoop(v)
+	child, err := v.newChildLoop()
 	if err != nil {
 		return runtime.CallResult{}, err
 	}
-	if need, remote := placement.CapabilityFor(l.graph(), fx.task.Node); remote {
+	if need, remote := placement.CapabilityFor(l.Graph(), fx.task.Node); remote {
 		child.level.requiredCapabilities = append(slices.Clip(child.level.requiredCapabilities), need)
 	}
 	child.level.losesWorkOnStop = true // code waits for it
@@ -109,7 +110,7 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 	if err := child.beginSubgraph(ctx, c.Input); err != nil {
 		return fx.refusedCallResult(err)
 	}
-	return l.callResult(child, child.runSupersteps(ctx))
+	return fx.callResult(child, child.RunSupersteps(ctx))
 }
 
 // trackGraphCall counts a called graph as active in place of the task that waits
@@ -126,9 +127,10 @@ func (fx *effects) trackGraphCall() (done func()) {
 }
 
 // resolveCall finds the graph of a call, and where it is to run.
-func (l *Loop) resolveCall(fx *effects, c runtime.GraphCall) (childGraph, error) {
+func (fx *effects) resolveCall(c runtime.GraphCall) (childGraph, error) {
+	l := fx.loop
 	v := childGraph{
-		task: fx.task, persistence: c.Persistence, attempt: fx.attempt, maybeRerun: true, resetIdleTimeout: fx.resetIdleTimeout,
+		parent: l, task: fx.task, persistence: c.Persistence, attempt: fx.attempt, maybeRerun: true, resetIdleTimeout: fx.resetIdleTimeout,
 		namespace: callNamespace(l.state, fx.task, c),
 	}
 	if v.persistence == "" {
@@ -207,7 +209,8 @@ func (fx *effects) refusedCallResult(err error) (runtime.CallResult, error) {
 }
 
 // callResult turns the end of a called graph into the answer to the call.
-func (l *Loop) callResult(child *Loop, v End) (runtime.CallResult, error) {
+func (fx *effects) callResult(child *Loop, v End) (runtime.CallResult, error) {
+	l := fx.loop
 	switch {
 	case v.Err != nil:
 		l.thread.Stop.AbandonRun()
@@ -231,7 +234,7 @@ func (l *Loop) callResult(child *Loop, v End) (runtime.CallResult, error) {
 func (l *Loop) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
 	open, answered, foreign := false, false, false
 	for _, id := range record.Waiting {
-		switch l.interruptState(t.ID, id) {
+		switch l.pending.interruptState(t.ID, id) {
 		case checkpoint.InterruptOpen:
 			open = true
 		case "":

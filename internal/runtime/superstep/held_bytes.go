@@ -67,7 +67,7 @@ func (l *Loop) shouldYield(steps int) bool {
 // mayYield reports whether nothing is lost when the run goes on later. It is
 // nothing but the loop that is under way.
 func (l *Loop) mayYield() bool {
-	return (l.level.isRoot || l.level.isStoppable && l.level.isOnlyTask) && l.level.replay == nil && !l.graph().HasUntracked()
+	return (l.level.isRoot || l.level.isStoppable && l.level.isOnlyTask) && l.level.replay == nil && !l.Graph().HasUntracked()
 }
 
 // shouldDiscard reports whether the run ends here for now although a superstep was

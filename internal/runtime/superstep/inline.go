@@ -53,7 +53,7 @@ func (l *Loop) runInline(ctx context.Context, t *commit.Tx) *End {
 			return nil
 		}
 		if n == 1 {
-			t.GrowEvents(commit.UsualEvents * min(len(l.graph().Nodes), l.env.StepsPerCommit, usualInlineSteps))
+			t.GrowEvents(commit.UsualEvents * min(len(l.Graph().Nodes), l.env.StepsPerCommit, usualInlineSteps))
 		}
 		grown, v := w.commitInlineStep(t)
 		if v != nil || grown < 0 {
@@ -118,7 +118,7 @@ func (l *Loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
 // the usual way.
 func (w *superstep) runInlineStep(ctx context.Context, began time.Time) bool {
 	l := w.loop
-	if l.graph().HasWorkerReducer() || l.graph().Spec.StepTimeout > 0 || l.thread.Stop.IsStopping() {
+	if l.Graph().HasWorkerReducer() || l.Graph().Spec.StepTimeout > 0 || l.thread.Stop.IsStopping() {
 		return false
 	}
 	for _, t := range w.toRun {

@@ -28,7 +28,7 @@ func (l *Loop) enterInput(t *commit.Tx, input payload.JSON) error {
 	for _, p := range pending {
 		done = append(done, pregel.TaskWrites{Task: p})
 	}
-	state, err := l.state.ApplyStep(done, l.newCheckpointInfo(t, checkpoint.SourceInput))
+	state, err := l.state.ApplyStep(done, l.writeTo(t).newCheckpointInfo(checkpoint.SourceInput))
 	if err != nil {
 		return err
 	}
@@ -37,10 +37,10 @@ func (l *Loop) enterInput(t *commit.Tx, input payload.JSON) error {
 		return err
 	}
 	if old := l.state.Checkpoint().ID; old != "" {
-		l.clearSuperstep(t, old)
+		l.writeTo(t).clearSuperstep(old)
 	}
 	next := l.nextLoop(state, tasks)
-	next.putStateAndCheckpoint(t, state, tasks)
+	next.writeTo(t).putStateAndCheckpoint(state, tasks)
 	next.runStartInline(t)
 	l.state, l.tasks, l.maybeBegun, l.pending = next.state, next.tasks, false, progress{}
 	return nil
@@ -105,7 +105,8 @@ func (l *Loop) applyCommands(s *pregel.State) (*pregel.State, error) {
 
 // clearSuperstep ends a superstep in a change. Updates of calls stay: they are part
 // of the state that readers saw, and a replay repeats them.
-func (l *Loop) clearSuperstep(t *commit.Tx, superseded string) {
+func (t changeWriter) clearSuperstep(superseded string) {
+	l := t.loop
 	t.ClearTasks = append(t.ClearTasks, superseded)
 	t.Tasks = append(t.Tasks, l.pending.commands...)
 }

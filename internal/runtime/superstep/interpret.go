@@ -76,7 +76,7 @@ func (o attempt) callRouters(ctx context.Context) (map[string][]checkpoint.Send,
 	}
 	routes := make(map[string][]checkpoint.Send, len(routers))
 	for _, b := range routers {
-		r := l.callNode(ctx, o.task, max(o.attempt, 1), b, ahead)
+		r := o.callNode(ctx, max(o.attempt, 1), b, ahead)
 		switch {
 		case r.Failure != nil:
 			return nil, r.Failure
@@ -111,7 +111,7 @@ func (o attempt) cutOffAttempt(ctx context.Context) {
 		o.isAborted = true
 		return
 	}
-	o.setFailure(permanentFailure(runtime.FailedStepTimeout, "the superstep did not end within "+l.graph().Spec.StepTimeout.String()))
+	o.setFailure(permanentFailure(runtime.FailedStepTimeout, "the superstep did not end within "+l.Graph().Spec.StepTimeout.String()))
 }
 
 func (o *outcome) setFailure(f *pregel.Failure) {
@@ -140,7 +140,7 @@ func (o attempt) handleAsks(ctx context.Context) {
 			return
 		}
 		asked[at] = true
-		a.SetDriftDefaults(l.graph().Spec)
+		a.SetDriftDefaults(l.Graph().Spec)
 		if f := o.poseInterrupt(ctx, &a); f != nil {
 			o.failAttempt(ctx, f)
 			return
@@ -155,7 +155,7 @@ func (o attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Failu
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
-	if problem := l.checkAskable(ctx, a); problem != "" {
+	if problem := o.checkAskable(ctx, a); problem != "" {
 		return permanentFailure(runtime.FailedInvalidUpdate, problem)
 	}
 	o.openInterrupts = append(o.openInterrupts, id)
@@ -182,21 +182,21 @@ func (o attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Failu
 
 // addInterrupt adds what a task asks to the new questions of its outcome.
 func (o attempt) addInterrupt(a *pregel.Ask, id string) *checkpoint.Interrupt {
-	l := o.loop
-	o.interrupts = append(o.interrupts, l.newInterrupt(o.task, a, id))
+	o.interrupts = append(o.interrupts, o.newInterrupt(a, id))
 	return &o.interrupts[len(o.interrupts)-1]
 }
 
 // replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
 func (o attempt) replaceAnsweredInterrupt(before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
 	l := o.loop
-	q := l.newInterrupt(o.task, a, id)
+	q := o.newInterrupt(a, id)
 	q.Round, q.Replaces = before.Round+1, before.ID
 	return o.replaceAnswered(before, q, a, l.pending.countReplacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
 }
 
 // checkAskable says why no client could answer what a task asks, "" if one can.
-func (l *Loop) checkAskable(ctx context.Context, a *pregel.Ask) string {
+func (o attempt) checkAskable(ctx context.Context, a *pregel.Ask) string {
+	l := o.loop
 	schemas := l.env.Schemas
 	if a.Schema == "" || schemas == nil {
 		return ""
@@ -231,8 +231,8 @@ func (o attempt) checkWaiting(ctx context.Context) *pregel.Failure {
 	return nil
 }
 
-func (l *Loop) interruptState(task, id string) checkpoint.InterruptState {
-	for _, i := range l.pending.interrupts[task] {
+func (p *progress) interruptState(task, id string) checkpoint.InterruptState {
+	for _, i := range p.interrupts[task] {
 		if i.ID == id {
 			return i.State
 		}
@@ -240,7 +240,8 @@ func (l *Loop) interruptState(task, id string) checkpoint.InterruptState {
 	return ""
 }
 
-func (l *Loop) newInterrupt(t *pregel.Task, a *pregel.Ask, id string) checkpoint.Interrupt {
+func (o attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
+	l, t := o.loop, o.task
 	cp := l.state.Checkpoint()
 	q := checkpoint.Interrupt{
 		ID: id, Thread: l.thread.ID, Run: l.run.ID, Graph: l.run.Graph,

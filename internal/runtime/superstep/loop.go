@@ -78,10 +78,8 @@ type End struct {
 	breakpoint     *checkpoint.Interrupt // a breakpoint, to be stored with the end
 }
 
-func (l *Loop) graph() *graph.Graph { return l.state.Graph() }
-
-// runSupersteps runs the loop to its end.
-func (l *Loop) runSupersteps(ctx context.Context) End {
+// RunSupersteps runs the loop to its end.
+func (l *Loop) RunSupersteps(ctx context.Context) End {
 	if v := l.decideEnd(l.state, l.tasks, nil, &l.pending); v != nil {
 		return l.commitEnd(*v)
 	}
@@ -150,7 +148,7 @@ func (l *Loop) stepLimit() int {
 	if l.run.Request.StepLimit > 0 {
 		return l.run.Request.StepLimit
 	}
-	if n := l.graph().Spec.StepLimit; n > 0 {
+	if n := l.Graph().Spec.StepLimit; n > 0 {
 		return n
 	}
 	return l.env.StepLimit
@@ -264,7 +262,7 @@ func (w *superstep) commitSuperstep(ctx context.Context) *End {
 		if v == nil {
 			return nil
 		}
-		return l.putRunEnd(t, next.state, v)
+		return l.writeTo(t).putRunEnd(next.state, v)
 	})
 	switch {
 	case err != nil:
@@ -289,7 +287,7 @@ func (w *superstep) commitSuperstep(ctx context.Context) *End {
 // applySuperstep puts the next checkpoint of the loop into a change.
 func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
 	l := w.loop
-	stamp := l.newCheckpointInfo(t, checkpoint.SourceLoop)
+	stamp := l.writeTo(t).newCheckpointInfo(checkpoint.SourceLoop)
 	done := w.reduced
 	if done == nil {
 		done = w.finishedWrites()
@@ -305,14 +303,15 @@ func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task,
 	w.emitTaskEvents(t)
 	w.consumeAnswers(t)
 	if l.maybeBegun || w.hasRecords || l.stepMemos.hasAdded() {
-		l.clearSuperstep(t, l.state.Checkpoint().ID)
+		l.writeTo(t).clearSuperstep(l.state.Checkpoint().ID)
 	}
-	l.putStateAndCheckpoint(t, next, tasks)
+	l.writeTo(t).putStateAndCheckpoint(next, tasks)
 	return next, tasks, nil
 }
 
 // newCheckpointInfo numbers the next checkpoint of the loop.
-func (l *Loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
+func (t changeWriter) newCheckpointInfo(source checkpoint.Source) pregel.CheckpointInfo {
+	l := t.loop
 	step := l.state.NextStep()
 	stamp := pregel.CheckpointInfo{
 		Time: t.Now, Run: l.run.ID, Source: source, Step: step,
@@ -327,15 +326,16 @@ func (l *Loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.
 }
 
 // putStateAndCheckpoint adds a checkpoint, and its events, to a change.
-func (l *Loop) putStateAndCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
+func (t changeWriter) putStateAndCheckpoint(next *pregel.State, tasks []*pregel.Task) {
 	if next.HasOutputChanged() {
-		l.emitValues(t, next, false)
+		t.emitValues(next, false)
 	}
-	l.putCheckpoint(t, next, tasks)
+	t.putCheckpoint(next, tasks)
 }
 
 // putCheckpoint adds a checkpoint without telling of the state in it.
-func (l *Loop) putCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
+func (t changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
+	l := t.loop
 	cp := next.Checkpoint()
 	cp.Next = pregel.NextTasks(tasks)
 	stored := next.StoredCheckpoint()
@@ -355,14 +355,15 @@ func (l *Loop) putCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.T
 	}
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
-			l.emitScheduled(t, next, task)
+			t.emitScheduled(next, task)
 		}
 	}
 }
 
 // emitScheduled emits the event of a due task. The input of a Send is in the log;
 // what the task sees of the state is read from the checkpoint, like values.
-func (l *Loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task) {
+func (t changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
+	l := t.loop
 	e := l.newTaskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
 	e.Triggers = next.Triggers(task)
 	if task.IsPush {
@@ -382,7 +383,8 @@ func (l *Loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task
 // emitValues emits the event of a state. If a checkpoint holds the state, the log
 // names it and the text is made for current followers only; otherwise the log holds
 // the state.
-func (l *Loop) emitValues(t *commit.Tx, s *pregel.State, ahead bool) {
+func (t changeWriter) emitValues(s *pregel.State, ahead bool) {
+	l := t.loop
 	cp := s.Checkpoint()
 	e := checkpoint.Event{Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step}
 	if !ahead && l.level.keepsCheckpoints {
@@ -391,7 +393,7 @@ func (l *Loop) emitValues(t *commit.Tx, s *pregel.State, ahead bool) {
 	if e.Checkpoint == "" || l.thread.Followers.WantsValues() {
 		e.Value = s.Values()
 	}
-	if e.Checkpoint == "" && l.graph().HasUntracked() {
+	if e.Checkpoint == "" && l.Graph().HasUntracked() {
 		t.EmitRedacted(e, s.DurableValues())
 		return
 	}
@@ -422,7 +424,7 @@ func (w *superstep) commitSuperstepEnd(v End) End {
 		w.putPreview(t)
 		w.putCutOff(t, v)
 		if l.level.isRoot {
-			return l.putRunEnd(t, l.state, &v)
+			return l.writeTo(t).putRunEnd(l.state, &v)
 		}
 		if v.breakpoint != nil {
 			t.PutBreakpoint(v.breakpoint, l.state.NextStep())

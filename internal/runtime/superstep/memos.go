@@ -32,7 +32,7 @@ func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSO
 	if ok {
 		return known, true, nil
 	}
-	if err := l.reserveMemo(m); err != nil {
+	if err := fx.reserveMemo(m); err != nil {
 		return "", false, err
 	}
 	err := l.commitChange(func(t *commit.Tx) error {
@@ -58,7 +58,8 @@ func MemoBytes(m *checkpoint.Memo) int64 {
 
 // reserveMemo makes room for a memo in what its task may record, and in what the live
 // runs hold.
-func (l *Loop) reserveMemo(m checkpoint.Memo) error {
+func (fx *effects) reserveMemo(m checkpoint.Memo) error {
+	l := fx.loop
 	most, more := l.env.MaxTaskMemoBytes, MemoBytes(&m)
 	if need := l.stepMemos.reserveBytes(m.Task, more, most); need > most {
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge,

@@ -32,7 +32,7 @@ func (w *superstep) pauseForAnswers(ctx context.Context) *End {
 			again, t.Head.Answered, t.Head.NeedsAllAnswers = true, 0, false
 			return nil
 		}
-		return l.putRunEnd(t, l.state, v)
+		return l.writeTo(t).putRunEnd(l.state, v)
 	})
 	if err != nil {
 		return errorEnd(err)
@@ -111,19 +111,20 @@ func (l *Loop) breakpointEnd(s *pregel.State, when string, nodes []string) *End 
 
 // putRunEnd puts the end of the run into a change: its state, its result, the
 // release of the lease, and what happens to the runs behind it.
-func (l *Loop) putRunEnd(t *commit.Tx, s *pregel.State, v *End) error {
+func (t changeWriter) putRunEnd(s *pregel.State, v *End) error {
+	l := t.loop
 	t.Head.Owner = ""
 	v.IsCommitted = true
 	if v.State == checkpoint.RunRunning { // handed over as it is
 		t.Head.Due = t.Now
 		t.Head.RemoteTasks = l.thread.Recovery.listLeft(l.maybeHandedOut)
-		l.thread.RunEnd.PutHandOver(t, l.run)
+		l.thread.RunEnd.PutHandOver(t.Tx, l.run)
 		return nil
 	}
 	run := *l.run
 	if c := t.Head.Cancel; c != nil && c.Run == run.ID {
 		*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
-		return l.thread.RunEnd.PutCancelledEnd(t, run, *c)
+		return l.thread.RunEnd.PutCancelledEnd(t.Tx, run, *c)
 	}
 	if v.breakpoint != nil {
 		t.PutBreakpoint(v.breakpoint, s.NextStep())
@@ -133,7 +134,7 @@ func (l *Loop) putRunEnd(t *commit.Tx, s *pregel.State, v *End) error {
 		run.Output, run.Result = storedOutput(s)
 	}
 	if v.State != checkpoint.RunInterrupted && v.State != checkpoint.RunFailed {
-		if err := WithdrawInterrupts(l.thread.StoreCtx, l.env.Reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+		if err := WithdrawInterrupts(l.thread.StoreCtx, l.env.Reader, t.Tx, run.ID, checkpoint.InterruptCancelled); err != nil {
 			return err
 		}
 	}

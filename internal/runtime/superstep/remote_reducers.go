@@ -14,7 +14,7 @@ import (
 // whose reducer they know. It returns nil when the superstep can be applied.
 func (w *superstep) reduceResults(ctx context.Context) *End {
 	l := w.loop
-	if !l.graph().HasWorkerReducer() {
+	if !l.Graph().HasWorkerReducer() {
 		return nil
 	}
 	merged, channel, f := l.reduceWrites(ctx, l.state, w.finishedWrites(), true)
@@ -76,13 +76,13 @@ func (l *Loop) callReducer(ctx context.Context, r pregel.Reduction, canEmit bool
 		fx.endAttempt()
 	}
 	task := &runtime.Task{
-		Thread: l.thread.ID, Run: l.run.ID, ID: fx.task.ID, Graph: l.graph(), Reduce: &r,
+		Thread: l.thread.ID, Run: l.run.ID, ID: fx.task.ID, Graph: l.Graph(), Reduce: &r,
 		Namespace: cp.Namespace, Step: l.state.NextStep(), MaxStep: l.maxStep, Attempt: 1,
 		Context: l.run.Request.Context, Checkpoint: cp.ID, CheckpointTime: cp.Time,
 		Effects: fx, Host: fx, Metadata: l.run.Metadata,
 	}
 	if canEmit {
-		defer l.trackRemoteTask(task)()
+		defer fx.trackRemoteTask(task)()
 	}
 	return reductionResult(r, l.env.executeContained(ctx, task))
 }
@@ -108,7 +108,7 @@ func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *c
 // that see the state with these writes.
 func (o attempt) reduceForRouting(ctx context.Context) *pregel.Failure {
 	l := o.loop
-	if !l.graph().HasWorkerReducer() || len(o.task.Node.Branches) == 0 {
+	if !l.Graph().HasWorkerReducer() || len(o.task.Node.Branches) == 0 {
 		return nil
 	}
 	own, err := l.state.OwnWrites(o.task, o.result)

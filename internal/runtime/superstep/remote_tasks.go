@@ -10,7 +10,8 @@ import (
 )
 
 // trackRemoteTask tracks a task that needs a worker until done is called.
-func (l *Loop) trackRemoteTask(t *runtime.Task) (done func()) {
+func (fx *effects) trackRemoteTask(t *runtime.Task) (done func()) {
+	l := fx.loop
 	if !l.env.TracksTasks {
 		return func() {}
 	}
@@ -24,8 +25,8 @@ func (l *Loop) trackRemoteTask(t *runtime.Task) (done func()) {
 // something: values that are not stored, the time that the task has left, or what a
 // graph that keeps no checkpoints has done.
 func (l *Loop) mustStay(n *graph.Node) bool {
-	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || l.graph().Spec.StepTimeout > 0
-	return timed || l.level.losesWorkOnStop || l.level.replay != nil || !l.level.keepsCheckpoints || l.graph().HasUntracked()
+	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || l.Graph().Spec.StepTimeout > 0
+	return timed || l.level.losesWorkOnStop || l.level.replay != nil || !l.level.keepsCheckpoints || l.Graph().HasUntracked()
 }
 
 // NextRemoteTasks lists what workers must serve for the tasks that are about to run.
@@ -40,7 +41,7 @@ func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	}
 	needs := make([]checkpoint.Capability, 0, len(w.toRun))
 	for _, t := range w.toRun {
-		need, remote := placement.CapabilityFor(l.graph(), t.Node)
+		need, remote := placement.CapabilityFor(l.Graph(), t.Node)
 		if !remote {
 			return nil, false
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -29,12 +28,11 @@ type openReplacement struct {
 
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
 func (o attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.Ask) {
-	l := o.loop
 	if before.Round >= maxReplacements || showsAsked(before, a) {
 		return
 	}
 	round := before.Round + 1
-	q := l.newInterrupt(o.task, a, pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round))
+	q := o.newInterrupt(a, pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round))
 	q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
 	o.openReplacements = append(o.openReplacements, openReplacement{current: *before, replacement: q})
 }
@@ -42,7 +40,8 @@ func (o attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.Ask
 // putOpenReplacements puts into a change what becomes of the open interrupts of a task that
 // asks something else. An answer that has come meanwhile is kept: the task runs
 // again, and it is compared.
-func (l *Loop) putOpenReplacements(t *commit.Tx, o *outcome) error {
+func (t changeWriter) putOpenReplacements(o *outcome) error {
+	l := t.loop
 	var old []checkpoint.Interrupt
 	for i := range o.openReplacements {
 		r := &o.openReplacements[i]

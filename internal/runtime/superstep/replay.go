@@ -37,7 +37,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err != nil {
 		return err
 	}
-	l.state = pregel.LoadState(l.graph(), cp, true, l.env.Limits)
+	l.state = pregel.LoadState(l.Graph(), cp, true, l.env.Limits)
 	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	l.pending = progress{commands: newProgress(p).commands}
 	r := &l.run.Request
@@ -107,19 +107,20 @@ func (l *Loop) branchCheckpoint(t *commit.Tx) error {
 	if err != nil {
 		return err
 	}
-	s = s.CopyToCheckpoint(l.newCheckpointInfo(t, checkpoint.SourceFork))
+	s = s.CopyToCheckpoint(l.writeTo(t).newCheckpointInfo(checkpoint.SourceFork))
 	tasks, err := s.PlanTasks()
 	if err != nil {
 		return err
 	}
-	l.putCheckpoint(t, s, tasks)
+	l.writeTo(t).putCheckpoint(s, tasks)
 	l.state, l.tasks, l.pending = s, tasks, progress{}
 	return nil
 }
 
 // replayCheckpoint returns the checkpoint from which a replay continues the
 // subgraph of a task, or nil when the replay does not lead through it.
-func (l *Loop) replayCheckpoint(v childGraph) (*checkpoint.Checkpoint, error) {
+func (v childGraph) replayCheckpoint() (*checkpoint.Checkpoint, error) {
+	l := v.parent
 	j := l.level.replay
 	if !l.level.isOnReplayPath || !j.visitFirst(v.namespace) {
 		return nil, nil

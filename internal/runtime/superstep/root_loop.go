@@ -1,8 +1,6 @@
 package superstep
 
 import (
-	"context"
-
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -21,10 +19,7 @@ func NewRootLoop(env *Env, thread *Thread, run *checkpoint.Run, state *pregel.St
 func (l *Loop) Run() *checkpoint.Run { return l.run }
 
 // Graph is the graph that the loop drives.
-func (l *Loop) Graph() *graph.Graph { return l.graph() }
-
-// RunSupersteps runs the loop to its end.
-func (l *Loop) RunSupersteps(ctx context.Context) End { return l.runSupersteps(ctx) }
+func (l *Loop) Graph() *graph.Graph { return l.state.Graph() }
 
 // CommitFailure fails the run.
 func (l *Loop) CommitFailure(f *checkpoint.Failure) End { return l.commitEnd(*failedEnd(f)) }
@@ -34,7 +29,7 @@ func (l *Loop) CommitFailure(f *checkpoint.Failure) End { return l.commitEnd(*fa
 func (l *Loop) InlineEnd() *End { return l.inlineEnd }
 
 // PutInlineEnd puts this end into that change.
-func (l *Loop) PutInlineEnd(t *commit.Tx) error { return l.putRunEnd(t, l.state, l.inlineEnd) }
+func (l *Loop) PutInlineEnd(t *commit.Tx) error { return l.writeTo(t).putRunEnd(l.state, l.inlineEnd) }
 
 // MeasureUncounted is how many bytes the loop holds. None of them is counted after that.
 func (l *Loop) MeasureUncounted() int64 {
@@ -74,7 +69,7 @@ func (l *Loop) ApplySettings(s *runtime.RunSettings) {
 
 // setBreakpoints sets the breakpoints of the run, or else those of its graph.
 func (l *Loop) setBreakpoints() {
-	l.breakBefore, l.breakAfter = l.graph().InterruptBefore, l.graph().InterruptAfter
+	l.breakBefore, l.breakAfter = l.Graph().InterruptBefore, l.Graph().InterruptAfter
 	if given := l.run.Request.InterruptBefore; len(given) > 0 {
 		l.breakBefore = given
 	}

@@ -17,23 +17,24 @@ import (
 )
 
 // runSubgraph runs the graph of a node: a loop of its own in a namespace of the
-// thread, that pauses and fails as the node does. alive is called whenever the
-// subgraph shows that it is at work.
-func (l *Loop) runSubgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
-	child, err := l.newChildLoop(childGraph{
-		task: t, graph: t.Node.Sub, persistence: persistenceOf(t.Node), namespace: ChildNamespace(l.state, t),
-		attempt: attempt, resetIdleTimeout: alive, breakBefore: t.Node.Sub.InterruptBefore, breakAfter: t.Node.Sub.InterruptAfter,
-	})
+// thread, that pauses and fails as the node does.
+func (fx *effects) runSubgraph(ctx context.Context) pregel.Result {
+	l, t := fx.loop, fx.task
+	v := childGraph{
+		parent: l, task: t, graph: t.Node.Sub, persistence: persistenceOf(t.Node), namespace: ChildNamespace(l.state, t),
+		attempt: fx.attempt, resetIdleTimeout: fx.resetIdleTimeout, breakBefore: t.Node.Sub.InterruptBefore, breakAfter: t.Node.Sub.InterruptAfter,
+	}
+	child, err := v.newChildLoop()
 	if err != nil {
-		return l.subgraphError(err)
+		return fx.subgraphError(err)
 	}
 	defer child.releaseBytes()
 	child.level.isStoppable = child.level.keepsCheckpoints && (l.level.isRoot || l.level.isStoppable)
-	child.level.isOnlyTask = (l.level.isRoot || l.level.isOnlyTask) && len(l.tasks) == 1 && !l.graph().HasUntracked()
-	if err := child.beginSubgraph(ctx, l.childInput(t)); err != nil {
-		return l.subgraphError(err)
+	child.level.isOnlyTask = (l.level.isRoot || l.level.isOnlyTask) && len(l.tasks) == 1 && !l.Graph().HasUntracked()
+	if err := child.beginSubgraph(ctx, fx.childInput()); err != nil {
+		return fx.subgraphError(err)
 	}
-	return l.subgraphResult(child, child.runSupersteps(ctx))
+	return fx.subgraphResult(child, child.RunSupersteps(ctx))
 }
 
 // How a subgraph is kept: fresh for each visit of its node, growing over all
@@ -57,7 +58,8 @@ func IsPersistent(n *graph.Node) bool { return persistenceOf(n) == persistAlways
 
 // newChildLoop makes the loop of a subgraph in the state in which it goes on, or a
 // fresh one.
-func (l *Loop) newChildLoop(v childGraph) (*Loop, error) {
+func (v childGraph) newChildLoop() (*Loop, error) {
+	l := v.parent
 	child := &Loop{
 		env: l.env, thread: l.thread, run: l.run, state: pregel.NewState(v.graph, v.namespace, l.env.Limits),
 		level: level{
@@ -72,7 +74,7 @@ func (l *Loop) newChildLoop(v childGraph) (*Loop, error) {
 		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, placement.CapabilitiesOfGraph(v.graph))
 		return child, nil
 	}
-	then, err := l.replayCheckpoint(v)
+	then, err := v.replayCheckpoint()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,8 @@ func (l *Loop) childParents() map[string]string {
 
 // childInput is what the subgraph gets: the Send's input, or the keys of the
 // node's view that the subgraph accepts.
-func (l *Loop) childInput(t *pregel.Task) payload.JSON {
+func (fx *effects) childInput() payload.JSON {
+	l, t := fx.loop, fx.task
 	if t.Input != "" {
 		return t.Input
 	}
@@ -117,7 +120,7 @@ func (l *Loop) childInput(t *pregel.Task) payload.JSON {
 	}
 	keys := make([]int, 0, len(t.Node.Reads))
 	for _, i := range t.Node.Reads {
-		if at, ok := sub.ChannelIndex(l.graph().Channels[i].Name); ok && slices.Contains(sub.InputKeys, at) {
+		if at, ok := sub.ChannelIndex(l.Graph().Channels[i].Name); ok && slices.Contains(sub.InputKeys, at) {
 			keys = append(keys, i)
 		}
 	}
@@ -201,11 +204,12 @@ func (l *Loop) continueSuperstep() error {
 func (l *Loop) hasBreakpoints() bool { return len(l.breakBefore) > 0 || len(l.breakAfter) > 0 }
 
 // subgraphResult turns the end of a subgraph into the result of its node.
-func (l *Loop) subgraphResult(child *Loop, v End) pregel.Result {
+func (fx *effects) subgraphResult(child *Loop, v End) pregel.Result {
+	l := fx.loop
 	switch {
 	case v.Err != nil:
 		l.thread.Stop.AbandonRun()
-		return l.subgraphError(v.Err)
+		return fx.subgraphError(v.Err)
 	case v.command != nil:
 		r := *v.command
 		r.ToParent = false
@@ -213,7 +217,7 @@ func (l *Loop) subgraphResult(child *Loop, v End) pregel.Result {
 	case v.State == checkpoint.RunInterrupted:
 		return pregel.Result{WaitingInterrupts: v.openInterrupts}
 	case v.State == checkpoint.RunSucceeded:
-		return pregel.Result{Update: l.outputForParent(child.state)}
+		return pregel.Result{Update: fx.outputForParent(child.state)}
 	case v.State == checkpoint.RunRunning:
 		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: reasonStoppedHere}}}
 	default:
@@ -230,18 +234,20 @@ func (l *Loop) subgraphResult(child *Loop, v End) pregel.Result {
 const reasonStoppedHere = "STOPPED_HERE"
 
 // outputForParent is the output of a subgraph without the keys its parent does not have.
-func (l *Loop) outputForParent(child *pregel.State) payload.JSON {
+func (fx *effects) outputForParent(child *pregel.State) payload.JSON {
+	l := fx.loop
 	var keys []int
 	g := child.Graph()
 	for _, i := range g.OutputKeys {
-		if at, ok := l.graph().ChannelIndex(g.Channels[i].Name); ok && l.graph().Channels[at].IsStateKey {
+		if at, ok := l.Graph().ChannelIndex(g.Channels[i].Name); ok && l.Graph().Channels[at].IsStateKey {
 			keys = append(keys, i)
 		}
 	}
 	return child.Object(keys)
 }
 
-func (l *Loop) subgraphError(err error) pregel.Result {
+func (fx *effects) subgraphError(err error) pregel.Result {
+	l := fx.loop
 	if errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, ErrLeaseLost) {
 		l.thread.Stop.AbandonRun() // the outcome of the node is unknown
 	}

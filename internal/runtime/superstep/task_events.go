@@ -7,18 +7,28 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
+// changeWriter puts what a loop does into a change.
+type changeWriter struct {
+	*commit.Tx
+
+	loop *Loop
+}
+
+// writeTo returns a writer of the loop.
+func (l *Loop) writeTo(t *commit.Tx) changeWriter { return changeWriter{Tx: t, loop: l} }
+
 // emitTaskEvents adds the events of the tasks that ended since the last commit.
 func (w *superstep) emitTaskEvents(t *commit.Tx) {
 	l := w.loop
 	if w.mustReportState && len(w.toRun) > 0 && !w.isReported {
-		l.emitValues(t, l.state, false)
+		l.writeTo(t).emitValues(l.state, false)
 	}
 	if n := len(w.cached) + 2*len(w.unstored); n > commit.UsualEvents {
 		t.GrowEvents(n + commit.UsualEvents)
 	}
 	for i := range w.cached {
 		if o := &w.cached[i]; o.isFinished() && !w.isReported {
-			l.emitUpdate(t, o)
+			l.writeTo(t).emitUpdate(o)
 		}
 	}
 	for i := range w.unstored {
@@ -29,13 +39,14 @@ func (w *superstep) emitTaskEvents(t *commit.Tx) {
 		e := l.newTaskEvent(o.task, o.taskPhase(), l.state.NextStep())
 		e.Attempt, e.Failure = o.attempt, o.failure
 		if o.isFinished() {
-			l.emitUpdate(t, o)
+			l.writeTo(t).emitUpdate(o)
 		}
 		t.EmitEvent(e)
 	}
 }
 
-func (l *Loop) emitUpdate(t *commit.Tx, o *outcome) {
+func (t changeWriter) emitUpdate(o *outcome) {
+	l := t.loop
 	if o.task.Node.Kind == graph.KindStart {
 		return
 	}
@@ -44,7 +55,7 @@ func (l *Loop) emitUpdate(t *commit.Tx, o *outcome) {
 		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
 		Value: l.state.UpdateOf(o.writes), Cached: o.isCached || o.result.Cached,
 	}
-	if l.graph().HasUntracked() {
+	if l.Graph().HasUntracked() {
 		t.EmitRedacted(e, l.state.UpdateOf(l.state.DurableWrites(o.writes)))
 		return
 	}

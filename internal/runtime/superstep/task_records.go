@@ -56,12 +56,12 @@ func (w *superstep) putTaskRecords(t *commit.Tx) error {
 		if o.isAborted {
 			continue
 		}
-		if err := l.putOpenReplacements(t, o); err != nil {
+		if err := l.writeTo(t).putOpenReplacements(o); err != nil {
 			return err
 		}
 		o.putSuperseded(t)
 		w.consumeTaskAnswers(t, o)
-		l.putNewInterrupts(t, o)
+		l.writeTo(t).putNewInterrupts(o)
 		t.Tasks = append(t.Tasks, w.newTaskRecord(o))
 	}
 	for _, list := range [][]outcome{w.cached, w.stored} {
@@ -79,7 +79,7 @@ func (w *superstep) putTaskRecords(t *commit.Tx) error {
 // the nodes don't run again. A value that is not to be stored can't be kept so.
 func (w *superstep) putReturned(t *commit.Tx, v End) {
 	l := w.loop
-	if v.State != checkpoint.RunRunning || l.graph().HasUntracked() {
+	if v.State != checkpoint.RunRunning || l.Graph().HasUntracked() {
 		return
 	}
 	for _, o := range slices.Concat(w.stored, w.unstored) {
@@ -181,7 +181,8 @@ func (w *superstep) newTaskRecord(o *outcome) checkpoint.Task {
 }
 
 // putNewInterrupts adds the new interrupts of a task to a change.
-func (l *Loop) putNewInterrupts(t *commit.Tx, o *outcome) {
+func (t changeWriter) putNewInterrupts(o *outcome) {
+	l := t.loop
 	asks := o.newInterrupts()
 	if len(asks) == 0 {
 		return

@@ -24,8 +24,9 @@ type restartMark struct {
 // mayRepeatEvents reports whether a task may emit events that an earlier attempt has
 // emitted. What a server before this one was told is not known. A node that goes
 // on after an answer is silent up to there, so it repeats nothing.
-func (l *Loop) mayRepeatEvents(task string, attempt int) bool {
-	if attempt > 1 || l.maybeHandedOut || !l.level.keepsCheckpoints && l.level.maybeRerun {
+func (fx *effects) mayRepeatEvents() bool {
+	l, task := fx.loop, fx.task.ID
+	if fx.attempt > 1 || l.maybeHandedOut || !l.level.keepsCheckpoints && l.level.maybeRerun {
 		return true
 	}
 	record, begun := l.pending.tasks[task]
