@@ -51,11 +51,12 @@ type session struct {
 	// session; it guards what follows.
 	remoteWork remoteWork
 
-	commitLock chan struct{}
-	head       checkpoint.Head
-	spareTx    *commit.Tx // the last change, to be reused; nil while a store may still look at it
-	isLost     bool
-	graceTimer *time.Timer // cuts the nodes off after a cancel
+	commitLock  chan struct{}
+	head        checkpoint.Head
+	changeBegan time.Duration // Engine.uptime when the change under way was begun
+	spareTx     *commit.Tx    // the last change, to be reused; nil while a store may still look at it
+	isLost      bool
+	graceTimer  *time.Timer // cuts the nodes off after a cancel
 }
 
 func (e *Engine) newSession(thread string, t *feed.Topic) *session {
@@ -113,17 +114,32 @@ func (s *session) lockCommits(ctx context.Context) error {
 
 func (s *session) unlockCommits() { <-s.commitLock }
 
-// CommitChange makes one change of the live run. It is repeated until the store
-// answers or the lease is over: what nodes have done is worth waiting for. When it
-// fails all the same the run is given up, because no server may go on from a state
-// that is not known; the run is taken up again from the store.
-func (s *session) CommitChange(b commit.Build) error {
+// BeginChange begins a change of the live run.
+func (s *session) BeginChange() (*commit.Tx, error) {
 	if s.lockCommits(s.storeCtx) != nil {
-		return superstep.ErrLeaseLost
+		return nil, superstep.ErrLeaseLost
 	}
-	defer s.unlockCommits()
-	return s.commitUnderLease(s.storeCtx, b, s.mayHoldLease, s.loseLease)
+	t, err := s.startChange()
+	if err != nil {
+		s.unlockCommits()
+	}
+	return t, err
 }
+
+// ApplyChange makes a change of the live run. It is repeated until the store answers or
+// the lease is over: what nodes have done is worth waiting for. When it fails all the
+// same the run is given up, because no server may go on from a state that is not known;
+// the run is taken up again from the store.
+func (s *session) ApplyChange(t *commit.Tx) (again *commit.Tx, err error) {
+	done, err := s.applyUnderLease(s.storeCtx, t, s.mayHoldLease, s.loseLease)
+	if done || err != nil {
+		return nil, err
+	}
+	return s.startChange()
+}
+
+// EndChange ends what BeginChange began.
+func (s *session) EndChange() { s.unlockCommits() }
 
 // commitForCaller makes a change for a caller beside the live run, within ctx. A failure
 // is the caller's alone.
@@ -154,45 +170,64 @@ func (s *session) nextTx() *commit.Tx {
 // nothing has changed. failed is called when the store did not do its part.
 func (s *session) commitUnderLease(ctx context.Context, b commit.Build, more func(attempt int) bool, failed func()) error {
 	for {
-		if s.isLost {
-			return superstep.ErrLeaseLost
-		}
-		t := s.nextTx()
-		t.Lease = s.engine.opts.LeaseTTL
-		began := s.engine.uptime()
-		if err := b(t); err != nil {
-			if errors.Is(err, commit.ErrNoChange) {
-				return nil
-			}
+		t, err := s.startChange()
+		if err != nil {
 			return err
 		}
-		s.keepUpdatedTime(t)
-		if t.Head.PreferredOwner == "" {
-			s.noteProgress(t)
-		}
-		head, err := s.engine.committer.ApplyChange(ctx, t, more)
-		if err == nil {
-			s.spareTx = t
-			s.head = head
-			s.renewedAt.Store(int64(began))
-			s.isLost = head.Owner != s.engine.id // given back by the change itself
-			s.topic.SetStoppedRun(&t.Change)
-			s.topic.PublishEvents(t.LiveEvents)
-			*t = commit.Tx{} // a run that waits for its nodes keeps nothing of it
-			s.applyCancel()
+		if err := b(t); errors.Is(err, commit.ErrNoChange) {
 			return nil
-		}
-		if errors.Is(err, checkpoint.ErrConflict) {
-			err = s.reloadHead(ctx)
-		}
-		switch {
-		case err == nil, errors.Is(err, superstep.ErrLeaseLost):
-		case errors.Is(err, checkpoint.ErrInvalid), tooLargeFailure(err) != nil: // ours to answer for, not the store's
-			return err
-		default:
-			failed()
+		} else if err != nil {
 			return err
 		}
+		if done, err := s.applyUnderLease(ctx, t, more, failed); done || err != nil {
+			return err
+		}
+	}
+}
+
+// startChange is an empty change under the lease. The caller holds commitLock.
+func (s *session) startChange() (*commit.Tx, error) {
+	if s.isLost {
+		return nil, superstep.ErrLeaseLost
+	}
+	t := s.nextTx()
+	t.Lease = s.engine.opts.LeaseTTL
+	s.changeBegan = s.engine.uptime()
+	return t, nil
+}
+
+// applyUnderLease makes a change once. It is not done, without an error, when another
+// writer was faster and the lease is held still. The caller holds commitLock.
+func (s *session) applyUnderLease(ctx context.Context, t *commit.Tx, more func(attempt int) bool, failed func()) (done bool, err error) {
+	s.keepUpdatedTime(t)
+	if t.Head.PreferredOwner == "" {
+		s.noteProgress(t)
+	}
+	head, err := s.engine.committer.ApplyChange(ctx, t, more)
+	if err == nil {
+		s.spareTx = t
+		s.head = head
+		s.renewedAt.Store(int64(s.changeBegan))
+		s.isLost = head.Owner != s.engine.id // given back by the change itself
+		s.topic.SetStoppedRun(&t.Change)
+		s.topic.PublishEvents(t.LiveEvents)
+		*t = commit.Tx{} // a run that waits for its nodes keeps nothing of it
+		s.applyCancel()
+		return true, nil
+	}
+	if errors.Is(err, checkpoint.ErrConflict) {
+		err = s.reloadHead(ctx)
+	}
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, superstep.ErrLeaseLost):
+		return false, err
+	case errors.Is(err, checkpoint.ErrInvalid), tooLargeFailure(err) != nil: // ours to answer for, not the store's
+		return false, err
+	default:
+		failed()
+		return false, err
 	}
 }
 

@@ -14,13 +14,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// attempt is one attempt of a task of a loop, with what has come of it so far.
-type attempt struct {
-	*outcome
-
-	loop *Loop
-}
-
 // runWithRetries runs one task until it succeeds, asks, or has failed for good.
 func (l *Loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 	for n := 1; ; n++ {
@@ -38,7 +31,7 @@ func (l *Loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 			Phase: checkpoint.PhaseRetrying, Failure: o.failure, Delay: delay,
 		})
 		if backoff.Sleep(ctx, delay) != nil {
-			attempt{outcome: &o, loop: l}.cutOffAttempt(ctx)
+			o.cutOffAttempt(ctx, l)
 			return o
 		}
 	}
@@ -55,62 +48,60 @@ func (l *Loop) publishEphemeral(e checkpoint.Event) {
 func (l *Loop) attemptTask(ctx context.Context, t *pregel.Task, n int) outcome {
 	o := outcome{task: t}
 	if ctx.Err() != nil {
-		attempt{outcome: &o, loop: l}.cutOffAttempt(ctx)
+		o.cutOffAttempt(ctx, l)
 		return o
 	}
 	started := l.env.Now()
-	attempt{outcome: &o, loop: l}.performContained(ctx, n)
+	o.performContained(ctx, l, n)
 	l.level.touchParent()
 	if t.Node.Kind != graph.KindStart {
-		attempt{outcome: &o, loop: l}.observeAttempt(l.env.Now().Sub(started))
+		o.observeAttempt(l, l.env.Now().Sub(started))
 	}
 	return o
 }
 
 // performContained runs the node of an outcome's task. A panic in what surrounds the
 // node, like the check of a schema, fails the task.
-func (o attempt) performContained(ctx context.Context, n int) {
-	if p := contain.Call(func() { o.performTask(ctx, n) }); p != nil {
-		o.failPanicked(p)
+func (o *outcome) performContained(ctx context.Context, l *Loop, n int) {
+	if p := contain.Call(func() { o.performTask(ctx, l, n) }); p != nil {
+		o.failPanicked(l, p)
 	}
 }
 
 // panickedOutcome is how a task ends on whose behalf the engine panicked.
 func (l *Loop) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
 	o := outcome{task: t}
-	attempt{outcome: &o, loop: l}.failPanicked(p)
+	o.failPanicked(l, p)
 	return o
 }
 
 // failPanicked ends an outcome so, whatever it was before.
-func (o attempt) failPanicked(p *contain.PanicError) {
-	l := o.loop
+func (o *outcome) failPanicked(l *Loop, p *contain.PanicError) {
 	l.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
 		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID))...)
-	*o.outcome = outcome{task: o.task}
+	*o = outcome{task: o.task}
 	o.setFailure(&pregel.Failure{Failure: *InternalFailure(), Permanent: true})
 }
 
-func (o attempt) performTask(ctx context.Context, n int) {
-	if !o.restoreResult(n) {
-		o.result = o.callTask(ctx, n)
+func (o *outcome) performTask(ctx context.Context, l *Loop, n int) {
+	if !o.restoreResult(l, n) {
+		o.result = o.callTask(ctx, l, n)
 	}
-	o.interpretOnce(ctx)
+	o.interpretOnce(ctx, l)
 }
 
 // interpretOnce works out what a result means, and keeps the result of a task that is
 // to be interpreted again.
-func (o attempt) interpretOnce(ctx context.Context) {
+func (o *outcome) interpretOnce(ctx context.Context, l *Loop) {
 	result := o.result
-	o.interpretResult(ctx)
+	o.interpretResult(ctx, l)
 	if o.isAborted && result.Failure == nil {
 		o.returned = &result
 	}
 }
 
 // observeAttempt reports an attempt to the observer.
-func (o attempt) observeAttempt(took time.Duration) {
-	l := o.loop
+func (o *outcome) observeAttempt(l *Loop, took time.Duration) {
 	l.env.Observer.NodeEnded(l.Graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
 }
 
@@ -122,22 +113,21 @@ func (v *level) touchParent() {
 }
 
 // callTask runs the task: the start node, a subgraph, or the node's code.
-func (o attempt) callTask(ctx context.Context, n int) pregel.Result {
-	l := o.loop
+func (o *outcome) callTask(ctx context.Context, l *Loop, n int) pregel.Result {
 	switch o.task.Node.Kind {
 	case graph.KindStart:
 		return l.startResult()
 	case graph.KindGraph:
-		return o.callSubgraph(ctx, n)
+		return o.callSubgraph(ctx, l, n)
 	default:
-		return o.callNode(ctx, n, graph.Branch{}, l.state)
+		return o.callNode(ctx, l, n, graph.Branch{}, l.state)
 	}
 }
 
 // callNode makes one attempt of a node, or of the router of one of its
 // conditional edges, under the node's timeouts.
-func (o attempt) callNode(ctx context.Context, n int, b graph.Branch, state *pregel.State) pregel.Result {
-	l, t := o.loop, o.task
+func (o *outcome) callNode(ctx context.Context, l *Loop, n int, b graph.Branch, state *pregel.State) pregel.Result {
+	t := o.task
 	fx := &effects{loop: l, task: t, attempt: n}
 	fx.restartMark.isDue.Store(fx.mayRepeatEvents())
 	defer fx.endAttempt()
@@ -176,8 +166,8 @@ func (o attempt) callNode(ctx context.Context, n int, b graph.Branch, state *pre
 }
 
 // callSubgraph makes one attempt of a subgraph under the timeouts of its node.
-func (o attempt) callSubgraph(ctx context.Context, n int) pregel.Result {
-	l, t := o.loop, o.task
+func (o *outcome) callSubgraph(ctx context.Context, l *Loop, n int) pregel.Result {
+	t := o.task
 	fx := &effects{loop: l, task: t, attempt: n}
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)

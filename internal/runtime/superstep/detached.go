@@ -25,8 +25,14 @@ func NewDetachedThread(storeCtx context.Context, id string, log *zap.Logger, wor
 // detachedOwner stands in for the owner of a thread that is edited.
 type detachedOwner struct{}
 
-// CommitChange stores nothing.
-func (detachedOwner) CommitChange(commit.Build) error { return ErrLeaseLost }
+// BeginChange refuses: nothing is stored.
+func (detachedOwner) BeginChange() (*commit.Tx, error) { return nil, ErrLeaseLost }
+
+// ApplyChange refuses as well.
+func (detachedOwner) ApplyChange(*commit.Tx) (*commit.Tx, error) { return nil, ErrLeaseLost }
+
+// EndChange has nothing to give back.
+func (detachedOwner) EndChange() {}
 
 // IsStopping is false: an edit is not cancelled but by its caller.
 func (detachedOwner) IsStopping() bool { return false }

@@ -192,8 +192,7 @@ func interruptText(message string, value payload.JSON) string {
 
 // checkUsedAnswers looks at what an attempt says of the answers that it has used: an
 // answer is for what was shown, unless the program accepts something else.
-func (o attempt) checkUsedAnswers() *pregel.Failure {
-	l := o.loop
+func (o *outcome) checkUsedAnswers(l *Loop) *pregel.Failure {
 	for i := range o.result.UsedAnswers {
 		use := &o.result.UsedAnswers[i]
 		q := l.pending.currentInterrupt(o.task.ID, use.Scope, use.Key, use.Index)
@@ -207,7 +206,7 @@ func (o attempt) checkUsedAnswers() *pregel.Failure {
 			return permanentFailure(runtime.FailedNonDeterministic, "the node has used the answer to "+
 				positionText(use.Scope, use.Key, use.Index)+" for something else than was shown")
 		default:
-			if f := o.acceptDrift(q, *use.Asked); f != nil {
+			if f := o.acceptDrift(l, q, *use.Asked); f != nil {
 				return f
 			}
 		}
@@ -216,8 +215,7 @@ func (o attempt) checkUsedAnswers() *pregel.Failure {
 }
 
 // acceptDrift records an answer that was used for something else than was shown.
-func (o attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
-	l := o.loop
+func (o *outcome) acceptDrift(l *Loop, q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
 	a.SetDriftDefaults(l.Graph().Spec)
 	if a.ShownDigest() == pregel.ShownDigestOf(q) {
 		return nil

@@ -55,7 +55,7 @@ func (e *Edit) HasProgress() bool { return len(e.loop.pending.tasks) > 0 }
 // can't be taken.
 func (e *Edit) InterpretResult(ctx context.Context, t *pregel.Task, r pregel.Result) ([]checkpoint.Write, *checkpoint.Failure) {
 	o := outcome{task: t, result: r, attempt: 1}
-	attempt{outcome: &o, loop: &e.loop}.interpretResult(ctx)
+	o.interpretResult(ctx, &e.loop)
 	return o.writes, o.failure
 }
 

@@ -134,13 +134,13 @@ func (w *superstep) runInlineStep(ctx context.Context, began time.Time) bool {
 		o := &w.unstored[i]
 		o.task, o.attempt = t, 1
 		started := l.env.Now()
-		attempt{outcome: o, loop: l}.performContained(ctx, 1)
+		o.performContained(ctx, l, 1)
 		w.countWrites(o)
 		asks := len(o.openInterrupts) > 0 && l.level.isRoot && o.failure == nil && !o.isAborted
 		if !asks && !o.isFinished() || o.result.ToParent {
 			return false
 		}
-		attempt{outcome: o, loop: l}.observeAttempt(l.env.Now().Sub(started))
+		o.observeAttempt(l, l.env.Now().Sub(started))
 	}
 	return true
 }

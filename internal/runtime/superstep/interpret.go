@@ -14,22 +14,21 @@ import (
 )
 
 // interpretResult turns a result into writes, interrupts or a failure.
-func (o attempt) interpretResult(ctx context.Context) {
-	l := o.loop
+func (o *outcome) interpretResult(ctx context.Context, l *Loop) {
 	if o.result.Failure != nil {
-		o.failAttempt(ctx, o.result.Failure)
+		o.failAttempt(ctx, l, o.result.Failure)
 		return
 	}
-	if f := o.checkWaiting(ctx); f != nil {
-		o.failAttempt(ctx, f)
+	if f := o.checkWaiting(ctx, l); f != nil {
+		o.failAttempt(ctx, l, f)
 		return
 	}
-	if f := o.checkUsedAnswers(); f != nil {
-		o.failAttempt(ctx, f)
+	if f := o.checkUsedAnswers(l); f != nil {
+		o.failAttempt(ctx, l, f)
 		return
 	}
 	if len(o.result.Asks) > 0 {
-		o.handleAsks(ctx)
+		o.handleAsks(ctx, l)
 		if o.failure == nil {
 			o.openInterrupts = append(o.openInterrupts, o.result.WaitingInterrupts...)
 		}
@@ -41,31 +40,30 @@ func (o attempt) interpretResult(ctx context.Context) {
 	}
 	if o.result.ToParent {
 		if l.level.isRoot {
-			o.failAttempt(ctx, permanentFailure(runtime.FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
+			o.failAttempt(ctx, l, permanentFailure(runtime.FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
 		}
 		return
 	}
-	if f := o.reduceForRouting(ctx); f != nil {
-		o.failAttempt(ctx, f)
+	if f := o.reduceForRouting(ctx, l); f != nil {
+		o.failAttempt(ctx, l, f)
 		return
 	}
-	routes, f := o.callRouters(ctx)
+	routes, f := o.callRouters(ctx, l)
 	if f != nil {
-		o.failAttempt(ctx, f)
+		o.failAttempt(ctx, l, f)
 		return
 	}
 	writes, err := l.state.CompleteTask(o.task, o.result, routes)
 	if err != nil {
 		stored := updateFailure(err)
-		o.failAttempt(ctx, &pregel.Failure{Failure: *stored, Permanent: true})
+		o.failAttempt(ctx, l, &pregel.Failure{Failure: *stored, Permanent: true})
 		return
 	}
 	o.writes = writes
 }
 
 // callRouters asks code for the decisions of the conditional edges that need it.
-func (o attempt) callRouters(ctx context.Context) (map[string][]checkpoint.Send, *pregel.Failure) {
-	l := o.loop
+func (o *outcome) callRouters(ctx context.Context, l *Loop) (map[string][]checkpoint.Send, *pregel.Failure) {
 	routers := pregel.CodeBranches(o.task.Node)
 	if len(routers) == 0 {
 		return nil, nil
@@ -76,7 +74,7 @@ func (o attempt) callRouters(ctx context.Context) (map[string][]checkpoint.Send,
 	}
 	routes := make(map[string][]checkpoint.Send, len(routers))
 	for _, b := range routers {
-		r := o.callNode(ctx, max(o.attempt, 1), b, ahead)
+		r := o.callNode(ctx, l, max(o.attempt, 1), b, ahead)
 		switch {
 		case r.Failure != nil:
 			return nil, r.Failure
@@ -93,11 +91,11 @@ func permanentFailure(reason, message string) *pregel.Failure {
 }
 
 // failAttempt settles a failed attempt.
-func (o attempt) failAttempt(ctx context.Context, f *pregel.Failure) {
+func (o *outcome) failAttempt(ctx context.Context, l *Loop, f *pregel.Failure) {
 	o.setFailure(f)
 	switch {
 	case ctx.Err() != nil:
-		o.cutOffAttempt(ctx)
+		o.cutOffAttempt(ctx, l)
 	case o.task.Node.Kind == graph.KindGraph && (f.Reason == runtime.FailedCancelledByClient || f.Reason == reasonStoppedHere):
 		o.isAborted, o.isSubgraphStopped = true, true
 	}
@@ -105,8 +103,7 @@ func (o attempt) failAttempt(ctx context.Context, f *pregel.Failure) {
 
 // cutOffAttempt ends an attempt that was stopped from outside: it counts as if it
 // had never begun, except that too slow a superstep is its tasks' failure.
-func (o attempt) cutOffAttempt(ctx context.Context) {
-	l := o.loop
+func (o *outcome) cutOffAttempt(ctx context.Context, l *Loop) {
 	if !errors.Is(context.Cause(ctx), errStepTimeout) {
 		o.isAborted = true
 		return
@@ -122,8 +119,7 @@ func (o *outcome) setFailure(f *pregel.Failure) {
 }
 
 // handleAsks turns what a task asks into stored interrupts.
-func (o attempt) handleAsks(ctx context.Context) {
-	l := o.loop
+func (o *outcome) handleAsks(ctx context.Context, l *Loop) {
 	if len(o.result.Asks) == 0 {
 		return
 	}
@@ -135,14 +131,14 @@ func (o attempt) handleAsks(ctx context.Context) {
 	for _, a := range o.result.Asks {
 		at := place{a.Scope, a.Key, a.Index}
 		if asked[at] {
-			o.failAttempt(ctx, permanentFailure(runtime.FailedInvalidUpdate,
+			o.failAttempt(ctx, l, permanentFailure(runtime.FailedInvalidUpdate,
 				"the node asks two things as "+placeText(&a)+"; each needs a place of its own"))
 			return
 		}
 		asked[at] = true
 		a.SetDriftDefaults(l.Graph().Spec)
-		if f := o.poseInterrupt(ctx, &a); f != nil {
-			o.failAttempt(ctx, f)
+		if f := o.poseInterrupt(ctx, l, &a); f != nil {
+			o.failAttempt(ctx, l, f)
 			return
 		}
 	}
@@ -150,53 +146,50 @@ func (o attempt) handleAsks(ctx context.Context) {
 
 // poseInterrupt adds one interrupt to an outcome. An open one stays and a withdrawn one
 // is reopened if it shows what is asked, and an answered one is replaced if it differs.
-func (o attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Failure {
-	l := o.loop
+func (o *outcome) poseInterrupt(ctx context.Context, l *Loop, a *pregel.Ask) *pregel.Failure {
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
-	if problem := o.checkAskable(ctx, a); problem != "" {
+	if problem := o.checkAskable(ctx, l, a); problem != "" {
 		return permanentFailure(runtime.FailedInvalidUpdate, problem)
 	}
 	o.openInterrupts = append(o.openInterrupts, id)
 	switch {
 	case before == nil:
-		o.addInterrupt(a, id)
+		o.addInterrupt(l, a, id)
 	case before.State == checkpoint.InterruptOpen:
-		o.noteOpenReplacement(before, a)
+		o.noteOpenReplacement(l, before, a)
 	case isAnswered(before):
-		return o.replaceAnsweredInterrupt(before, a, id)
+		return o.replaceAnsweredInterrupt(l, before, a, id)
 	case id == before.ID:
-		q := o.addInterrupt(a, id)
+		q := o.addInterrupt(l, a, id)
 		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
 	case round > maxReplacements:
 		return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf(
 			"%s was withdrawn and asked in other words %d times, the limit; run the thread again from a checkpoint, which asks anew, "+
 				"or name what changes in drift_ignore", positionText(a.Scope, a.Key, a.Index), maxReplacements))
 	default:
-		q := o.addInterrupt(a, id)
+		q := o.addInterrupt(l, a, id)
 		q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
 	}
 	return nil
 }
 
 // addInterrupt adds what a task asks to the new questions of its outcome.
-func (o attempt) addInterrupt(a *pregel.Ask, id string) *checkpoint.Interrupt {
-	o.interrupts = append(o.interrupts, o.newInterrupt(a, id))
+func (o *outcome) addInterrupt(l *Loop, a *pregel.Ask, id string) *checkpoint.Interrupt {
+	o.interrupts = append(o.interrupts, o.newInterrupt(l, a, id))
 	return &o.interrupts[len(o.interrupts)-1]
 }
 
 // replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
-func (o attempt) replaceAnsweredInterrupt(before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
-	l := o.loop
-	q := o.newInterrupt(a, id)
+func (o *outcome) replaceAnsweredInterrupt(l *Loop, before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
+	q := o.newInterrupt(l, a, id)
 	q.Round, q.Replaces = before.Round+1, before.ID
 	return o.replaceAnswered(before, q, a, l.pending.countReplacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
 }
 
 // checkAskable says why no client could answer what a task asks, "" if one can.
-func (o attempt) checkAskable(ctx context.Context, a *pregel.Ask) string {
-	l := o.loop
+func (o *outcome) checkAskable(ctx context.Context, l *Loop, a *pregel.Ask) string {
 	schemas := l.env.Schemas
 	if a.Schema == "" || schemas == nil {
 		return ""
@@ -217,8 +210,7 @@ func placeText(a *pregel.Ask) string {
 
 // checkWaiting refuses to wait for interrupts that the thread does not have. Called
 // graphs wait for their own.
-func (o attempt) checkWaiting(ctx context.Context) *pregel.Failure {
-	l := o.loop
+func (o *outcome) checkWaiting(ctx context.Context, l *Loop) *pregel.Failure {
 	if o.task.Node.Kind != graph.KindRemote {
 		return nil
 	}
@@ -240,8 +232,8 @@ func (p *progress) interruptState(task, id string) checkpoint.InterruptState {
 	return ""
 }
 
-func (o attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
-	l, t := o.loop, o.task
+func (o *outcome) newInterrupt(l *Loop, a *pregel.Ask, id string) checkpoint.Interrupt {
+	t := o.task
 	cp := l.state.Checkpoint()
 	q := checkpoint.Interrupt{
 		ID: id, Thread: l.thread.ID, Run: l.run.ID, Graph: l.run.Graph,

@@ -403,7 +403,23 @@ func (t changeWriter) emitValues(s *pregel.State, ahead bool) {
 // commitChange makes one change of the loop. A subgraph without checkpoints commits
 // its interrupts and events only.
 func (l *Loop) commitChange(b commit.Build) error {
-	return l.thread.Committer.CommitChange(b)
+	c := l.thread.Committer
+	t, err := c.BeginChange()
+	if err != nil {
+		return err
+	}
+	defer c.EndChange()
+	for t != nil {
+		if err := b(t); errors.Is(err, commit.ErrNoChange) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if t, err = c.ApplyChange(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // commitEnd makes the end of the loop durable; only the root's end is one.

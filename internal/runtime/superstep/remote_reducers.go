@@ -106,8 +106,7 @@ func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *c
 
 // reduceForRouting has workers reduce what a task writes, for conditional edges
 // that see the state with these writes.
-func (o attempt) reduceForRouting(ctx context.Context) *pregel.Failure {
-	l := o.loop
+func (o *outcome) reduceForRouting(ctx context.Context, l *Loop) *pregel.Failure {
 	if !l.Graph().HasWorkerReducer() || len(o.task.Node.Branches) == 0 {
 		return nil
 	}

@@ -27,12 +27,12 @@ type openReplacement struct {
 }
 
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
-func (o attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.Ask) {
+func (o *outcome) noteOpenReplacement(l *Loop, before *checkpoint.Interrupt, a *pregel.Ask) {
 	if before.Round >= maxReplacements || showsAsked(before, a) {
 		return
 	}
 	round := before.Round + 1
-	q := o.newInterrupt(a, pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round))
+	q := o.newInterrupt(l, a, pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round))
 	q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
 	o.openReplacements = append(o.openReplacements, openReplacement{current: *before, replacement: q})
 }

@@ -96,8 +96,7 @@ func (w *superstep) putReturned(t *commit.Tx, v End) {
 
 // restoreResult takes what the node has returned before the run was handed over. Only
 // the first attempt may use it: a later one is made because that was no good.
-func (o attempt) restoreResult(attempt int) bool {
-	l := o.loop
+func (o *outcome) restoreResult(l *Loop, attempt int) bool {
 	record, ok := l.pending.tasks[o.task.ID]
 	if !ok || record.State != checkpoint.TaskReturned || attempt > 1 {
 		return false

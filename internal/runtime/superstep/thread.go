@@ -38,9 +38,14 @@ type Thread struct {
 
 // Committer makes changes under the lease.
 type Committer interface {
-	// CommitChange makes one change. It is repeated until the store answers or the
-	// lease is over; the error is ErrLeaseLost then.
-	CommitChange(b commit.Build) error
+	// BeginChange waits for the right to change the thread, and returns an empty change.
+	// The error is ErrLeaseLost; EndChange is called unless there is one.
+	BeginChange() (*commit.Tx, error)
+	// ApplyChange makes the change. It is repeated until the store answers or the lease
+	// is over; the error is ErrLeaseLost then. When another writer was faster it returns
+	// an empty change from the newer head, to be built again.
+	ApplyChange(t *commit.Tx) (again *commit.Tx, err error)
+	EndChange() // gives the right to change the thread back
 }
 
 // Followers read the events of the thread.
