@@ -11,7 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/dump"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 func (p *program) storeDumpCommand() *cobra.Command {
@@ -34,7 +34,7 @@ needs its keys.`,
 		Args: exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "json" {
-				return cli.Usagef("-o %q is no form of a dump", output).WithHint("want json")
+				return exit.Usagef("-o %q is no form of a dump", output).WithHint("want json")
 			}
 			return p.dumpThread(cmd.Context(), &o, args[0])
 		},
@@ -68,7 +68,7 @@ func (p *program) dumpThread(ctx context.Context, o *serverOptions, thread strin
 	defer func() { err = errors.Join(err, s.Close()) }()
 	err = dump.WriteThread(ctx, p.Out, s, thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
-		return &cli.HintError{
+		return &exit.HintError{
 			Err: fmt.Errorf("the store %s has no thread %q", setup.MaskPassword(name.text), thread), Hint: "graphd threads lists those of a server",
 		}
 	}
@@ -78,7 +78,7 @@ func (p *program) dumpThread(ctx context.Context, o *serverOptions, thread strin
 // checkHasThreads refuses a store that opening would make.
 func (n storeConfig) checkHasThreads(ctx context.Context) error {
 	if n.kind == kindMemory {
-		return cli.Usagef("--store memory ends with its server; there is nothing to dump").
+		return exit.Usagef("--store memory ends with its server; there is nothing to dump").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
 	}
 	if err := n.checkExists(); err != nil {
@@ -86,7 +86,7 @@ func (n storeConfig) checkHasThreads(ctx context.Context) error {
 	}
 	m, err := n.migrateStore(ctx, true, func(checkpoint.Migration) {})
 	if err == nil && m.From == 0 {
-		err = &cli.HintError{
+		err = &exit.HintError{
 			Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.text)), Hint: "name the store of the server with --store",
 		}
 	}

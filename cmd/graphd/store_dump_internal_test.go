@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
-	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
 func TestADumpOfEitherStore(t *testing.T) {
@@ -23,7 +23,7 @@ func TestADumpOfEitherStore(t *testing.T) {
 	require.NoError(t, err)
 	checkpointtest.WriteAll(t.Context(), t, file)
 	r := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+path)
-	require.Equal(t, cli.ExitError, r.code, "a server uses it")
+	require.Equal(t, exit.CodeError, r.code, "a server uses it")
 	require.Contains(t, r.err, "one process owns a file")
 	require.NoError(t, file.Close())
 	require.NoError(t, os.Remove(path+"-reserve"))
@@ -48,7 +48,7 @@ func TestADumpOfEitherStore(t *testing.T) {
 		require.Equal(t, map[string]int{"head": 1, "run": 2, "interrupt": 2, "checkpoint": 2, "channel": 9, "event": 144}, kinds, store)
 
 		r = commandRunner{}.runCommand(t, "store", "dump", "none", "--store", store)
-		require.Equal(t, cli.ExitError, r.code, r)
+		require.Equal(t, exit.CodeError, r.code, r)
 		require.Contains(t, r.err, `has no thread "none"`)
 	}
 	require.NoFileExists(t, path+"-reserve", "a dump holds nothing back")
@@ -57,21 +57,21 @@ func TestADumpOfEitherStore(t *testing.T) {
 func TestADumpMakesNoStore(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.db")
 	r := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+none)
-	require.Equal(t, cli.ExitError, r.code, r)
+	require.Equal(t, exit.CodeError, r.code, r)
 	require.Contains(t, r.err, "hint: name the file")
 	require.NoFileExists(t, none)
 
 	server := redistest.Start(t)
 	r = commandRunner{}.runCommand(t, "store", "dump", "t", "--store", server.URL(""))
-	require.Equal(t, cli.ExitError, r.code, r)
+	require.Equal(t, exit.CodeError, r.code, r)
 	require.Contains(t, r.err, "nothing is stored in "+server.URL(""))
 	require.Zero(t, server.Client.DBSize(t.Context()).Val())
 
 	r = commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "memory")
-	require.Equal(t, cli.ExitUsage, r.code, r)
+	require.Equal(t, exit.CodeUsage, r.code, r)
 	require.Contains(t, r.err, "nothing to dump")
 	r = commandRunner{}.runCommand(t, "store", "dump", "t", "-o", "yaml")
-	require.Equal(t, cli.ExitUsage, r.code, r)
+	require.Equal(t, exit.CodeUsage, r.code, r)
 	require.Contains(t, r.err, "want json")
 }
 
@@ -86,7 +86,7 @@ func TestADumpOfAnEncryptedStoreNeedsItsKeys(t *testing.T) {
 	checkpointtest.WriteAll(t.Context(), t, s)
 	require.NoError(t, s.Close())
 	r := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+path)
-	require.Equal(t, cli.ExitError, r.code, r)
+	require.Equal(t, exit.CodeError, r.code, r)
 	require.Contains(t, r.err, "--encryption-keys")
 	r = commandRunner{env: map[string]string{"GRAPHD_ENCRYPTION_KEYS": keys}}.runCommand(t, "store", "dump", "t", "--store", "sqlite:"+path)
 	require.Zero(t, r.code, r)
