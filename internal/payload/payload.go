@@ -2,8 +2,10 @@
 //
 // graphd carries user values as JSON text and never re-encodes what it only
 // carries, so 9007199254740993 stays 9007199254740993. This package checks text at
-// the API, splits one level of an object or an array without touching what is
-// inside, and combines numbers where a reducer asks for it.
+// the API (validate.go), splits one level of an object or an array without touching
+// what is inside (split.go), combines values as the reducers say (arithmetic.go,
+// merge.go, messages.go), and compares texts by what they mean (canonical.go,
+// normal_text.go).
 package payload
 
 // JSON is one JSON value as text: any root, numbers untouched. The empty
