@@ -150,7 +150,7 @@ func (o *outcome) poseInterrupt(ctx context.Context, l *Loop, a *pregel.Ask) *pr
 	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
-	if problem := o.checkAskable(ctx, l, a); problem != "" {
+	if problem := l.env.checkAskable(ctx, a); problem != "" {
 		return permanentFailure(runtime.FailedInvalidUpdate, problem)
 	}
 	o.openInterrupts = append(o.openInterrupts, id)
@@ -189,8 +189,8 @@ func (o *outcome) replaceAnsweredInterrupt(l *Loop, before *checkpoint.Interrupt
 }
 
 // checkAskable says why no client could answer what a task asks, "" if one can.
-func (o *outcome) checkAskable(ctx context.Context, l *Loop, a *pregel.Ask) string {
-	schemas := l.env.Schemas
+func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
+	schemas := e.Schemas
 	if a.Schema == "" || schemas == nil {
 		return ""
 	}
