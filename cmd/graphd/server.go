@@ -190,8 +190,8 @@ func (s *server) buildServices(
 	options := transport.Options{
 		Engine: s.engine,
 		Follow: func(req runtime.FollowRequest) stream.Follower { return s.engine.Follow(req) },
-		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
-			return s.engine.FollowInterrupts(q, after)
+		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+			return s.engine.FollowInterrupts(memory, q, after)
 		},
 		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.engine.Now,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics,

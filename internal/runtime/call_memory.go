@@ -8,8 +8,8 @@ import (
 )
 
 // What a call shows it holds until its answer is encoded: the state as it was read,
-// the values that are made of it, and the answer. A call or stream whose context
-// has a CallMemory keeps memory reserved for all of that until it releases it.
+// the values that are made of it, and the answer. A call or stream that hands
+// in a CallMemory keeps memory reserved for all of that until it releases it.
 
 // CallMemory is what one call or stream holds of large states that it shows. The
 // zero CallMemory holds nothing. One goroutine uses it.
@@ -36,9 +36,6 @@ func (r *CallMemory) WaitForMemory(ctx context.Context) error {
 	r.refusesReads = false
 	return r.WaitForBytes(ctx, r.wantedBytes, WaitForever)
 }
-
-// CallMemoryKey is the key of a *CallMemory in a context.
-type CallMemoryKey struct{}
 
 // Release releases the memory: what was read is sent or dropped.
 func (r *CallMemory) Release() {

@@ -79,6 +79,7 @@ type HistoryQuery struct {
 	// MaxBytes is how many bytes of snapshots a caller takes at once, 0 = any
 	// number. The first one is shown if it alone has no more.
 	MaxBytes int
+	Memory   *CallMemory // of the call that shows them; nil = none
 }
 
 // UpdateInterruptRequest changes what a caller may change of an open interrupt.

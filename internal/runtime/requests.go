@@ -124,6 +124,7 @@ type StateRequest struct {
 	// MaxBytes is how many bytes of results, interrupts and states of subgraphs a
 	// caller takes, 0 = any number.
 	MaxBytes int
+	Memory   *CallMemory // of the call that shows the state; nil = none
 }
 
 // Snapshot is a state as people read it.
@@ -160,6 +161,7 @@ type UpdateStateRequest struct {
 	RequestID           string
 	Digest              string
 	By                  string
+	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 
 // RunSettings is what a run goes by besides its input. Given with answers it
@@ -204,6 +206,7 @@ type BulkUpdateStateRequest struct {
 	RequestID           string
 	Digest              string
 	By                  string
+	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 
 // IsEmpty reports whether the node wrote nothing.

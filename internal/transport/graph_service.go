@@ -136,7 +136,7 @@ func (s *graphService) readRun(ctx context.Context, thread, id string) (*graphdv
 	if err != nil {
 		return nil, err
 	}
-	run, err := s.engine.Run(ctx, thread, id)
+	run, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, id)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *graphService) ListRuns(
 	if err != nil {
 		return nil, err
 	}
-	runs, more, err := s.engine.Runs(ctx, thread, before, size, s.maxMessageBytes)
+	runs, more, err := s.engine.Runs(ctx, interceptor.CallMemoryOf(ctx), thread, before, size, s.maxMessageBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (e *fakeEngine) Cancel(_ context.Context, req runtime.CancelRequest) (check
 	return e.run, e.recordRequest(req)
 }
 
-func (e *fakeEngine) Run(context.Context, string, string) (checkpoint.Run, error) {
+func (e *fakeEngine) Run(context.Context, *runtime.CallMemory, string, string) (checkpoint.Run, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.run, e.err
@@ -123,7 +123,7 @@ type runsQuery struct {
 	Limit  int
 }
 
-func (e *fakeEngine) Runs(_ context.Context, thread string, before uint64, limit, _ int) ([]checkpoint.Run, bool, error) {
+func (e *fakeEngine) Runs(_ context.Context, _ *runtime.CallMemory, thread string, before uint64, limit, _ int) ([]checkpoint.Run, bool, error) {
 	err := e.recordRequest(runsQuery{thread, before, limit})
 	return e.runs[:min(limit, len(e.runs))], len(e.runs) > limit, err
 }
@@ -150,7 +150,7 @@ func (e *fakeEngine) Thread(context.Context, string) (checkpoint.Head, error) {
 	return e.head, e.err
 }
 
-func (e *fakeEngine) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+func (e *fakeEngine) Threads(_ context.Context, _ *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	err := e.recordRequest(q)
 	return e.heads[:min(q.Limit, len(e.heads))], err
 }
@@ -186,37 +186,41 @@ func (e *fakeEngine) DeleteThread(_ context.Context, thread string, etag uint64,
 }
 
 func (e *fakeEngine) State(_ context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
+	req.Memory = nil // it is of the call
 	return e.state, e.recordRequest(req)
 }
 
 func (e *fakeEngine) States(_ context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
+	q.Memory = nil // it is of the call
 	err := e.recordRequest(q)
 	return e.states[:min(q.Limit, len(e.states))], len(e.states) > q.Limit, err
 }
 
 func (e *fakeEngine) UpdateState(_ context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
+	req.Memory = nil // it is of the call
 	return e.state, e.recordRequest(req)
 }
 
 func (e *fakeEngine) BulkUpdateState(_ context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
+	req.Memory = nil // it is of the call
 	return e.state, e.recordRequest(req)
 }
 
-func (e *fakeEngine) ValuesAt(context.Context, string, string, string) (payload.JSON, error) {
+func (e *fakeEngine) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
 	e.mu.Lock()
 	e.stateReads++
 	e.mu.Unlock()
 	return e.values, e.err
 }
 
-func (e *fakeEngine) InputAt(context.Context, string, string, string, string) (payload.JSON, error) {
+func (e *fakeEngine) InputAt(context.Context, *runtime.CallMemory, string, string, string, string) (payload.JSON, error) {
 	return e.values, e.err
 }
 
 // Interrupts pages like a store: by creation in the order of e.asks, or by
 // change.
 func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
-	open, err := e.Interrupts(ctx, checkpoint.InterruptQuery{
+	open, err := e.Interrupts(ctx, nil, checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
 	var ids []string
@@ -226,7 +230,7 @@ func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, m
 	return ids, err
 }
 
-func (e *fakeEngine) Interrupts(_ context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (e *fakeEngine) Interrupts(_ context.Context, _ *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	if err := e.recordRequest(q); err != nil {
 		return nil, err
 	}
@@ -314,7 +318,7 @@ type fakeInterruptFollower struct {
 	lastChange uint64
 }
 
-func (e *fakeEngine) followInterrupts(_ checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+func (e *fakeEngine) followInterrupts(_ *runtime.CallMemory, _ checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 	return &fakeInterruptFollower{engine: e, lastChange: after}
 }
 
@@ -323,7 +327,7 @@ func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrup
 		f.engine.mu.Lock()
 		grown := f.engine.logGrown
 		f.engine.mu.Unlock()
-		found, err := f.engine.Interrupts(ctx, checkpoint.InterruptQuery{
+		found, err := f.engine.Interrupts(ctx, nil, checkpoint.InterruptQuery{
 			ByChange: true, After: checkpoint.InterruptPosition{Change: f.lastChange}, Limit: 100,
 		})
 		if err != nil || len(found) > 0 {

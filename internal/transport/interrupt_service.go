@@ -6,6 +6,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -16,7 +17,7 @@ type interruptService struct {
 	graphdv1.UnimplementedInterruptServiceServer
 	*service
 
-	followInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
+	followInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 }
 
 // ListInterrupts lists interrupts of all threads.
@@ -36,7 +37,7 @@ func (s *interruptService) ListInterrupts(
 		return nil, err
 	}
 	q.Limit = size + 1
-	found, err := s.engine.Interrupts(ctx, q)
+	found, err := s.engine.Interrupts(ctx, interceptor.CallMemoryOf(ctx), q)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 	if err := begin(ctx); err != nil {
 		return err
 	}
-	f := w.followInterrupts(w.query, w.lastChange)
+	f := w.followInterrupts(w.memory, w.query, w.lastChange)
 	defer func() { f.Close() }()
 	turns := w.streams.NewHeartbeatWait(life)
 	defer turns.StopWaiting()
@@ -94,7 +94,7 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 				if err := w.sender.WaitUntilRead(ctx); err != nil {
 					return err
 				}
-				f = w.followInterrupts(w.query, w.lastChange)
+				f = w.followInterrupts(w.memory, w.query, w.lastChange)
 			} else if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 // no changes, and a watch of it would stay silent.
 func (w *interruptWatch) probeStore(ctx context.Context) error {
 	defer w.memory.Release()
-	_, err := w.engine.Interrupts(ctx, checkpoint.InterruptQuery{
+	_, err := w.engine.Interrupts(ctx, w.memory, checkpoint.InterruptQuery{
 		States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
 	})
 	return err
@@ -184,7 +184,7 @@ func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	defer begun()
-	return searchLatestChange(ctx, w.engine)
+	return searchLatestChange(ctx, w.engine, w.memory)
 }
 
 // readPage reads one page of interrupts under an opening slot.
@@ -194,14 +194,14 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 		return nil, err
 	}
 	defer begun()
-	return w.engine.Interrupts(ctx, q)
+	return w.engine.Interrupts(ctx, w.memory, q)
 }
 
 // searchLatestChange finds the number of the newest change by asking, for a growing
 // number and then between two, whether there is a change after it.
-func searchLatestChange(ctx context.Context, inbox Interrupts) (uint64, error) {
+func searchLatestChange(ctx context.Context, inbox Interrupts, memory *runtime.CallMemory) (uint64, error) {
 	next := func(after uint64) (uint64, error) {
-		found, err := inbox.Interrupts(ctx, checkpoint.InterruptQuery{
+		found, err := inbox.Interrupts(ctx, memory, checkpoint.InterruptQuery{
 			ByChange: true, After: checkpoint.InterruptPosition{Change: after}, Limit: 1,
 		})
 		if err != nil || len(found) == 0 {

@@ -15,14 +15,14 @@ type RunController interface {
 	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
 }
 
-// RunReader reads runs.
+// RunReader reads runs. What is large of them is reserved in the memory of the call.
 type RunReader interface {
 	// Run returns a run; with an empty id the thread's newest.
-	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
+	Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error)
 	// RunReader lists a thread's runs, newest first, of Order smaller than before (0
 	// means all), and fewer than limit when they have more than some bytes. more
 	// says that others follow.
-	Runs(ctx context.Context, thread string, before uint64, limit, bytes int) (runs []checkpoint.Run, more bool, err error)
+	Runs(ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int) (runs []checkpoint.Run, more bool, err error)
 	// WaitRun returns the run when it has stopped: it is final or waits for
 	// people. It returns ctx's error when ctx ends first.
 	WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
@@ -31,7 +31,7 @@ type RunReader interface {
 // ThreadReader reads threads.
 type ThreadReader interface {
 	Thread(ctx context.Context, thread string) (checkpoint.Head, error)
-	Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
+	Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
 }
 
 // ThreadWriter makes, changes and removes threads.
@@ -54,14 +54,14 @@ type States interface {
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
 	BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error)
 	// ValuesAt returns the output keys at a checkpoint.
-	ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
+	ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error)
 	// InputAt returns what a node sees at a checkpoint.
-	InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error)
+	InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error)
 }
 
 // Interrupts reads and changes interrupts of all threads.
 type Interrupts interface {
-	Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)

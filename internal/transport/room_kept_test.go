@@ -95,8 +95,8 @@ func TestRoomOfAHeartbeatIsGivenBack(t *testing.T) {
 	f := &quietFollower{quiet: make(chan struct{}), goOn: make(chan struct{})}
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.Engine, o.Heartbeat = e, 20*time.Millisecond
-		o.FollowInterrupts = func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
-			f.InterruptFollower = e.FollowInterrupts(q, after)
+		o.FollowInterrupts = func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+			f.InterruptFollower = e.FollowInterrupts(memory, q, after)
 			return f
 		}
 	})
@@ -132,7 +132,7 @@ func TestRoomIsNotNeededToTellWhatAnAnswerDid(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, asked, 2)
 	var other runtime.CallMemory
-	_, err = e.State(context.WithValue(t.Context(), runtime.CallMemoryKey{}, &other), runtime.StateRequest{Thread: "large"})
+	_, err = e.State(t.Context(), runtime.StateRequest{Thread: "large", Memory: &other})
 	require.NoError(t, err)
 	require.True(t, other.IsHeld())
 	defer other.Release()

@@ -42,7 +42,7 @@ type Options struct {
 	Follow func(runtime.FollowRequest) stream.Follower
 	// FollowInterrupts begins to read the changes, after one of them, of the
 	// interrupts that a query selects.
-	FollowInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
+	FollowInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Workers          Workers // nil = no workers can connect
 	// Hub hands tasks to workers; with it Workers need not be set. nil = no

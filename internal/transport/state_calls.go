@@ -22,7 +22,7 @@ func (s *threadService) GetState(
 	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
 	q := runtime.StateRequest{
 		Thread: b.CheckID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
-		Keys: b.CheckNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes,
+		Keys: b.CheckNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
 	}
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *threadService) UpdateState(
 	if update.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	update.By = s.callerOf(ctx)
+	update.By, update.Memory = s.callerOf(ctx), interceptor.CallMemoryOf(ctx)
 	state, err := s.engine.UpdateState(ctx, update)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *threadService) BulkUpdateState(
 	if update.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	update.By = s.callerOf(ctx)
+	update.By, update.Memory = s.callerOf(ctx), interceptor.CallMemoryOf(ctx)
 	state, err := s.engine.BulkUpdateState(ctx, update)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *threadService) ListCheckpoints(
 	q := runtime.HistoryQuery{
 		Thread:    b.CheckID("thread_id", req.GetThreadId()),
 		Namespace: wire.NamespaceFromProto(b, "namespace", req.GetNamespace()),
-		Limit:     size, WithValues: req.GetIncludeValues(), MaxBytes: s.maxMessageBytes,
+		Limit:     size, WithValues: req.GetIncludeValues(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
 	}
 	if err := b.Err(); err != nil {
 		return nil, err

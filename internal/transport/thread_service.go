@@ -65,7 +65,7 @@ func (s *threadService) buildThreadView(
 	if view != graphdv1.ThreadView_THREAD_VIEW_FULL {
 		return out, nil
 	}
-	state, err := s.engine.State(ctx, runtime.StateRequest{Thread: head.Thread, MaxBytes: s.maxMessageBytes})
+	state, err := s.engine.State(ctx, runtime.StateRequest{Thread: head.Thread, MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *threadService) ListThreads(
 		return nil, err
 	}
 	q.Limit = size + 1
-	heads, err := s.engine.Threads(ctx, q)
+	heads, err := s.engine.Threads(ctx, interceptor.CallMemoryOf(ctx), q)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 		return nil, err
 	}
 	if id == "" {
-		run, err := s.engine.Run(ctx, thread, "")
+		run, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, "")
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) e
 		f := s.follow(runtime.FollowRequest{Thread: run.Thread, After: run.LastEvent})
 		defer f.Close()
 		for {
-			now, err := s.engine.Run(ctx, run.Thread, run.ID)
+			now, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), run.Thread, run.ID)
 			if err != nil || now.State.Terminal() {
 				return err
 			}
@@ -127,7 +127,7 @@ func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) e
 		}
 	})
 	if errors.Is(err, stream.ErrWaitElapsed) {
-		now, err := s.engine.Run(ctx, run.Thread, run.ID)
+		now, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), run.Thread, run.ID)
 		if err != nil {
 			return err
 		}

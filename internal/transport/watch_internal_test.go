@@ -44,7 +44,7 @@ func (*quietThread) Thread(context.Context, string) (checkpoint.Head, error) {
 	return checkpoint.Head{Thread: "t1", LogID: "L", Run: "r1", FirstEvent: 1}, nil
 }
 
-func (*quietThread) Run(context.Context, string, string) (checkpoint.Run, error) {
+func (*quietThread) Run(context.Context, *runtime.CallMemory, string, string) (checkpoint.Run, error) {
 	return checkpoint.Run{ID: "r1", Thread: "t1", State: checkpoint.RunRunning, FirstEvent: 1}, nil
 }
 
@@ -52,19 +52,19 @@ func (*quietThread) State(context.Context, runtime.StateRequest) (runtime.Snapsh
 	return runtime.Snapshot{}, nil
 }
 
-func (*quietThread) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (*quietThread) Interrupts(context.Context, *runtime.CallMemory, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
 }
 
 func (e *quietThread) Start(ctx context.Context, _ runtime.StartRequest) (*runtime.Started, error) {
 	head, _ := e.Thread(ctx, "t1")
-	run, _ := e.Run(ctx, "t1", "r1")
+	run, _ := e.Run(ctx, nil, "t1", "r1")
 	return &runtime.Started{Run: run, Head: head}, nil
 }
 
 func (e *quietThread) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	e.cancelled = append(e.cancelled, req)
-	return e.Run(ctx, "t1", "r1")
+	return e.Run(ctx, nil, "t1", "r1")
 }
 
 // quietFollower has no events.

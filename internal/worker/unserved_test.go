@@ -117,7 +117,7 @@ func TestUnservedRunsDontKeepTheirPlaces(t *testing.T) {
 			sleepVirtual(10 * time.Second)
 		}
 		for _, run := range old {
-			r, err := a.Run(t.Context(), run.Thread, run.ID)
+			r, err := a.Run(t.Context(), nil, run.Thread, run.ID)
 			require.NoError(t, err)
 			require.Equal(t, checkpoint.RunRunning, r.State)
 			require.Equal(t, 1, w.countUnassigned(run.Thread), "it is said once")

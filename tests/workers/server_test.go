@@ -101,8 +101,8 @@ func startServer(tb testing.TB, c config) *server {
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Hub: s.hub,
 		Follow: func(r runtime.FollowRequest) stream.Follower { return s.engine.Follow(r) },
-		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
-			return s.engine.FollowInterrupts(q, after)
+		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+			return s.engine.FollowInterrupts(memory, q, after)
 		},
 	})
 	require.NoError(tb, err)

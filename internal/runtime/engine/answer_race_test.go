@@ -97,7 +97,7 @@ func newRaceCase(t *testing.T, asks, acts bool) *raceCase {
 }
 
 func (m *raceCase) answerOpen(e *engine.Engine, value, request string) (*runtime.Started, error) {
-	open, err := e.Interrupts(m.t.Context(), checkpoint.InterruptQuery{Thread: "t"})
+	open, err := e.Interrupts(m.t.Context(), nil, checkpoint.InterruptQuery{Thread: "t"})
 	require.NoError(m.t, err)
 	req := runtime.ResumeRequest{Thread: "t", RequestID: request, Digest: request}
 	for _, q := range open {

@@ -137,9 +137,8 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("newest in a call", func(b *testing.B) {
 		b.ReportAllocs()
 		var memory runtime.CallMemory
-		ctx := context.WithValue(b.Context(), runtime.CallMemoryKey{}, &memory)
 		for b.Loop() {
-			_, err := w.engine.State(ctx, runtime.StateRequest{Thread: "read"})
+			_, err := w.engine.State(b.Context(), runtime.StateRequest{Thread: "read", Memory: &memory})
 			memory.Release()
 			require.NoError(b, err)
 		}

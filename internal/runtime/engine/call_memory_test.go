@@ -22,13 +22,13 @@ import (
 // TestShownStatesKeepTheirMemory has calls that show large states: there is memory
 // for as many as are not on their way yet, and others wait.
 func TestShownStatesKeepTheirMemory(t *testing.T) {
-	for name, show := range map[string]func(ctx context.Context, e *engine.Engine, thread string) error{
-		"state": func(ctx context.Context, e *engine.Engine, thread string) error {
-			_, err := e.State(ctx, runtime.StateRequest{Thread: thread})
+	for name, show := range map[string]func(ctx context.Context, e *engine.Engine, memory *runtime.CallMemory, thread string) error{
+		"state": func(ctx context.Context, e *engine.Engine, memory *runtime.CallMemory, thread string) error {
+			_, err := e.State(ctx, runtime.StateRequest{Thread: thread, Memory: memory})
 			return err
 		},
-		"history": func(ctx context.Context, e *engine.Engine, thread string) error {
-			_, _, err := e.States(ctx, runtime.HistoryQuery{Thread: thread, Limit: 5, WithValues: true})
+		"history": func(ctx context.Context, e *engine.Engine, memory *runtime.CallMemory, thread string) error {
+			_, _, err := e.States(ctx, runtime.HistoryQuery{Thread: thread, Limit: 5, WithValues: true, Memory: memory})
 			return err
 		},
 	} {
@@ -41,8 +41,7 @@ func TestShownStatesKeepTheirMemory(t *testing.T) {
 				var all sync.WaitGroup
 				for i := range many {
 					all.Go(func() {
-						ctx := context.WithValue(t.Context(), runtime.CallMemoryKey{}, &rooms[i])
-						answers[i] = show(ctx, w.engine, fmt.Sprint("t", i))
+						answers[i] = show(t.Context(), w.engine, &rooms[i], fmt.Sprint("t", i))
 					})
 				}
 				all.Wait()
@@ -61,16 +60,14 @@ func TestShownStatesKeepTheirMemory(t *testing.T) {
 				}
 				require.Equal(t, 1, shown, "large states that are shown at a time")
 				var little runtime.CallMemory
-				ctx := context.WithValue(t.Context(), runtime.CallMemoryKey{}, &little)
-				require.NoError(t, show(ctx, w.engine, "small"), "a call that shows a small state waits for no other")
+				require.NoError(t, show(t.Context(), w.engine, &little, "small"), "a call that shows a small state waits for no other")
 				require.False(t, little.IsHeld())
 				for i := range rooms {
 					rooms[i].Release()
 				}
 				require.Zero(t, engine.ReadBudgetBytes(w.engine))
 				for i := range many {
-					ctx := context.WithValue(t.Context(), runtime.CallMemoryKey{}, &rooms[i])
-					require.NoError(t, show(ctx, w.engine, fmt.Sprint("t", i)), "there is room again")
+					require.NoError(t, show(t.Context(), w.engine, &rooms[i], fmt.Sprint("t", i)), "there is room again")
 					rooms[i].Release()
 				}
 				require.Zero(t, engine.ReadBudgetBytes(w.engine))
@@ -90,8 +87,7 @@ func TestLargeQuestionsAreListedOneAfterTheOther(t *testing.T) {
 		w.startEngine()
 		var first, second runtime.CallMemory
 		list := func(memory *runtime.CallMemory) error {
-			ctx := context.WithValue(t.Context(), runtime.CallMemoryKey{}, memory)
-			found, err := w.engine.Interrupts(ctx, checkpoint.InterruptQuery{Limit: 10})
+			found, err := w.engine.Interrupts(t.Context(), memory, checkpoint.InterruptQuery{Limit: 10})
 			require.Equal(t, err == nil, len(found) > 0)
 			return err
 		}
@@ -123,8 +119,7 @@ func TestRefusedMemoryIsWaitedFor(t *testing.T) {
 		var first, second runtime.CallMemory
 		second.RefusesReads = true
 		read := func(memory *runtime.CallMemory, thread string) error {
-			ctx := context.WithValue(t.Context(), runtime.CallMemoryKey{}, memory)
-			_, err := w.engine.State(ctx, runtime.StateRequest{Thread: thread})
+			_, err := w.engine.State(t.Context(), runtime.StateRequest{Thread: thread, Memory: memory})
 			return err
 		}
 		require.NoError(t, read(&first, "t0"))
@@ -153,24 +148,21 @@ func TestLargeEventHoldsMemoryWhileItIsSent(t *testing.T) {
 		defer f.Close()
 		const large = 8 << 20
 		first, second := runtime.CallMemory{RefusesReads: true}, runtime.CallMemory{RefusesReads: true}
-		in := func(memory *runtime.CallMemory) context.Context {
-			return context.WithValue(t.Context(), runtime.CallMemoryKey{}, memory)
-		}
-		require.NoError(t, f.ReserveMemory(t.Context(), large), "what is no stream has no room")
-		require.NoError(t, f.ReserveMemory(in(&first), 1))
+		require.NoError(t, f.ReserveMemory(t.Context(), nil, large), "what is no stream has no room")
+		require.NoError(t, f.ReserveMemory(t.Context(), &first, 1))
 		require.False(t, first.IsHeld())
-		require.NoError(t, f.ReserveMemory(in(&first), large))
+		require.NoError(t, f.ReserveMemory(t.Context(), &first, large))
 		require.True(t, first.IsHeld())
-		require.NoError(t, f.ReserveMemory(in(&first), large), "it has the room")
-		require.True(t, runtime.IsMemoryRefused(f.ReserveMemory(in(&second), large)))
-		require.NoError(t, f.ReserveMemory(in(&second), 1))
+		require.NoError(t, f.ReserveMemory(t.Context(), &first, large), "it has the room")
+		require.True(t, runtime.IsMemoryRefused(f.ReserveMemory(t.Context(), &second, large)))
+		require.NoError(t, f.ReserveMemory(t.Context(), &second, 1))
 		awaited := make(chan error)
 		go func() { awaited <- second.WaitForMemory(t.Context()) }()
 		synctest.Wait()
 		require.Empty(t, awaited)
 		first.Release()
 		require.NoError(t, <-awaited)
-		require.NoError(t, f.ReserveMemory(in(&second), large))
+		require.NoError(t, f.ReserveMemory(t.Context(), &second, large))
 		second.Release()
 		require.Zero(t, engine.ReadBudgetBytes(w.engine))
 	})

@@ -29,7 +29,7 @@ func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen 
 	if req.Run == "" {
 		req.Run = head.Run
 	}
-	run, err := e.reader.Run(ctx, req.Thread, req.Run)
+	run, err := e.reader.Run(ctx, nil, req.Thread, req.Run)
 	if err != nil || run.State.Terminal() {
 		return run, err
 	}
@@ -46,7 +46,7 @@ func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen 
 		return run, err
 	}
 	e.wakeScheduler()
-	return e.reader.Run(ctx, req.Thread, run.ID)
+	return e.reader.Run(ctx, nil, req.Thread, run.ID)
 }
 
 // cancelLive asks the driver of the run to stop.

@@ -56,7 +56,7 @@ func TestAVersionMustRunWhatIsDue(t *testing.T) {
 			now, err := w.store.Head(t.Context(), "t")
 			require.NoError(t, err)
 			require.Equal(t, head.Revision, now.Revision, "nothing has changed")
-			run, err := w.engine.Run(t.Context(), "t", "")
+			run, err := w.engine.Run(t.Context(), nil, "t", "")
 			require.NoError(t, err)
 			require.Equal(t, stopped, run)
 

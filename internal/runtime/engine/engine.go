@@ -205,10 +205,12 @@ func (e *Engine) newFeed() *feed.Feed {
 	return feed.New(feed.Options{
 		Store: e.store, PollInterval: e.opts.PollInterval, RecentBytes: e.opts.RecentEventBytes, Now: e.now, Logger: e.log,
 		IsLive: e.live.IsLive,
-		ListInterrupts: func(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-			return e.reader.ListInterrupts(ctx, runtime.WaitForever, q)
+		ListInterrupts: func(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+			return e.reader.ListInterrupts(ctx, memory, runtime.WaitForever, q)
 		},
-		ReserveMemory: func(ctx context.Context, bytes int) error { return e.reader.ReserveValueMemory(ctx, bytes) },
+		ReserveMemory: func(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
+			return e.reader.ReserveValueMemory(ctx, memory, bytes)
+		},
 	})
 }
 
@@ -218,8 +220,8 @@ func (e *Engine) Follow(req runtime.FollowRequest) *feed.Follower { return e.fee
 
 // FollowInterrupts begins to read the changes of interrupts after a cursor, which is
 // the Change of an interrupt; the query's filters apply. The follower must be closed.
-func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *feed.InterruptFollower {
-	return e.feed.FollowInterrupts(q, after)
+func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) *feed.InterruptFollower {
+	return e.feed.FollowInterrupts(memory, q, after)
 }
 
 // newLoopEnv collects what the loops of all runs use.

@@ -31,7 +31,7 @@ func expiringAskNode(action checkpoint.ExpiryAction) nodeFunc {
 
 func (c *cluster) readRun(thread, id string) checkpoint.Run {
 	c.t.Helper()
-	r, err := c.engine.Run(context.Background(), thread, id)
+	r, err := c.engine.Run(context.Background(), nil, thread, id)
 	require.NoError(c.t, err)
 	return r
 }

@@ -260,7 +260,7 @@ func TestValuesEvents(t *testing.T) {
 			if e.Kind == checkpoint.EventValues {
 				v := e.Value
 				if v == "" {
-					v, err = c.engine.ValuesAt(ctx, "t", e.Namespace, e.Checkpoint)
+					v, err = c.engine.ValuesAt(ctx, nil, "t", e.Namespace, e.Checkpoint)
 					require.NoError(t, err)
 				}
 				values = append(values, string(v))

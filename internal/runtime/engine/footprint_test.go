@@ -98,7 +98,7 @@ func TestFootprint(t *testing.T) {
 		"once the thread has come to rest")
 	require.GreaterOrEqual(t, len(w.listCheckpoints("t", "")), engine.MemoryStoreCheckpoints)
 	require.Less(t, storedBytes(t, server), int64(750_000))
-	again, err := w.engine.Run(t.Context(), "t", "")
+	again, err := w.engine.Run(t.Context(), nil, "t", "")
 	require.NoError(t, err)
 	require.Equal(t, r.Output, again.Output)
 	early, late := sent[110]-sent[10], sent[490]-sent[390]

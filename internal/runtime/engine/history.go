@@ -18,7 +18,7 @@ const maxPageReadBytes = 16 * checkpoint.ReadBytes
 // query says, and fewer when they are large. more says that there may be others.
 // The states are read, put together and dropped one part after the other.
 func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
-	memory := e.reader.ContextReservation(ctx, q.MaxBytes)
+	memory := e.reader.CallReservation(q.Memory, q.MaxBytes)
 	err = e.reader.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
 		list, more, err = e.readStates(ctx, q, memory)
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // Thread returns the head of a thread.
@@ -12,23 +13,23 @@ func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, er
 }
 
 // Threads lists threads by update time, newest first.
-func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	return e.reader.Threads(ctx, q)
+func (e *Engine) Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	return e.reader.Threads(ctx, memory, q)
 }
 
 // Run returns a run of a thread; with an empty id the newest. The errors are
 // *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
-func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	return e.reader.Run(ctx, thread, run)
+func (e *Engine) Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error) {
+	return e.reader.Run(ctx, memory, thread, run)
 }
 
 // Runs lists a thread's runs, newest first, of Order smaller than before (0 =
 // all): at most limit, and fewer when with their outputs they hold more than some
 // bytes, 0 = any number, but at least one. more says that others follow.
 func (e *Engine) Runs(
-	ctx context.Context, thread string, before uint64, limit, bytes int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
-	return e.reader.Runs(ctx, thread, before, limit, bytes)
+	return e.reader.Runs(ctx, memory, thread, before, limit, bytes)
 }
 
 // WaitRun returns the run, the newest for an empty id, when it has stopped: it
@@ -38,8 +39,8 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 }
 
 // Interrupts lists interrupts over all threads.
-func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return e.reader.Interrupts(ctx, q)
+func (e *Engine) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return e.reader.Interrupts(ctx, memory, q)
 }
 
 // Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,

@@ -321,7 +321,7 @@ func TestPoliciesForABusyThread(t *testing.T) {
 			r, err := c.engine.WaitRun(t.Context(), "t", s.Run.ID)
 			require.NoError(t, err)
 			require.Equal(t, checkpoint.RunSucceeded, r.State)
-			r, err = c.engine.Run(t.Context(), "t", first.ID)
+			r, err = c.engine.Run(t.Context(), nil, "t", first.ID)
 			require.NoError(t, err)
 			require.Equal(t, tc.first, r.State)
 			snap, err := c.engine.State(t.Context(), runtime.StateRequest{Thread: "t"})
@@ -508,7 +508,7 @@ func (c *cluster) callRandomly(rnd *rand.Rand) error {
 		}
 		return err
 	case 3, 4, 5:
-		open, err := c.engine.Interrupts(ctx, checkpoint.InterruptQuery{Thread: "t", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}})
+		open, err := c.engine.Interrupts(ctx, nil, checkpoint.InterruptQuery{Thread: "t", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}})
 		if err != nil || len(open) == 0 {
 			return err
 		}

@@ -380,7 +380,7 @@ func (s *scenarioRunner) cancelRun(a commandArgs, _ []string) error {
 }
 
 func (s *scenarioRunner) showRunState(a commandArgs, _ []string) error {
-	r, err := s.engine.Run(s.t.Context(), a.positional[0], a.named["run"])
+	r, err := s.engine.Run(s.t.Context(), nil, a.positional[0], a.named["run"])
 	if err != nil {
 		return err
 	}

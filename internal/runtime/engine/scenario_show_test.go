@@ -105,7 +105,7 @@ func (s *scenarioRunner) readValues(thread string, e checkpoint.Event) payload.J
 	if e.Value != "" {
 		return e.Value
 	}
-	v, err := s.engine.ValuesAt(s.t.Context(), thread, e.Namespace, e.Checkpoint)
+	v, err := s.engine.ValuesAt(s.t.Context(), nil, thread, e.Namespace, e.Checkpoint)
 	if errorReason(err) == runtime.ReasonCheckpointNotFound {
 		return "taken back"
 	}
@@ -247,7 +247,7 @@ func (s *scenarioRunner) showRaw(a commandArgs, _ []string) error {
 }
 
 func (s *scenarioRunner) showInterrupts(commandArgs, []string) error {
-	list, err := s.engine.Interrupts(s.t.Context(), checkpoint.InterruptQuery{
+	list, err := s.engine.Interrupts(s.t.Context(), nil, checkpoint.InterruptQuery{
 		States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
 	if err != nil {

@@ -109,7 +109,7 @@ func (d *commitComparison) randomInput() string {
 // actRandomly is something that a client may do.
 func (d *commitComparison) actRandomly(t *testing.T) {
 	t.Helper()
-	open, err := d.runners[0].engine.Interrupts(t.Context(), checkpoint.InterruptQuery{
+	open, err := d.runners[0].engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{
 		Thread: "t", States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
 	require.NoError(t, err)

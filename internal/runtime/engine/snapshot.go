@@ -31,7 +31,7 @@ func (e *Engine) stateWithTimeout(ctx context.Context, req runtime.StateRequest,
 func (e *Engine) tryState(
 	ctx context.Context, req runtime.StateRequest, timeout time.Duration, seen *checkpoint.Head,
 ) (snap runtime.Snapshot, err error) {
-	memory := e.reader.ContextReservation(ctx, req.MaxBytes)
+	memory := e.reader.CallReservation(req.Memory, req.MaxBytes)
 	err = e.reader.RetryLargeRead(ctx, memory, timeout, func() error {
 		snap, err = e.readState(ctx, req, memory, seen)
 		return err
@@ -73,14 +73,14 @@ func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
 }
 
 // ValuesAt returns the values at a checkpoint.
-func (e *Engine) ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error) {
+func (e *Engine) ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error) {
 	head, err := e.reader.Thread(ctx, thread)
 	if err != nil {
 		return "", err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	s, err := e.reader.LoadStateReserved(ctx, e.reader.AnswerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
+	s, err := e.reader.LoadStateReserved(ctx, e.reader.AnswerReservation(memory, &own, 0), runtime.WaitForever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -90,14 +90,14 @@ func (e *Engine) ValuesAt(ctx context.Context, thread, namespace, id string) (pa
 // InputAt returns what a node sees of the state at a checkpoint. The errors are
 // *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
 // that the graph no longer has sees nothing.
-func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error) {
+func (e *Engine) InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error) {
 	head, err := e.reader.Thread(ctx, thread)
 	if err != nil {
 		return "", err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	s, err := e.reader.LoadStateReserved(ctx, e.reader.AnswerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
+	s, err := e.reader.LoadStateReserved(ctx, e.reader.AnswerReservation(memory, &own, 0), runtime.WaitForever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}

@@ -67,7 +67,7 @@ func TestStoredAnswersShowTheRunAsItIsThen(t *testing.T) {
 				close(proceed)
 				require.Equal(t, checkpoint.RunSucceeded, w.waitRun(full).State)
 				sleepVirtual(time.Minute)
-				run, err := w.engine.Run(t.Context(), "t", "")
+				run, err := w.engine.Run(t.Context(), nil, "t", "")
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, run.State)
 				require.Equal(t, labels, run.Metadata)

@@ -188,7 +188,7 @@ func countExchanges(t *testing.T, made func(*graph.Spec) *graph.Spec, toBegin, t
 	require.Equal(t, toBegin, used["pubsub|shardnumsub"], "with effects the changes are the input, one superstep, and the pause")
 	require.Equal(t, [2]int64{0, 0}, store.takeCounts(), "nothing else is asked")
 	same := func() {
-		run, err := w.engine.Run(t.Context(), first.Run.Thread, first.Run.ID)
+		run, err := w.engine.Run(t.Context(), nil, first.Run.Thread, first.Run.ID)
 		require.NoError(t, err)
 		stop.Run.Created, stop.Run.Updated = stop.Run.Created.UTC().Round(0), stop.Run.Updated.UTC().Round(0)
 		require.Equal(t, run, stop.Run)

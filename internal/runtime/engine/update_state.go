@@ -25,7 +25,7 @@ func (e *Engine) UpdateState(ctx context.Context, req runtime.UpdateStateRequest
 		Thread: req.Thread, Checkpoint: req.Checkpoint, Namespace: req.Namespace,
 		Supersteps: [][]runtime.StateWrite{{{Values: req.Values, AsNode: req.AsNode}}},
 		Expected:   req.Expected, SupersedeInterrupts: req.SupersedeInterrupts,
-		RequestID: req.RequestID, Digest: req.Digest, By: req.By,
+		RequestID: req.RequestID, Digest: req.Digest, By: req.By, Memory: req.Memory,
 	}})
 }
 
@@ -55,7 +55,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 			return runtime.Snapshot{}, err
 		}
 		if old != nil {
-			return e.State(ctx, runtime.StateRequest{Thread: req.Thread, Namespace: req.Namespace})
+			return e.State(ctx, runtime.StateRequest{Thread: req.Thread, Namespace: req.Namespace, Memory: req.Memory})
 		}
 	}
 	if err := e.checkUpdatable(ctx, &head, req); err != nil {
@@ -80,7 +80,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 	*seen = checkpoint.Head{} // it is made: never again
 	u.state = nil
 	memory.ReleaseAll()
-	return e.stateWithTimeout(ctx, runtime.StateRequest{Thread: req.Thread, Namespace: req.Namespace}, runtime.WaitForever)
+	return e.stateWithTimeout(ctx, runtime.StateRequest{Thread: req.Thread, Namespace: req.Namespace, Memory: req.Memory}, runtime.WaitForever)
 }
 
 // checkWrites refuses a list of writes that means nothing.

@@ -186,7 +186,7 @@ func TestQuestionsReachWatchersOnOtherServersAtOnce(t *testing.T) {
 		"a": func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(`"?"`)) },
 	})
 	ctx := contextWithTimeout(t, signalTimeout)
-	here, there := driver.FollowInterrupts(checkpoint.InterruptQuery{}, 0), other.FollowInterrupts(checkpoint.InterruptQuery{}, 0)
+	here, there := driver.FollowInterrupts(nil, checkpoint.InterruptQuery{}, 0), other.FollowInterrupts(nil, checkpoint.InterruptQuery{}, 0)
 	defer here.Close()
 	defer there.Close()
 	var took [2][]time.Duration

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // Store is what a feed reads of the store.
@@ -29,9 +30,10 @@ type Options struct {
 	// IsLive reports whether a run of the thread is live in this process.
 	IsLive func(thread string) bool
 	// ListInterrupts lists interrupts. It waits for memory until ctx ends.
-	ListInterrupts func(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
-	// ReserveMemory reserves bytes for a value that is about to be encoded.
-	ReserveMemory func(ctx context.Context, bytes int) error
+	ListInterrupts func(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	// ReserveMemory reserves bytes, in the memory of a call, for a value that is about
+	// to be encoded.
+	ReserveMemory func(ctx context.Context, memory *runtime.CallMemory, bytes int) error
 }
 
 // Feed delivers the events of threads, and the changes of interrupts, to the followers

@@ -78,10 +78,10 @@ func (f *Follower) IsShared() bool {
 func (f *Follower) SkipTo(event uint64) { f.after, f.afterMark = event, 0 }
 
 // ReserveMemory reserves bytes for a value that is about to be encoded, in the
-// CallMemory of the context. If that refuses, IsMemoryRefused reports true for the
+// memory of a call; nil = none. If that refuses, IsMemoryRefused reports true for the
 // error.
-func (f *Follower) ReserveMemory(ctx context.Context, bytes int) error {
-	return f.feed.opts.ReserveMemory(ctx, bytes)
+func (f *Follower) ReserveMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
+	return f.feed.opts.ReserveMemory(ctx, memory, bytes)
 }
 
 // After returns the number of the newest durable event that was handed out.

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // InterruptFollower reads changes of interrupts over all threads, in order. It
 // is for one goroutine.
 type InterruptFollower struct {
 	feed     *Feed
+	memory   *runtime.CallMemory // of the call that follows; nil = none
 	query    checkpoint.InterruptQuery
 	lastRead time.Time
 	wake     chan struct{}
@@ -31,13 +33,14 @@ const (
 const changePageSize = 256
 
 // FollowInterrupts begins to read the changes after a cursor, which is the
-// Change of an interrupt; the query's filters apply. The follower must be closed.
-func (d *Feed) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
+// Change of an interrupt; the query's filters apply. What is read is reserved in the
+// memory of a call; nil = none. The follower must be closed.
+func (d *Feed) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
 	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
 	if q.Limit == 0 {
 		q.Limit = changePageSize
 	}
-	f := &InterruptFollower{feed: d, query: q, wake: make(chan struct{}, 1)}
+	f := &InterruptFollower{feed: d, memory: memory, query: q, wake: make(chan struct{}, 1)}
 	d.interruptFollowers.addFollower(f)
 	if d.subscription != nil {
 		f.unfollow = d.subscription.Follow(checkpoint.AllThreads)
@@ -58,7 +61,7 @@ func (f *InterruptFollower) Close() {
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
 		f.lastRead = time.Now()
-		list, err := f.feed.opts.ListInterrupts(ctx, f.query)
+		list, err := f.feed.opts.ListInterrupts(ctx, f.memory, f.query)
 		if err != nil {
 			return nil, err
 		}

@@ -8,34 +8,33 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// AnswerReservation is the reservation for what a read shows: that of the context's
-// CallMemory, or own, which the caller ends. Answer is how many bytes of it are
-// shown together, 0 = one state.
-func (d *Reader) AnswerReservation(ctx context.Context, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
-	if l := d.ContextReservation(ctx, answer); l != nil {
+// AnswerReservation is the reservation for what a read shows: that of the call's
+// memory or, where that is nil, own, which the caller ends. Answer is how many bytes of
+// it are shown together, 0 = one state.
+func (d *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
+	if l := d.CallReservation(memory, answer); l != nil {
 		return l
 	}
 	*own = d.opts.Budget.NewReservation()
 	return own
 }
 
-// ContextReservation is the reservation of the context's CallMemory; nil = it has none.
-func (d *Reader) ContextReservation(ctx context.Context, answer int) *runtime.ReadReservation {
-	r, ok := ctx.Value(runtime.CallMemoryKey{}).(*runtime.CallMemory)
-	if !ok {
-		return nil
-	}
-	return r.JoinBudget(d.opts.Budget, answer)
-}
-
-// ReserveValueMemory reserves bytes for a value that is about to be encoded, in the
-// CallMemory of the context.
-func (d *Reader) ReserveValueMemory(ctx context.Context, bytes int) error {
-	memory := d.ContextReservation(ctx, 0)
+// CallReservation is the reservation of a call's memory; nil without one.
+func (d *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtime.ReadReservation {
 	if memory == nil {
 		return nil
 	}
-	return memory.ReserveValue(ctx, bytes)
+	return memory.JoinBudget(d.opts.Budget, answer)
+}
+
+// ReserveValueMemory reserves bytes for a value that is about to be encoded, in the
+// memory of a call; without one it does nothing.
+func (d *Reader) ReserveValueMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
+	held := d.CallReservation(memory, 0)
+	if held == nil {
+		return nil
+	}
+	return held.ReserveValue(ctx, bytes)
 }
 
 // listReserved lists records for a load. A list that turns out to be large is read

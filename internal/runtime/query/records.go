@@ -12,10 +12,10 @@ import (
 
 // Run returns a run of a thread; with an empty id the newest. The errors are
 // *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
-func (d *Reader) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+func (d *Reader) Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error) {
 	r, err := d.findRun(ctx, thread, run)
 	if err == nil {
-		err = d.fillOutput(ctx, &r, 0)
+		err = d.fillOutput(ctx, memory, &r, 0)
 	}
 	return r, err
 }
@@ -53,14 +53,14 @@ func (d *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.
 // all): at most limit, and fewer when with their outputs they hold more than some
 // bytes, 0 = any number, but at least one. more says that others follow.
 func (d *Reader) Runs(
-	ctx context.Context, thread string, before uint64, limit, bytes int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
 	if _, err := d.Thread(ctx, thread); err != nil {
 		return nil, false, err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	runs, err = listReserved(ctx, d, d.AnswerReservation(ctx, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+	runs, err = listReserved(ctx, d, d.AnswerReservation(memory, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
 		return d.store.Runs(ctx, thread, before, limit+1)
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func (d *Reader) Runs(
 	runs = runs[:min(limit, len(runs))]
 	held := 0
 	for i := range runs {
-		if err := d.fillOutput(ctx, &runs[i], bytes); err != nil {
+		if err := d.fillOutput(ctx, memory, &runs[i], bytes); err != nil {
 			return nil, false, err
 		}
 		if held += runs[i].Size(); bytes > 0 && held > bytes && i > 0 {
@@ -95,7 +95,7 @@ func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 	for {
 		r, stopped, err := d.readStoppedRun(ctx, thread, run)
 		if err == nil && stopped {
-			err = d.fillOutput(ctx, &r, 0)
+			err = d.fillOutput(ctx, nil, &r, 0)
 		}
 		if err != nil || stopped {
 			return r, err
@@ -149,17 +149,17 @@ func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, er
 }
 
 // Threads lists threads by update time, newest first.
-func (d *Reader) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+func (d *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	return listReserved(ctx, d, d.AnswerReservation(ctx, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
+	return listReserved(ctx, d, d.AnswerReservation(memory, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
 		return d.store.Threads(ctx, q)
 	})
 }
 
 // Interrupts lists interrupts over all threads.
-func (d *Reader) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return d.ListInterrupts(ctx, runtime.ReadWaitTimeout, q)
+func (d *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return d.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
 }
 
 // OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest first
@@ -188,11 +188,11 @@ func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 
 // ListInterrupts is Interrupts for a caller with a time limit for the wait for memory.
 func (d *Reader) ListInterrupts(
-	ctx context.Context, timeout time.Duration, q checkpoint.InterruptQuery,
+	ctx context.Context, memory *runtime.CallMemory, timeout time.Duration, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	return listReserved(ctx, d, d.AnswerReservation(ctx, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
+	return listReserved(ctx, d, d.AnswerReservation(memory, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
 		return d.store.Interrupts(ctx, q)
 	})
 }

@@ -145,7 +145,7 @@ func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint
 
 // fillOutput fills in the output of a run from the checkpoint that shows it.
 // It stays unset when that checkpoint, or the graph, is gone.
-func (d *Reader) fillOutput(ctx context.Context, r *checkpoint.Run, answer int) error {
+func (d *Reader) fillOutput(ctx context.Context, memory *runtime.CallMemory, r *checkpoint.Run, answer int) error {
 	if r.Result == "" {
 		return nil
 	}
@@ -155,10 +155,10 @@ func (d *Reader) fillOutput(ctx context.Context, r *checkpoint.Run, answer int) 
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	memory := d.AnswerReservation(ctx, &own, answer)
+	held := d.AnswerReservation(memory, &own, answer)
 	var cp *checkpoint.Checkpoint
-	err = d.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
-		cp, err = d.ReadCheckpoint(ctx, memory, r.Thread, "", r.Result)
+	err = d.RetryLargeRead(ctx, held, runtime.ReadWaitTimeout, func() error {
+		cp, err = d.ReadCheckpoint(ctx, held, r.Thread, "", r.Result)
 		return err
 	})
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {

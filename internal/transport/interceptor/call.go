@@ -50,21 +50,18 @@ func newCallContext(ctx context.Context, u *flow.UnreadTracker) (context.Context
 	return c, c
 }
 
-// Value returns the call itself, and its runtime.CallMemory.
+// Value returns the call itself.
 func (c *callContext) Value(key any) any {
-	switch key.(type) {
-	case callContextKey:
+	if _, ok := key.(callContextKey); ok {
 		return c
-	case runtime.CallMemoryKey:
-		return &c.memory
 	}
 	return c.Context.Value(key)
 }
 
 // CallMemoryOf returns the memory that a call holds of large states that it shows.
 func CallMemoryOf(ctx context.Context) *runtime.CallMemory {
-	if r, ok := ctx.Value(runtime.CallMemoryKey{}).(*runtime.CallMemory); ok {
-		return r
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		return &c.memory
 	}
 	return &runtime.CallMemory{}
 }

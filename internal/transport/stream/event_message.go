@@ -106,9 +106,9 @@ func largePartsSize(e *checkpoint.Event) int {
 // is shared with other streams is encoded for each of them.
 func (w *activeStream) reserveMemory(ctx context.Context, size int) error {
 	if f, ok := w.follower.(interface {
-		ReserveMemory(ctx context.Context, bytes int) error
+		ReserveMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error
 	}); ok {
-		return f.ReserveMemory(ctx, size)
+		return f.ReserveMemory(ctx, w.memory, size)
 	}
 	return nil
 }
@@ -122,9 +122,9 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 	var err error
 	switch {
 	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.HasCheckpointValues:
-		values, err = w.Engine.ValuesAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
+		values, err = w.Engine.ValuesAt(ctx, w.memory, w.head.Thread, e.Namespace, e.Checkpoint)
 	case e.Kind == checkpoint.EventTask:
-		values, err = w.Engine.InputAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
+		values, err = w.Engine.InputAt(ctx, w.memory, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
 	}
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) ||
 		errors.Is(err, &runtime.Error{Reason: runtime.ReasonCheckpointNotFound}) {

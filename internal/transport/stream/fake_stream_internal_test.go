@@ -83,7 +83,7 @@ func (th *fakeThread) Thread(context.Context, string) (checkpoint.Head, error) {
 	return th.head, nil
 }
 
-func (th *fakeThread) Run(context.Context, string, string) (checkpoint.Run, error) {
+func (th *fakeThread) Run(context.Context, *runtime.CallMemory, string, string) (checkpoint.Run, error) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	return th.run, nil
@@ -110,7 +110,7 @@ func (th *fakeThread) State(context.Context, runtime.StateRequest) (runtime.Snap
 	return th.snapshot, nil
 }
 
-func (th *fakeThread) ValuesAt(context.Context, string, string, string) (payload.JSON, error) {
+func (th *fakeThread) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
 	return th.values, th.stateErr
 }
 

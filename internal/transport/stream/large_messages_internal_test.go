@@ -79,7 +79,7 @@ type largeStateThread struct {
 	readCount atomic.Int64
 }
 
-func (e *largeStateThread) ValuesAt(context.Context, string, string, string) (payload.JSON, error) {
+func (e *largeStateThread) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
 	e.readCount.Add(1)
 	return payload.JSON(`"` + strings.Repeat("x", 512<<10) + `"`), nil
 }
@@ -172,7 +172,7 @@ type fullFollower struct {
 
 var errNoMemory = errors.New("full")
 
-func (f *fullFollower) ReserveMemory(_ context.Context, bytes int) error {
+func (f *fullFollower) ReserveMemory(_ context.Context, _ *runtime.CallMemory, bytes int) error {
 	f.requested = append(f.requested, bytes)
 	return errNoMemory
 }

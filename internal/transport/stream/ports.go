@@ -17,7 +17,7 @@ type Engine interface {
 
 // Runs reads and stops runs.
 type Runs interface {
-	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
+	Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error)
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
 }
@@ -31,9 +31,9 @@ type Threads interface {
 // Values reads what events of the log refer to.
 type Values interface {
 	// ValuesAt returns the output keys at a checkpoint.
-	ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
+	ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error)
 	// InputAt returns what a node sees at a checkpoint.
-	InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error)
+	InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error)
 }
 
 // Follower reads the events of one thread in order. One goroutine uses it.

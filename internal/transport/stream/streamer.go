@@ -227,7 +227,7 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 	if w.openedRun != nil {
 		shown := *w.openedRun
 		if w.isOutputDropped {
-			again, err := w.Engine.Run(ctx, w.head.Thread, shown.ID)
+			again, err := w.Engine.Run(ctx, w.memory, w.head.Thread, shown.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -248,7 +248,7 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 
 // snapshotEvent shows the present state; what follows begins after it.
 func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
-	s, err := w.Engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread})
+	s, err := w.Engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread, Memory: w.memory})
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +357,7 @@ func (p *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest b
 	if err != nil {
 		return false, 0, err
 	}
-	run, err := p.Engine.Run(ctx, thread, runID)
+	run, err := p.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, runID)
 	if err != nil {
 		return false, 0, err
 	}
@@ -426,7 +426,7 @@ func (w *activeStream) readStoppedRun(ctx context.Context, id string, stop *chec
 			return wire.RunToProto(s.Run, w.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
 		}
 	}
-	run, err := w.Engine.Run(ctx, w.head.Thread, id)
+	run, err := w.Engine.Run(ctx, w.memory, w.head.Thread, id)
 	if err != nil {
 		return nil, fmt.Errorf("read the run that was followed: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -44,7 +45,7 @@ func (p *Streamer) NewWatchSubscription(
 		head: head, isBounded: !req.GetFollow(), endSeq: head.LastEvent, startsWithSnapshot: req.GetSnapshotFirst(),
 	}
 	if id := cmp.Or(runID, head.Run); id != "" {
-		run, err := p.Engine.Run(ctx, thread, id)
+		run, err := p.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, id)
 		if err != nil {
 			return nil, err
 		}
