@@ -206,9 +206,16 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/cancellation", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/query", "internal/runtime/superstep", "internal/checkpoint",
+		},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/placement",
+			"internal/runtime", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
+			"internal/runtime/feed", "internal/runtime/placement",
 			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/superstep", "internal/runtime/threads",
 			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},

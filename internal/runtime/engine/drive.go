@@ -171,5 +171,5 @@ func (s *session) PutHandOver(t *commit.Tx, run *checkpoint.Run) {
 
 // PutCancelledEnd ends the run, which is cancelled, in a change.
 func (s *session) PutCancelledEnd(t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
-	return s.engine.endCancelledRun(s.storeCtx, t, run, request)
+	return s.engine.canceller.PutCancelledEnd(s.storeCtx, t, run, request)
 }

@@ -38,7 +38,7 @@ func (d *dueWork) ProcessDue(ctx context.Context, thread string) error {
 	case here, head.Leased() && head.Owner != d.engine.id, head.RetryAt.After(head.Now):
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
-		return d.engine.finishCancel(ctx, head)
+		return d.engine.canceller.FinishCancel(ctx, head)
 	case (head.State == checkpoint.ThreadBusy || query.CanResume(&head)) && d.isLeftToOther(&head):
 		return nil
 	case head.State == checkpoint.ThreadBusy && d.engine.peers != nil && d.engine.peers.IsStillUnserved(&head):
@@ -309,7 +309,7 @@ func (d *dueWork) putExpired(ctx context.Context, t *commit.Tx, late []checkpoin
 func (d *dueWork) cancelExpiredRun(ctx context.Context, t *commit.Tx) error {
 	request := checkpoint.Cancel{Run: t.Head.Run, Reason: "a question expired"}
 	if t.Head.State == checkpoint.ThreadBusy {
-		if err := d.engine.requestCancel(ctx, t, request); !errors.Is(err, commit.ErrNoChange) {
+		if err := d.engine.canceller.PutRequest(ctx, t, request); !errors.Is(err, commit.ErrNoChange) {
 			return err
 		}
 		return nil
@@ -318,7 +318,7 @@ func (d *dueWork) cancelExpiredRun(ctx context.Context, t *commit.Tx) error {
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	return d.engine.endCancelledRun(ctx, t, run, request)
+	return d.engine.canceller.PutCancelledEnd(ctx, t, run, request)
 }
 
 func orNull(v payload.JSON) payload.JSON {

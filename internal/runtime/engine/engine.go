@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/cancellation"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
@@ -142,6 +143,7 @@ type Engine struct {
 	scheduler         *scheduler.Scheduler
 	live              liveThreads
 	due               *dueWork
+	canceller         *cancellation.Canceller
 	reportedLiveBytes int64 // the last value of Observer.LiveBytes; owned by the scheduler
 }
 
@@ -173,6 +175,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	e.committer = e.newCommitter(store)
 	e.loopEnv = e.newLoopEnv(executor)
+	e.canceller = cancellation.New(cancellation.Options{
+		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changeFrom, WakeScheduler: e.wakeScheduler,
+	})
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,

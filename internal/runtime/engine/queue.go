@@ -88,7 +88,7 @@ func (a *admission) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 	if t.Head.State != checkpoint.ThreadBusy {
 		return nil
 	}
-	err := a.engine.requestCancel(ctx, t, checkpoint.Cancel{
+	err := a.engine.canceller.PutRequest(ctx, t, checkpoint.Cancel{
 		Run: t.Head.Run, Rollback: a.req.Concurrency == runtime.RollbackActive,
 		Reason: "another run takes its place", By: a.req.By,
 	})

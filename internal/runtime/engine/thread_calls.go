@@ -7,6 +7,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
+// Cancel asks a run to stop. A run without a driver is cancelled at once, a live
+// one as soon as its nodes let go: they are given the grace to end the superstep.
+// Once a cancel is accepted the run ends as cancelled, however far it comes.
+// Cancelling a run that is over returns it unchanged. The errors are *Error:
+// THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+func (e *Engine) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	return e.canceller.CancelRun(ctx, req)
+}
+
 // CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
 // GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
 func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {

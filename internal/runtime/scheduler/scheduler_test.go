@@ -106,6 +106,12 @@ func (w *world) takeProcessed() []string {
 	return threads
 }
 
+// advanceTime moves the clock of a bubble.
+func advanceTime(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+}
+
 // runScheduler runs a scheduler over a world until the test ends. It is for a bubble
 // of synctest.
 func runScheduler(t *testing.T, w *world) *scheduler.Scheduler {
@@ -145,7 +151,7 @@ func TestDueThreadsAreProcessed(t *testing.T) {
 		w.mu.Unlock()
 		synctest.Wait()
 		require.Empty(t, w.takeProcessed(), "no scan is due")
-		time.Sleep(time.Second)
+		advanceTime(time.Second)
 		synctest.Wait()
 		require.Equal(t, []string{"f"}, w.takeProcessed())
 	})
@@ -176,7 +182,7 @@ func TestFailingThreadIsQuarantined(t *testing.T) {
 		s.Wake()
 		synctest.Wait()
 		require.Empty(t, w.takeProcessed())
-		time.Sleep(4*time.Second + time.Millisecond)
+		advanceTime(4*time.Second + time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, []string{"a"}, w.takeProcessed(), "the pause is over")
 		require.Equal(t, 4, w.quarantined["a"])
@@ -199,11 +205,11 @@ func TestSchedulerPausesWhileTheStoreRefuses(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, w.takeProcessed(), "it pauses")
 		require.Empty(t, w.quarantined, "the thread is not to blame")
-		time.Sleep(time.Second)
+		advanceTime(time.Second)
 		synctest.Wait()
 		require.Equal(t, []string{"a"}, w.takeProcessed())
 
-		time.Sleep(time.Second + time.Millisecond) // the pause of two seconds is half over
+		advanceTime(time.Second + time.Millisecond) // the pause of two seconds is half over
 		s.NoteCommitted("other", 0)
 		synctest.Wait()
 		require.Equal(t, []string{"a"}, w.takeProcessed(), "a change that the store took ends the pause")

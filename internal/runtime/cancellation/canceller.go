@@ -1,0 +1,227 @@
+// Package cancellation stops runs: it asks the driver of a live one to stop, ends one
+// without a driver, and takes back what a run did that is to be rolled back.
+package cancellation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+)
+
+// Store is what is read past the reader: heads, and runs that are about to change.
+type Store interface {
+	Head(ctx context.Context, thread string) (checkpoint.Head, error)
+	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
+}
+
+// Options are what a canceller works with.
+type Options struct {
+	Store      Store
+	Reader     *query.Reader
+	Committer  *commit.Committer
+	ReadBudget *runtime.ReadBudget
+	// Change makes one attempt at a change that was decided on a given head, through the
+	// live run if there is one; ErrConflict says that it must be decided anew.
+	Change        func(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error)
+	WakeScheduler func()
+}
+
+// Canceller stops runs. It keeps nothing between two calls.
+type Canceller struct {
+	store         Store
+	reader        *query.Reader
+	committer     *commit.Committer
+	readBudget    *runtime.ReadBudget
+	change        func(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error)
+	wakeScheduler func()
+}
+
+// New makes a canceller.
+func New(o Options) *Canceller {
+	return &Canceller{
+		store: o.Store, reader: o.Reader, committer: o.Committer, readBudget: o.ReadBudget, change: o.Change, wakeScheduler: o.WakeScheduler,
+	}
+}
+
+// CancelRun asks a run to stop. A run without a driver is cancelled at once, a live
+// one as soon as its nodes let go: they are given the grace to end the superstep.
+// Once a cancel is accepted the run ends as cancelled, however far it comes.
+// Cancelling a run that is over returns it unchanged. The errors are *Error:
+// THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+func (c *Canceller) CancelRun(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	return commit.RetryOnConflict(ctx, c.committer, func(seen *checkpoint.Head) (checkpoint.Run, error) { return c.tryCancel(ctx, req, seen) })
+}
+
+func (c *Canceller) tryCancel(ctx context.Context, req runtime.CancelRequest, seen *checkpoint.Head) (checkpoint.Run, error) {
+	head, err := c.store.Head(ctx, req.Thread)
+	if err != nil {
+		return checkpoint.Run{}, runtime.TranslateThreadError(req.Thread, err)
+	}
+	*seen = head
+	if req.Run == "" {
+		req.Run = head.Run
+	}
+	run, err := c.reader.Run(ctx, nil, req.Thread, req.Run)
+	if err != nil || run.State.Terminal() {
+		return run, err
+	}
+	request := checkpoint.Cancel{Run: run.ID, Rollback: req.Rollback, Reason: req.Reason, Grace: req.Grace, By: req.By}
+	switch {
+	case head.Run != run.ID:
+		err = c.cancelQueued(ctx, head, run, request)
+	case head.State == checkpoint.ThreadBusy && head.Leased():
+		err = c.cancelLive(ctx, head, run, request)
+	default:
+		err = c.cancelParked(ctx, runtime.ReadWaitTimeout, head, run, request)
+	}
+	if err != nil {
+		return run, err
+	}
+	c.wakeScheduler()
+	return c.reader.Run(ctx, nil, req.Thread, run.ID)
+}
+
+// cancelLive asks the driver of the run to stop.
+func (c *Canceller) cancelLive(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
+	_, err := c.change(ctx, head, func(t *commit.Tx) error {
+		if t.Head.Run != run.ID || t.Head.State != checkpoint.ThreadBusy {
+			return checkpoint.ErrConflict
+		}
+		return c.PutRequest(ctx, t, request)
+	})
+	return err
+}
+
+// PutRequest puts a cancel request for the live run into a change. Of two
+// requests the stronger one counts.
+func (c *Canceller) PutRequest(ctx context.Context, t *commit.Tx, request checkpoint.Cancel) error {
+	old := t.Head.Cancel
+	if old == nil || old.Run != request.Run {
+		run, err := c.store.Run(ctx, t.Thread, request.Run)
+		if err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+		t.Head.Cancel = &request
+		run.State, run.Updated = checkpoint.RunCancelling, t.Now
+		t.Runs = append(t.Runs, run)
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		return nil
+	}
+	both := *old
+	both.Rollback = old.Rollback || request.Rollback
+	both.Grace = min(old.Grace, request.Grace)
+	if both == *old {
+		return commit.ErrNoChange
+	}
+	t.Head.Cancel = &both
+	return nil
+}
+
+// cancelQueued takes a run out of the queue.
+func (c *Canceller) cancelQueued(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
+	_, err := c.change(ctx, head, func(t *commit.Tx) error {
+		at := slices.Index(t.Head.Queue, run.ID)
+		if at < 0 {
+			return checkpoint.ErrConflict
+		}
+		t.Head.Queue = slices.Delete(slices.Clone(t.Head.Queue), at, at+1)
+		ended := run
+		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: ended.State, Failure: ended.Failure})
+		ended.LastEvent = t.Head.LastEvent
+		t.Runs = append(t.Runs, ended)
+		return nil
+	})
+	return err
+}
+
+// cancelParked ends a run without a driver: it waits for answers, or for a server. timeout
+// is how long the call waits for memory for what a rollback reads.
+func (c *Canceller) cancelParked(ctx context.Context, timeout time.Duration, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
+	memory := c.readBudget.NewReservation()
+	defer memory.ReleaseAll()
+	return c.reader.RetryLargeRead(ctx, &memory, timeout, func() error {
+		_, err := c.change(ctx, head, func(t *commit.Tx) error {
+			if t.Head.Revision != head.Revision {
+				return checkpoint.ErrConflict
+			}
+			if old := t.Head.Cancel; old != nil && old.Run == run.ID {
+				request.Rollback = request.Rollback || old.Rollback
+			}
+			return c.endParkedRun(ctx, &memory, t, run, request)
+		})
+		return err
+	})
+}
+
+// PutCancelledEnd puts the end of a cancelled run into a change. What a rollback reads
+// is not reserved: of live runs there are few.
+func (c *Canceller) PutCancelledEnd(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
+	return c.endParkedRun(ctx, nil, t, run, request)
+}
+
+// endParkedRun puts the end of a cancelled run without a driver into a change. The error
+// is a *checkpoint.LargeError when there is no memory yet for what a rollback reads.
+func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
+	t.Head.Owner, t.Head.Due = "", time.Time{}
+	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
+	if err := superstep.WithdrawInterrupts(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+		return err
+	}
+	if request.Rollback {
+		if err := c.rollBackRun(ctx, memory, t, &run); err != nil {
+			return err
+		}
+	}
+	t.RecordRunEnd(&run)
+	return nil
+}
+
+// FinishCancel ends a run that was to be cancelled when its driver was lost.
+func (c *Canceller) FinishCancel(ctx context.Context, head checkpoint.Head) error {
+	run, err := c.store.Run(ctx, head.Thread, head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	err = c.cancelParked(ctx, runtime.WaitForever, head, run, *head.Cancel)
+	c.wakeScheduler()
+	return err
+}
+
+// rollBackRun takes back every checkpoint of a run.
+func (c *Canceller) rollBackRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run *checkpoint.Run) error {
+	base := uint64(0)
+	if run.Base != "" {
+		var err error
+		if base, err = c.reader.FindCheckpointSeq(ctx, t.Thread, run.Base); err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+	}
+	t.Head.Checkpoint, t.DropAfter = run.Base, &base
+	t.Checkpoints, t.Tasks, t.Memos = nil, nil, nil
+	return c.removeCommands(ctx, memory, t, run)
+}
+
+// removeCommands removes the updates of a run's calls from the checkpoint at which
+// the run began.
+func (c *Canceller) removeCommands(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run *checkpoint.Run) error {
+	if run.Base == "" {
+		return nil
+	}
+	p, err := c.reader.ReadPending(ctx, memory, t.Thread, run.Base)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(slices.Clone(p.Tasks), func(r checkpoint.Task) bool { return superstep.IsCommandOf(&r, run.ID) })
+	if len(kept) < len(p.Tasks) {
+		t.ClearTasks = append(t.ClearTasks, run.Base)
+		t.Tasks, t.Memos = kept, slices.Clone(p.Memos)
+	}
+	return nil
+}
