@@ -62,14 +62,20 @@ func (p *program) runDev(ctx context.Context, o serverOptions) error {
 	defer stop()
 	dirs := o.Graphs
 	o.Graphs = nil // a broken file must not keep a developer from starting
-	return p.runServer(ctx, o, log, func(s *server) {
+	return runServer(ctx, o, log, environment{version: p.version, getenv: p.getenv}, func(s *server) {
 		for _, dir := range dirs {
-			watching.Go(s.registry.WatchDir(watch, dir, graphWatchInterval, s.logReload))
+			watching.Go(s.watchGraphs(watch, dir, graphWatchInterval))
 		}
 		if err := p.printWelcome(s.address()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
 	})
+}
+
+// watchGraphs returns what takes up the graph files of a folder when they change, until
+// ctx ends.
+func (s *server) watchGraphs(ctx context.Context, dir string, interval time.Duration) func() {
+	return s.registry.WatchDir(ctx, dir, interval, s.logReload)
 }
 
 // logReload logs the outcome of reading changed graph files.

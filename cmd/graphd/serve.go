@@ -40,7 +40,7 @@ GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that 
 				ctx, stop = context.WithCancel(ctx)
 				go stopAtEOF(p.In, stop)
 			}
-			return p.runServer(ctx, o, log, nil)
+			return runServer(ctx, o, log, environment{version: p.version, getenv: p.getenv}, nil)
 		},
 	}
 	o.registerFlags(cmd.Flags())
@@ -76,19 +76,25 @@ func (p *program) newLogger(o serverOptions) (*zap.Logger, error) {
 	return log, err
 }
 
+// environment is what a server knows of where it runs.
+type environment struct {
+	version string
+	getenv  func(string) string
+}
+
 // runServer runs a server until ctx ends, and drains it. ready is told when it
 // serves; it may be nil.
-func (p *program) runServer(ctx context.Context, o serverOptions, log *zap.Logger, ready func(*server)) error {
-	raiseGCPercent(p.getenv)
+func runServer(ctx context.Context, o serverOptions, log *zap.Logger, own environment, ready func(*server)) error {
+	raiseGCPercent(own.getenv)
 	limitMemory(log)
 	go returnUnusedMemory(ctx)
 	life := context.WithoutCancel(ctx)
-	s, err := newServer(life, o, log, p.version)
+	s, err := newServer(life, o, log, own.version)
 	if err != nil {
 		return err
 	}
 	s.startServing()
-	fields := []zap.Field{zap.String("address", s.address()), zap.String("version", p.version)}
+	fields := []zap.Field{zap.String("address", s.address()), zap.String("version", own.version)}
 	if s.metricsListener != nil {
 		fields = append(fields, zap.String("metrics", s.metricsListener.Addr().String()))
 	}

@@ -147,6 +147,16 @@ func logMigration(log *zap.Logger) func(checkpoint.Migration) {
 	}
 }
 
+// repairStore says what a store on Redis has lost, and with accept makes it usable
+// without that.
+func (n storeConfig) repairStore(ctx context.Context, accept bool) (checkpoint.Loss, error) {
+	if n.kind != kindRedis {
+		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", n.text).WithHint("a file that is damaged is restored from a backup")
+	}
+	loss, err := setup.Repair(ctx, redis.Options{URL: n.text}, accept)
+	return loss, explainRedisError(err)
+}
+
 func (p *program) storeRepairCommand() *cobra.Command {
 	var store string
 	var accept bool
@@ -161,12 +171,9 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 			if err != nil {
 				return err
 			}
-			if name.kind != kindRedis {
-				return exit.Usagef("--store %s is not on Redis", store).WithHint("a file that is damaged is restored from a backup")
-			}
-			loss, err := setup.Repair(cmd.Context(), redis.Options{URL: name.text}, accept)
+			loss, err := name.repairStore(cmd.Context(), accept)
 			if err != nil {
-				return explainRedisError(err)
+				return err
 			}
 			return p.printLoss(loss, accept)
 		},
