@@ -43,9 +43,9 @@ func TestOperationsPageHasTheMetrics(t *testing.T) {
 
 func TestOperationsPagesHaveFlagsThatExist(t *testing.T) {
 	page := read(t, "docs", "operations.md") + read(t, "docs", "limits.md") + read(t, "docs", "sqlite.md")
-	code := read(t, "cmd", "graphd", "options.go") + read(t, "cmd", "graphd", "limits.go") +
-		read(t, "cmd", "graphd", "graph_options.go") + read(t, "cmd", "graphd", "value_options.go") +
-		read(t, "cmd", "graphd", "store_options.go")
+	code := read(t, "internal", "server", "options.go") + read(t, "internal", "server", "limits.go") +
+		read(t, "internal", "server", "graph_options.go") + read(t, "internal", "server", "value_options.go") +
+		read(t, "internal", "server", "store_options.go")
 	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(page, -1) {
 		require.Contains(t, code, `"`+m[1]+`"`, "no such option")
 	}
@@ -53,9 +53,9 @@ func TestOperationsPagesHaveFlagsThatExist(t *testing.T) {
 
 func TestLimitsPageHasAllLimits(t *testing.T) {
 	page := read(t, "docs", "limits.md") + read(t, "docs", "sqlite.md")
-	code := read(t, "cmd", "graphd", "limits.go") + read(t, "cmd", "graphd", "graph_options.go") +
-		read(t, "cmd", "graphd", "value_options.go") +
-		read(t, "cmd", "graphd", "store_options.go")
+	code := read(t, "internal", "server", "limits.go") + read(t, "internal", "server", "graph_options.go") +
+		read(t, "internal", "server", "value_options.go") +
+		read(t, "internal", "server", "store_options.go")
 	for _, m := range regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(code, -1) {
 		require.Contains(t, page, "`--"+m[1]+"`", "docs/limits.md lacks a limit")
 	}
@@ -63,7 +63,7 @@ func TestLimitsPageHasAllLimits(t *testing.T) {
 
 func TestOperationsPagesHaveAllOptions(t *testing.T) {
 	page := readOperationsPages(t)
-	found := regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "cmd", "graphd", "options.go"), -1)
+	found := regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "internal", "server", "options.go"), -1)
 	require.Greater(t, len(found), 15)
 	for _, m := range found {
 		require.Regexp(t, "`[^`]*--"+m[1]+"\\b", page, "the pages of operations lack an option")
@@ -75,8 +75,8 @@ func TestTroubleshootingPageQuotesMessages(t *testing.T) {
 	table := read(t, "docs", "troubleshooting.md")
 	code := read(t, "internal", "checkpoint", "redis", "setup", "server.go") +
 		read(t, "internal", "checkpoint", "redis", "setup", "metadata.go") +
-		read(t, "cmd", "graphd", "server.go") +
-		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go")
+		read(t, "internal", "server", "server.go") +
+		read(t, "internal", "server", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go")
 	for _, words := range []string{
 		"the store can't be opened: ", " did not answer while the server ", "the server refuses: ", "the server is Redis ",
 		"the server is a replica and takes no changes", "maxmemory-policy is ", ", so the server may throw threads away",

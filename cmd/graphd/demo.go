@@ -21,6 +21,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
 	"github.com/graphd-dev/graphd/internal/cli/shell"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 // demoOptions are the flags of `demo`.
@@ -97,14 +98,14 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	}
 	o.ResumeArgs = []string{"demo", "resume", o.Thread, "--store", o.store}
 	life := context.WithoutCancel(ctx)
-	s, err := newServer(life, serverOptions{Listen: "127.0.0.1:0", Store: o.store}, zap.NewNop(), p.version)
+	s, err := server.NewServer(life, server.Options{Listen: "127.0.0.1:0", Store: o.store}, zap.NewNop(), p.version)
 	if err != nil {
 		return err
 	}
-	s.startServing()
-	p.serverAddress = s.address()
+	s.StartServing()
+	p.serverAddress = s.Address()
 	if p.outputFormat == string(output.Text) {
-		if err := output.WriteLine(p.Out, "server %s  store %s", s.address(), o.store); err != nil {
+		if err := output.WriteLine(p.Out, "server %s  store %s", s.Address(), o.store); err != nil {
 			return err
 		}
 	}
@@ -114,7 +115,7 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	})
 	limit, cancel := context.WithTimeout(life, 5*time.Second)
 	defer cancel()
-	err = errors.Join(err, s.drainServer(limit))
+	err = errors.Join(err, s.DrainServer(limit))
 	if !kept && isDemoOver(err, o.Document != "") {
 		err = errors.Join(err, removeStore(o.store))
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 // What is shipped to deploy graphd with is read here as strictly as its
@@ -52,12 +54,12 @@ func decodeDocuments(t *testing.T, file string, into func(kind string) any) {
 }
 
 // parseShippedOptions reads a command line as graphd does.
-func parseShippedOptions(t *testing.T, args []string, env map[string]string) *serverOptions {
+func parseShippedOptions(t *testing.T, args []string, env map[string]string) *server.Options {
 	t.Helper()
 	require.Equal(t, "serve", args[0])
-	o := &serverOptions{}
+	o := &server.Options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	o.registerFlags(flags)
+	o.RegisterFlags(flags)
 	require.NoError(t, flags.Parse(args[1:]))
 	require.Empty(t, flags.Args())
 	for name := range env {
@@ -67,10 +69,10 @@ func parseShippedOptions(t *testing.T, args []string, env map[string]string) *se
 			require.False(t, flags.Changed(option), "%s is a flag already", name)
 		}
 	}
-	require.NoError(t, o.completeOptions(flags, func(name string) string { return env[name] }))
-	store, err := parseStore(o.Store)
+	require.NoError(t, o.CompleteOptions(flags, func(name string) string { return env[name] }))
+	store, err := server.ParseStore(o.Store)
 	require.NoError(t, err)
-	require.Equal(t, kindRedis, store.kind, "several servers need a store that they can share")
+	require.Equal(t, server.KindRedis, store.Kind, "several servers need a store that they can share")
 	require.NotEmpty(t, o.WorkerKey, "servers that share workers need one key")
 	return o
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/cli/output"
-	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
@@ -23,7 +22,7 @@ const graphWatchInterval = 500 * time.Millisecond
 const devStore = ".graphd/dev.db"
 
 func (p *program) devCommand() *cobra.Command {
-	var o serverOptions
+	var o server.Options
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serve on a local store and take up changed graph files",
@@ -31,18 +30,18 @@ func (p *program) devCommand() *cobra.Command {
 (default: this folder) are read again when they change: a changed file is a new version of its graph.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Store, o.LogFormat, o.logsFailuresOnly = "", telemetry.FormatConsole, true
-			if err := o.completeOptions(cmd.Flags(), p.getenv); err != nil {
+			o.Store, o.LogFormat, o.LogsFailuresOnly = "", telemetry.FormatConsole, true
+			if err := o.CompleteOptions(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
 			return p.runDev(cmd.Context(), o)
 		},
 	}
-	o.registerFlags(cmd.Flags())
+	o.RegisterFlags(cmd.Flags())
 	return cmd
 }
 
-func (p *program) runDev(ctx context.Context, o serverOptions) error {
+func (p *program) runDev(ctx context.Context, o server.Options) error {
 	if o.Store == "" {
 		if err := os.MkdirAll(filepath.Dir(devStore), 0o700); err != nil {
 			return err
@@ -62,31 +61,14 @@ func (p *program) runDev(ctx context.Context, o serverOptions) error {
 	defer stop()
 	dirs := o.Graphs
 	o.Graphs = nil // a broken file must not keep a developer from starting
-	return runServer(ctx, o, log, environment{version: p.version, getenv: p.getenv}, func(s *server) {
+	return server.RunServer(ctx, o, log, server.Environment{Version: p.version, Getenv: p.getenv}, func(s *server.Server) {
 		for _, dir := range dirs {
-			watching.Go(s.watchGraphs(watch, dir, graphWatchInterval))
+			watching.Go(s.WatchGraphs(watch, dir, graphWatchInterval))
 		}
-		if err := p.printWelcome(s.address()); err != nil {
+		if err := p.printWelcome(s.Address()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
 	})
-}
-
-// watchGraphs returns what takes up the graph files of a folder when they change, until
-// ctx ends.
-func (s *server) watchGraphs(ctx context.Context, dir string, interval time.Duration) func() {
-	return s.registry.WatchDir(ctx, dir, interval, s.logReload)
-}
-
-// logReload logs the outcome of reading changed graph files.
-func (s *server) logReload(loaded []*graph.Graph, err error) {
-	s.logLoaded(loaded)
-	if err != nil {
-		s.log.Error("graph files are wrong; the versions before them stay")
-		for line := range strings.Lines(err.Error()) {
-			s.log.Error(strings.TrimRight(line, "\n"))
-		}
-	}
 }
 
 // printWelcome says how to call the server.

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -37,7 +38,7 @@ func (p *program) graphDrawCommand() *cobra.Command {
 
 // compileForDrawing compiles what is to be drawn. Subgraphs are fetched from the server.
 func compileForDrawing(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
-	env, err := newCompileEnv(schema.New(schema.Limits{}), expr.Options{})
+	env, err := server.NewCompileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 func (p *program) graphCommand() *cobra.Command {
@@ -176,7 +177,7 @@ func checkFiles(paths []string) (good []*graph.Graph, failures []error, err erro
 		}
 		files = append(files, file)
 	}
-	env, err := newCompileEnv(schema.New(schema.Limits{}), expr.Options{})
+	env, err := server.NewCompileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
@@ -76,16 +77,16 @@ func (c commandRunner) executeCommand(ctx context.Context, out, complaints io.Wr
 // startServer starts a server in this process.
 func startServer(t *testing.T, store string) commandRunner {
 	t.Helper()
-	o := serverOptions{Listen: "127.0.0.1:0", Store: store, Graphs: []string{examplesDir}}
-	s, err := newServer(t.Context(), o, zap.NewNop(), "test")
+	o := server.Options{Listen: "127.0.0.1:0", Store: store, Graphs: []string{examplesDir}}
+	s, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 	require.NoError(t, err)
-	s.startServing()
+	s.StartServing()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		require.NoError(t, s.drainServer(ctx))
+		require.NoError(t, s.DrainServer(ctx))
 	})
-	return commandRunner{server: s.address()}
+	return commandRunner{server: s.Address()}
 }
 
 // serverProcess is a server of its own, which can be killed.

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 // limitCase goes beyond one limit of a server, and returns the error or the failure
@@ -228,7 +229,7 @@ var filesWithOlderForm = []string{"engine/queue.go", "transport/stream/registry.
 // errors that tell a limit by hand: Error.Beyond does.
 func TestNoLimitHasAnotherName(t *testing.T) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&serverOptions{}).registerFlags(f)
+	(&server.Options{}).RegisterFlags(f)
 	like := regexp.MustCompile(`^max-[a-z-]+$`)
 	found := 0
 	require.NoError(t, filepath.WalkDir("../../internal", func(path string, _ fs.DirEntry, err error) error {
@@ -264,11 +265,11 @@ func TestNoLimitHasAnotherName(t *testing.T) {
 // limitNames are the options that set limits.
 func limitNames() []string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o := &serverOptions{}
-	o.limitOptions.registerFlags(f)
-	o.graphOptions.registerFlags(f)
-	o.valueOptions.registerFlags(f)
-	o.storeOptions.registerFlags(f)
+	o := &server.Options{}
+	o.LimitOptions.RegisterFlags(f)
+	o.GraphOptions.RegisterFlags(f)
+	o.ValueOptions.RegisterFlags(f)
+	o.StoreOptions.RegisterFlags(f)
 	var names []string
 	f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
@@ -288,22 +289,22 @@ type limitedServer struct {
 
 func serveLimited(t *testing.T, args []string) *limitedServer {
 	t.Helper()
-	var o serverOptions
+	var o server.Options
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.registerFlags(f)
+	o.RegisterFlags(f)
 	require.NoError(t, f.Parse(append([]string{
 		"--listen=127.0.0.1:0", "--store=sqlite:" + filepath.Join(t.TempDir(), "graphd.db"), "--drain-timeout=1ms",
 	}, args...)))
-	server, err := newServer(t.Context(), o, zap.NewNop(), "test")
+	served, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 	require.NoError(t, err)
-	server.startServing()
-	conn, err := grpc.NewClient(server.address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	served.StartServing()
+	conn, err := grpc.NewClient(served.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
 		defer cancel()
-		_ = server.drainServer(ctx) // cuts a run that has no worker
+		_ = served.DrainServer(ctx) // cuts a run that has no worker
 	})
 	s := &limitedServer{t: t}
 	s.client.GraphServiceClient = graphdv1.NewGraphServiceClient(conn)

@@ -1,7 +1,6 @@
 // Command graphd serves stateful graphs over gRPC and is the client of such a
-// server. Here flags are parsed, packages are wired together, and signals are
-// turned into a drain; what a command does is in internal/cli, what the server does
-// in the other packages.
+// server. Here commands are parsed, and signals are turned into a drain; what a client
+// command does is in internal/cli, how a server is wired in internal/server.
 package main
 
 import (

@@ -17,22 +17,23 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // readOptions reads what a server is told in the three ways there are.
-func readOptions(t *testing.T, args []string, env map[string]string, file string) (*serverOptions, error) {
+func readOptions(t *testing.T, args []string, env map[string]string, file string) (*server.Options, error) {
 	t.Helper()
 	if file != "" {
 		path := filepath.Join(t.TempDir(), "graphd.yaml")
 		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
 		args = append(args, "--config", path)
 	}
-	var o serverOptions
+	var o server.Options
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.registerFlags(f)
+	o.RegisterFlags(f)
 	require.NoError(t, f.Parse(args))
-	return &o, o.completeOptions(f, func(name string) string { return env[name] })
+	return &o, o.CompleteOptions(f, func(name string) string { return env[name] })
 }
 
 func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
@@ -104,7 +105,7 @@ func TestMistypedVariablesAreTold(t *testing.T) {
 	require.Equal(t, []string{
 		`the variable GRAPHD_LEAES is no option: did you mean "GRAPHD_LEASE"?`,
 		`the variable GRAPHD_MAX_LIVE_RUN is no option: did you mean "GRAPHD_MAX_LIVE_RUNS"?`,
-	}, unknownVariables([]string{
+	}, server.UnknownVariables([]string{
 		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "PATH=/", "GRAPHD=",
 		"GRAPHD_PORT=tcp://10.0.0.1:7700", "GRAPHD_PORT_7700_TCP_ADDR=10.0.0.1", "GRAPHD_SERVICE_HOST=10.0.0.1",
 	}))
@@ -134,7 +135,7 @@ func TestOurOwnVariablesAreNoMistypedOptions(t *testing.T) {
 		}))
 	}
 	require.True(t, found["GRAPHD_BIN"])
-	require.Empty(t, unknownVariables(slices.Collect(maps.Keys(found))))
+	require.Empty(t, server.UnknownVariables(slices.Collect(maps.Keys(found))))
 }
 
 // A file where a folder is wanted, and the other way round, is told with what
@@ -149,20 +150,20 @@ func TestFilesAndFolders(t *testing.T) {
 	file := filepath.Join(dir, "counting.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(countingGraph), 0o600))
 	core, logs := observer.New(zap.WarnLevel)
-	_, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{file}}, zap.New(core), "test")
+	_, err := server.NewServer(t.Context(), server.Options{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{file}}, zap.New(core), "test")
 	require.ErrorContains(t, err, "is a file")
 	require.Equal(t, exit.CodeUsage, exit.CodeOf(err))
-	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{t.TempDir()}}, zap.New(core), "test")
+	s, err := server.NewServer(t.Context(), server.Options{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{t.TempDir()}}, zap.New(core), "test")
 	require.NoError(t, err)
-	s.startServing()
+	s.StartServing()
 	require.Len(t, logs.FilterMessage("the folder has no graph files").All(), 1)
-	require.NoError(t, s.drainServer(t.Context()))
+	require.NoError(t, s.DrainServer(t.Context()))
 }
 
 func TestSecretsAreMasked(t *testing.T) {
 	for _, store := range []string{"redis://user:sesame@host:6379", "redis://:#sesame@host:6379", "redis://:%sesame@host"} {
-		o := &serverOptions{Store: store, WorkerKey: "sesame"}
-		for _, f := range o.logFields() {
+		o := &server.Options{Store: store, WorkerKey: "sesame"}
+		for _, f := range o.LogFields() {
 			require.NotContains(t, f.String, "sesame")
 		}
 	}
@@ -214,32 +215,32 @@ func TestCheckpointsKept(t *testing.T) {
 		{"redis://localhost:1/0", "all", 0},
 		{"redis://localhost:1/0", "100", 100},
 	} {
-		name, err := parseStore(tc.store)
+		name, err := server.ParseStore(tc.store)
 		require.NoError(t, err)
-		o := serverOptions{Checkpoints: tc.option}
-		require.Equal(t, tc.want, o.checkpointLimit(name), tc)
+		o := server.Options{Checkpoints: tc.option}
+		require.Equal(t, tc.want, o.CheckpointLimit(name), tc)
 	}
 }
 
 func TestEventsKept(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "counting.yaml"), []byte(countingGraph), 0o600))
-	o := serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{dir}, Events: "1000"}
-	s, err := newServer(t.Context(), o, zap.NewNop(), "test")
+	o := server.Options{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{dir}, Events: "1000"}
+	s, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 	require.NoError(t, err)
-	s.startServing()
-	defer func() { require.NoError(t, s.drainServer(t.Context())) }()
-	r := commandRunner{server: s.address()}.runCommand(t, "run", "counting", "-t", "c", "-i", `{"n": 0}`, "--step-limit", "2000", "--detach")
+	s.StartServing()
+	defer func() { require.NoError(t, s.DrainServer(t.Context())) }()
+	r := commandRunner{server: s.Address()}.runCommand(t, "run", "counting", "-t", "c", "-i", `{"n": 0}`, "--step-limit", "2000", "--detach")
 	require.Equal(t, 0, r.code, r.err)
-	_, err = s.engine.WaitRun(t.Context(), "c", "")
+	_, err = s.Engine.WaitRun(t.Context(), "c", "")
 	require.NoError(t, err)
-	head, err := s.engine.Thread(t.Context(), "c")
+	head, err := s.Engine.Thread(t.Context(), "c")
 	require.NoError(t, err)
 	kept := head.LastEvent + 1 - head.FirstEvent
 	require.Greater(t, head.LastEvent, uint64(5000))
 	require.GreaterOrEqual(t, kept, uint64(1000))
 	require.LessOrEqual(t, kept, uint64(1250))
-	r = commandRunner{server: s.address()}.runCommand(t, "watch", "c", "--from", head.LogID+":1")
+	r = commandRunner{server: s.Address()}.runCommand(t, "watch", "c", "--from", head.LogID+":1")
 	require.Contains(t, r.err, "CURSOR_TRIMMED")
-	require.Zero(t, (&serverOptions{Events: keepAll}).eventLimit())
+	require.Zero(t, (&server.Options{Events: server.KeepAll}).EventLimit())
 }

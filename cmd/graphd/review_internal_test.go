@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 // An interrupt, its answer and the history, on each store that is built in.
@@ -300,17 +301,17 @@ func TestTheInboxAndAThreadAreWatchedUntilOneLeaves(t *testing.T) {
 }
 
 func TestWhoLeavesTheInboxWhileTheServerIsAwayMeetsNoError(t *testing.T) {
-	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{examplesDir}}, zap.NewNop(), "test")
+	s, err := server.NewServer(t.Context(), server.Options{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{examplesDir}}, zap.NewNop(), "test")
 	require.NoError(t, err)
-	s.startServing()
-	c := commandRunner{server: s.address()}
+	s.StartServing()
+	c := commandRunner{server: s.Address()}
 	require.Equal(t, 3, c.runCommand(t, "run", "refund-review", "-t", "a", "-i", refundInput).code)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	out, complaints, ended := newLockedBuffer(), newLockedBuffer(), make(chan int, 1)
 	go func() { ended <- c.executeCommand(ctx, out, complaints, []string{"inbox", "--watch"}) }()
 	out.waitForMatch(t, regexp.MustCompile(`a  open  `))
-	require.NoError(t, s.drainServer(t.Context()))
+	require.NoError(t, s.DrainServer(t.Context()))
 	complaints.waitForMatch(t, regexp.MustCompile(`looking for the server again`))
 	leave()
 	require.Zero(t, <-ended)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 func testKey(b string) string {
@@ -29,7 +30,7 @@ func startSealedServer(t *testing.T, store, keys string) (c commandRunner, stop 
 	file := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, os.WriteFile(file, []byte(keys), 0o600))
 	core, seen := observer.New(zap.DebugLevel)
-	o := serverOptions{
+	o := server.Options{
 		Listen: "127.0.0.1:0", Store: store, Graphs: []string{examplesDir}, Compress: true, EncryptionKeys: file,
 		Lease: 15 * time.Second,
 	}
@@ -37,16 +38,16 @@ func startSealedServer(t *testing.T, store, keys string) (c commandRunner, stop 
 		o.EncryptionKeys = ""
 	}
 	log := zap.New(core)
-	log.Info("configuration", o.logFields()...)
-	s, err := newServer(t.Context(), o, log, "test")
+	log.Info("configuration", o.LogFields()...)
+	s, err := server.NewServer(t.Context(), o, log, "test")
 	if err != nil {
 		return c, nil, seen, err
 	}
-	s.startServing()
-	return commandRunner{server: s.address()}, func() {
+	s.StartServing()
+	return commandRunner{server: s.Address()}, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		require.NoError(t, s.drainServer(ctx))
+		require.NoError(t, s.DrainServer(ctx))
 	}, seen, nil
 }
 
@@ -157,10 +158,10 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 		if c.text != "" {
 			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
 		}
-		parsed, err := parseStore(c.store)
+		parsed, err := server.ParseStore(c.store)
 		require.NoError(t, err)
-		o := serverOptions{EncryptionKeys: file}
-		_, err = o.readSealOptions(parsed, zap.New(core))
+		o := server.Options{EncryptionKeys: file}
+		_, err = o.ReadSealOptions(parsed, zap.New(core))
 		var wrong *exit.UsageError
 		require.ErrorAs(t, err, &wrong, name)
 		require.ErrorContains(t, err, c.want)
@@ -170,8 +171,8 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 	open := filepath.Join(dir, "open")
 	require.NoError(t, os.WriteFile(open, []byte("k1: "+testKey("1")), 0o600))
 	require.NoError(t, os.Chmod(open, 0o644))
-	o := serverOptions{EncryptionKeys: open}
-	opts, err := o.readSealOptions(storeConfig{kind: kindRedis}, zap.New(core))
+	o := server.Options{EncryptionKeys: open}
+	opts, err := o.ReadSealOptions(server.StoreConfig{Kind: server.KindRedis}, zap.New(core))
 	require.NoError(t, err)
 	require.Equal(t, "k1", opts.Keys[0].ID)
 	require.Equal(t, 1, seen.FilterMessageSnippet("others may read").Len())

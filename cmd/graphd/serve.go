@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
 func (p *program) serveCommand() *cobra.Command {
-	var o serverOptions
+	var o server.Options
 	var untilInputEnds bool
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -26,24 +26,24 @@ GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that 
 (store: sqlite:graphd.db). Flags win over the environment, the environment over the file.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.completeOptions(cmd.Flags(), p.getenv); err != nil {
+			if err := o.CompleteOptions(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
 			log, err := p.newLogger(o)
 			if err != nil {
 				return err
 			}
-			log.Info("configuration", o.logFields()...)
+			log.Info("configuration", o.LogFields()...)
 			ctx := cmd.Context()
 			if untilInputEnds {
 				var stop context.CancelFunc
 				ctx, stop = context.WithCancel(ctx)
 				go stopAtEOF(p.In, stop)
 			}
-			return runServer(ctx, o, log, environment{version: p.version, getenv: p.getenv}, nil)
+			return server.RunServer(ctx, o, log, server.Environment{Version: p.version, Getenv: p.getenv}, nil)
 		},
 	}
-	o.registerFlags(cmd.Flags())
+	o.RegisterFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&untilInputEnds, "until-input-ends", false,
 		"stop when standard input ends; a program that starts a server keeps it open, so that the server ends with it")
 	return cmd
@@ -56,7 +56,7 @@ func stopAtEOF(r io.Reader, stop func()) {
 }
 
 // newLogger makes the log of a server; people get lines to read.
-func (p *program) newLogger(o serverOptions) (*zap.Logger, error) {
+func (p *program) newLogger(o server.Options) (*zap.Logger, error) {
 	format := o.LogFormat
 	if format == "" {
 		format = telemetry.FormatJSON
@@ -69,50 +69,9 @@ func (p *program) newLogger(o serverOptions) (*zap.Logger, error) {
 		return nil, asUsageError(err)
 	}
 	if err == nil && p.environ != nil {
-		for _, text := range unknownVariables(p.environ()) {
+		for _, text := range server.UnknownVariables(p.environ()) {
 			log.Warn(text)
 		}
 	}
 	return log, err
-}
-
-// environment is what a server knows of where it runs.
-type environment struct {
-	version string
-	getenv  func(string) string
-}
-
-// runServer runs a server until ctx ends, and drains it. ready is told when it
-// serves; it may be nil.
-func runServer(ctx context.Context, o serverOptions, log *zap.Logger, own environment, ready func(*server)) error {
-	raiseGCPercent(own.getenv)
-	limitMemory(log)
-	go returnUnusedMemory(ctx)
-	life := context.WithoutCancel(ctx)
-	s, err := newServer(life, o, log, own.version)
-	if err != nil {
-		return err
-	}
-	s.startServing()
-	fields := []zap.Field{zap.String("address", s.address()), zap.String("version", own.version)}
-	if s.metricsListener != nil {
-		fields = append(fields, zap.String("metrics", s.metricsListener.Addr().String()))
-	}
-	log.Info("serving", fields...)
-	if ready != nil {
-		ready(s)
-	}
-	var failed error
-	select {
-	case <-ctx.Done():
-		log.Info("draining", zap.Duration("timeout", o.DrainTimeout))
-	case failed = <-s.serveErrors:
-	}
-	limit, cancel := context.WithTimeout(life, o.DrainTimeout)
-	defer cancel()
-	err = errors.Join(failed, s.drainServer(limit))
-	if err == nil || errors.Is(err, net.ErrClosed) {
-		log.Info("stopped")
-	}
-	return err
 }

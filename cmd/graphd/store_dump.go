@@ -12,10 +12,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/dump"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 func (p *program) storeDumpCommand() *cobra.Command {
-	var o serverOptions
+	var o server.Options
 	var output string
 	cmd := &cobra.Command{
 		Use:   "dump THREAD",
@@ -40,28 +41,28 @@ needs its keys.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Store, "store", p.envOr("GRAPHD_STORE", defaultStore), "the store, as for serve (env GRAPHD_STORE)")
-	f.StringVar(&o.EncryptionKeys, flagEncryptionKeys, p.envOr("GRAPHD_ENCRYPTION_KEYS", ""),
+	f.StringVar(&o.Store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	f.StringVar(&o.EncryptionKeys, server.FlagEncryptionKeys, p.envOr("GRAPHD_ENCRYPTION_KEYS", ""),
 		"file with the keys of the store, as for serve (env GRAPHD_ENCRYPTION_KEYS)")
 	f.StringVarP(&output, "output", "o", "json", "json, one object a line")
 	return cmd
 }
 
 // dumpThread prints the records of a thread.
-func (p *program) dumpThread(ctx context.Context, o *serverOptions, thread string) (err error) {
-	name, err := parseStore(o.Store)
+func (p *program) dumpThread(ctx context.Context, o *server.Options, thread string) (err error) {
+	name, err := server.ParseStore(o.Store)
 	if err == nil {
-		err = name.checkHasThreads(ctx)
+		err = name.CheckHasThreads(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	name.options.DiskReserve = -1 // nothing is written
-	sealed, err := o.readSealOptions(name, zap.NewNop())
+	name.Options.DiskReserve = -1 // nothing is written
+	sealed, err := o.ReadSealOptions(name, zap.NewNop())
 	if err != nil {
 		return err
 	}
-	s, err := name.openStore(ctx, zap.NewNop(), sealed)
+	s, err := name.OpenStore(ctx, zap.NewNop(), sealed)
 	if err != nil {
 		return err
 	}
@@ -69,25 +70,7 @@ func (p *program) dumpThread(ctx context.Context, o *serverOptions, thread strin
 	err = dump.WriteThread(ctx, p.Out, s, thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
 		return &exit.HintError{
-			Err: fmt.Errorf("the store %s has no thread %q", setup.MaskPassword(name.text), thread), Hint: "graphd threads lists those of a server",
-		}
-	}
-	return err
-}
-
-// checkHasThreads refuses a store that opening would make.
-func (n storeConfig) checkHasThreads(ctx context.Context) error {
-	if n.kind == kindMemory {
-		return exit.Usagef("--store memory ends with its server; there is nothing to dump").
-			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
-	}
-	if err := n.checkExists(); err != nil {
-		return err
-	}
-	m, err := n.migrateStore(ctx, true, func(checkpoint.Migration) {})
-	if err == nil && m.From == 0 {
-		err = &exit.HintError{
-			Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.text)), Hint: "name the store of the server with --store",
+			Err: fmt.Errorf("the store %s has no thread %q", setup.MaskPassword(name.Text), thread), Hint: "graphd threads lists those of a server",
 		}
 	}
 	return err

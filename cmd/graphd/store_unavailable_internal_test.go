@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
 	"github.com/graphd-dev/graphd/internal/cli/shell"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 // Redis goes away while a server starts, after each of its answers.
@@ -26,11 +27,11 @@ func TestAStartWithoutItsStoreSaysWhatToDo(t *testing.T) {
 	said := map[string]bool{}
 	for started := false; !started; most.Add(1) {
 		answers.Store(0)
-		o := serverOptions{Listen: "127.0.0.1:0", Store: name, Graphs: []string{examplesDir}}
-		s, err := newServer(t.Context(), o, zap.NewNop(), "test")
+		o := server.Options{Listen: "127.0.0.1:0", Store: name, Graphs: []string{examplesDir}}
+		s, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 		if started = err == nil; started {
 			most.Store(1 << 40)
-			require.NoError(t, s.drainServer(context.WithoutCancel(t.Context())))
+			require.NoError(t, s.DrainServer(context.WithoutCancel(t.Context())))
 			break
 		}
 		var text bytes.Buffer

@@ -376,6 +376,8 @@ var layers = []layer{
 	{path: "graph", neverLinks: outerPackages},
 	// What workers in Go compare answers with.
 	{path: "seen", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
+	// What wires a server, as cmd/graphd wires commands.
+	{path: "internal/server", importsAnything: true},
 	{path: "cmd/graphd", importsAnything: true},
 	{path: "examples", importsAnything: true},
 	{path: "docs", importsAnything: true, isTestSupport: true},

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"errors"
@@ -10,23 +10,23 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// readSealOptions reads what the store is to be sealed with.
-func (o *serverOptions) readSealOptions(store storeConfig, log *zap.Logger) (seal.Options, error) {
+// ReadSealOptions reads what the store is to be sealed with.
+func (o *Options) ReadSealOptions(store StoreConfig, log *zap.Logger) (seal.Options, error) {
 	opts := seal.Options{Compress: o.Compress}
-	if (o.Compress || o.EncryptionKeys != "") && store.kind == kindMemory {
+	if (o.Compress || o.EncryptionKeys != "") && store.Kind == kindMemory {
 		return opts, exit.Usagef("--store memory writes nothing that could be compressed or encrypted").
-			WithHint("leave out --compress and --%s, or name another store", flagEncryptionKeys)
+			WithHint("leave out --compress and --%s, or name another store", FlagEncryptionKeys)
 	}
 	if o.EncryptionKeys == "" {
 		return opts, nil
 	}
 	text, err := os.ReadFile(o.EncryptionKeys)
 	if err != nil {
-		return opts, exit.Usagef("--%s: %v", flagEncryptionKeys, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
+		return opts, exit.Usagef("--%s: %v", FlagEncryptionKeys, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
 	}
 	opts.Keys, err = seal.ParseKeys(string(text))
 	if wrong, ok := errors.AsType[*seal.KeyError](err); ok {
-		return opts, exit.Usagef("--%s: %s: %s", flagEncryptionKeys, o.EncryptionKeys, wrong.Describe()).WithHint("%s", wrong.Want)
+		return opts, exit.Usagef("--%s: %s: %s", FlagEncryptionKeys, o.EncryptionKeys, wrong.Describe()).WithHint("%s", wrong.Want)
 	}
 	if info, err := os.Stat(o.EncryptionKeys); err == nil && info.Mode().Perm()&0o077 != 0 {
 		log.Warn("others may read the encryption keys: give the file mode 0400",

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -23,21 +23,21 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 )
 
-// store is what a backend offers.
-type store interface {
+// Store is what a backend offers.
+type Store interface {
 	checkpoint.Store
 	checkpoint.Graphs
 	checkpoint.Secrets
 	io.Closer
 }
 
-// A storeConfig is the parsed value of --store.
-type storeConfig struct {
-	text string
-	kind string // memory, sqlite or redis
+// A StoreConfig is the parsed value of --store.
+type StoreConfig struct {
+	Text string
+	Kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
 
-	options storeOptions // of changes, and of what is remembered
+	Options StoreOptions // of changes, and of what is remembered
 }
 
 // sharedPollInterval is how often a server looks for what other servers on the same
@@ -46,8 +46,8 @@ const sharedPollInterval = 50 * time.Millisecond
 
 // pollInterval is how often a follower looks at the store, 0 = never: no other
 // process writes to it.
-func (n storeConfig) pollInterval() time.Duration {
-	if n.kind == kindRedis {
+func (n StoreConfig) pollInterval() time.Duration {
+	if n.Kind == KindRedis {
 		return sharedPollInterval
 	}
 	return 0
@@ -55,55 +55,56 @@ func (n storeConfig) pollInterval() time.Duration {
 
 // defaultCheckpoints is how many checkpoints are kept of a thread by default, 0 =
 // all: disk is cheap, Redis is memory.
-func (n storeConfig) defaultCheckpoints() uint64 {
-	if n.kind == kindRedis {
+func (n StoreConfig) defaultCheckpoints() uint64 {
+	if n.Kind == KindRedis {
 		return engine.MemoryStoreCheckpoints
 	}
 	return 0
 }
 
+// Kinds of stores that differ in more than how they are opened.
 const (
 	kindMemory = "memory"
-	kindRedis  = "redis"
+	KindRedis  = "redis"
 )
 
-// parseStore refuses what names no store.
-func parseStore(text string) (storeConfig, error) {
+// ParseStore refuses what names no store.
+func ParseStore(text string) (StoreConfig, error) {
 	kind, path, hasPath := strings.Cut(text, ":")
-	name := storeConfig{text: text, kind: kind, path: path}
+	name := StoreConfig{Text: text, Kind: kind, path: path}
 	switch {
 	case kind == kindMemory && !hasPath, kind == "sqlite" && path != "":
 		return name, nil
 	case (kind == "redis" || kind == "rediss") && hasPath:
-		name.kind = kindRedis
+		name.Kind = KindRedis
 		return name, nil
 	}
 	return name, exit.Usagef("--store %q is no store", setup.MaskPassword(text)).
 		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 
-// openStore opens the store.
-func (n storeConfig) openStore(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
-	switch n.kind {
+// OpenStore opens the store.
+func (n StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
+	switch n.Kind {
 	case kindMemory:
-		return memory.New(memory.Options{Tombstones: n.options.GraphTombstones}), nil
-	case kindRedis:
+		return memory.New(memory.Options{Tombstones: n.Options.GraphTombstones}), nil
+	case KindRedis:
 		return n.openRedis(ctx, log, sealed)
 	}
-	opts := n.options.sqliteOptions(n.path, sealed)
+	opts := n.Options.sqliteOptions(n.path, sealed)
 	opts.Progress = logMigration(log)
 	s, err := sqlite.Open(ctx, opts)
 	if err != nil {
-		return nil, explainSQLiteError(n.text, err)
+		return nil, explainSQLiteError(n.Text, err)
 	}
 	logWarnings(log, s.Warnings())
 	return s, nil
 }
 
-func (n storeConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
+func (n StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
 	logging.Disable() // what the client would print comes back as errors
 	s, err := redis.Open(ctx, redis.Options{
-		URL: n.text, Seal: sealed, Tombstones: n.options.GraphTombstones, Logger: log.Named("redis"),
+		URL: n.Text, Seal: sealed, Tombstones: n.Options.GraphTombstones, Logger: log.Named("redis"),
 	})
 	if err != nil {
 		return nil, explainRedisError(err)
@@ -138,7 +139,7 @@ func explainRedisError(err error) error {
 
 // explainUnavailable says what was tried when a store that was open did not answer a server
 // which starts. Other errors stay as they are.
-func (n storeConfig) explainUnavailable(tried string, err error) error {
+func (n StoreConfig) explainUnavailable(tried string, err error) error {
 	refused, ok := errors.AsType[*runtime.Error](err)
 	switch {
 	case ok && (refused.Reason == runtime.ReasonStoreUnavailable || refused.Reason == runtime.ReasonOutcomeUnknown):
@@ -148,7 +149,7 @@ func (n storeConfig) explainUnavailable(tried string, err error) error {
 	}
 	return &exit.HintError{
 		Err: fmt.Errorf("%s: the store %s did not answer while the server %s: %w",
-			runtime.ReasonStoreUnavailable, setup.MaskPassword(n.text), tried, err),
+			runtime.ReasonStoreUnavailable, setup.MaskPassword(n.Text), tried, err),
 		Hint: "see that the store runs and can be reached from here, then start the server again: nothing is lost, " +
 			"and what was begun is done again",
 	}

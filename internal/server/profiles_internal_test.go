@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"io"
@@ -14,8 +14,8 @@ import (
 // TestProfilesAreServedWhereTheyAreAskedFor looks at both servers of /metrics.
 func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
-		s := &server{log: zap.NewNop()}
-		require.NoError(t, s.listenMetrics(serverOptions{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test", 0)))
+		s := &Server{log: zap.NewNop()}
+		require.NoError(t, s.listenMetrics(Options{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test", 0)))
 		served := make(chan error, 1)
 		go func() { served <- s.metricsServer.Serve(s.metricsListener) }()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,

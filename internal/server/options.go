@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// serverOptions are all options of a server. A flag --drain-timeout is
+// Options are all options of a server. A flag --drain-timeout is
 // also GRAPHD_DRAIN_TIMEOUT in the environment and drain-timeout in the file
 // that --config names; flags win over the environment, that over the file.
-type serverOptions struct {
+type Options struct {
 	Listen         string
 	Store          string
 	Migrate        bool
@@ -45,18 +45,18 @@ type serverOptions struct {
 	WorkerLosses   int
 	Config         string
 
-	limitOptions
-	graphOptions
-	valueOptions
-	storeOptions
+	LimitOptions
+	GraphOptions
+	ValueOptions
+	StoreOptions
 
-	logsFailuresOnly bool // calls that go well are not logged, unless at level debug
+	LogsFailuresOnly bool // calls that go well are not logged, unless at level debug
 }
 
-// registerFlags registers the options: names, defaults and what they mean.
-func (o *serverOptions) registerFlags(f *pflag.FlagSet) {
+// RegisterFlags registers the options: names, defaults and what they mean.
+func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", client.DefaultServer, "address to serve gRPC on, HOST:PORT")
-	f.StringVar(&o.Store, "store", defaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
+	f.StringVar(&o.Store, "store", DefaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.BoolVar(&o.Migrate, "migrate", false, "bring a store of an earlier graphd to the format of this one before serving; no other server may use it then")
 	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
 	f.StringVar(&o.Metrics, "metrics", "", "address to serve /metrics and /healthz on over HTTP (default: not served)")
@@ -69,9 +69,9 @@ func (o *serverOptions) registerFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Checkpoints, "checkpoints", "",
 		"how many checkpoints to keep of a thread at rest, with the events since, or all (default: 64 with redis, else all)")
 	f.BoolVar(&o.Compress, "compress", false, "compress what the store keeps: records of 512 bytes and more")
-	f.StringVar(&o.EncryptionKeys, flagEncryptionKeys, "",
+	f.StringVar(&o.EncryptionKeys, FlagEncryptionKeys, "",
 		"file with keys that encrypt what the store keeps: lines \"id: base64 of 32 bytes\", the first one encrypts, all decrypt")
-	f.StringVar(&o.Events, "events", keepAll,
+	f.StringVar(&o.Events, "events", KeepAll,
 		"how many events to keep of a thread, also while it runs; a follower that is further behind loses its place")
 	f.IntVar(&o.StepsPerCommit, "steps-per-commit", 64,
 		"how many supersteps in a row may share a commit when they only compute expressions; 1: each has its own")
@@ -82,35 +82,37 @@ func (o *serverOptions) registerFlags(f *pflag.FlagSet) {
 		"how long a task waits for its silent worker before another one gets it")
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers, or calls of an endpoint, a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
-	o.limitOptions.registerFlags(f)
-	o.graphOptions.registerFlags(f)
-	o.valueOptions.registerFlags(f)
-	o.storeOptions.registerFlags(f)
+	o.LimitOptions.RegisterFlags(f)
+	o.GraphOptions.RegisterFlags(f)
+	o.ValueOptions.RegisterFlags(f)
+	o.StoreOptions.RegisterFlags(f)
 }
 
 // minLease leaves time to renew a lease three times over a slow store.
 const minLease = time.Second
 
-const (
-	defaultStore = "sqlite:graphd.db"
+// DefaultStore is where a server keeps everything unless it is told otherwise.
+const DefaultStore = "sqlite:graphd.db"
 
+// Names of options that other texts name, too.
+const (
 	flagConfig         = "config"
-	flagEncryptionKeys = "encryption-keys"
+	FlagEncryptionKeys = "encryption-keys"
 )
 
-// completeOptions takes what no flag said from the environment, then from the file,
+// CompleteOptions takes what no flag said from the environment, then from the file,
 // and checks the whole.
-func (o *serverOptions) completeOptions(f *pflag.FlagSet, getenv func(string) string) error {
+func (o *Options) CompleteOptions(f *pflag.FlagSet, getenv func(string) string) error {
 	if err := o.readSources(f, getenv); err != nil {
 		return err
 	}
 	return o.validateOptions()
 }
 
-func (o *serverOptions) readSources(f *pflag.FlagSet, getenv func(string) string) error {
-	own := &serverOptions{}
+func (o *Options) readSources(f *pflag.FlagSet, getenv func(string) string) error {
+	own := &Options{}
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.registerFlags(table)
+	own.RegisterFlags(table)
 	given := make(map[string]bool)
 	table.VisitAll(func(t *pflag.Flag) { given[t.Name] = f.Changed(t.Name) })
 	if err := setFromEnv(f, given, getenv); err != nil {
@@ -123,16 +125,16 @@ func (o *serverOptions) readSources(f *pflag.FlagSet, getenv func(string) string
 }
 
 // validateOptions refuses values that can't work together.
-func (o *serverOptions) validateOptions() error {
+func (o *Options) validateOptions() error {
 	switch {
 	case o.Lease < minLease:
 		return exit.Usagef("--lease is %s: a server must have the time to renew it", o.Lease).
 			WithHint("want at least %s, like 15s", minLease)
-	case o.Checkpoints != "" && o.Checkpoints != keepAll && !isCount(o.Checkpoints):
-		return exit.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
-	case o.Events != keepAll && o.eventLimit() < minEvents:
+	case o.Checkpoints != "" && o.Checkpoints != KeepAll && !isCount(o.Checkpoints):
+		return exit.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", KeepAll)
+	case o.Events != KeepAll && o.EventLimit() < minEvents:
 		return exit.Usagef("--events is %q: a follower of a quick run must not lose its place", o.Events).
-			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
+			WithHint("want a number of %d or more, or %s", minEvents, KeepAll)
 	case o.Profiles && o.Metrics == "":
 		return exit.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")
 	case o.StepsPerCommit < 1:
@@ -145,23 +147,23 @@ func (o *serverOptions) validateOptions() error {
 	case o.WorkerLosses <= 0:
 		return exit.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	return errors.Join(o.limitOptions.validateOptions(), o.graphOptions.validateOptions(), o.valueOptions.validateOptions(), o.storeOptions.validateOptions())
+	return errors.Join(o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
-// keepAll is the option that keeps every checkpoint.
-const keepAll = "all"
+// KeepAll is the option that keeps every checkpoint.
+const KeepAll = "all"
 
 func isCount(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return err == nil && n > 0
 }
 
-// checkpointLimit is how many checkpoints a thread at rest keeps, 0 = all.
-func (o *serverOptions) checkpointLimit(store storeConfig) uint64 {
+// CheckpointLimit is how many checkpoints a thread at rest keeps, 0 = all.
+func (o *Options) CheckpointLimit(store StoreConfig) uint64 {
 	switch o.Checkpoints {
 	case "":
 		return store.defaultCheckpoints()
-	case keepAll:
+	case KeepAll:
 		return 0
 	}
 	n, _ := strconv.ParseUint(o.Checkpoints, 10, 32) // was checked
@@ -171,8 +173,8 @@ func (o *serverOptions) checkpointLimit(store storeConfig) uint64 {
 // minEvents is a second of a quick run.
 const minEvents = 1000
 
-// eventLimit is how many events a thread keeps, 0 = all.
-func (o *serverOptions) eventLimit() uint64 {
+// EventLimit is how many events a thread keeps, 0 = all.
+func (o *Options) EventLimit() uint64 {
 	n, _ := strconv.ParseUint(o.Events, 10, 32) // 0 for what is no number, too
 	return n
 }
@@ -181,13 +183,13 @@ func envName(flag string) string {
 	return "GRAPHD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// unknownVariables names variables that look like a mistyped option. Others
+// UnknownVariables names variables that look like a mistyped option. Others
 // beside them are no mistake: Kubernetes sets GRAPHD_PORT and the like for a
 // service named graphd.
-func unknownVariables(environ []string) []string {
+func UnknownVariables(environ []string) []string {
 	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN"} // for clients; servers that they start inherit them
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&serverOptions{}).registerFlags(table)
+	(&Options{}).RegisterFlags(table)
 	table.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
 	var texts []string
 	for _, variable := range environ {
@@ -275,11 +277,11 @@ func setFlag(f *pflag.FlagSet, name, where string, values []string) error {
 	return nil
 }
 
-// logFields returns all options as fields of a log line, secrets masked.
-func (o *serverOptions) logFields() []zap.Field {
+// LogFields returns all options as fields of a log line, secrets masked.
+func (o *Options) LogFields() []zap.Field {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c := &serverOptions{}
-	c.registerFlags(shown)
+	c := &Options{}
+	c.RegisterFlags(shown)
 	*c = *o
 	c.Store = setup.MaskPassword(o.Store)
 	if o.WorkerKey != "" {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// limitOptions bound what clients and endpoints can make a server hold. The
+// LimitOptions bound what clients and endpoints can make a server hold. The
 // defaults fit a container with 1 GiB.
-type limitOptions struct {
+type LimitOptions struct {
 	MaxLiveRuns      int
 	MaxLiveBytes     int64
 	MaxConnections   int
@@ -59,8 +59,8 @@ type limitOptions struct {
 	StoreTimeout     time.Duration
 }
 
-// registerFlags is the table of the limits: names, defaults and what they mean.
-func (o *limitOptions) registerFlags(f *pflag.FlagSet) {
+// RegisterFlags is the table of the limits: names, defaults and what they mean.
+func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxConnections, "max-connections", 5000, "how many clients may be connected; others wait until one leaves")
 	f.IntVar(&o.MaxCalls, "max-connection-calls", 5000, "how many calls one connection may have at a time; further ones wait in the client")
 	f.IntVar(&o.MaxOpenCalls, "max-open-calls", 10_000,
@@ -116,7 +116,7 @@ func (o *limitOptions) registerFlags(f *pflag.FlagSet) {
 }
 
 // validateOptions refuses limits that are too small to work with.
-func (o *limitOptions) validateOptions() error {
+func (o *LimitOptions) validateOptions() error {
 	for _, limit := range []struct {
 		flag        string
 		value, most int
@@ -177,12 +177,12 @@ func (o *limitOptions) validateOptions() error {
 	return nil
 }
 
-func (o *limitOptions) payloadLimits() payload.Limits {
+func (o *LimitOptions) payloadLimits() payload.Limits {
 	return payload.Limits{MaxBytes: o.MaxPayload, MaxDepth: o.MaxDepth}
 }
 
 // endpointOptions are the limits towards node services.
-func (o *limitOptions) endpointOptions(losses int, log *zap.Logger) endpoint.Options {
+func (o *LimitOptions) endpointOptions(losses int, log *zap.Logger) endpoint.Options {
 	return endpoint.Options{
 		Limits: o.payloadLimits(), MaxMessageBytes: o.MaxMessage, IdleTimeout: o.EndpointIdle, MaxConns: o.MaxEndpoints,
 		MaxLosses: losses, Log: log,
@@ -190,12 +190,12 @@ func (o *limitOptions) endpointOptions(losses int, log *zap.Logger) endpoint.Opt
 }
 
 // setWorkerLimits sets the limits of workers.
-func (o *limitOptions) setWorkerLimits(w *worker.Options) {
+func (o *LimitOptions) setWorkerLimits(w *worker.Options) {
 	w.MaxWorkers, w.MaxProfileBytes, w.MaxEventBytes, w.MaxWaitingResultBytes = o.MaxWorkers, o.MaxWorkerBytes, o.MaxWaitingEvents, o.MaxWaitingResult
 }
 
 // setEngineLimits sets the limits of runs.
-func (o *limitOptions) setEngineLimits(r *engine.Options) {
+func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEventBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
@@ -210,7 +210,7 @@ const (
 )
 
 // liveByteLimit is what live runs may hold where Go may use so much memory.
-func (o *limitOptions) liveByteLimit(memory int64) int64 {
+func (o *LimitOptions) liveByteLimit(memory int64) int64 {
 	switch {
 	case o.MaxLiveBytes > 0:
 		return o.MaxLiveBytes
@@ -221,7 +221,7 @@ func (o *limitOptions) liveByteLimit(memory int64) int64 {
 }
 
 // setTransportLimits sets the limits towards clients.
-func (o *limitOptions) setTransportLimits(t *transport.Options) {
+func (o *LimitOptions) setTransportLimits(t *transport.Options) {
 	t.Limits, t.MaxMessageBytes = o.payloadLimits(), o.MaxMessage
 	t.MaxConnections, t.MaxCalls, t.MaxStreams = o.MaxConnections, o.MaxCalls, o.MaxStreams
 	t.MaxOpenCalls, t.MaxIncoming, t.RequestPatience = o.MaxOpenCalls, o.MaxIncoming, o.RequestPatience

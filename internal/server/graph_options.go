@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"github.com/spf13/pflag"
@@ -9,15 +9,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/schema"
 )
 
-// graphOptions bound what graphs and their schemas may cost.
-type graphOptions struct {
+// GraphOptions bound what graphs and their schemas may cost.
+type GraphOptions struct {
 	SchemaLimits   schema.Limits
 	GraphLimits    graph.Limits
 	RegistryLimits registry.Limits
 }
 
-// registerFlags is the table of these limits.
-func (o *graphOptions) registerFlags(f *pflag.FlagSet) {
+// RegisterFlags is the table of these limits.
+func (o *GraphOptions) RegisterFlags(f *pflag.FlagSet) {
 	standard := graph.DefaultLimits()
 	f.IntVar(&o.GraphLimits.Nodes, "max-graph-nodes", standard.Nodes, "how many nodes a graph may have, and how many state keys")
 	f.IntVar(&o.GraphLimits.Bytes, "max-graph-bytes", standard.Bytes, "how long a graph may be, written as JSON")
@@ -37,7 +37,7 @@ func (o *graphOptions) registerFlags(f *pflag.FlagSet) {
 }
 
 // validateOptions refuses limits that are too small to work with.
-func (o *graphOptions) validateOptions() error {
+func (o *GraphOptions) validateOptions() error {
 	for _, limit := range []struct {
 		flag        string
 		value, most int

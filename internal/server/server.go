@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,13 +34,30 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// server is a whole graphd in this process.
-type server struct {
+// WatchGraphs returns what takes up the graph files of a folder when they change, until
+// ctx ends.
+func (s *Server) WatchGraphs(ctx context.Context, dir string, interval time.Duration) func() {
+	return s.registry.WatchDir(ctx, dir, interval, s.logReload)
+}
+
+// logReload logs the outcome of reading changed graph files.
+func (s *Server) logReload(loaded []*graph.Graph, err error) {
+	s.logLoaded(loaded)
+	if err != nil {
+		s.log.Error("graph files are wrong; the versions before them stay")
+		for line := range strings.Lines(err.Error()) {
+			s.log.Error(strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// Server is a whole graphd in this process.
+type Server struct {
 	log             *zap.Logger
-	store           store
+	store           Store
 	registry        *registry.Registry
 	remote          *endpoint.Executor
-	engine          *engine.Engine
+	Engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
 	metricsServer   *http.Server
@@ -49,20 +67,20 @@ type server struct {
 	isDraining      atomic.Bool
 }
 
-// newServer wires a server and begins to listen; serve starts it. Whatever was
+// NewServer wires a server and begins to listen; serve starts it. Whatever was
 // opened before an error is closed again.
-func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version string) (_ *server, err error) {
-	s := &server{log: log, serveErrors: make(chan error, 2)}
+func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) (_ *Server, err error) {
+	s := &Server{log: log, serveErrors: make(chan error, 2)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeAll())
 		}
 	}()
-	name, err := parseStore(o.Store)
+	name, err := ParseStore(o.Store)
 	if err != nil {
 		return s, err
 	}
-	sealed, err := o.readSealOptions(name, log)
+	sealed, err := o.ReadSealOptions(name, log)
 	if err != nil {
 		return s, err
 	}
@@ -72,13 +90,13 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
-	name.options = o.storeOptions
+	name.Options = o.StoreOptions
 	if s.store, err = o.migrateAndOpen(ctx, name, log, sealed); err != nil {
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version, o.MetricNames)
 	if err := s.buildServices(ctx, o, name, metrics, transport.Info{
-		Version: version, Features: listFeatures(o), Store: name.kind, Started: time.Now(),
+		Version: version, Features: listFeatures(o), Store: name.Kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
 	}
@@ -92,7 +110,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 }
 
 // listFeatures are the optional parts of the server that clients may ask for.
-func listFeatures(o serverOptions) []string {
+func listFeatures(o Options) []string {
 	if o.Reflection {
 		return []string{"reflection", "workers"}
 	}
@@ -105,7 +123,7 @@ const graphRefreshInterval = time.Second
 
 // startBackground checks the store until the server is released: whether it takes
 // changes, and, when others write to it too, which graphs they were given.
-func (s *server) startBackground(ctx context.Context, shared bool) {
+func (s *Server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	if store, ok := s.store.(checkpoint.WriteChecker); ok {
@@ -121,7 +139,7 @@ func (s *server) startBackground(ctx context.Context, shared bool) {
 }
 
 // keepRefreshingGraphs takes up the graphs of other servers until ctx ends.
-func (s *server) keepRefreshingGraphs(ctx context.Context) {
+func (s *Server) keepRefreshingGraphs(ctx context.Context) {
 	tick := time.NewTicker(graphRefreshInterval)
 	defer tick.Stop()
 	for {
@@ -138,7 +156,7 @@ func (s *server) keepRefreshingGraphs(ctx context.Context) {
 
 // refreshGraphs takes up what is new. A graph over which it panics must not keep the
 // next ones out.
-func (s *server) refreshGraphs(ctx context.Context) (err error) {
+func (s *Server) refreshGraphs(ctx context.Context) (err error) {
 	if p := contain.Call(func() { err = s.registry.Refresh(ctx) }); p != nil {
 		s.log.Error("taking up the graphs of other servers panicked", p.Fields()...)
 	}
@@ -146,8 +164,8 @@ func (s *server) refreshGraphs(ctx context.Context) (err error) {
 }
 
 // buildServices connects the packages, from the inside out.
-func (s *server) buildServices(
-	ctx context.Context, o serverOptions, name storeConfig, metrics *telemetry.Metrics, info transport.Info,
+func (s *Server) buildServices(
+	ctx context.Context, o Options, name StoreConfig, metrics *telemetry.Metrics, info transport.Info,
 ) error {
 	schemas := schema.New(o.SchemaLimits)
 	key, err := s.readWorkerKey(ctx, o)
@@ -165,7 +183,7 @@ func (s *server) buildServices(
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
-	env, err := newCompileEnv(schemas, o.expressionOptions())
+	env, err := NewCompileEnv(schemas, o.expressionOptions())
 	if err != nil {
 		return err
 	}
@@ -178,22 +196,22 @@ func (s *server) buildServices(
 	}
 	opts := engine.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
-		KeepCheckpoints: o.checkpointLimit(name), EventLimit: o.eventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
+		KeepCheckpoints: o.CheckpointLimit(name), EventLimit: o.EventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
 		Limits: o.stateLimits(),
 	}
 	o.setEngineLimits(&opts)
-	s.engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
+	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
 	calls := s.log.Named("transport")
-	if o.logsFailuresOnly && !calls.Core().Enabled(zap.DebugLevel) {
+	if o.LogsFailuresOnly && !calls.Core().Enabled(zap.DebugLevel) {
 		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
 	}
 	options := transport.Options{
-		Engine: s.engine,
-		Follow: func(req runtime.FollowRequest) stream.Follower { return s.engine.Follow(req) },
+		Engine: s.Engine,
+		Follow: func(req runtime.FollowRequest) stream.Follower { return s.Engine.Follow(req) },
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
-			return s.engine.FollowInterrupts(memory, q, after)
+			return s.Engine.FollowInterrupts(memory, q, after)
 		},
-		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.engine.Now,
+		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.Engine.Now,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics,
 	}
 	o.setTransportLimits(&options)
@@ -203,7 +221,7 @@ func (s *server) buildServices(
 
 // readWorkerKey marks the leases of workers. Without an option all servers on the
 // store share one that it keeps.
-func (s *server) readWorkerKey(ctx context.Context, o serverOptions) ([]byte, error) {
+func (s *Server) readWorkerKey(ctx context.Context, o Options) ([]byte, error) {
 	if o.WorkerKey != "" {
 		return []byte(o.WorkerKey), nil
 	}
@@ -211,8 +229,8 @@ func (s *server) readWorkerKey(ctx context.Context, o serverOptions) ([]byte, er
 	return []byte(key), err
 }
 
-// newCompileEnv is what graphs are checked against.
-func newCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
+// NewCompileEnv is what graphs are checked against.
+func NewCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
 	expressions, err := expr.New(limits)
 	if err != nil {
 		return graph.Env{}, err
@@ -224,7 +242,7 @@ func newCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, err
 
 // loadGraphs reads the folders with graphs. A server does not start with a broken
 // graph: it would not be looked for later.
-func (s *server) loadGraphs(ctx context.Context, dirs []string) error {
+func (s *Server) loadGraphs(ctx context.Context, dirs []string) error {
 	var all []error
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -242,13 +260,13 @@ func (s *server) loadGraphs(ctx context.Context, dirs []string) error {
 	return errors.Join(all...)
 }
 
-func (s *server) logLoaded(loaded []*graph.Graph) {
+func (s *Server) logLoaded(loaded []*graph.Graph) {
 	for _, g := range loaded {
 		s.log.Info("graph loaded", zap.String("graph", g.Name), zap.String("version", g.Version))
 	}
 }
 
-func (s *server) listenMetrics(o serverOptions, metrics *telemetry.Metrics) error {
+func (s *Server) listenMetrics(o Options, metrics *telemetry.Metrics) error {
 	if o.Metrics == "" {
 		return nil
 	}
@@ -268,7 +286,7 @@ func (s *server) listenMetrics(o serverOptions, metrics *telemetry.Metrics) erro
 	return nil
 }
 
-func (s *server) handleHealth(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 	if s.isDraining.Load() {
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 		return
@@ -280,11 +298,11 @@ func (s *server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// address is where gRPC is served.
-func (s *server) address() string { return s.listener.Addr().String() }
+// Address is where gRPC is served.
+func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// startServing serves in the background; failed tells when that ends by itself.
-func (s *server) startServing() {
+// StartServing serves in the background; failed tells when that ends by itself.
+func (s *Server) StartServing() {
 	go func() {
 		if err := s.grpc.Serve(s.listener); err != nil {
 			s.serveErrors <- fmt.Errorf("serving gRPC: %w", err)
@@ -300,14 +318,14 @@ func (s *server) startServing() {
 	}()
 }
 
-// drainServer ends the server in order: health says no, streams are told where to go
+// DrainServer ends the server in order: health says no, streams are told where to go
 // on, runs finish their superstep, and only then the store is let go. When ctx
 // ends first the rest is cut; it will run again.
-func (s *server) drainServer(ctx context.Context) error {
+func (s *Server) DrainServer(ctx context.Context) error {
 	s.isDraining.Store(true)
 	drained := make(chan error, 1)
 	go func() { drained <- s.grpc.Drain(ctx) }()
-	s.engine.Drain(ctx)
+	s.Engine.Drain(ctx)
 	err := <-drained
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
@@ -317,7 +335,7 @@ func (s *server) drainServer(ctx context.Context) error {
 }
 
 // closeAll closes what is open.
-func (s *server) closeAll() error {
+func (s *Server) closeAll() error {
 	var all []error
 	if s.stopBackground != nil {
 		s.stopBackground()
@@ -331,8 +349,8 @@ func (s *server) closeAll() error {
 	if s.metricsServer != nil {
 		all = append(all, s.metricsServer.Close())
 	}
-	if s.engine != nil {
-		s.engine.Close()
+	if s.Engine != nil {
+		s.Engine.Close()
 	}
 	if s.remote != nil {
 		s.remote.Close()

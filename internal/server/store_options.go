@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"time"
@@ -11,9 +11,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// storeOptions bound what is remembered of deleted graphs, and what one change
+// StoreOptions bound what is remembered of deleted graphs, and what one change
 // may cost the others on SQLite, where one writer serves all.
-type storeOptions struct {
+type StoreOptions struct {
 	GraphTombstones int
 
 	MaxChangeBytes int
@@ -22,8 +22,8 @@ type storeOptions struct {
 	DiskReserve    int64
 }
 
-// registerFlags is the table of these limits.
-func (o *storeOptions) registerFlags(f *pflag.FlagSet) {
+// RegisterFlags is the table of these limits.
+func (o *StoreOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.GraphTombstones, "graph-tombstones", checkpoint.DefaultTombstones,
 		"how many deleted versions of graphs are remembered, so that nothing else comes under their names")
 	f.IntVar(&o.MaxChangeBytes, "max-change-bytes", 256<<20, "how many bytes one change of a thread may store with sqlite")
@@ -34,7 +34,7 @@ func (o *storeOptions) registerFlags(f *pflag.FlagSet) {
 }
 
 // validateOptions refuses limits that are too small to work with.
-func (o *storeOptions) validateOptions() error {
+func (o *StoreOptions) validateOptions() error {
 	const leastBytes, leastRows, leastReserve, mostTombstones = 16 << 20, 10_000, 1 << 20, 1 << 20
 	switch {
 	case o.GraphTombstones < 1 || o.GraphTombstones > mostTombstones:
@@ -54,7 +54,7 @@ func (o *storeOptions) validateOptions() error {
 	return nil
 }
 
-func (o *storeOptions) sqliteOptions(path string, sealed seal.Options) sqlite.Options {
+func (o *StoreOptions) sqliteOptions(path string, sealed seal.Options) sqlite.Options {
 	return sqlite.Options{
 		Path: path, Seal: sealed, Reserve: o.DiskReserve, TurnTimeout: o.ChangeWait,
 		Tombstones: o.GraphTombstones, MaxChangeBytes: o.MaxChangeBytes, MaxChangeRows: o.MaxChangeRows,

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"github.com/spf13/pflag"
@@ -8,8 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// valueOptions bound what expressions may cost and how large values may grow.
-type valueOptions struct {
+// ValueOptions bound what expressions may cost and how large values may grow.
+type ValueOptions struct {
 	MaxSteps  int64
 	MaxBytes  int64
 	MaxValue  int64
@@ -18,8 +18,8 @@ type valueOptions struct {
 	MaxSends  int
 }
 
-// registerFlags is the table of these limits.
-func (o *valueOptions) registerFlags(f *pflag.FlagSet) {
+// RegisterFlags is the table of these limits.
+func (o *ValueOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.MaxSteps, "max-expression-steps", 10_000_000,
 		"how much work an expression may do: about one step of 100 ns per call, per part of a loop, and per 32 bytes of text")
 	f.Int64Var(&o.MaxBytes, "max-expression-bytes", 64<<20, "how much memory an expression may use, all its intermediate values together")
@@ -31,7 +31,7 @@ func (o *valueOptions) registerFlags(f *pflag.FlagSet) {
 }
 
 // validateOptions refuses limits that are too small to work with.
-func (o *valueOptions) validateOptions() error {
+func (o *ValueOptions) validateOptions() error {
 	for _, limit := range []struct {
 		flag        string
 		value, most int64
@@ -51,11 +51,11 @@ func (o *valueOptions) validateOptions() error {
 }
 
 // stateLimits are the limits of what graphs hold.
-func (o *valueOptions) stateLimits() pregel.Limits {
+func (o *ValueOptions) stateLimits() pregel.Limits {
 	return pregel.Limits{MaxValueBytes: o.MaxValue, MaxStateBytes: o.MaxState, MaxWriteBytes: o.MaxWrites, MaxSends: o.MaxSends}
 }
 
 // expressionOptions are the limits of one evaluation.
-func (o *serverOptions) expressionOptions() expr.Options {
+func (o *Options) expressionOptions() expr.Options {
 	return expr.Options{MaxSteps: o.MaxSteps, MaxBytes: o.MaxBytes, MaxResult: o.MaxValue, MaxDepth: o.MaxDepth}
 }

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+)
+
+// CheckExists refuses a store that can't be there to be migrated: an operator who
+// names one has named another than was meant.
+func (n StoreConfig) CheckExists() error {
+	switch n.Kind {
+	case kindMemory:
+		return exit.Usagef("--store memory ends with its server; there is nothing to migrate").
+			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
+	case KindRedis:
+		return nil // an empty one answers
+	}
+	if _, err := os.Stat(n.path); err != nil {
+		return &exit.HintError{
+			Err:  fmt.Errorf("the store %s can't be opened: %w", n.Text, err),
+			Hint: "name the file that the server uses: --store sqlite:PATH",
+		}
+	}
+	return nil
+}
+
+// MigrateStore brings the store to the present format.
+func (n StoreConfig) MigrateStore(
+	ctx context.Context, dry bool, tell func(checkpoint.Migration),
+) (m checkpoint.Migration, err error) {
+	switch n.Kind {
+	case kindMemory:
+		return m, nil
+	case KindRedis:
+		m, err = setup.Migrate(ctx, redis.Options{URL: n.Text}, dry, tell)
+		return m, explainRedisError(err)
+	}
+	m, err = sqlite.Migrate(ctx, sqlite.Options{Path: n.path}, dry, tell)
+	if err != nil {
+		return m, explainSQLiteError(n.Text, err)
+	}
+	return m, nil
+}
+
+// migrateAndOpen opens the store, after it was migrated when that is wanted.
+func (o *Options) migrateAndOpen(
+	ctx context.Context, name StoreConfig, log *zap.Logger, sealed seal.Options,
+) (Store, error) {
+	if o.Migrate {
+		if err := name.migrateBeforeServing(ctx, log); err != nil {
+			return nil, err
+		}
+	}
+	return name.OpenStore(ctx, log, sealed)
+}
+
+// migrateBeforeServing brings the store to the present format before a server opens it.
+func (n StoreConfig) migrateBeforeServing(ctx context.Context, log *zap.Logger) error {
+	m, err := n.MigrateStore(ctx, false, logMigration(log))
+	if err == nil && m.From != m.To {
+		log.Info("store was migrated", zap.Int("from", m.From), zap.Int("to", m.To), zap.Strings("unreadable", m.Unreadable))
+	}
+	return err
+}
+
+// logMigration logs how far a migration is.
+func logMigration(log *zap.Logger) func(checkpoint.Migration) {
+	return func(m checkpoint.Migration) {
+		log.Info("store is being migrated", zap.Int("done", m.Done), zap.Int("threads", m.Threads))
+	}
+}
+
+// RepairStore says what a store on Redis has lost, and with accept makes it usable
+// without that.
+func (n StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.Loss, error) {
+	if n.Kind != KindRedis {
+		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", n.Text).WithHint("a file that is damaged is restored from a backup")
+	}
+	loss, err := setup.Repair(ctx, redis.Options{URL: n.Text}, accept)
+	return loss, explainRedisError(err)
+}
+
+// CheckHasThreads refuses a store that opening would make.
+func (n StoreConfig) CheckHasThreads(ctx context.Context) error {
+	if n.Kind == kindMemory {
+		return exit.Usagef("--store memory ends with its server; there is nothing to dump").
+			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
+	}
+	if err := n.CheckExists(); err != nil {
+		return err
+	}
+	m, err := n.MigrateStore(ctx, true, func(checkpoint.Migration) {})
+	if err == nil && m.From == 0 {
+		err = &exit.HintError{
+			Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.Text)), Hint: "name the store of the server with --store",
+		}
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"go.uber.org/zap"
+)
+
+// Environment is what a server knows of where it runs.
+type Environment struct {
+	Version string
+	Getenv  func(string) string
+}
+
+// RunServer runs a server until ctx ends, and drains it. ready is told when it
+// serves; it may be nil.
+func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment, ready func(*Server)) error {
+	raiseGCPercent(own.Getenv)
+	limitMemory(log)
+	go returnUnusedMemory(ctx)
+	life := context.WithoutCancel(ctx)
+	s, err := NewServer(life, o, log, own.Version)
+	if err != nil {
+		return err
+	}
+	s.StartServing()
+	fields := []zap.Field{zap.String("address", s.Address()), zap.String("version", own.Version)}
+	if s.metricsListener != nil {
+		fields = append(fields, zap.String("metrics", s.metricsListener.Addr().String()))
+	}
+	log.Info("serving", fields...)
+	if ready != nil {
+		ready(s)
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+		log.Info("draining", zap.Duration("timeout", o.DrainTimeout))
+	case failed = <-s.serveErrors:
+	}
+	limit, cancel := context.WithTimeout(life, o.DrainTimeout)
+	defer cancel()
+	err = errors.Join(failed, s.DrainServer(limit))
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		log.Info("stopped")
+	}
+	return err
+}
