@@ -206,6 +206,13 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/snapshot", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/query", "internal/runtime/superstep",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
+		},
+	},
+	{
 		path: "internal/runtime/cancellation", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/query", "internal/runtime/superstep", "internal/checkpoint",
@@ -216,7 +223,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/feed", "internal/runtime/placement",
-			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/superstep", "internal/runtime/threads",
+			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads",
 			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},
 	},

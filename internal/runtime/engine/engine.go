@@ -24,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/snapshot"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
@@ -115,6 +116,7 @@ type Engine struct {
 	store           checkpoint.Store // a StoreClient
 	storeClient     *commit.StoreClient
 	reader          *query.Reader
+	snapshots       *snapshot.Reader
 	threads         *threads.Manager
 	committer       *commit.Committer
 	loopEnv         *superstep.Env // what the loops of all runs use
@@ -174,6 +176,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.committer = e.newCommitter(store)
+	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
 	e.loopEnv = e.newLoopEnv(executor)
 	e.canceller = cancellation.New(cancellation.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changeFrom, WakeScheduler: e.wakeScheduler,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -53,4 +54,30 @@ func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 // and at most that many.
 func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	return e.reader.OpenInterruptIDs(ctx, thread, run, most)
+}
+
+// State reads a state. The newest one includes what the tasks of its superstep
+// have finished so far; an older one is as it was. The errors are *Error:
+// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
+// those of the store.
+func (e *Engine) State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
+	return e.snapshots.ReadState(ctx, req, runtime.ReadWaitTimeout)
+}
+
+// States lists older states of a namespace, newest first: at most as many as the
+// query says, and fewer when they are large. more says that there may be others.
+func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
+	return e.snapshots.ListStates(ctx, q)
+}
+
+// ValuesAt returns the values at a checkpoint.
+func (e *Engine) ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error) {
+	return e.snapshots.ReadValues(ctx, memory, thread, namespace, id)
+}
+
+// InputAt returns what a node sees of the state at a checkpoint. The errors are
+// *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
+// that the graph no longer has sees nothing.
+func (e *Engine) InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error) {
+	return e.snapshots.ReadInput(ctx, memory, thread, namespace, id, node)
 }

@@ -80,7 +80,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 	*seen = checkpoint.Head{} // it is made: never again
 	u.state = nil
 	memory.ReleaseAll()
-	return e.stateWithTimeout(ctx, runtime.StateRequest{Thread: req.Thread, Namespace: req.Namespace, Memory: req.Memory}, runtime.WaitForever)
+	return e.snapshots.ReadState(ctx, runtime.StateRequest{Thread: req.Thread, Namespace: req.Namespace, Memory: req.Memory}, runtime.WaitForever)
 }
 
 // checkWrites refuses a list of writes that means nothing.

@@ -284,3 +284,6 @@ func CanResume(h *checkpoint.Head) bool {
 
 // interruptPageSize is how many interrupts of a thread one read asks for.
 const interruptPageSize = 10_000
+
+// EventPageSize is how many events one read of the store asks for.
+const EventPageSize = 256

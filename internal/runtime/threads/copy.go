@@ -14,9 +14,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// ReadPageSize is how many events one read of the store asks for.
-const ReadPageSize = 256
-
 // maxCopiedCheckpoints is how many of a thread's newest checkpoints a copy gets,
 // besides what it needs to go on: all of it is one change.
 const maxCopiedCheckpoints = 1000
@@ -287,7 +284,7 @@ func (c *threadCopier) readEvents() error {
 	}
 	c.eventOffset = first - 1
 	for after := c.eventOffset; after < c.source.LastEvent; {
-		list, err := c.manager.opts.Store.Events(c.ctx, c.source.Thread, after, ReadPageSize)
+		list, err := c.manager.opts.Store.Events(c.ctx, c.source.Thread, after, query.EventPageSize)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
 // CheckpointsToKeep is how many checkpoints of a thread are kept at rest, 0 = all.
@@ -156,7 +157,7 @@ func (m *Manager) listNeededCheckpoints(ctx context.Context, head *checkpoint.He
 func (m *Manager) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
 	id := fmt.Sprintf("%012x", seq)
 	for after := max(head.FirstEvent, 1) - 1; ; {
-		events, err := m.opts.Store.Events(ctx, head.Thread, after, ReadPageSize)
+		events, err := m.opts.Store.Events(ctx, head.Thread, after, query.EventPageSize)
 		if err != nil {
 			return 0, runtime.TranslateStoreError(err)
 		}

@@ -1,4 +1,4 @@
-package engine
+package snapshot
 
 import (
 	"context"
@@ -14,30 +14,30 @@ import (
 // give or take one read of the store.
 const maxPageReadBytes = 16 * checkpoint.ReadBytes
 
-// States lists older states of a namespace, newest first: at most as many as the
+// ListStates lists older states of a namespace, newest first: at most as many as the
 // query says, and fewer when they are large. more says that there may be others.
 // The states are read, put together and dropped one part after the other.
-func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
-	memory := e.reader.CallReservation(q.Memory, q.MaxBytes)
-	err = e.reader.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
-		list, more, err = e.readStates(ctx, q, memory)
+func (r *Reader) ListStates(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
+	memory := r.reader.CallReservation(q.Memory, q.MaxBytes)
+	err = r.reader.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
+		list, more, err = r.listStates(ctx, q, memory)
 		return err
 	})
 	return list, more, err
 }
 
-func (e *Engine) readStates(ctx context.Context, q runtime.HistoryQuery, memory *runtime.ReadReservation) (list []runtime.Snapshot, more bool, err error) {
-	head, err := e.reader.Thread(ctx, q.Thread)
+func (r *Reader) listStates(ctx context.Context, q runtime.HistoryQuery, memory *runtime.ReadReservation) (list []runtime.Snapshot, more bool, err error) {
+	head, err := r.reader.Thread(ctx, q.Thread)
 	if err != nil {
 		return nil, false, err
 	}
-	h := &historyPage{snapshotReader: snapshotReader{engine: e, ctx: ctx, head: &head, maxBytes: q.MaxBytes, reservation: memory}, query: q}
+	h := &historyPage{builder: builder{reader: r.reader, store: r.store, head: &head, maxBytes: q.MaxBytes, reservation: memory}, query: q}
 	for {
 		limit := 0
 		if q.Limit > 0 {
 			limit = q.Limit - len(h.snapshots) + 1
 		}
-		part, err := e.store.Checkpoints(ctx, checkpoint.CheckpointQuery{
+		part, err := r.store.Checkpoints(ctx, checkpoint.CheckpointQuery{
 			Thread: q.Thread, Namespace: q.Namespace, Before: h.query.Before, Limit: limit, AnyTask: q.Namespace != "",
 		})
 		if err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) readStates(ctx context.Context, q runtime.HistoryQuery, memory 
 		if err := memory.CheckFits(h.readBytes); err != nil {
 			return nil, false, err
 		}
-		done, err := h.addCheckpoints(part)
+		done, err := h.addCheckpoints(ctx, part)
 		if err != nil || done {
 			return h.snapshots, true, err
 		}
@@ -63,20 +63,20 @@ func (e *Engine) readStates(ctx context.Context, q runtime.HistoryQuery, memory 
 
 // historyPage is a page of a history that is being put together.
 type historyPage struct {
-	snapshotReader
+	builder
 
 	query         runtime.HistoryQuery // Before is where the page goes on
 	snapshots     []runtime.Snapshot
-	snapshotBytes int  // that list holds
+	snapshotBytes int  // that snapshots hold
 	readBytes     int  // that were read for it
 	readsAlone    bool // what was asked is read for each snapshot alone
 }
 
 // addCheckpoints adds snapshots of checkpoints, and reports whether the page ends before
 // the last of them, or because enough was read.
-func (h *historyPage) addCheckpoints(part []*checkpoint.Checkpoint) (done bool, err error) {
+func (h *historyPage) addCheckpoints(ctx context.Context, part []*checkpoint.Checkpoint) (done bool, err error) {
 	for len(part) > 0 {
-		some, results, err := h.findFittingResults(part)
+		some, results, err := h.findFittingResults(ctx, part)
 		if err != nil {
 			return false, err
 		}
@@ -85,7 +85,7 @@ func (h *historyPage) addCheckpoints(part []*checkpoint.Checkpoint) (done bool, 
 			if h.query.Limit > 0 && len(h.snapshots) == h.query.Limit {
 				return true, nil
 			}
-			if done, err := h.addSnapshot(cp, results); err != nil || done {
+			if done, err := h.addSnapshot(ctx, cp, results); err != nil || done {
 				return done, err
 			}
 			h.query.Before = cp.Seq
@@ -97,9 +97,9 @@ func (h *historyPage) addCheckpoints(part []*checkpoint.Checkpoint) (done bool, 
 
 // findFittingResults is what the tasks of the first of some checkpoints did: of as many
 // of them as one answer takes.
-func (h *historyPage) findFittingResults(part []*checkpoint.Checkpoint) ([]*checkpoint.Checkpoint, taskResults, error) {
+func (h *historyPage) findFittingResults(ctx context.Context, part []*checkpoint.Checkpoint) ([]*checkpoint.Checkpoint, taskResults, error) {
 	for {
-		results, err := h.findResults(part)
+		results, err := h.findResults(ctx, part)
 		switch {
 		case !errors.Is(err, errTooManyResults):
 			return part, results, err
@@ -111,12 +111,12 @@ func (h *historyPage) findFittingResults(part []*checkpoint.Checkpoint) ([]*chec
 }
 
 // addSnapshot adds a snapshot, unless it is too much beside those that are there.
-func (h *historyPage) addSnapshot(cp *checkpoint.Checkpoint, results taskResults) (done bool, err error) {
-	g, err := h.engine.reader.GraphOfCheckpoint(h.head, cp)
+func (h *historyPage) addSnapshot(ctx context.Context, cp *checkpoint.Checkpoint, results taskResults) (done bool, err error) {
+	g, err := h.reader.GraphOfCheckpoint(h.head, cp)
 	if err != nil {
 		return false, err
 	}
-	snap, err := h.buildSnapshot(pregel.LoadState(g, cp, true, pregel.Limits{}), results)
+	snap, err := h.buildSnapshot(ctx, pregel.LoadState(g, cp, true, pregel.Limits{}), results)
 	bare := *cp // without the state: Values shows it
 	bare.Channels = nil
 	size := bare.Size() + len(snap.Values) + h.heldBytes
@@ -138,18 +138,18 @@ func (h *historyPage) addSnapshot(cp *checkpoint.Checkpoint, results taskResults
 
 // buildSnapshot is the snapshot of one state. What the subgraphs of all tasks on the
 // page have asked is read together, unless that is too much.
-func (h *historyPage) buildSnapshot(s *pregel.State, results taskResults) (runtime.Snapshot, error) {
+func (h *historyPage) buildSnapshot(ctx context.Context, s *pregel.State, results taskResults) (runtime.Snapshot, error) {
 	one := []*checkpoint.Checkpoint{s.Checkpoint()}
 	if h.readsAlone {
 		h.setShown(one, nil)
 	}
 	h.heldBytes = 0
-	snap, err := h.pastSnapshot(s, results, h.query.WithValues)
+	snap, err := h.pastSnapshot(ctx, s, results, h.query.WithValues)
 	if errors.Is(err, errTooManyResults) && !h.readsAlone {
 		h.readsAlone = true
 		h.setShown(one, nil)
 		h.heldBytes = 0
-		snap, err = h.pastSnapshot(s, results, h.query.WithValues)
+		snap, err = h.pastSnapshot(ctx, s, results, h.query.WithValues)
 	}
 	return snap, err
 }

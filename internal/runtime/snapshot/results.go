@@ -1,54 +1,15 @@
-package engine
+package snapshot
 
 import (
+	"context"
 	"errors"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/runtime/superstep"
-	"github.com/graphd-dev/graphd/internal/runtime/threads"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
-
-// pastSnapshot is the snapshot of an older state with what calls have updated on it.
-// What its tasks did later is told by the event log, as far as it reaches. It
-// lists every interrupt that was asked, also those that have been answered.
-func (r *snapshotReader) pastSnapshot(s *pregel.State, done taskResults, values bool) (runtime.Snapshot, error) {
-	cp := s.Checkpoint()
-	snap := runtime.Snapshot{Checkpoint: cp}
-	p, err := r.readProgress(s)
-	if err != nil {
-		return snap, err
-	}
-	v := superstep.NewPastPreview(s, p)
-	due := v.ListDueTasks(cp.Next)
-	if values {
-		snap.Values = v.State().Values()
-	}
-	for _, next := range due {
-		t := runtime.SnapshotTask{ID: next.ID, Node: next.Node}
-		if next.Node == graph.Start && cp.ID != r.head.Checkpoint { // its result is not shown
-			t.Result = s.RestrictInput(s.StartInput())
-		} else {
-			done.fillTask(v.State(), &t)
-		}
-		t.Interrupts = v.InterruptsOf(next.ID)
-		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && !superstep.IsPersistent(n) {
-			if t.Interrupts, err = r.interruptsBelow(superstep.TaskNamespace(s.Namespace(), n, next.ID)); err != nil {
-				return snap, err
-			}
-		}
-		if err := r.addBytes(taskBytes(&t)); err != nil {
-			return snap, err
-		}
-		snap.Interrupts = append(snap.Interrupts, t.Interrupts...)
-		snap.Next = append(snap.Next, next.Node)
-		snap.Tasks = append(snap.Tasks, t)
-	}
-	return snap, nil
-}
 
 // taskResult is what a task did.
 type taskResult struct {
@@ -82,12 +43,12 @@ func (d taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
 // maxScannedBytes what its events may have.
 const (
 	maxScannedEvents = 8192
-	maxScannedBytes  = maxScannedEvents / threads.ReadPageSize * checkpoint.ReadBytes
+	maxScannedBytes  = maxScannedEvents / query.EventPageSize * checkpoint.ReadBytes
 )
 
 // findResults finds in the event log what tasks did since the oldest of some
 // checkpoints. The error is errTooManyResults when they are too much for one answer.
-func (r *snapshotReader) findResults(list []*checkpoint.Checkpoint) (taskResults, error) {
+func (b *builder) findResults(ctx context.Context, list []*checkpoint.Checkpoint) (taskResults, error) {
 	from, due := ^uint64(0), make(map[string]bool)
 	for _, cp := range list {
 		from = min(from, cp.Event)
@@ -97,13 +58,13 @@ func (r *snapshotReader) findResults(list []*checkpoint.Checkpoint) (taskResults
 	}
 	found := make(taskResults, len(due))
 	for read, bytes := 0, 0; len(due) > 0 && read < maxScannedEvents && bytes < maxScannedBytes; {
-		events, err := r.engine.store.Events(r.ctx, r.head.Thread, from, threads.ReadPageSize)
+		events, err := b.store.Events(ctx, b.head.Thread, from, query.EventPageSize)
 		if errors.Is(err, checkpoint.ErrTrimmed) {
-			from = r.head.FirstEvent
-			if r.head.FirstEvent == 0 {
+			from = b.head.FirstEvent
+			if b.head.FirstEvent == 0 {
 				return found, nil
 			}
-			read += threads.ReadPageSize
+			read += query.EventPageSize
 			continue
 		}
 		if err != nil {
@@ -113,15 +74,15 @@ func (r *snapshotReader) findResults(list []*checkpoint.Checkpoint) (taskResults
 			bytes += events[i].Size()
 			found.recordEvent(&events[i], due)
 		}
-		if r.maxBytes > 0 && found.totalBytes() > r.maxBytes {
+		if b.maxBytes > 0 && found.totalBytes() > b.maxBytes {
 			return nil, errTooManyResults
 		}
-		if len(events) == 0 || !checkpoint.IsPart(events, threads.ReadPageSize, (*checkpoint.Event).Size) {
+		if len(events) == 0 || !checkpoint.IsPart(events, query.EventPageSize, (*checkpoint.Event).Size) {
 			return found, nil
 		}
 		from = events[len(events)-1].Seq
 		read += len(events)
-		if all, err := r.areResultsFinal(list, found); err != nil || all {
+		if all, err := b.areResultsFinal(ctx, list, found); err != nil || all {
 			return found, err
 		}
 	}
@@ -142,7 +103,7 @@ func (d taskResults) totalBytes() (n int) {
 // areResultsFinal reports whether nothing that comes later in the log can change what
 // the tasks did. It can where a superstep is run again in place: after a copy or
 // an update of a state, and when the run was rolled back.
-func (r *snapshotReader) areResultsFinal(list []*checkpoint.Checkpoint, found taskResults) (bool, error) {
+func (b *builder) areResultsFinal(ctx context.Context, list []*checkpoint.Checkpoint, found taskResults) (bool, error) {
 	runs := make(map[string]bool)
 	for _, cp := range list {
 		if len(cp.Next) > 0 && cp.Source != checkpoint.SourceLoop && cp.Source != checkpoint.SourceInput {
@@ -157,7 +118,7 @@ func (r *snapshotReader) areResultsFinal(list []*checkpoint.Checkpoint, found ta
 		}
 	}
 	for id := range runs {
-		run, err := r.engine.store.Run(r.ctx, r.head.Thread, id)
+		run, err := b.reader.StoredRun(ctx, b.head.Thread, id)
 		switch {
 		case errors.Is(err, checkpoint.ErrRunNotFound):
 			return false, nil

@@ -1,7 +1,8 @@
-package engine
+package snapshot
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -28,40 +29,40 @@ func (a *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *superst
 
 // interruptsBelow lists the latest interrupts of a task's subgraph and of the
 // subgraphs inside it.
-func (r *snapshotReader) interruptsBelow(space string) ([]checkpoint.Interrupt, error) {
-	if r.byNamespace == nil {
-		if err := r.readInterrupts(); err != nil {
+func (b *builder) interruptsBelow(ctx context.Context, space string) ([]checkpoint.Interrupt, error) {
+	if b.byNamespace == nil {
+		if err := b.readInterrupts(ctx); err != nil {
 			return nil, err
 		}
 	}
 	var out []checkpoint.Interrupt
-	for _, ns := range slices.Sorted(maps.Keys(r.byNamespace)) {
+	for _, ns := range slices.Sorted(maps.Keys(b.byNamespace)) {
 		if ns == space || strings.HasPrefix(ns, space+"|") {
-			out = append(out, r.byNamespace[ns]...)
+			out = append(out, b.byNamespace[ns]...)
 		}
 	}
 	return out, nil
 }
 
-func (r *snapshotReader) readInterrupts() error {
-	r.byNamespace, r.namespaces = make(map[string][]checkpoint.Interrupt), make(map[string]bool)
-	for _, cp := range r.shownCheckpoints {
+func (b *builder) readInterrupts(ctx context.Context) error {
+	b.byNamespace, b.namespaces = make(map[string][]checkpoint.Interrupt), make(map[string]bool)
+	for _, cp := range b.shownCheckpoints {
 		for _, next := range cp.Next {
-			r.namespaces[pregel.JoinNamespace(cp.Namespace, next.Node+":"+next.ID)] = true
+			b.namespaces[pregel.JoinNamespace(cp.Namespace, next.Node+":"+next.ID)] = true
 		}
 	}
 	var full error
-	err := r.engine.reader.EachInterrupt(r.ctx, checkpoint.InterruptQuery{Thread: r.head.Thread}, func(q *checkpoint.Interrupt) {
-		if full != nil || q.Namespace == "" || q.Task == "" || !r.isShown(q.Namespace) {
+	err := b.reader.EachInterrupt(ctx, checkpoint.InterruptQuery{Thread: b.head.Thread}, func(q *checkpoint.Interrupt) {
+		if full != nil || q.Namespace == "" || q.Task == "" || !b.isShown(q.Namespace) {
 			return
 		}
-		if r.keepInterrupt(q); r.maxBytes > 0 && r.interruptBytes > r.maxBytes {
+		if b.keepInterrupt(q); b.maxBytes > 0 && b.interruptBytes > b.maxBytes {
 			full = errTooManyResults
-			clear(r.byNamespace)
+			clear(b.byNamespace)
 		}
 	})
 	if err = cmp.Or(err, full); err != nil {
-		r.byNamespace = nil
+		b.byNamespace = nil
 	}
 	return err
 }
