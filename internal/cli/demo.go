@@ -38,7 +38,8 @@ func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 		}
 		answer = value.GetJson()
 	}
-	d := &demo{Session: s, EventPrinter: &output.EventPrinter{Printer: s.NewPrinter()}, options: o, answer: answer}
+	shown := &output.EventPrinter{Printer: s.NewPrinter(), CommandLine: s.Invocation.CommandLine}
+	d := &demo{Session: s, EventPrinter: shown, options: o, answer: answer, isShown: make(map[string]bool)}
 	if o.Document != "" {
 		if err := d.startRun(ctx); err != nil {
 			return err
@@ -61,6 +62,7 @@ type demo struct {
 	answer  string
 	asker   *prompt.Prompter
 	end     *graphdv1.EndOfStream
+	isShown map[string]bool // questions that were shown as a whole, by id
 }
 
 // startRun puts the graph and runs it to its first stop.
@@ -87,11 +89,19 @@ func (d *demo) startRun(ctx context.Context) error {
 }
 
 func (d *demo) followRun(ctx context.Context, open func(context.Context) (stream.EventStream, error)) error {
-	end, err := d.newViewer().FollowRun(ctx, d.PrintEvent, open)
+	end, err := d.newViewer().FollowRun(ctx, d.showEvent, open)
 	if err == nil {
 		d.end = end
 	}
 	return err
+}
+
+// showEvent prints an event, and remembers the questions that it shows.
+func (d *demo) showEvent(e *graphdv1.Event) error {
+	for _, q := range e.GetInterrupt().GetInterrupts() {
+		d.isShown[q.GetInterruptId()] = !e.GetValueOmitted()
+	}
+	return d.PrintEvent(e)
 }
 
 // answerInterrupts answers until nothing is asked any more.
@@ -146,6 +156,10 @@ func (d *demo) takeAnswer(
 	case d.IsTerminal:
 		if d.asker == nil {
 			d.asker = prompt.NewPrompter(d.NewPrinter(), d.In)
+		}
+		if !d.isShown[q.GetInterruptId()] {
+			d.PrintInterrupt(q)
+			d.isShown[q.GetInterruptId()] = true
 		}
 		var err error
 		if text, err = d.asker.ReadAnswer(ctx, form.ParseSchema(q.GetResponseSchema().GetJson())); err != nil {

@@ -165,7 +165,8 @@ checkpoint cp  step 4  next: z
 u
   (no update)
 u
-  (too large to be sent; see state)
+  left out: larger than a message of the server may be (serve --max-message); what it made of the state; see
+    graphd state t1 --keys KEY
 run r1 failed
   NODE_FAILED: boom
 end of the log, cursor log:6

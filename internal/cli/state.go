@@ -26,7 +26,7 @@ func (s *Session) ShowState(ctx context.Context, o StateOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.showSnapshot(ctx, state)
+	return s.showSnapshot(ctx, o.Thread, state)
 }
 
 // UpdateOptions are the flags of `update`.
@@ -56,16 +56,20 @@ func (s *Session) UpdateState(ctx context.Context, o UpdateOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.showSnapshot(ctx, state)
+	return s.showSnapshot(ctx, o.Thread, state)
 }
 
-func (s *Session) showSnapshot(ctx context.Context, state *graphdv1.StateSnapshot) error {
+func (s *Session) showSnapshot(ctx context.Context, thread string, state *graphdv1.StateSnapshot) error {
 	if s.Format != output.Text {
 		return s.ShowMessage(state)
 	}
 	p := s.NewPrinter()
 	p.RecordReplaced(s.FetchReplaced(ctx, state.GetInterrupts())...)
 	p.PrintSnapshot("", state)
+	if state.GetCheckpoint() != nil && state.GetValues() == nil {
+		// The answer to an update leaves a state out that it has no room for.
+		p.PrintStateOmission("", thread, state.GetCheckpoint(), s.Invocation.CommandLine)
+	}
 	return p.WriteError()
 }
 

@@ -16,6 +16,8 @@ type EventPrinter struct {
 	inMessage  bool // a message is being shown piece by piece
 	ShowsRuns  bool // a thread is followed: say how each of its runs goes
 	ShowsTasks bool // show what becomes of every task
+
+	CommandLine CommandLine // of calls that are recommended
 }
 
 // PrintEvent prints one event, unless it is one that people are not shown.
@@ -23,7 +25,7 @@ func (p *EventPrinter) PrintEvent(e *graphdv1.Event) error {
 	if t := e.GetTask(); t != nil && !p.ShowsTasks && !isDelay(t) {
 		return p.err
 	}
-	if _, piece := e.GetKind().(*graphdv1.Event_Message); p.inMessage && !piece {
+	if _, piece := e.GetKind().(*graphdv1.Event_Message); p.inMessage && (!piece || e.GetValueOmitted()) {
 		p.PrintLine("")
 		p.inMessage = false
 	}
@@ -37,15 +39,9 @@ func (p *EventPrinter) PrintEvent(e *graphdv1.Event) error {
 	case *graphdv1.Event_Update:
 		p.printUpdate(e, k.Update)
 	case *graphdv1.Event_Interrupt:
-		p.PrintLine("%s", p.Colorize(Yellow, "__interrupt__"))
-		for _, q := range k.Interrupt.GetInterrupts() {
-			p.PrintInterrupt(q)
-		}
+		p.printRaised(e, k.Interrupt.GetInterrupts())
 	case *graphdv1.Event_InterruptResolved:
-		for _, q := range k.InterruptResolved.GetInterrupts() {
-			p.RecordReplaced(q)
-			p.PrintResolved(q)
-		}
+		p.printAllResolved(e, k.InterruptResolved.GetInterrupts())
 	case *graphdv1.Event_Task:
 		if p.ShowsTasks {
 			p.printTask(e, k.Task)
@@ -53,9 +49,9 @@ func (p *EventPrinter) PrintEvent(e *graphdv1.Event) error {
 			p.printDelay(e, k.Task)
 		}
 	case *graphdv1.Event_Message:
-		p.printMessagePart(k.Message)
+		p.printMessage(e, k.Message)
 	case *graphdv1.Event_Custom:
-		p.PrintLine("%s %s  %s", p.formatNode(e), k.Custom.GetName(), p.formatValue("  ", k.Custom.GetValue().GetJson()))
+		p.printCustom(e, k.Custom)
 	case *graphdv1.Event_Checkpoint:
 		p.printCheckpoint(e, k.Checkpoint)
 	case *graphdv1.Event_Gap:
@@ -88,6 +84,7 @@ func (p *EventPrinter) printRunState(e *graphdv1.Event, c *graphdv1.RunStateChan
 
 func (p *EventPrinter) printValues(e *graphdv1.Event, v *graphdv1.StateValues) {
 	p.PrintLine("%s", p.Colorize(Bold, "state")+p.Colorize(Dim, formatStep(e)))
+	p.printOmission(e)
 	p.PrintMembers("  ", jsontext.SplitObject(v.GetValues().GetJson()))
 	for _, q := range v.GetInterrupts() {
 		p.PrintInterrupt(q)
@@ -105,7 +102,7 @@ func (p *EventPrinter) printUpdate(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
 	p.PrintLine("%s", head)
 	switch list := jsontext.SplitObject(u.GetValues().GetJson()); {
 	case e.GetValueOmitted():
-		p.PrintLine("  (too large to be sent; see state)")
+		p.printOmission(e)
 	case len(list) > 0:
 		p.PrintMembers("  ", list)
 	case list == nil && u.GetValues() != nil && u.GetValues().GetJson() != "null":
@@ -113,6 +110,49 @@ func (p *EventPrinter) printUpdate(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
 	default:
 		p.PrintLine("  %s", p.Colorize(Dim, "(no update)"))
 	}
+}
+
+// printRaised prints new questions. Without their values what differs from those
+// before can only be named.
+func (p *EventPrinter) printRaised(e *graphdv1.Event, questions []*graphdv1.Interrupt) {
+	if e.GetValueOmitted() {
+		p.replacedInterrupts = nil
+	}
+	p.PrintLine("%s", p.Colorize(Yellow, "__interrupt__"))
+	for _, q := range questions {
+		p.PrintInterrupt(q)
+	}
+	p.printOmission(e)
+}
+
+// printAllResolved prints how questions were resolved. Those without their values
+// can't be compared with what is asked in their place.
+func (p *EventPrinter) printAllResolved(e *graphdv1.Event, questions []*graphdv1.Interrupt) {
+	for _, q := range questions {
+		if !e.GetValueOmitted() {
+			p.RecordReplaced(q)
+		}
+		p.PrintResolved(q)
+	}
+	p.printOmission(e)
+}
+
+func (p *EventPrinter) printCustom(e *graphdv1.Event, c *graphdv1.CustomEvent) {
+	if e.GetValueOmitted() {
+		p.PrintLine("%s %s", p.formatNode(e), c.GetName())
+		p.printOmission(e)
+		return
+	}
+	p.PrintLine("%s %s  %s", p.formatNode(e), c.GetName(), p.formatValue("  ", c.GetValue().GetJson()))
+}
+
+func (p *EventPrinter) printMessage(e *graphdv1.Event, m *graphdv1.MessageDelta) {
+	if !e.GetValueOmitted() {
+		p.printMessagePart(m)
+		return
+	}
+	p.PrintLine("%s: a part of a message", p.formatNode(e))
+	p.printOmission(e)
 }
 
 func (p *EventPrinter) printTask(e *graphdv1.Event, t *graphdv1.TaskChange) {
@@ -182,6 +222,7 @@ func (p *EventPrinter) printCheckpoint(e *graphdv1.Event, c *graphdv1.Checkpoint
 		text += "  next: " + strings.Join(next, ", ")
 	}
 	p.PrintLine("%s", p.Colorize(Dim, text))
+	p.printOmission(e)
 	p.PrintMembers("  ", jsontext.SplitObject(c.GetValues().GetJson()))
 }
 

@@ -112,7 +112,9 @@ func (v *Viewer) eventHandler(allRuns, tasks bool) func(*graphdv1.Event) error {
 		return func(*graphdv1.Event) error { return nil }
 	case output.Text:
 	}
-	shown := &output.EventPrinter{Printer: v.NewPrinter(), ShowsRuns: allRuns, ShowsTasks: tasks}
+	shown := &output.EventPrinter{
+		Printer: v.NewPrinter(), ShowsRuns: allRuns, ShowsTasks: tasks, CommandLine: v.Invocation.CommandLine,
+	}
 	return shown.PrintEvent
 }
 
