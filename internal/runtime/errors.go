@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -158,6 +159,15 @@ func (e *Error) With(key, value string) *Error {
 	c.Meta[key] = value
 	return &c
 }
+
+// WithIDs returns a copy with the first of some ids as a parameter: at most ten, since it
+// travels in a trailer.
+func (e *Error) WithIDs(key string, ids []string) *Error {
+	return e.With(key, strings.Join(ids[:min(len(ids), maxErrorIDs)], ","))
+}
+
+// maxErrorIDs is how many ids a parameter of an error lists.
+const maxErrorIDs = 10
 
 // WithLimit returns a copy with the limit that refuses: the server option, "" =
 // none; its value; and what was asked for, 0 = unknown.

@@ -100,16 +100,3 @@ func TranslateStoreError(err error) error {
 		return Errorf(ReasonStoreUnavailable, "the store does not answer: call again, a change with the same request id").WithCause(err)
 	}
 }
-
-// ThreadNotFoundError refuses a call about a thread that does not exist.
-func ThreadNotFoundError(thread string) *Error {
-	return Errorf(ReasonThreadNotFound, "no thread %q", thread).With("threadId", thread)
-}
-
-// TranslateThreadError is TranslateStoreError for a call about one thread.
-func TranslateThreadError(thread string, err error) error {
-	if errors.Is(err, checkpoint.ErrThreadNotFound) {
-		return ThreadNotFoundError(thread)
-	}
-	return TranslateStoreError(err)
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -97,7 +96,7 @@ func (r *resumption) addressSingle(head *checkpoint.Head, b *answerBatch) ([]run
 	switch {
 	case len(ids) == 0 && len(breakpoints) > 0:
 		return nil, runtime.Errorf(runtime.ReasonThreadNotInterrupted, "the thread is paused at a breakpoint, which asks nothing; resume without a response").
-			With("threadState", string(head.State)).With("breakpointIds", joinIDs(breakpoints))
+			With("threadState", string(head.State)).WithIDs("breakpointIds", breakpoints)
 	case len(ids) == 0:
 		return nil, notInterruptedError(head)
 	case len(ids) == 1:
@@ -106,7 +105,7 @@ func (r *resumption) addressSingle(head *checkpoint.Head, b *answerBatch) ([]run
 		return []runtime.Response{one}, nil
 	default:
 		return nil, runtime.Errorf(runtime.ReasonResponseAmbiguous, "%d questions are open; name the one that is answered", len(ids)).
-			With("openInterruptIds", joinIDs(ids)).With("count", strconv.Itoa(len(ids)))
+			WithIDs("openInterruptIds", ids).With("count", strconv.Itoa(len(ids)))
 	}
 }
 
@@ -120,7 +119,7 @@ func (r *resumption) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	q, err := reader.StoredInterrupt(ctx, r.req.Thread, resp.Interrupt)
 	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
 		return runtime.Errorf(runtime.ReasonInterruptNotFound, "the thread has no question %q", resp.Interrupt).
-			With("interruptId", resp.Interrupt).With("openInterruptIds", joinIDs(interruptIDs(b.openInterrupts)))
+			With("interruptId", resp.Interrupt).WithIDs("openInterruptIds", interruptIDs(b.openInterrupts))
 	}
 	if err != nil {
 		return runtime.TranslateStoreError(err)
@@ -212,7 +211,7 @@ func (r *resumption) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 			what = "open question is"
 		}
 		return runtime.Errorf(runtime.ReasonResponsesIncomplete, "%d %s not answered", len(missing), what).
-			With("missingInterruptIds", joinIDs(missing)).With("count", strconv.Itoa(len(missing)))
+			WithIDs("missingInterruptIds", missing).With("count", strconv.Itoa(len(missing)))
 	}
 	return nil
 }
@@ -239,10 +238,4 @@ func interruptIDs(interrupts []checkpoint.Interrupt) []string {
 		ids[i] = interrupts[i].ID
 	}
 	return ids
-}
-
-// joinIDs lists ids for the metadata of an error: at most ten, it travels in
-// a trailer.
-func joinIDs(ids []string) string {
-	return strings.Join(ids[:min(len(ids), 10)], ",")
 }

@@ -208,7 +208,7 @@ func (d *dueWork) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAtCheckpoint(&t.Head, run.Request.Expected); err != nil {
+	if err := runtime.CheckExpected(&t.Head, run.Request.Expected); err != nil {
 		return nil, err
 	}
 	state, err := d.engine.reader.LoadState(ctx, &s.reservation, &t.Head, g)

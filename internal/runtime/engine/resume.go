@@ -56,7 +56,7 @@ func (r *resumption) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if b.hasNothingNew() && len(r.givenResponses(b)) > 0 && !r.hasCommand() {
 		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
 	}
-	if err := checkAtCheckpoint(head, r.req.Expected); err != nil {
+	if err := runtime.CheckExpected(head, r.req.Expected); err != nil {
 		return nil, err
 	}
 	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0

@@ -17,7 +17,7 @@ func (e *Engine) checkSettings(ctx context.Context, g *graph.Graph, s *runtime.R
 	for _, list := range [][]string{s.InterruptBefore, s.InterruptAfter} {
 		for _, n := range list {
 			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
-				return nodeNotFoundError(g, n)
+				return runtime.NodeNotFoundError(g, n)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 	if err := a.checkRequest(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := a.checkExpected(head); err != nil {
+	if err := runtime.CheckExpected(head, a.req.Request.Expected); err != nil {
 		return nil, err
 	}
 	waits := head.State == checkpoint.ThreadInterrupted
@@ -187,13 +187,13 @@ func (a *admission) checkRequest(ctx context.Context, g *graph.Graph) error {
 	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
 		for _, n := range list {
 			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
-				return nodeNotFoundError(g, n)
+				return runtime.NodeNotFoundError(g, n)
 			}
 		}
 	}
 	for _, to := range r.Goto {
 		if _, ok := g.Node(to.Node); !ok && to.Node != graph.End {
-			return nodeNotFoundError(g, to.Node)
+			return runtime.NodeNotFoundError(g, to.Node)
 		}
 	}
 	if r.StepLimit < 0 {
@@ -208,10 +208,6 @@ func (a *admission) checkRequest(ctx context.Context, g *graph.Graph) error {
 		return nil // going on: the context of the run before was checked
 	}
 	return a.engine.checkSchema(ctx, g.Spec.ContextSchema, r.Context, runtime.ReasonInputSchemaMismatch, "run.context")
-}
-
-func nodeNotFoundError(g *graph.Graph, name string) *runtime.Error {
-	return runtime.Errorf(runtime.ReasonNodeNotFound, "graph %q has no node %q", g.Name, name).With("node", name)
 }
 
 // checkSchema checks a value against a JSON Schema; "" fits everything.
@@ -247,18 +243,6 @@ func (e *Engine) checkSchema(ctx context.Context, schema, value payload.JSON, re
 		bad.Violations = append(bad.Violations, runtime.Violation{Field: field + w.Field, Description: w.Description})
 	}
 	return bad
-}
-
-func (a *admission) checkExpected(head *checkpoint.Head) error {
-	return checkAtCheckpoint(head, a.req.Request.Expected)
-}
-
-func checkAtCheckpoint(head *checkpoint.Head, expected string) error {
-	if expected == "" || expected == head.Checkpoint {
-		return nil
-	}
-	return runtime.Errorf(runtime.ReasonCheckpointConflict, "the thread is at checkpoint %q, not at %q", head.Checkpoint, expected).
-		With("current", head.Checkpoint)
 }
 
 // newRun drafts the record of the new run.
@@ -349,5 +333,5 @@ func threadInterruptedError(ctx context.Context, reader *query.Reader, head *che
 		return err
 	}
 	return runtime.Errorf(runtime.ReasonThreadInterrupted, "the thread waits for %d answers; resume it, or choose an open-interrupts policy", head.Open).
-		With("openInterruptIds", joinIDs(ids)).With("count", strconv.Itoa(head.Open))
+		WithIDs("openInterruptIds", ids).With("count", strconv.Itoa(head.Open))
 }

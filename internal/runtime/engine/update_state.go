@@ -122,7 +122,7 @@ func (e *Engine) checkUpdatable(ctx context.Context, head *checkpoint.Head, req 
 		return runtime.Errorf(runtime.ReasonInvalidField, "thread %q has no graph yet; create it with one, or run it first", head.Thread).
 			WithViolation("thread_id", "must name a thread that has a graph")
 	}
-	if err := checkAtCheckpoint(head, req.Expected); err != nil {
+	if err := runtime.CheckExpected(head, req.Expected); err != nil {
 		return err
 	}
 	if head.State == checkpoint.ThreadBusy {
@@ -146,7 +146,7 @@ func (e *Engine) checkUpdatable(ctx context.Context, head *checkpoint.Head, req 
 		what = "open question; answer it"
 	}
 	return runtime.Errorf(runtime.ReasonThreadInterrupted, "an update would drop %d %s first, or set supersede_interrupts", len(dropped), what).
-		With("openInterruptIds", joinIDs(interruptIDs(dropped))).With("count", strconv.Itoa(len(dropped)))
+		WithIDs("openInterruptIds", interruptIDs(dropped)).With("count", strconv.Itoa(len(dropped)))
 }
 
 // isWithinNamespace reports whether a namespace is another one or lies below it; outer

@@ -172,7 +172,7 @@ func (s *stateStep) findWriter(w *runtime.StateWrite) (*graph.Node, error) {
 	}
 	n, ok := g.Node(name)
 	if !ok {
-		return nil, nodeNotFoundError(g, name)
+		return nil, runtime.NodeNotFoundError(g, name)
 	}
 	return n, nil
 }

@@ -1,0 +1,35 @@
+package runtime
+
+import (
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// ThreadNotFoundError refuses a call about a thread that does not exist.
+func ThreadNotFoundError(thread string) *Error {
+	return Errorf(ReasonThreadNotFound, "no thread %q", thread).With("threadId", thread)
+}
+
+// TranslateThreadError is TranslateStoreError for a call about one thread.
+func TranslateThreadError(thread string, err error) error {
+	if errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return ThreadNotFoundError(thread)
+	}
+	return TranslateStoreError(err)
+}
+
+// NodeNotFoundError refuses a call about a node that a graph does not have.
+func NodeNotFoundError(g *graph.Graph, node string) *Error {
+	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", g.Name, node).With("node", node)
+}
+
+// CheckExpected refuses a call that expects the thread at another checkpoint; "" = at any.
+func CheckExpected(head *checkpoint.Head, expected string) error {
+	if expected == "" || expected == head.Checkpoint {
+		return nil
+	}
+	return Errorf(ReasonCheckpointConflict, "the thread is at checkpoint %q, not at %q", head.Checkpoint, expected).
+		With("current", head.Checkpoint)
+}
