@@ -39,6 +39,15 @@ func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b commit.
 	return e.committer.TryChange(ctx, head, b)
 }
 
+// changeFree makes one attempt at a change that was decided on a given head, of a thread
+// without a live run here; ErrConflict says that it must be decided anew.
+func (e *Engine) changeFree(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error) {
+	if e.live.IsLive(head.Thread) {
+		return head, e.retryWhenSettled(ctx, head.Thread)
+	}
+	return e.committer.TryChange(ctx, head, b)
+}
+
 // retryWhenSettled waits until a run that begins or ends here has done so, and
 // returns ErrConflict: the caller must decide again.
 func (e *Engine) retryWhenSettled(ctx context.Context, thread string) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/cancellation"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -146,6 +147,7 @@ type Engine struct {
 	live              liveThreads
 	due               *dueWork
 	canceller         *cancellation.Canceller
+	editor            *edit.Editor
 	reportedLiveBytes int64 // the last value of Observer.LiveBytes; owned by the scheduler
 }
 
@@ -180,6 +182,10 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.loopEnv = e.newLoopEnv(executor)
 	e.canceller = cancellation.New(cancellation.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changeFrom, WakeScheduler: e.wakeScheduler,
+	})
+	e.editor = edit.New(edit.Options{
+		Reader: e.reader, Snapshots: e.snapshots, Committer: e.committer, Budget: e.readBudget, Env: e.loopEnv,
+		NewThread: e.newDetachedThread, ChangeFree: e.changeFree,
 	})
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,

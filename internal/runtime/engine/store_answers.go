@@ -7,9 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
-	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
-	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // storeAnswers stores the answers without starting anything here: the thread is
@@ -86,30 +84,7 @@ func (r *resumption) storeCommand(ctx context.Context, reader *query.Reader, t *
 	if !r.hasCommand() {
 		return nil
 	}
-	e := r.engine
-	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
-	if err != nil {
-		return runtime.TranslateStoreError(err)
-	}
-	g, err := reader.FindGraph(run.Graph, run.Version)
-	if err != nil {
-		return err
-	}
-	memory := e.readBudget.NewReservation()
-	defer memory.ReleaseAll()
-	var state *pregel.State
-	var p checkpoint.Pending
-	err = reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
-		if state, err = reader.LoadState(ctx, &memory, &t.Head, g); err != nil {
-			return err
-		}
-		p, err = reader.ReadPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return superstep.NewEdit(e.loopEnv, e.newDetachedThread(t.Thread), &run, state, true).StoreCommand(t, p, r.req.Update, r.req.Goto)
+	return r.engine.editor.PutCommand(ctx, reader, t, r.req.Update, r.req.Goto)
 }
 
 // checkUnchanged makes sure that the interrupts are still open when the change is

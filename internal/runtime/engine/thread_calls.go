@@ -16,6 +16,22 @@ func (e *Engine) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpo
 	return e.canceller.CancelRun(ctx, req)
 }
 
+// UpdateState makes a new checkpoint as if a node had written the values: its
+// edges fire, what was pending before is given up. Work that siblings have
+// finished is kept. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
+// THREAD_INTERRUPTED, CHECKPOINT_NOT_FOUND, CHECKPOINT_CONFLICT,
+// NODE_NOT_FOUND, AMBIGUOUS_NODE, INVALID_FIELD, REQUEST_ID_CONFLICT, and
+// those of the store.
+func (e *Engine) UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
+	return e.editor.UpdateState(ctx, req)
+}
+
+// BulkUpdateState makes one checkpoint per superstep, all of them or none. The
+// errors are those of UpdateState; their fields say which write they are about.
+func (e *Engine) BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
+	return e.editor.BulkUpdateState(ctx, req)
+}
+
 // CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
 // GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
 func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {

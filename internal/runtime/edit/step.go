@@ -1,4 +1,4 @@
-package engine
+package edit
 
 import (
 	"context"
@@ -28,7 +28,6 @@ type stateStep struct {
 
 // applyStep adds the checkpoint of the superstep to a change.
 func (s *stateStep) applyStep(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
-	s.edit = s.update.edit
 	if err := s.loadFinished(ctx); err != nil {
 		return nil, err
 	}
@@ -56,7 +55,7 @@ func (s *stateStep) loadFinished(ctx context.Context) error {
 	u, cp := s.update, s.state.Checkpoint()
 	s.isPast = s.number == 0 && u.req.Namespace == "" && cp.ID != u.head.Checkpoint
 	if s.number == 0 && cp.ID != "" && !s.isPast {
-		p, err := u.engine.reader.ReadPending(ctx, u.reservation, u.head.Thread, cp.ID)
+		p, err := u.editor.reader.ReadPending(ctx, u.reservation, u.head.Thread, cp.ID)
 		if err != nil {
 			return err
 		}
