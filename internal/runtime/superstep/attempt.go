@@ -14,121 +14,127 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
+// attempt is one attempt of a task, and what has come of it so far. Nothing refers to it
+// when it is over: it lives on the stack.
+type attempt struct {
+	*frame
+	outcome
+
+	number int // 1 = the first
+}
+
+// newAttempt begins an attempt of a task.
+func (fr *frame) newAttempt(t *pregel.Task, n int) attempt {
+	return attempt{frame: fr, outcome: outcome{task: t}, number: n}
+}
+
 // runWithRetries runs one task until it succeeds, asks, or has failed for good.
-func (l *Loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
+func (fr *frame) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 	for n := 1; ; n++ {
-		o := l.attemptTask(ctx, t, n)
-		o.attempt = n
-		if o.failure == nil || o.isAborted {
-			return o
+		at := fr.newAttempt(t, n)
+		at.attemptTask(ctx)
+		at.attempt = n
+		if at.failure == nil || at.isAborted {
+			return at.outcome
 		}
-		delay, again := retryDelay(t.Node.Retry, o.result.Failure, n)
+		delay, again := retryDelay(t.Node.Retry, at.result.Failure, n)
 		if !again {
-			return o
+			return at.outcome
 		}
-		l.publishEphemeral(checkpoint.Event{
+		fr.publishEphemeral(checkpoint.Event{
 			Kind: checkpoint.EventTask, Node: t.Node.Name, Task: t.ID, Attempt: n,
-			Phase: checkpoint.PhaseRetrying, Failure: o.failure, Delay: delay,
+			Phase: checkpoint.PhaseRetrying, Failure: at.failure, Delay: delay,
 		})
 		if backoff.Sleep(ctx, delay) != nil {
-			o.cutOffAttempt(ctx, l)
-			return o
+			at.cutOffAttempt(ctx)
+			return at.outcome
 		}
 	}
 }
 
 // publishEphemeral sends an event that is not stored to the current followers.
-func (l *Loop) publishEphemeral(e checkpoint.Event) {
-	e.Ephemeral, e.Time, e.Run = true, l.env.Now(), l.run.ID
-	e.Namespace, e.Step = l.state.Namespace(), l.state.NextStep()
-	l.thread.Followers.PublishEphemeral(e)
+func (fr *frame) publishEphemeral(e checkpoint.Event) {
+	e.Ephemeral, e.Time, e.Run = true, fr.env.Now(), fr.run.ID
+	e.Namespace, e.Step = fr.state.Namespace(), fr.state.NextStep()
+	fr.thread.Followers.PublishEphemeral(e)
 }
 
 // attemptTask runs the node once and works out what its result means.
-func (l *Loop) attemptTask(ctx context.Context, t *pregel.Task, n int) outcome {
-	o := outcome{task: t}
+func (at *attempt) attemptTask(ctx context.Context) {
 	if ctx.Err() != nil {
-		o.cutOffAttempt(ctx, l)
-		return o
+		at.cutOffAttempt(ctx)
+		return
 	}
-	started := l.env.Now()
-	o.performContained(ctx, l, n)
-	l.level.touchParent()
-	if t.Node.Kind != graph.KindStart {
-		o.observeAttempt(l, l.env.Now().Sub(started))
+	started := at.env.Now()
+	at.performContained(ctx)
+	at.level.touchParent()
+	if at.task.Node.Kind != graph.KindStart {
+		at.observeAttempt(at.env.Now().Sub(started))
 	}
-	return o
 }
 
-// performContained runs the node of an outcome's task. A panic in what surrounds the
+// performContained runs the node of the task. A panic in what surrounds the
 // node, like the check of a schema, fails the task.
-func (o *outcome) performContained(ctx context.Context, l *Loop, n int) {
-	if p := contain.Call(func() { o.performTask(ctx, l, n) }); p != nil {
-		o.failPanicked(l, p)
+func (at *attempt) performContained(ctx context.Context) {
+	if p := contain.Call(func() { at.performTask(ctx) }); p != nil {
+		at.failPanicked(p)
 	}
 }
 
 // panickedOutcome is how a task ends on whose behalf the engine panicked.
-func (l *Loop) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
-	o := outcome{task: t}
-	o.failPanicked(l, p)
-	return o
+func (fr *frame) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
+	at := fr.newAttempt(t, 1)
+	at.failPanicked(p)
+	return at.outcome
 }
 
-// failPanicked ends an outcome so, whatever it was before.
-func (o *outcome) failPanicked(l *Loop, p *contain.PanicError) {
-	l.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
-		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID))...)
-	*o = outcome{task: o.task}
-	o.setFailure(&pregel.Failure{Failure: *InternalFailure(), Permanent: true})
+// failPanicked fails the task, whatever has come of it before.
+func (at *attempt) failPanicked(p *contain.PanicError) {
+	at.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
+		zap.String("node", at.task.Node.Name), zap.String("task", at.task.ID))...)
+	at.outcome = outcome{task: at.task}
+	at.setFailure(&pregel.Failure{Failure: *InternalFailure(), Permanent: true})
 }
 
-func (o *outcome) performTask(ctx context.Context, l *Loop, n int) {
-	if !o.restoreResult(l, n) {
-		o.result = o.callTask(ctx, l, n)
+func (at *attempt) performTask(ctx context.Context) {
+	if !at.restoreResult() {
+		at.result = at.callTask(ctx)
 	}
-	o.interpretOnce(ctx, l)
+	at.interpretOnce(ctx)
 }
 
 // interpretOnce works out what a result means, and keeps the result of a task that is
 // to be interpreted again.
-func (o *outcome) interpretOnce(ctx context.Context, l *Loop) {
-	result := o.result
-	o.interpretResult(ctx, l)
-	if o.isAborted && result.Failure == nil {
-		o.returned = &result
+func (at *attempt) interpretOnce(ctx context.Context) {
+	result := at.result
+	at.interpretResult(ctx)
+	if at.isAborted && result.Failure == nil {
+		at.returned = &result
 	}
 }
 
 // observeAttempt reports an attempt to the observer.
-func (o *outcome) observeAttempt(l *Loop, took time.Duration) {
-	l.env.Observer.NodeEnded(l.Graph().Name, o.task.Node.Name, string(o.taskPhase()), took)
-}
-
-// touchParent resets the idle timeout of the parent task.
-func (v *level) touchParent() {
-	if v.resetParentTimeout != nil {
-		v.resetParentTimeout()
-	}
+func (at *attempt) observeAttempt(took time.Duration) {
+	at.env.Observer.NodeEnded(at.Graph().Name, at.task.Node.Name, string(at.taskPhase()), took)
 }
 
 // callTask runs the task: the start node, a subgraph, or the node's code.
-func (o *outcome) callTask(ctx context.Context, l *Loop, n int) pregel.Result {
-	switch o.task.Node.Kind {
+func (at *attempt) callTask(ctx context.Context) pregel.Result {
+	switch at.task.Node.Kind {
 	case graph.KindStart:
-		return l.startResult()
+		return at.startResult()
 	case graph.KindGraph:
-		return o.callSubgraph(ctx, l, n)
+		return at.callSubgraph(ctx)
 	default:
-		return o.callNode(ctx, l, n, graph.Branch{}, l.state)
+		return at.callNode(ctx, at.number, graph.Branch{}, at.state)
 	}
 }
 
 // callNode makes one attempt of a node, or of the router of one of its
 // conditional edges, under the node's timeouts.
-func (o *outcome) callNode(ctx context.Context, l *Loop, n int, b graph.Branch, state *pregel.State) pregel.Result {
-	t := o.task
-	fx := &effects{loop: l, task: t, attempt: n}
+func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *pregel.State) pregel.Result {
+	t := at.task
+	fx := &effects{frame: at.frame, task: t, attempt: n}
 	fx.restartMark.isDue.Store(fx.mayRepeatEvents())
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
@@ -138,26 +144,26 @@ func (o *outcome) callNode(ctx context.Context, l *Loop, n int, b graph.Branch, 
 		view = state.FullView()
 	}
 	task := &runtime.Task{
-		Thread: l.thread.ID, Run: l.run.ID, ID: t.ID, Graph: l.Graph(), Node: t.Node,
-		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
-		State: view, Send: t.Input, Context: l.run.Request.Context,
-		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: l.buildJournal(t.ID),
-		LastWaiting: l.pending.tasks[t.ID].Waiting,
-		MaxStep:     l.maxStep, Checkpoint: l.state.Checkpoint().ID, CheckpointTime: l.state.Checkpoint().Time,
-		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.thread.WorkDone,
-		Fence: l.thread.Fence, StillRemote: &fx.isStillRemote,
+		Thread: at.thread.ID, Run: at.run.ID, ID: t.ID, Graph: at.Graph(), Node: t.Node,
+		Namespace: at.state.Namespace(), Step: at.state.NextStep(), Attempt: n,
+		State: view, Send: t.Input, Context: at.run.Request.Context,
+		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: at.buildJournal(t.ID),
+		LastWaiting: at.pending.tasks[t.ID].Waiting,
+		MaxStep:     at.maxStep, Checkpoint: at.state.Checkpoint().ID, CheckpointTime: at.state.Checkpoint().Time,
+		Effects: fx, Host: fx, Metadata: at.run.Metadata, Unwanted: at.thread.WorkDone,
+		Fence: at.thread.Fence, StillRemote: &fx.isStillRemote,
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {
 		defer fx.trackRemoteTask(task)()
-		task.Triggers = l.state.Triggers(t)
+		task.Triggers = at.state.Triggers(t)
 		if n == 1 {
-			task.RecoveredAt = l.recoveredAt(t.ID)
-			task.HandedOut = l.thread.Recovery.wasHandedOut(t.ID)
+			task.RecoveredAt = at.recoveredAt(t.ID)
+			task.HandedOut = at.thread.Recovery.wasHandedOut(t.ID)
 		}
 	}
-	r := l.env.executeContained(ctx, task)
+	r := at.env.executeContained(ctx, task)
 	if fx.isStillRemote.Load() {
-		l.thread.Recovery.addLeft(t.ID, l.level.rootTask)
+		at.thread.Recovery.addLeft(t.ID, at.level.rootTask)
 	}
 	if f := timeoutFailure(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}
@@ -166,9 +172,9 @@ func (o *outcome) callNode(ctx context.Context, l *Loop, n int, b graph.Branch, 
 }
 
 // callSubgraph makes one attempt of a subgraph under the timeouts of its node.
-func (o *outcome) callSubgraph(ctx context.Context, l *Loop, n int) pregel.Result {
-	t := o.task
-	fx := &effects{loop: l, task: t, attempt: n}
+func (at *attempt) callSubgraph(ctx context.Context) pregel.Result {
+	t := at.task
+	fx := &effects{frame: at.frame, task: t, attempt: at.number}
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
 	defer cancel()
@@ -177,4 +183,15 @@ func (o *outcome) callSubgraph(ctx context.Context, l *Loop, n int) pregel.Resul
 		return pregel.Result{Failure: f}
 	}
 	return r
+}
+
+// restoreResult takes what the node has returned before the run was handed over. Only
+// the first attempt may use it: a later one is made because that was no good.
+func (at *attempt) restoreResult() bool {
+	record, ok := at.pending.tasks[at.task.ID]
+	if !ok || record.State != checkpoint.TaskReturned || at.number > 1 {
+		return false
+	}
+	at.result = pregel.Result{Update: record.Update, Writes: record.Writes, Goto: record.Goto}
+	return true
 }

@@ -2,11 +2,9 @@ package superstep
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
@@ -91,7 +89,7 @@ func applyInput(ctx context.Context, t *commit.Tx, l *Loop) error {
 	if len(writes) > 0 && !l.state.HasOutputChanged() {
 		l.writeTo(t).emitValues(l.state, false) // shows the update
 	}
-	l.runInlineOnEntry(ctx, t)
+	l.inlineEnd = l.runInlineOnEntry(ctx, t)
 	return nil
 }
 
@@ -116,12 +114,12 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 // checkDueNodes refuses to go on with a version of the graph that does not run every
 // node that is due: what the node would do or ask, or has done in a superstep that is not
 // over, would be lost without a word. A run with gotos says where it goes on.
-func (l *Loop) checkDueNodes() error {
-	cp, g := l.state.Checkpoint(), l.Graph()
-	if cp.Version == g.Version || l.level.isRoot && len(l.run.Request.Goto) > 0 {
+func (fr *frame) checkDueNodes() error {
+	cp, g := fr.state.Checkpoint(), fr.Graph()
+	if cp.Version == g.Version || fr.level.isRoot && len(fr.run.Request.Goto) > 0 {
 		return nil
 	}
-	tasks, err := l.state.PlanTasks()
+	tasks, err := fr.state.PlanTasks()
 	if err != nil {
 		return RefusalError("graph_version", err)
 	}
@@ -162,64 +160,30 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 
 // PutCommand stores an update and gotos beside the tasks of the superstep.
 func PutCommand(t *commit.Tx, l *Loop, update payload.JSON, to []checkpoint.Send) error {
+	return putCommand(t, &l.frame, update, to)
+}
+
+func putCommand(t *commit.Tx, fr *frame, update payload.JSON, to []checkpoint.Send) error {
 	if update == "" && len(to) == 0 {
 		return nil
 	}
-	writes, err := l.state.CommandWrites(pregel.Result{Update: update, Goto: to})
+	writes, err := fr.state.CommandWrites(pregel.Result{Update: update, Goto: to})
 	if err != nil {
 		return RefusalError("update", err)
 	}
-	earlier, err := l.applyCommands(l.state)
+	earlier, err := fr.applyCommands(fr.state)
 	if err == nil {
-		_, writes, err = l.applyCallWrites(earlier, writes)
+		_, writes, err = fr.applyCallWrites(earlier, writes)
 	}
 	if err != nil {
 		return RefusalError("update", err)
 	}
 	record := checkpoint.Task{
-		ID:         commandID(t.Head.LastEvent, l.run.ID),
-		Checkpoint: l.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
+		ID:         commandID(t.Head.LastEvent, fr.run.ID),
+		Checkpoint: fr.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
 	}
 	t.Tasks = append(t.Tasks, record)
-	l.pending.commands = append(l.pending.commands, record)
-	l.maybeBegun = true // the record is used up by the superstep
-	return nil
-}
-
-// RefusalError puts what the core says of a bad call into the words of a client;
-// field is the part of the call that is to blame.
-func RefusalError(field string, err error) error {
-	var target *pregel.TargetError
-	var result *pregel.ResultError
-	var update *pregel.UpdateError
-	var limit *graph.LimitError
-	switch {
-	case errors.As(err, &limit):
-		return runtime.LimitRefusal(field, limit)
-	case errors.As(err, &target):
-		return runtime.Errorf(runtime.ReasonNodeNotFound, "%v", err).With("node", target.Target)
-	case errors.As(err, &result), errors.As(err, &update):
-		return runtime.Errorf(runtime.ReasonInvalidField, "%v", err).WithViolation(field, "%v", err)
-	default:
-		return err
-	}
-}
-
-// SupersedeInterrupts closes the open interrupts for a run that takes their place.
-func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
-	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
-		return err
-	}
-	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
-		return nil
-	}
-	old, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
-	if err != nil {
-		return runtime.TranslateStoreError(err)
-	}
-	old.State, old.Updated = checkpoint.RunSuperseded, t.Now
-	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
-	old.LastEvent = t.Head.LastEvent
-	t.Runs = append(t.Runs, old)
+	fr.pending.commands = append(fr.pending.commands, record)
+	fr.maybeBegun = true // the record is used up by the superstep
 	return nil
 }

@@ -192,10 +192,10 @@ func interruptText(message string, value payload.JSON) string {
 
 // checkUsedAnswers looks at what an attempt says of the answers that it has used: an
 // answer is for what was shown, unless the program accepts something else.
-func (o *outcome) checkUsedAnswers(l *Loop) *pregel.Failure {
-	for i := range o.result.UsedAnswers {
-		use := &o.result.UsedAnswers[i]
-		q := l.pending.currentInterrupt(o.task.ID, use.Scope, use.Key, use.Index)
+func (at *attempt) checkUsedAnswers() *pregel.Failure {
+	for i := range at.result.UsedAnswers {
+		use := &at.result.UsedAnswers[i]
+		q := at.pending.currentInterrupt(at.task.ID, use.Scope, use.Key, use.Index)
 		if !isAnswered(q) {
 			return permanentFailure(runtime.FailedInvalidUpdate, "the node has used an answer to "+
 				positionText(use.Scope, use.Key, use.Index)+", which has none")
@@ -206,7 +206,7 @@ func (o *outcome) checkUsedAnswers(l *Loop) *pregel.Failure {
 			return permanentFailure(runtime.FailedNonDeterministic, "the node has used the answer to "+
 				positionText(use.Scope, use.Key, use.Index)+" for something else than was shown")
 		default:
-			if f := o.acceptDrift(l, q, *use.Asked); f != nil {
+			if f := at.acceptDrift(q, *use.Asked); f != nil {
 				return f
 			}
 		}
@@ -215,8 +215,8 @@ func (o *outcome) checkUsedAnswers(l *Loop) *pregel.Failure {
 }
 
 // acceptDrift records an answer that was used for something else than was shown.
-func (o *outcome) acceptDrift(l *Loop, q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
-	a.SetDriftDefaults(l.Graph().Spec)
+func (at *attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
+	a.SetDriftDefaults(at.Graph().Spec)
 	if a.ShownDigest() == pregel.ShownDigestOf(q) {
 		return nil
 	}
@@ -224,9 +224,9 @@ func (o *outcome) acceptDrift(l *Loop, q *checkpoint.Interrupt, a pregel.Ask) *p
 	if a.Drift != checkpoint.DriftAccept {
 		return driftFailure(q, &a, differs, "; the node has used the answer all the same")
 	}
-	o.accepted = append(o.accepted, acceptedDrift{interrupt: q.ID, differs: differs})
-	l.thread.Log.Info("an answer was used for something else than was shown, which the program accepts",
-		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID),
+	at.accepted = append(at.accepted, acceptedDrift{interrupt: q.ID, differs: differs})
+	at.thread.Log.Info("an answer was used for something else than was shown, which the program accepts",
+		zap.String("node", at.task.Node.Name), zap.String("task", at.task.ID),
 		zap.String("reason", visible.Brief(strings.Join(differs, ", "), maxNamesText)))
 	return nil
 }

@@ -27,7 +27,7 @@ var (
 // effects are what one attempt may do besides returning. After the attempt has
 // ended they do nothing, so that a node that was given up cannot speak.
 type effects struct {
-	loop          *Loop
+	frame         *frame
 	task          *pregel.Task
 	attempt       int
 	isOver        atomic.Bool
@@ -55,7 +55,7 @@ func (fx *effects) applyTimeouts(ctx context.Context, n *graph.Node) (context.Co
 	ctx, cut := context.WithCancelCause(ctx)
 	fx.mu.Lock()
 	fx.idleTimeout = n.IdleTimeout
-	fx.idleTimer = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.LogPanic(fx.loop.thread.Log, "a timer panicked")))
+	fx.idleTimer = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.LogPanic(fx.frame.thread.Log, "a timer panicked")))
 	fx.mu.Unlock()
 	return ctx, func() {
 		fx.endAttempt()
@@ -93,7 +93,7 @@ func (fx *effects) endAttempt() {
 
 // resetIdleTimeout puts the idle timeout off.
 func (fx *effects) resetIdleTimeout() {
-	fx.loop.level.touchParent()
+	fx.frame.level.touchParent()
 	fx.mu.Lock()
 	defer fx.mu.Unlock()
 	if fx.idleTimer != nil && !fx.isOver.Load() {
@@ -113,20 +113,23 @@ func (fx *effects) EmitEvent(em runtime.Emission) {
 	if !fx.checkRestart(em.Kind) {
 		return
 	}
-	l := fx.loop
+	fr := fx.frame
 	e := checkpoint.Event{
-		Kind: em.Kind, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Kind: em.Kind, Namespace: fr.state.Namespace(), Step: fr.state.NextStep(),
 		Node: fx.task.Node.Name, Task: fx.task.ID, Attempt: fx.attempt, Name: em.Name, Value: em.Value,
 	}
 	if !em.Durable {
-		l.publishEphemeral(e)
+		fr.publishEphemeral(e)
 		return
 	}
-	err := l.commitChange(func(t *commit.Tx) error {
+	err := fr.thread.commitChange(func(t *commit.Tx) error {
 		t.EmitEvent(e)
 		return nil
 	})
 	if err != nil {
-		l.thread.Log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
+		fr.thread.Log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
 	}
 }
+
+// ResetIdleTimeout puts the idle timeout of the attempt off.
+func (fx *effects) ResetIdleTimeout() { fx.resetIdleTimeout() }

@@ -13,14 +13,14 @@ import (
 // runs in place. While some are still running, what the others did is made
 // durable, so that no finished sibling ever runs again.
 func (w *superstep) executeTasks(ctx context.Context) {
-	l := w.loop
-	if limit := l.Graph().Spec.StepTimeout; limit > 0 {
+	fr := w.frame
+	if limit := fr.Graph().Spec.StepTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStepTimeout)
 		defer cancel()
 	}
 	if len(w.toRun) == 1 {
-		o := l.runWithRetries(ctx, w.toRun[0])
+		o := fr.runWithRetries(ctx, w.toRun[0])
 		w.addOutcome(o)
 		for w.errorHandlerOf(&w.unstored[len(w.unstored)-1]) != nil {
 			w.runErrorHandler(ctx)
@@ -32,14 +32,14 @@ func (w *superstep) executeTasks(ctx context.Context) {
 
 // runErrorHandler records a failure durably and runs the error handler that takes over.
 func (w *superstep) runErrorHandler(ctx context.Context) {
-	l := w.loop
+	fr := w.frame
 	last := &w.unstored[len(w.unstored)-1]
 	h := w.errorHandlerOf(last)
 	last.isHandled = true
 	if !w.storeOutcomes() {
 		return
 	}
-	w.addOutcome(l.runWithRetries(ctx, h))
+	w.addOutcome(fr.runWithRetries(ctx, h))
 }
 
 // errorHandlerOf returns the handler task of a failure, or nil.
@@ -68,7 +68,7 @@ func (w *superstep) countWrites(o *outcome) {
 	if o.failure != nil {
 		return
 	}
-	if err := w.loop.env.Limits.CheckWriteBytes(w.writtenBytes); err != nil {
+	if err := w.frame.env.Limits.CheckWriteBytes(w.writtenBytes); err != nil {
 		o.setFailure(&pregel.Failure{Failure: *updateFailure(err), Permanent: true})
 	}
 }
@@ -76,25 +76,25 @@ func (w *superstep) countWrites(o *outcome) {
 // executeParallel runs tasks side by side. The first failure cuts the others off;
 // what they finish all the same is kept.
 func (w *superstep) executeParallel(ctx context.Context) {
-	l := w.loop
+	fr := w.frame
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan outcome, len(w.toRun))
-	slots := make(chan struct{}, l.env.ParallelTasks)
+	slots := make(chan struct{}, fr.env.ParallelTasks)
 	start := func(i int, t *pregel.Task) {
 		slots <- struct{}{}
-		l.thread.Tasks.AddActive(min(i, 1)) // the first is under way in place of the graph
+		fr.thread.Tasks.AddActive(min(i, 1)) // the first is under way in place of the graph
 		go contain.Func(func() {
 			defer func() { <-slots }()
-			ended <- l.runWithRetries(ctx, t)
-		}, func(p *contain.PanicError) { ended <- l.panickedOutcome(t, p) })()
+			ended <- fr.runWithRetries(ctx, t)
+		}, func(p *contain.PanicError) { ended <- fr.panickedOutcome(t, p) })()
 	}
 	running := len(w.toRun)
 	go contain.Func(func() {
 		for i, t := range w.toRun {
 			start(i, t)
 		}
-	}, contain.LogPanic(l.thread.Log, "starting tasks panicked"))()
+	}, contain.LogPanic(fr.thread.Log, "starting tasks panicked"))()
 	for running > 0 {
 		w.addOutcome(<-ended)
 		running--
@@ -114,9 +114,9 @@ func (w *superstep) executeParallel(ctx context.Context) {
 				break
 			}
 			running++
-			l.thread.Tasks.AddActive(1)
-			go contain.Func(func() { ended <- l.runWithRetries(ctx, h) },
-				func(p *contain.PanicError) { ended <- l.panickedOutcome(h, p) })()
+			fr.thread.Tasks.AddActive(1)
+			go contain.Func(func() { ended <- fr.runWithRetries(ctx, h) },
+				func(p *contain.PanicError) { ended <- fr.panickedOutcome(h, p) })()
 		}
 		if w.firstFailure() != nil || w.command != nil {
 			w.isCutOff = true
@@ -128,7 +128,7 @@ func (w *superstep) executeParallel(ctx context.Context) {
 		if running == 0 {
 			idle-- // the graph is under way again
 		}
-		l.thread.Tasks.AddActive(-idle)
+		fr.thread.Tasks.AddActive(-idle)
 	}
 }
 
@@ -148,14 +148,14 @@ func (w *superstep) takeErrorHandlers() []*pregel.Task {
 // storeOutcomes makes what has ended so far durable, and then visible. It reports
 // false when the store failed.
 func (w *superstep) storeOutcomes() bool {
-	l := w.loop
+	fr := w.frame
 	if w.storeErr != nil {
 		return false
 	}
 	if len(w.unstored) == 0 {
 		return true
 	}
-	err := l.commitChange(func(t *commit.Tx) error {
+	err := fr.thread.commitChange(func(t *commit.Tx) error {
 		w.emitTaskEvents(t)
 		return w.putTaskRecords(t)
 	})

@@ -6,78 +6,11 @@ import (
 	"slices"
 	"strconv"
 
-	"go.uber.org/zap"
-
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
-
-// childGraph is a graph that runs inside a task and how it is kept: a subgraph
-// node's, or one that the node's code calls.
-type childGraph struct {
-	parent           *Loop // in whose task it runs
-	task             *pregel.Task
-	graph            *graph.Graph
-	persistence      string // inherit, persist or disabled
-	namespace        string // the namespace it runs in
-	attempt          int
-	maybeRerun       bool   // the attempt may have run it before, in another worker
-	resetIdleTimeout func() // called whenever the graph shows that it is at work
-	breakBefore      []string
-	breakAfter       []string
-}
-
-// ResetIdleTimeout puts the idle timeout of the attempt off.
-func (fx *effects) ResetIdleTimeout() { fx.resetIdleTimeout() }
-
-// ReportUnassigned says in the log of the thread that the task waits for a worker.
-func (fx *effects) ReportUnassigned(why string) {
-	if fx.isOver.Load() {
-		return
-	}
-	name := ""
-	if fx.task.Node != nil {
-		name = fx.task.Node.Name
-	}
-	l := fx.loop
-	if l.thread.Reasons.WasTold(fx.task.ID, why) {
-		return
-	}
-	err := l.commitChange(func(t *commit.Tx) error {
-		t.EmitEvent(checkpoint.Event{
-			Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
-			Node: name, Task: fx.task.ID, Attempt: fx.attempt,
-			Phase: checkpoint.PhaseUnassigned, Failure: &checkpoint.Failure{
-				Reason: runtime.ReasonNoWorkerAvailable, Message: why + "; the task waits", Node: name,
-			},
-		})
-		return nil
-	})
-	if err != nil {
-		l.thread.Log.Warn("event not stored", zap.Error(err), runtime.CauseField(err))
-		return
-	}
-	l.thread.Reasons.SetTold(fx.task.ID, why)
-}
-
-// NotifyStranded moves the run when it can go on nowhere but at another server.
-func (fx *effects) NotifyStranded() {
-	if !fx.isOver.Load() {
-		fx.loop.thread.Placement.NotifyStranded()
-	}
-}
-
-// HandOff stops the run here, as soon as nothing else of it goes on; another
-// server goes on with it.
-func (fx *effects) HandOff() {
-	if !fx.isOver.Load() {
-		fx.loop.thread.Placement.LeaveServer()
-	}
-}
 
 // CallGraph runs a graph inside the task, in the way a subgraph node does.
 func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.CallResult, error) {
@@ -85,7 +18,7 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 		return runtime.CallResult{}, runtime.Errorf(runtime.ReasonTaskLeaseLost, "the calling task is over").With("taskId", fx.task.ID)
 	}
 	fx.resetIdleTimeout()
-	l := fx.loop
+	fr := fx.frame
 	defer fx.trackGraphCall()()
 	v, err := fx.resolveCall(c)
 	if err != nil {
@@ -95,7 +28,7 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 	if err != nil {
 		return runtime.CallResult{}, err
 	}
-	if need, remote := placement.CapabilityFor(l.Graph(), fx.task.Node); remote {
+	if need, remote := placement.CapabilityFor(fr.Graph(), fx.task.Node); remote {
 		child.level.requiredCapabilities = append(slices.Clip(child.level.requiredCapabilities), need)
 	}
 	child.level.losesWorkOnStop = true // code waits for it
@@ -108,41 +41,41 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 	}
 	defer child.releaseBytes()
 	if err := child.beginSubgraph(ctx, c.Input); err != nil {
-		return fx.refusedCallResult(err)
+		return v.refusedCallResult(err)
 	}
-	return fx.callResult(child, child.RunSupersteps(ctx))
+	return v.callResult(child, child.RunSupersteps(ctx))
 }
 
 // trackGraphCall counts a called graph as active in place of the task that waits
 // for it, until done is called.
 func (fx *effects) trackGraphCall() (done func()) {
 	if fx.runningCalls.Add(1) > 1 {
-		fx.loop.thread.Tasks.AddActive(1)
+		fx.frame.thread.Tasks.AddActive(1)
 	}
 	return func() {
 		if fx.runningCalls.Add(-1) > 0 {
-			fx.loop.thread.Tasks.AddActive(-1)
+			fx.frame.thread.Tasks.AddActive(-1)
 		}
 	}
 }
 
 // resolveCall finds the graph of a call, and where it is to run.
 func (fx *effects) resolveCall(c runtime.GraphCall) (childGraph, error) {
-	l := fx.loop
+	fr := fx.frame
 	v := childGraph{
-		parent: l, task: fx.task, persistence: c.Persistence, attempt: fx.attempt, maybeRerun: true, resetIdleTimeout: fx.resetIdleTimeout,
-		namespace: callNamespace(l.state, fx.task, c),
+		parent: fr, task: fx.task, persistence: c.Persistence, attempt: fx.attempt, maybeRerun: true, resetIdleTimeout: fx.resetIdleTimeout,
+		namespace: callNamespace(fr.state, fx.task, c),
 	}
 	if v.persistence == "" {
 		v.persistence = persistInherit
 	}
 	// Weeks may lie between two attempts: what was begun goes on in its version.
-	if cp, err := l.currentCheckpoint(v.namespace); err == nil && c.Version == "" && cp.Graph == c.Graph && l.isCurrentChild(cp) {
+	if cp, err := v.currentCheckpoint(); err == nil && c.Version == "" && cp.Graph == c.Graph && v.isCurrent(cp) {
 		c.Version = cp.Version
 	} else if err != nil && !errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return v, runtime.TranslateStoreError(err)
 	}
-	g, err := l.env.Reader.FindGraph(c.Graph, c.Version)
+	g, err := fr.env.Reader.FindGraph(c.Graph, c.Version)
 	if err != nil {
 		return v, err
 	}
@@ -155,12 +88,6 @@ func (fx *effects) resolveCall(c runtime.GraphCall) (childGraph, error) {
 		v.breakAfter = c.InterruptAfter
 	}
 	return v, nil
-}
-
-// isCurrentChild reports whether a subgraph's checkpoint was written while this
-// loop stood where it stands.
-func (l *Loop) isCurrentChild(cp *checkpoint.Checkpoint) bool {
-	return cp.Parents[l.state.Namespace()] == l.state.Checkpoint().ID
 }
 
 // callNamespace is where a called graph lives: like the subgraph of the node,
@@ -179,7 +106,7 @@ func callNamespace(s *pregel.State, t *pregel.Task, c runtime.GraphCall) string 
 }
 
 // applyCallSettings applies the settings of the call to the called graph alone.
-func (l *Loop) applyCallSettings(c runtime.GraphCall) {
+func (l *graphLoop) applyCallSettings(c runtime.GraphCall) {
 	if c.Context == "" && c.StepLimit == 0 {
 		return
 	}
@@ -195,7 +122,7 @@ func (l *Loop) applyCallSettings(c runtime.GraphCall) {
 
 // refusedCallResult turns an input that the graph does not take into an error of the
 // call, and everything else into the end of the run here.
-func (fx *effects) refusedCallResult(err error) (runtime.CallResult, error) {
+func (v childGraph) refusedCallResult(err error) (runtime.CallResult, error) {
 	var bad *pregel.ResultError
 	var own *runtime.Error
 	switch {
@@ -204,51 +131,27 @@ func (fx *effects) refusedCallResult(err error) (runtime.CallResult, error) {
 	case errors.As(err, &own) && !errors.Is(err, checkpoint.ErrUnavailable):
 		return runtime.CallResult{}, own
 	}
-	fx.loop.thread.Stop.AbandonRun()
+	v.parent.thread.Stop.AbandonRun()
 	return runtime.CallResult{}, runtime.TranslateStoreError(err)
 }
 
 // callResult turns the end of a called graph into the answer to the call.
-func (fx *effects) callResult(child *Loop, v End) (runtime.CallResult, error) {
-	l := fx.loop
+func (v childGraph) callResult(child *graphLoop, end End) (runtime.CallResult, error) {
+	fr := v.parent
 	switch {
-	case v.Err != nil:
-		l.thread.Stop.AbandonRun()
-		return runtime.CallResult{}, runtime.TranslateStoreError(v.Err)
-	case v.command != nil:
-		r := *v.command
+	case end.Err != nil:
+		fr.thread.Stop.AbandonRun()
+		return runtime.CallResult{}, runtime.TranslateStoreError(end.Err)
+	case end.command != nil:
+		r := *end.command
 		r.ToParent = false
 		return runtime.CallResult{Command: &r}, nil
-	case v.State == checkpoint.RunInterrupted:
-		return runtime.CallResult{Waiting: v.openInterrupts}, nil
-	case v.State == checkpoint.RunSucceeded:
+	case end.State == checkpoint.RunInterrupted:
+		return runtime.CallResult{Waiting: end.openInterrupts}, nil
+	case end.State == checkpoint.RunSucceeded:
 		return runtime.CallResult{Output: child.state.Output()}, nil
-	case v.Failure != nil:
-		return runtime.CallResult{Failure: v.Failure}, nil
+	case end.Failure != nil:
+		return runtime.CallResult{Failure: end.Failure}, nil
 	}
 	return runtime.CallResult{Failure: &checkpoint.Failure{Reason: runtime.FailedNode, Message: "the called graph was stopped"}}, nil
-}
-
-// hasNewAnswers reports whether an interrupt that a task waits for is answered: all
-// of its own, or one of a graph that it called.
-func (l *Loop) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
-	open, answered, foreign := false, false, false
-	for _, id := range record.Waiting {
-		switch l.pending.interruptState(t.ID, id) {
-		case checkpoint.InterruptOpen:
-			open = true
-		case "":
-			foreign = true
-			if l.thread == nil { // a preview: the task waits until it is run
-				continue
-			}
-			q, err := l.env.Store.Interrupt(l.thread.StoreCtx, l.thread.ID, id)
-			if err != nil || q.State != checkpoint.InterruptOpen {
-				return true
-			}
-		default:
-			answered = true
-		}
-	}
-	return !open && (answered || !foreign)
 }

@@ -11,30 +11,30 @@ import (
 const largeWriteBytes = 256 << 10
 
 // setHeldBytes notes how much the loop holds. It is for the goroutine of the loop.
-func (l *Loop) setHeldBytes(n int64) {
-	if n != l.heldBytes {
-		l.thread.Memory.AddBytes(n - l.heldBytes)
-		l.heldBytes = n
+func (fr *frame) setHeldBytes(n int64) {
+	if n != fr.heldBytes {
+		fr.thread.Memory.AddBytes(n - fr.heldBytes)
+		fr.heldBytes = n
 	}
 }
 
 // releaseBytes notes that the loop holds nothing any more.
-func (l *Loop) releaseBytes() {
+func (l *graphLoop) releaseBytes() {
 	l.setHeldBytes(0)
 	l.clearMemos()
 }
 
 // measureBytes is how many bytes the loop holds between two supersteps.
-func (l *Loop) measureBytes() int64 {
-	n := l.state.MemoryBytes()
-	if l.level.isRoot {
-		r := &l.run.Request
+func (fr *frame) measureBytes() int64 {
+	n := fr.state.MemoryBytes()
+	if fr.level.isRoot {
+		r := &fr.run.Request
 		n += int64(len(r.Input) + len(r.Context) + len(r.Update))
 	}
-	for _, t := range l.pending.tasks {
+	for _, t := range fr.pending.tasks {
 		n += pregel.WriteBytes(t.Writes)
 	}
-	for _, memos := range l.pending.memos {
+	for _, memos := range fr.pending.memos {
 		for i := range memos {
 			n += MemoBytes(&memos[i])
 		}
@@ -42,8 +42,8 @@ func (l *Loop) measureBytes() int64 {
 	return n
 }
 
-// advanceTo takes over where another loop has come to.
-func (l *Loop) advanceTo(next *Loop) {
+// advanceTo takes over where supersteps inside a change have come to.
+func (l *graphLoop) advanceTo(next *frame) {
 	l.state, l.tasks = next.state, next.tasks
 	l.setHeldBytes(l.heldBytes + next.heldBytes)
 	next.setHeldBytes(0)
@@ -52,7 +52,7 @@ func (l *Loop) advanceTo(next *Loop) {
 // countHeldWrites counts what the tasks of the superstep have written so far, where that is much.
 func (w *superstep) countHeldWrites() {
 	if w.writtenBytes-w.countedBytes >= largeWriteBytes {
-		w.loop.setHeldBytes(w.loop.heldBytes + w.writtenBytes - w.countedBytes)
+		w.frame.setHeldBytes(w.frame.heldBytes + w.writtenBytes - w.countedBytes)
 		w.countedBytes = w.writtenBytes
 	}
 }
@@ -60,14 +60,14 @@ func (w *superstep) countHeldWrites() {
 // shouldYield reports whether the run ends here for now: the live runs hold too
 // much, or its time share is over and others wait. Between two times that it is
 // taken up it comes further, so steps counts its supersteps since.
-func (l *Loop) shouldYield(steps int) bool {
+func (l *graphLoop) shouldYield(steps int) bool {
 	return steps > 0 && l.mayYield() && l.thread.Memory.RequestYield()
 }
 
 // mayYield reports whether nothing is lost when the run goes on later. It is
 // nothing but the loop that is under way.
-func (l *Loop) mayYield() bool {
-	return (l.level.isRoot || l.level.isStoppable && l.level.isOnlyTask) && l.level.replay == nil && !l.Graph().HasUntracked()
+func (fr *frame) mayYield() bool {
+	return (fr.level.isRoot || fr.level.isStoppable && fr.level.isOnlyTask) && fr.level.replay == nil && !fr.Graph().HasUntracked()
 }
 
 // shouldDiscard reports whether the run ends here for now although a superstep was
@@ -75,8 +75,8 @@ func (l *Loop) mayYield() bool {
 // what it writes. A run that was let in for that superstep keeps what it has
 // computed.
 func (w *superstep) shouldDiscard(steps int) bool {
-	l := w.loop
-	if w.writtenBytes < largeWriteBytes || w.hasRecords || len(w.cached) > 0 || !l.mayYield() {
+	fr := w.frame
+	if w.writtenBytes < largeWriteBytes || w.hasRecords || len(w.cached) > 0 || !fr.mayYield() {
 		return false
 	}
 	for i := range w.unstored {
@@ -85,5 +85,5 @@ func (w *superstep) shouldDiscard(steps int) bool {
 			return false
 		}
 	}
-	return l.thread.Memory.RequestDiscard(steps == 0)
+	return fr.thread.Memory.RequestDiscard(steps == 0)
 }

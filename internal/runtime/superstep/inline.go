@@ -31,31 +31,26 @@ const usualInlineSteps = 16
 // maxInlineBytes is how many bytes of new values one commit gathers at most.
 const maxInlineBytes = 256 << 10
 
-// nextLoop is the loop as it goes on from a state.
-func (l *Loop) nextLoop(state *pregel.State, tasks []*pregel.Task) *Loop {
-	return &Loop{
-		env: l.env, thread: l.thread, run: l.run, state: state, tasks: tasks, level: l.level,
-		maxStep: l.maxStep, breakBefore: l.breakBefore, breakAfter: l.breakAfter,
-	}
-}
+// inlineStep is a superstep that is run inside a change.
+type inlineStep struct{ *superstep }
 
 // runInline runs supersteps without effects in the change that leads to them. It
 // returns the end of the graph, or nil when the next superstep needs a commit of
 // its own.
-func (l *Loop) runInline(ctx context.Context, t *commit.Tx) *End {
-	if l.run.Request.From != "" || (!l.level.keepsCheckpoints && l.level.maybeRerun) {
+func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
+	if fr.run.Request.From != "" || (!fr.level.keepsCheckpoints && fr.level.maybeRerun) {
 		return nil // a superstep may have been begun before
 	}
 	began, gathered := time.Now(), 0
-	for n := 1; n < l.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
-		w := &superstep{loop: l, toRun: l.tasks}
-		if !w.runInlineStep(ctx, began) {
+	for n := 1; n < fr.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
+		w := inlineStep{&superstep{frame: fr, toRun: fr.tasks}}
+		if !w.runTasks(ctx, began) {
 			return nil
 		}
 		if n == 1 {
-			t.GrowEvents(commit.UsualEvents * min(len(l.Graph().Nodes), l.env.StepsPerCommit, usualInlineSteps))
+			t.GrowEvents(commit.UsualEvents * min(len(fr.Graph().Nodes), fr.env.StepsPerCommit, usualInlineSteps))
 		}
-		grown, v := w.commitInlineStep(t)
+		grown, v := w.commitStep(t)
 		if v != nil || grown < 0 {
 			return v
 		}
@@ -64,13 +59,13 @@ func (l *Loop) runInline(ctx context.Context, t *commit.Tx) *End {
 	return nil
 }
 
-// commitInlineStep puts what the tasks of a superstep returned into the change: how many bytes
+// commitStep puts what the tasks of a superstep returned into the change: how many bytes
 // of values it wrote, and the verdict if the graph ends or pauses there. It is
 // negative, and the change is as it was, when the superstep must be run by itself.
-func (w *superstep) commitInlineStep(t *commit.Tx) (grown int, v *End) {
-	l := w.loop
-	before, ran := *t, l.tasks
-	t.Now = l.env.Now()
+func (w inlineStep) commitStep(t *commit.Tx) (grown int, v *End) {
+	fr := w.frame
+	before, ran := *t, fr.tasks
+	t.Now = fr.env.Now()
 	if waiting := w.openInterruptIDs(); len(waiting) > 0 {
 		if err := w.putInterrupts(t); err != nil {
 			*t = before
@@ -84,18 +79,18 @@ func (w *superstep) commitInlineStep(t *commit.Tx) (grown int, v *End) {
 		return -1, nil
 	}
 	grown = addedBytes(state.Checkpoint())
-	if l.setHeldBytes(l.heldBytes + int64(grown)); grown >= largeWriteBytes && l.env.IsMemoryExceeded() {
-		l.setHeldBytes(l.heldBytes - int64(grown)) // the loop finds out whether it may go on
+	if fr.setHeldBytes(fr.heldBytes + int64(grown)); grown >= largeWriteBytes && fr.env.IsMemoryExceeded() {
+		fr.setHeldBytes(fr.heldBytes - int64(grown)) // the loop finds out whether it may go on
 		*t = before
 		return -1, nil
 	}
-	l.state, l.tasks = state, tasks
-	return grown, l.decideEnd(state, tasks, ran, &progress{})
+	fr.state, fr.tasks = state, tasks
+	return grown, fr.decideEnd(state, tasks, ran, &progress{})
 }
 
 // applyContained is apply where the superstep may as well be run by itself: a panic
 // is an error, and comes up again there.
-func (w *superstep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*pregel.Task, err error) {
+func (w inlineStep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*pregel.Task, err error) {
 	if p := contain.Call(func() { state, tasks, err = w.applySuperstep(t) }); p != nil {
 		return nil, nil, p
 	}
@@ -103,26 +98,27 @@ func (w *superstep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*
 }
 
 // runInlineOnEntry does so in the change that enters a graph, unless the graph has
-// breakpoints.
-func (l *Loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
+// breakpoints. It returns the end of the graph, or nil.
+func (l *graphLoop) runInlineOnEntry(ctx context.Context, t *commit.Tx) *End {
 	if l.hasBreakpoints() {
-		return
+		return nil
 	}
-	next := l.nextLoop(l.state, l.tasks)
-	l.inlineEnd = next.runInline(ctx, t)
+	next := l.nextFrame(l.state, l.tasks)
+	v := next.runInline(ctx, t)
 	l.advanceTo(next)
+	return v
 }
 
-// runInlineStep runs the tasks of a superstep one after the other. It returns false
+// runTasks runs the tasks of a superstep one after the other. It returns false
 // when they have effects, one failed, or time is up; the superstep is then run in
 // the usual way.
-func (w *superstep) runInlineStep(ctx context.Context, began time.Time) bool {
-	l := w.loop
-	if l.Graph().HasWorkerReducer() || l.Graph().Spec.StepTimeout > 0 || l.thread.Stop.IsStopping() {
+func (w inlineStep) runTasks(ctx context.Context, began time.Time) bool {
+	fr := w.frame
+	if fr.Graph().HasWorkerReducer() || fr.Graph().Spec.StepTimeout > 0 || fr.thread.Stop.IsStopping() {
 		return false
 	}
 	for _, t := range w.toRun {
-		if !l.isEffectless(t.Node) {
+		if !w.isEffectless(t.Node) {
 			return false
 		}
 	}
@@ -131,24 +127,26 @@ func (w *superstep) runInlineStep(ctx context.Context, began time.Time) bool {
 		if ctx.Err() != nil || time.Since(began) > inlineLimit {
 			return false
 		}
+		at := fr.newAttempt(t, 1)
+		at.attempt = 1
+		started := fr.env.Now()
+		at.performContained(ctx)
 		o := &w.unstored[i]
-		o.task, o.attempt = t, 1
-		started := l.env.Now()
-		o.performContained(ctx, l, 1)
+		*o = at.outcome
 		w.countWrites(o)
-		asks := len(o.openInterrupts) > 0 && l.level.isRoot && o.failure == nil && !o.isAborted
+		asks := len(o.openInterrupts) > 0 && fr.level.isRoot && o.failure == nil && !o.isAborted
 		if !asks && !o.isFinished() || o.result.ToParent {
 			return false
 		}
-		o.observeAttempt(l, l.env.Now().Sub(started))
+		at.observeAttempt(fr.env.Now().Sub(started))
 	}
 	return true
 }
 
 // isEffectless reports whether a node does nothing but compute, and for no longer
 // than expressions may. An interrupt of the root graph is part of the change too.
-func (l *Loop) isEffectless(n *graph.Node) bool {
-	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && l.level.isRoot
+func (w inlineStep) isEffectless(n *graph.Node) bool {
+	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && w.frame.level.isRoot
 	return kind && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.CodeBranches(n)) == 0
 }
 

@@ -17,8 +17,8 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 		l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
 		return
 	}
-	began, w := time.Now(), l.planSuperstep()
-	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 || !w.runInlineStep(ctx, began) || len(w.openInterruptIDs()) > 0 {
+	began, w := time.Now(), inlineStep{l.planSuperstep()}
+	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 || !w.runTasks(ctx, began) || len(w.openInterruptIDs()) > 0 {
 		return
 	}
 	before := *t
@@ -28,7 +28,7 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 		return
 	}
 	w.consumeInlineAnswers(t)
-	next := l.nextLoop(state, tasks)
+	next := l.nextFrame(state, tasks)
 	v := l.decideEnd(state, tasks, w.plannedTasks(), &progress{})
 	if v == nil {
 		v = next.runInline(ctx, t)
@@ -38,7 +38,7 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 }
 
 // consumeInlineAnswers marks the answers that a change brings and its own tasks have used.
-func (w *superstep) consumeInlineAnswers(t *commit.Tx) {
+func (w inlineStep) consumeInlineAnswers(t *commit.Tx) {
 	for i := range t.Interrupts {
 		q := &t.Interrupts[i]
 		if q.State != checkpoint.InterruptAnswered {

@@ -14,7 +14,7 @@ import (
 
 // enterInput adds an input to a change: its checkpoint and, where no code decides
 // the edges, the superstep of the start node. Pending tasks are dropped.
-func (l *Loop) enterInput(t *commit.Tx, input payload.JSON) error {
+func (l *graphLoop) enterInput(t *commit.Tx, input payload.JSON) error {
 	writes, err := l.state.InputWrites(input)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (l *Loop) enterInput(t *commit.Tx, input payload.JSON) error {
 	if old := l.state.Checkpoint().ID; old != "" {
 		l.writeTo(t).clearSuperstep(old)
 	}
-	next := l.nextLoop(state, tasks)
+	next := l.nextFrame(state, tasks)
 	next.writeTo(t).putStateAndCheckpoint(state, tasks)
 	next.runStartInline(t)
 	l.state, l.tasks, l.maybeBegun, l.pending = next.state, next.tasks, false, progress{}
@@ -48,34 +48,34 @@ func (l *Loop) enterInput(t *commit.Tx, input payload.JSON) error {
 
 // runStartInline runs the start node's superstep in the same change, unless code
 // must decide its edges or the decision fails: then the loop runs it.
-func (l *Loop) runStartInline(t *commit.Tx) {
-	if len(l.tasks) != 1 || l.tasks[0].Node.Kind != graph.KindStart || len(pregel.CodeBranches(l.tasks[0].Node)) > 0 {
+func (fr *frame) runStartInline(t *commit.Tx) {
+	if len(fr.tasks) != 1 || fr.tasks[0].Node.Kind != graph.KindStart || len(pregel.CodeBranches(fr.tasks[0].Node)) > 0 {
 		return
 	}
-	task := l.tasks[0]
-	writes, err := l.state.CompleteTask(task, l.startResult(), nil)
+	task := fr.tasks[0]
+	writes, err := fr.state.CompleteTask(task, fr.startResult(), nil)
 	if err != nil {
 		return
 	}
-	if len(l.state.Reductions([]pregel.TaskWrites{{Task: task, Writes: writes}})) > 0 {
+	if len(fr.state.Reductions([]pregel.TaskWrites{{Task: task, Writes: writes}})) > 0 {
 		return
 	}
 	before := *t
-	w := &superstep{loop: l, unstored: []outcome{{task: task, writes: writes}}}
+	w := &superstep{frame: fr, outcomes: outcomes{unstored: []outcome{{task: task, writes: writes}}}}
 	next, tasks, err := w.applySuperstep(t)
 	if err != nil {
 		*t = before
 		return
 	}
-	l.state, l.tasks = next, tasks
+	fr.state, fr.tasks = next, tasks
 }
 
 // startResult is what the start node makes of an input, and of the nodes that
 // the call wants to be triggered along with it.
-func (l *Loop) startResult() pregel.Result {
-	r := pregel.Result{Update: l.state.StartInput()}
-	if l.level.isRoot && l.run.Request.Input != "" {
-		r.Goto = l.run.Request.Goto
+func (fr *frame) startResult() pregel.Result {
+	r := pregel.Result{Update: fr.state.StartInput()}
+	if fr.level.isRoot && fr.run.Request.Input != "" {
+		r.Goto = fr.run.Request.Goto
 	}
 	return r
 }
@@ -92,8 +92,8 @@ func emptyInputError(g *graph.Graph) *runtime.Error {
 
 // applyCommands applies the updates and gotos that came with calls, and wait beside
 // the tasks of the superstep, in the order in which they came.
-func (l *Loop) applyCommands(s *pregel.State) (*pregel.State, error) {
-	for _, c := range l.pending.commands {
+func (fr *frame) applyCommands(s *pregel.State) (*pregel.State, error) {
+	for _, c := range fr.pending.commands {
 		next, err := s.InjectUnlimited(c.Writes)
 		if err != nil {
 			return nil, err
@@ -101,14 +101,6 @@ func (l *Loop) applyCommands(s *pregel.State) (*pregel.State, error) {
 		s = next
 	}
 	return s, nil
-}
-
-// clearSuperstep ends a superstep in a change. Updates of calls stay: they are part
-// of the state that readers saw, and a replay repeats them.
-func (t changeWriter) clearSuperstep(superseded string) {
-	l := t.loop
-	t.ClearTasks = append(t.ClearTasks, superseded)
-	t.Tasks = append(t.Tasks, l.pending.commands...)
 }
 
 // commandPrefix begins the ids of task records that hold the writes of a call.

@@ -19,31 +19,31 @@ import (
 // before a caller tries again. Of several that come at the same time, like that
 // of a worker which has lost the task and that of the next one, one is stored.
 func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
-	l := fx.loop
+	fr := fx.frame
 	m.Task = fx.task.ID
-	done := l.stepMemos.claimKey(memoKeyOf(m))
+	done := fr.stepMemos.claimKey(memoKeyOf(m))
 	defer done()
 	if fx.isOver.Load() {
 		return "", false, context.Canceled
 	}
 	fx.resetIdleTimeout()
-	m.Checkpoint = l.state.Checkpoint().ID
-	known, ok := l.stepMemos.findMemo(l.pending.memos[m.Task], memoKeyOf(m))
+	m.Checkpoint = fr.state.Checkpoint().ID
+	known, ok := fr.stepMemos.findMemo(fr.pending.memos[m.Task], memoKeyOf(m))
 	if ok {
 		return known, true, nil
 	}
 	if err := fx.reserveMemo(m); err != nil {
 		return "", false, err
 	}
-	err := l.commitChange(func(t *commit.Tx) error {
+	err := fr.thread.commitChange(func(t *commit.Tx) error {
 		t.Memos = append(t.Memos, m)
 		return nil
 	})
 	if err != nil {
-		l.thread.Memory.AddBytes(-l.stepMemos.releaseBytes(m))
+		fr.thread.Memory.AddBytes(-fr.stepMemos.releaseBytes(m))
 		return "", false, err
 	}
-	l.stepMemos.addMemo(m)
+	fr.stepMemos.addMemo(m)
 	return m.Value, false, nil
 }
 
@@ -59,9 +59,9 @@ func MemoBytes(m *checkpoint.Memo) int64 {
 // reserveMemo makes room for a memo in what its task may record, and in what the live
 // runs hold.
 func (fx *effects) reserveMemo(m checkpoint.Memo) error {
-	l := fx.loop
-	most, more := l.env.MaxTaskMemoBytes, MemoBytes(&m)
-	if need := l.stepMemos.reserveBytes(m.Task, more, most); need > most {
+	fr := fx.frame
+	most, more := fr.env.MaxTaskMemoBytes, MemoBytes(&m)
+	if need := fr.stepMemos.reserveBytes(m.Task, more, most); need > most {
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
 			"the memos of task %q take %d bytes with that of key %q, %d of each besides its texts; a task may have %d. "+
 				"Record less, or spread the work over several nodes", m.Task, need, m.Key, memoOverhead, most).
@@ -69,7 +69,7 @@ func (fx *effects) reserveMemo(m checkpoint.Memo) error {
 			With("sizeBytes", strconv.FormatInt(need, 10)).With("limitBytes", strconv.FormatInt(most, 10)).
 			WithLimit("max-task-memo-bytes", most, need)
 	}
-	l.thread.Memory.AddBytes(more)
+	fr.thread.Memory.AddBytes(more)
 	return nil
 }
 
@@ -220,15 +220,15 @@ func (n *stepMemos) clearAll() int64 {
 }
 
 // clearMemos drops the memos of the superstep: they are used, or read anew.
-func (l *Loop) clearMemos() {
-	if held := l.stepMemos.clearAll(); held != 0 {
-		l.thread.Memory.AddBytes(-held)
+func (fr *frame) clearMemos() {
+	if held := fr.stepMemos.clearAll(); held != 0 {
+		fr.thread.Memory.AddBytes(-held)
 	}
 }
 
 // allMemos are all that a task has recorded.
-func (l *Loop) allMemos(task string) []checkpoint.Memo {
-	known, fresh := l.pending.memos[task], l.stepMemos.addedMemos(task)
+func (fr *frame) allMemos(task string) []checkpoint.Memo {
+	known, fresh := fr.pending.memos[task], fr.stepMemos.addedMemos(task)
 	if len(fresh) == 0 {
 		return known
 	}
@@ -236,8 +236,8 @@ func (l *Loop) allMemos(task string) []checkpoint.Memo {
 }
 
 // buildJournal is what a task must see again.
-func (l *Loop) buildJournal(task string) pregel.Journal {
-	j := l.pending.buildJournal(task)
-	j.Memos = l.allMemos(task)
+func (fr *frame) buildJournal(task string) pregel.Journal {
+	j := fr.pending.buildJournal(task)
+	j.Memos = fr.allMemos(task)
 	return j
 }

@@ -16,7 +16,7 @@ func (w *superstep) partialState() *pregel.State {
 	for _, x := range w.previewWrites {
 		done = pregel.ReplaceWrites(done, x.Channel, x.Value)
 	}
-	s := w.loop.state
+	s := w.frame.state
 	for _, r := range s.Reductions(done) { // these are not reduced
 		done = pregel.DropWrites(done, r.Channel)
 	}
@@ -30,9 +30,10 @@ func (w *superstep) partialState() *pregel.State {
 // reducePartial has workers combine what the finished tasks of a superstep have
 // written that is not over. Without a worker people see the state without it.
 func (w *superstep) reducePartial(ctx context.Context) {
-	l := w.loop
-	for _, r := range l.state.Reductions(w.finishedWrites()) {
-		if value, f := l.callReducer(ctx, r, false); f == nil {
+	fr := w.frame
+	reducers := reducerCaller{frame: fr}
+	for _, r := range fr.state.Reductions(w.finishedWrites()) {
+		if value, f := reducers.callReducer(ctx, r); f == nil {
 			w.previewWrites = append(w.previewWrites, checkpoint.Write{Channel: r.Channel, Value: value})
 		}
 	}
@@ -45,12 +46,12 @@ const previewID = "!preview"
 
 // putPreview adds that record to a change.
 func (w *superstep) putPreview(t *commit.Tx) {
-	l := w.loop
+	fr := w.frame
 	if len(w.previewWrites) == 0 {
 		return
 	}
 	t.Tasks = append(t.Tasks, checkpoint.Task{
-		ID: previewID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+		ID: previewID, Namespace: fr.state.Namespace(), Checkpoint: fr.state.Checkpoint().ID,
 		State: checkpoint.TaskDone, Writes: w.previewWrites, Attempt: len(w.finishedWrites()),
 	})
 }

@@ -7,64 +7,64 @@ import (
 )
 
 // Preview is a superstep of a stored state as readers see it. Nothing of it is run.
-type Preview struct{ loop Loop }
+type Preview struct{ frame frame }
 
 // NewPreview shows the superstep that follows a state, of which p is known: its tasks
 // are those that were planned and those that calls have added.
 func NewPreview(s *pregel.State, p checkpoint.Pending) *Preview {
-	v := &Preview{loop: Loop{state: s, pending: newProgress(p), maybeBegun: true}}
-	l := &v.loop
-	if ahead, err := l.applyCommands(s); err == nil { // a command that no longer fits shows when the run goes on
-		l.state = ahead
+	v := &Preview{frame: frame{state: s, pending: newProgress(p), maybeBegun: true}}
+	fr := &v.frame
+	if ahead, err := fr.applyCommands(s); err == nil { // a command that no longer fits shows when the run goes on
+		fr.state = ahead
 	}
-	if tasks, err := l.state.PlanTasks(); err == nil {
-		l.tasks = tasks
+	if tasks, err := fr.state.PlanTasks(); err == nil {
+		fr.tasks = tasks
 	}
 	return v
 }
 
 // NewPastPreview shows a superstep that is over: its tasks are those of the checkpoint.
 func NewPastPreview(s *pregel.State, p checkpoint.Pending) *Preview {
-	return &Preview{loop: Loop{state: s, pending: newProgress(p)}}
+	return &Preview{frame: frame{state: s, pending: newProgress(p)}}
 }
 
 // State is the state with what calls have updated on it.
-func (v *Preview) State() *pregel.State { return v.loop.state }
+func (v *Preview) State() *pregel.State { return v.frame.state }
 
 // Tasks lists the tasks of the superstep.
-func (v *Preview) Tasks() []*pregel.Task { return v.loop.tasks }
+func (v *Preview) Tasks() []*pregel.Task { return v.frame.tasks }
 
 // PartialValues are the values with the writes of the tasks that have finished.
 func (v *Preview) PartialValues() payload.JSON {
-	w := v.loop.planSuperstep()
-	w.loadPreview(&v.loop.pending)
+	w := v.frame.planSuperstep()
+	w.loadPreview(&v.frame.pending)
 	return w.partialState().Values()
 }
 
 // FindRecord returns what is stored of a task.
 func (v *Preview) FindRecord(task string) (checkpoint.Task, bool) {
-	r, known := v.loop.pending.tasks[task]
+	r, known := v.frame.pending.tasks[task]
 	return r, known
 }
 
 // InterruptsOf lists what a task has asked.
 func (v *Preview) InterruptsOf(task string) []checkpoint.Interrupt {
-	return v.loop.pending.interrupts[task]
+	return v.frame.pending.interrupts[task]
 }
 
 // HasHandler reports whether an error handler has taken over for a task.
 func (v *Preview) HasHandler(t *pregel.Task) bool {
-	return handlerOf(t, v.loop.pending.tasks[t.ID]) != nil
+	return handlerOf(t, v.frame.pending.tasks[t.ID]) != nil
 }
 
 // ListTasksWithHandlers lists the tasks of the superstep, each followed by the error
 // handler that has taken over for it.
 func (v *Preview) ListTasksWithHandlers() []*pregel.Task {
-	l := &v.loop
-	all := make([]*pregel.Task, 0, len(l.tasks))
-	for _, t := range l.state.SortForDisplay(l.tasks) {
+	fr := &v.frame
+	all := make([]*pregel.Task, 0, len(fr.tasks))
+	for _, t := range fr.state.SortForDisplay(fr.tasks) {
 		all = append(all, t)
-		if h := handlerOf(t, l.pending.tasks[t.ID]); h != nil {
+		if h := handlerOf(t, fr.pending.tasks[t.ID]); h != nil {
 			all = append(all, h)
 		}
 	}
@@ -74,15 +74,15 @@ func (v *Preview) ListTasksWithHandlers() []*pregel.Task {
 // ListDueTasks lists the tasks of a superstep: as they were planned, and what calls have
 // added since. The state of the preview has those updates then.
 func (v *Preview) ListDueTasks(planned []checkpoint.NextTask) []checkpoint.NextTask {
-	l := &v.loop
-	if len(l.pending.commands) == 0 && len(planned) < 2 {
+	fr := &v.frame
+	if len(fr.pending.commands) == 0 && len(planned) < 2 {
 		return planned
 	}
-	s, err := l.applyCommands(l.state)
+	s, err := fr.applyCommands(fr.state)
 	if err != nil {
 		return planned // the graph has changed, and has no place for them any more
 	}
-	l.state = s
+	fr.state = s
 	tasks, err := s.PlanTasks()
 	if err != nil || len(tasks) < len(planned) {
 		return planned

@@ -89,3 +89,12 @@ func (p *progress) setAnswers(answered []checkpoint.Interrupt) {
 		}
 	}
 }
+
+func (p *progress) interruptState(task, id string) checkpoint.InterruptState {
+	for _, i := range p.interrupts[task] {
+		if i.ID == id {
+			return i.State
+		}
+	}
+	return ""
+}

@@ -67,12 +67,12 @@ func (r *Recovery) wasHandedOut(task string) bool { return slices.Contains(r.rem
 
 // recoveredAt is when the run was taken up, if a task of the loop's superstep may
 // have been handed out before; else zero.
-func (l *Loop) recoveredAt(task string) time.Time {
-	r := &l.thread.Recovery
+func (fr *frame) recoveredAt(task string) time.Time {
+	r := &fr.thread.Recovery
 	switch {
-	case !l.maybeHandedOut:
+	case !fr.maybeHandedOut:
 		return time.Time{}
-	case !l.level.isRoot: // with the task that runs the graph, those of the graph are lent
+	case !fr.level.isRoot: // with the task that runs the graph, those of the graph are lent
 		return r.takenUpAt
 	case slices.Contains(r.remoteTasks, checkpoint.AnyTask), slices.Contains(r.remoteTasks, task):
 		return r.takenUpAt
@@ -82,7 +82,7 @@ func (l *Loop) recoveredAt(task string) time.Time {
 
 // isRecoveredInside reports whether tasks of a graph that a task of the loop's
 // superstep runs, or calls, may have been handed out before.
-func (l *Loop) isRecoveredInside(task string) bool {
-	return !l.recoveredAt(task).IsZero() ||
-		l.maybeHandedOut && slices.Contains(l.thread.Recovery.remoteTasks, task+checkpoint.Inside)
+func (fr *frame) isRecoveredInside(task string) bool {
+	return !fr.recoveredAt(task).IsZero() ||
+		fr.maybeHandedOut && slices.Contains(fr.thread.Recovery.remoteTasks, task+checkpoint.Inside)
 }

@@ -13,11 +13,11 @@ import (
 // reduceResults has workers combine the writes of a superstep, for the channels
 // whose reducer they know. It returns nil when the superstep can be applied.
 func (w *superstep) reduceResults(ctx context.Context) *End {
-	l := w.loop
-	if !l.Graph().HasWorkerReducer() {
+	fr := w.frame
+	if !fr.Graph().HasWorkerReducer() {
 		return nil
 	}
-	merged, channel, f := l.reduceWrites(ctx, l.state, w.finishedWrites(), true)
+	merged, channel, f := reducerCaller{frame: fr, canEmit: true}.reduceWrites(ctx, fr.state, w.finishedWrites())
 	if v := w.cutOffEnd(ctx); v != nil {
 		return v
 	}
@@ -30,14 +30,19 @@ func (w *superstep) reduceResults(ctx context.Context) *End {
 	return nil
 }
 
+// reducerCaller has workers combine writes with the reducers that they know.
+type reducerCaller struct {
+	frame   *frame
+	canEmit bool // false while a change is built: there is no run whose events could be sent
+}
+
 // reduceWrites replaces the writes to channels with remote reducers by the reduced
-// value. A failure names the channel. canEmit is false while a change is built:
-// there is no run whose events could be sent.
-func (l *Loop) reduceWrites(
-	ctx context.Context, s *pregel.State, done []pregel.TaskWrites, canEmit bool,
+// value. A failure names the channel.
+func (c reducerCaller) reduceWrites(
+	ctx context.Context, s *pregel.State, done []pregel.TaskWrites,
 ) ([]pregel.TaskWrites, string, *checkpoint.Failure) {
 	for _, r := range s.Reductions(done) {
-		value, f := l.callReducer(ctx, r, canEmit)
+		value, f := c.callReducer(ctx, r)
 		if f != nil {
 			return nil, r.Channel, f
 		}
@@ -52,12 +57,12 @@ const callReduceTimeout = 10 * time.Second
 // applyCallWrites applies the writes of a call, as State.Inject does, and returns
 // them reduced. The thread is locked meanwhile, so the worker has
 // callReduceTimeout.
-func (l *Loop) applyCallWrites(s *pregel.State, writes []checkpoint.Write) (*pregel.State, []checkpoint.Write, error) {
+func (fr *frame) applyCallWrites(s *pregel.State, writes []checkpoint.Write) (*pregel.State, []checkpoint.Write, error) {
 	done := []pregel.TaskWrites{{Writes: writes}}
 	if len(s.Reductions(done)) > 0 {
-		ctx, cancel := context.WithTimeout(l.thread.StoreCtx, callReduceTimeout)
+		ctx, cancel := context.WithTimeout(fr.thread.StoreCtx, callReduceTimeout)
 		defer cancel()
-		merged, channel, f := l.reduceWrites(ctx, s, done, false)
+		merged, channel, f := reducerCaller{frame: fr}.reduceWrites(ctx, s, done)
 		if f != nil {
 			return nil, nil, &pregel.UpdateError{Channel: channel, Problem: f.Message}
 		}
@@ -68,23 +73,24 @@ func (l *Loop) applyCallWrites(s *pregel.State, writes []checkpoint.Write) (*pre
 }
 
 // callReducer has a worker compute one reduction.
-func (l *Loop) callReducer(ctx context.Context, r pregel.Reduction, canEmit bool) (payload.JSON, *checkpoint.Failure) {
-	cp := l.state.Checkpoint()
-	fx := &effects{loop: l, task: &pregel.Task{ID: pregel.ReductionID(cp.ID, cp.Namespace, r.Channel)}, attempt: 1}
+func (c reducerCaller) callReducer(ctx context.Context, r pregel.Reduction) (payload.JSON, *checkpoint.Failure) {
+	fr := c.frame
+	cp := fr.state.Checkpoint()
+	fx := &effects{frame: fr, task: &pregel.Task{ID: pregel.ReductionID(cp.ID, cp.Namespace, r.Channel)}, attempt: 1}
 	defer fx.endAttempt()
-	if !canEmit {
+	if !c.canEmit {
 		fx.endAttempt()
 	}
 	task := &runtime.Task{
-		Thread: l.thread.ID, Run: l.run.ID, ID: fx.task.ID, Graph: l.Graph(), Reduce: &r,
-		Namespace: cp.Namespace, Step: l.state.NextStep(), MaxStep: l.maxStep, Attempt: 1,
-		Context: l.run.Request.Context, Checkpoint: cp.ID, CheckpointTime: cp.Time,
-		Effects: fx, Host: fx, Metadata: l.run.Metadata,
+		Thread: fr.thread.ID, Run: fr.run.ID, ID: fx.task.ID, Graph: fr.Graph(), Reduce: &r,
+		Namespace: cp.Namespace, Step: fr.state.NextStep(), MaxStep: fr.maxStep, Attempt: 1,
+		Context: fr.run.Request.Context, Checkpoint: cp.ID, CheckpointTime: cp.Time,
+		Effects: fx, Host: fx, Metadata: fr.run.Metadata,
 	}
-	if canEmit {
+	if c.canEmit {
 		defer fx.trackRemoteTask(task)()
 	}
-	return reductionResult(r, l.env.executeContained(ctx, task))
+	return reductionResult(r, fr.env.executeContained(ctx, task))
 }
 
 // reductionResult is what came of a reduction.
@@ -106,23 +112,23 @@ func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *c
 
 // reduceForRouting has workers reduce what a task writes, for conditional edges
 // that see the state with these writes.
-func (o *outcome) reduceForRouting(ctx context.Context, l *Loop) *pregel.Failure {
-	if !l.Graph().HasWorkerReducer() || len(o.task.Node.Branches) == 0 {
+func (at *attempt) reduceForRouting(ctx context.Context) *pregel.Failure {
+	if !at.Graph().HasWorkerReducer() || len(at.task.Node.Branches) == 0 {
 		return nil
 	}
-	own, err := l.state.OwnWrites(o.task, o.result)
+	own, err := at.state.OwnWrites(at.task, at.result)
 	if err != nil {
 		return nil // told when the result is taken
 	}
-	for _, r := range l.state.Reductions([]pregel.TaskWrites{{Task: o.task, Writes: own}}) {
-		value, f := l.callReducer(ctx, r, true)
+	for _, r := range at.state.Reductions([]pregel.TaskWrites{{Task: at.task, Writes: own}}) {
+		value, f := reducerCaller{frame: at.frame, canEmit: true}.callReducer(ctx, r)
 		if f != nil {
 			return &pregel.Failure{Failure: *f}
 		}
-		if o.result.CombinedValues == nil {
-			o.result.CombinedValues = make(map[string]payload.JSON, 1)
+		if at.result.CombinedValues == nil {
+			at.result.CombinedValues = make(map[string]payload.JSON, 1)
 		}
-		o.result.CombinedValues[r.Channel] = value
+		at.result.CombinedValues[r.Channel] = value
 	}
 	return nil
 }

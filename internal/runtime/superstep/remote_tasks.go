@@ -3,30 +3,33 @@ package superstep
 import (
 	"slices"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 )
 
 // trackRemoteTask tracks a task that needs a worker until done is called.
 func (fx *effects) trackRemoteTask(t *runtime.Task) (done func()) {
-	l := fx.loop
-	if !l.env.TracksTasks {
+	fr := fx.frame
+	if !fr.env.TracksTasks {
 		return func() {}
 	}
 	need, _ := placement.CapabilityFor(t.Graph, t.Node)
-	t.AlsoNeeds = l.level.requiredCapabilities
-	t.Stranded, t.WorkerWait, done = l.thread.Tasks.TrackTask(append(slices.Clip(t.AlsoNeeds), need), l.mustStay(t.Node))
+	t.AlsoNeeds = fr.level.requiredCapabilities
+	t.Stranded, t.WorkerWait, done = fr.thread.Tasks.TrackTask(append(slices.Clip(t.AlsoNeeds), need), fr.mustStay(t.Node))
 	return done
 }
 
 // mustStay reports whether a run that ends before a task of the loop has begun loses
 // something: values that are not stored, the time that the task has left, or what a
 // graph that keeps no checkpoints has done.
-func (l *Loop) mustStay(n *graph.Node) bool {
-	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || l.Graph().Spec.StepTimeout > 0
-	return timed || l.level.losesWorkOnStop || l.level.replay != nil || !l.level.keepsCheckpoints || l.Graph().HasUntracked()
+func (fr *frame) mustStay(n *graph.Node) bool {
+	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || fr.Graph().Spec.StepTimeout > 0
+	return timed || fr.level.losesWorkOnStop || fr.level.replay != nil || !fr.level.keepsCheckpoints || fr.Graph().HasUntracked()
 }
 
 // NextRemoteTasks lists what workers must serve for the tasks that are about to run.
@@ -35,7 +38,7 @@ func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	if l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
 		return nil, false
 	}
-	w := &superstep{loop: l}
+	w := &superstep{frame: &l.frame}
 	for _, t := range l.tasks {
 		w.planTask(t)
 	}
@@ -48,4 +51,49 @@ func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 		needs = append(needs, need)
 	}
 	return needs, true
+}
+
+// ReportUnassigned says in the log of the thread that the task waits for a worker.
+func (fx *effects) ReportUnassigned(why string) {
+	if fx.isOver.Load() {
+		return
+	}
+	name := ""
+	if fx.task.Node != nil {
+		name = fx.task.Node.Name
+	}
+	fr := fx.frame
+	if fr.thread.Reasons.WasTold(fx.task.ID, why) {
+		return
+	}
+	err := fr.thread.commitChange(func(t *commit.Tx) error {
+		t.EmitEvent(checkpoint.Event{
+			Kind: checkpoint.EventTask, Namespace: fr.state.Namespace(), Step: fr.state.NextStep(),
+			Node: name, Task: fx.task.ID, Attempt: fx.attempt,
+			Phase: checkpoint.PhaseUnassigned, Failure: &checkpoint.Failure{
+				Reason: runtime.ReasonNoWorkerAvailable, Message: why + "; the task waits", Node: name,
+			},
+		})
+		return nil
+	})
+	if err != nil {
+		fr.thread.Log.Warn("event not stored", zap.Error(err), runtime.CauseField(err))
+		return
+	}
+	fr.thread.Reasons.SetTold(fx.task.ID, why)
+}
+
+// NotifyStranded moves the run when it can go on nowhere but at another server.
+func (fx *effects) NotifyStranded() {
+	if !fx.isOver.Load() {
+		fx.frame.thread.Placement.NotifyStranded()
+	}
+}
+
+// HandOff stops the run here, as soon as nothing else of it goes on; another
+// server goes on with it.
+func (fx *effects) HandOff() {
+	if !fx.isOver.Load() {
+		fx.frame.thread.Placement.LeaveServer()
+	}
 }

@@ -27,25 +27,25 @@ type openReplacement struct {
 }
 
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
-func (o *outcome) noteOpenReplacement(l *Loop, before *checkpoint.Interrupt, a *pregel.Ask) {
+func (at *attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.Ask) {
 	if before.Round >= maxReplacements || showsAsked(before, a) {
 		return
 	}
 	round := before.Round + 1
-	q := o.newInterrupt(l, a, pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round))
+	q := at.newInterrupt(a, pregel.InterruptID(at.task.ID, a.Scope, a.Key, a.Index, round))
 	q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
-	o.openReplacements = append(o.openReplacements, openReplacement{current: *before, replacement: q})
+	at.openReplacements = append(at.openReplacements, openReplacement{current: *before, replacement: q})
 }
 
 // putOpenReplacements puts into a change what becomes of the open interrupts of a task that
 // asks something else. An answer that has come meanwhile is kept: the task runs
 // again, and it is compared.
 func (t changeWriter) putOpenReplacements(o *outcome) error {
-	l := t.loop
+	fr := t.frame
 	var old []checkpoint.Interrupt
 	for i := range o.openReplacements {
 		r := &o.openReplacements[i]
-		q, err := l.env.Store.Interrupt(l.thread.StoreCtx, l.thread.ID, r.current.ID)
+		q, err := fr.env.Store.Interrupt(fr.thread.StoreCtx, fr.thread.ID, r.current.ID)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}

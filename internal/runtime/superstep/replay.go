@@ -102,7 +102,7 @@ func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 
 // branchCheckpoint copies the loop's checkpoint, with what calls have updated on it, into
 // a new one that is not bound to what followed it.
-func (l *Loop) branchCheckpoint(t *commit.Tx) error {
+func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return err
@@ -120,19 +120,19 @@ func (l *Loop) branchCheckpoint(t *commit.Tx) error {
 // replayCheckpoint returns the checkpoint from which a replay continues the
 // subgraph of a task, or nil when the replay does not lead through it.
 func (v childGraph) replayCheckpoint() (*checkpoint.Checkpoint, error) {
-	l := v.parent
-	j := l.level.replay
-	if !l.level.isOnReplayPath || !j.visitFirst(v.namespace) {
+	fr := v.parent
+	j := fr.level.replay
+	if !fr.level.isOnReplayPath || !j.visitFirst(v.namespace) {
 		return nil, nil
 	}
-	then, id := j.matchNamespace(l.level.replayNamespace, v.namespace)
+	then, id := j.matchNamespace(fr.level.replayNamespace, v.namespace)
 	if then == "" {
 		return nil, nil
 	}
-	if same, err := l.isSameTask(v.task, then); err != nil || !same {
+	if same, err := v.isSameTask(then); err != nil || !same {
 		return nil, err
 	}
-	cp, err := l.env.Store.Checkpoint(l.thread.StoreCtx, l.thread.ID, then, id)
+	cp, err := fr.env.Store.Checkpoint(fr.thread.StoreCtx, fr.thread.ID, then, id)
 	return cp, runtime.TranslateStoreError(err)
 }
 
@@ -176,39 +176,19 @@ func splitNamespace(ns string) (outer, last string) {
 
 // isSameTask reports whether a task of now is the one in whose namespace the
 // subgraph was then: ids differ after a copy, places among the tasks do not.
-func (l *Loop) isSameTask(t *pregel.Task, then string) (bool, error) {
+func (v childGraph) isSameTask(then string) (bool, error) {
+	fr := v.parent
 	_, last := splitNamespace(then)
 	_, id, ok := strings.Cut(last, ":")
 	if !ok {
 		return true, nil // the namespace has no task: it is kept over all of them
 	}
-	around := l.level.replayNamespace
-	at := l.level.replay.target.Parents[around]
-	parent, err := l.env.Store.Checkpoint(l.thread.StoreCtx, l.thread.ID, around, at)
+	around := fr.level.replayNamespace
+	at := fr.level.replay.target.Parents[around]
+	parent, err := fr.env.Store.Checkpoint(fr.thread.StoreCtx, fr.thread.ID, around, at)
 	if err != nil {
 		return false, runtime.TranslateStoreError(err)
 	}
 	place := slices.IndexFunc(parent.Next, func(n checkpoint.NextTask) bool { return n.ID == id })
-	return place >= 0 && place < len(l.tasks) && l.tasks[place].ID == t.ID, nil
-}
-
-// currentCheckpoint returns the newest checkpoint of a namespace; in a replay, the
-// newest before.
-func (l *Loop) currentCheckpoint(ns string) (*checkpoint.Checkpoint, error) {
-	store, thread := l.env.Store, l.thread.ID
-	cp, err := store.Checkpoint(l.thread.StoreCtx, thread, ns, "")
-	j := l.level.replay
-	if err != nil || j == nil || cp.Run == l.run.ID {
-		return cp, err
-	}
-	older, err := store.Checkpoints(l.thread.StoreCtx, checkpoint.CheckpointQuery{
-		Thread: thread, Namespace: ns, Before: j.beforeSeq, Limit: 1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(older) == 0 {
-		return nil, checkpoint.ErrCheckpointNotFound
-	}
-	return older[0], nil
+	return place >= 0 && place < len(fr.tasks) && fr.tasks[place].ID == v.task.ID, nil
 }

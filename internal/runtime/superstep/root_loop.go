@@ -2,24 +2,31 @@ package superstep
 
 import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
+// Loop drives the root graph of a run for the owner of the thread.
+type Loop struct {
+	graphLoop
+
+	// inlineEnd is how the run ends in the change that begins it or takes it up, nil
+	// when it goes on.
+	inlineEnd *End
+}
+
 // NewRootLoop makes the loop of a run's root graph around a state.
 func NewRootLoop(env *Env, thread *Thread, run *checkpoint.Run, state *pregel.State) *Loop {
-	l := &Loop{env: env, thread: thread, run: run, state: state, level: level{isRoot: true, keepsCheckpoints: true}}
+	l := &Loop{graphLoop: graphLoop{frame: frame{
+		env: env, thread: thread, run: run, state: state, level: level{isRoot: true, keepsCheckpoints: true},
+	}}}
 	l.setBreakpoints()
 	return l
 }
 
 // Run is the record of the run. It belongs to the loop while that runs.
 func (l *Loop) Run() *checkpoint.Run { return l.run }
-
-// Graph is the graph that the loop drives.
-func (l *Loop) Graph() *graph.Graph { return l.state.Graph() }
 
 // CommitFailure fails the run.
 func (l *Loop) CommitFailure(f *checkpoint.Failure) End { return l.commitEnd(*failedEnd(f)) }

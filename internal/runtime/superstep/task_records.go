@@ -25,7 +25,7 @@ func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 	if o.failure != nil || o.isAborted {
 		return
 	}
-	asked := w.loop.pending.interrupts[o.task.ID]
+	asked := w.frame.pending.interrupts[o.task.ID]
 	for k := range asked {
 		differs := o.acceptedDifferences(asked[k].ID)
 		news := asked[k].State == checkpoint.InterruptAnswered || isAnswered(&asked[k]) && differs != nil
@@ -50,18 +50,18 @@ func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 // putTaskRecords puts what has ended, and is not stored yet, into a change, so that it
 // need not be run again.
 func (w *superstep) putTaskRecords(t *commit.Tx) error {
-	l := w.loop
+	fr := w.frame
 	for i := range w.unstored {
 		o := &w.unstored[i]
 		if o.isAborted {
 			continue
 		}
-		if err := l.writeTo(t).putOpenReplacements(o); err != nil {
+		if err := fr.writeTo(t).putOpenReplacements(o); err != nil {
 			return err
 		}
 		o.putSuperseded(t)
 		w.consumeTaskAnswers(t, o)
-		l.writeTo(t).putNewInterrupts(o)
+		fr.writeTo(t).putNewInterrupts(o)
 		t.Tasks = append(t.Tasks, w.newTaskRecord(o))
 	}
 	for _, list := range [][]outcome{w.cached, w.stored} {
@@ -78,8 +78,8 @@ func (w *superstep) putTaskRecords(t *commit.Tx) error {
 // to be decided, when the run is handed over: the next server decides them, and
 // the nodes don't run again. A value that is not to be stored can't be kept so.
 func (w *superstep) putReturned(t *commit.Tx, v End) {
-	l := w.loop
-	if v.State != checkpoint.RunRunning || l.Graph().HasUntracked() {
+	fr := w.frame
+	if v.State != checkpoint.RunRunning || fr.Graph().HasUntracked() {
 		return
 	}
 	for _, o := range slices.Concat(w.stored, w.unstored) {
@@ -87,29 +87,18 @@ func (w *superstep) putReturned(t *commit.Tx, v End) {
 			continue
 		}
 		t.Tasks = append(t.Tasks, checkpoint.Task{
-			ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+			ID: o.task.ID, Namespace: fr.state.Namespace(), Checkpoint: fr.state.Checkpoint().ID,
 			Node: o.task.Node.Name, State: checkpoint.TaskReturned, Attempt: o.attempt,
 			Update: o.returned.Update, Writes: o.returned.Writes, Goto: o.returned.Goto,
 		})
 	}
 }
 
-// restoreResult takes what the node has returned before the run was handed over. Only
-// the first attempt may use it: a later one is made because that was no good.
-func (o *outcome) restoreResult(l *Loop, attempt int) bool {
-	record, ok := l.pending.tasks[o.task.ID]
-	if !ok || record.State != checkpoint.TaskReturned || attempt > 1 {
-		return false
-	}
-	o.result = pregel.Result{Update: record.Update, Writes: record.Writes, Goto: record.Goto}
-	return true
-}
-
 // putCutOff records why tasks were cut off when the superstep is over for now.
 // They are run again when the thread goes on. No error handler takes over: the
 // node itself has not failed.
 func (w *superstep) putCutOff(t *commit.Tx, v End) {
-	l := w.loop
+	fr := w.frame
 	if v.State == checkpoint.RunRunning || v.Failure == nil {
 		return
 	}
@@ -124,10 +113,10 @@ func (w *superstep) putCutOff(t *commit.Tx, v End) {
 				continue
 			}
 			t.Tasks = append(t.Tasks, checkpoint.Task{
-				ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+				ID: o.task.ID, Namespace: fr.state.Namespace(), Checkpoint: fr.state.Checkpoint().ID,
 				Node: o.task.Node.Name, Attempt: o.attempt, State: checkpoint.TaskFailed, Failure: why,
 			})
-			e := l.newTaskEvent(o.task, checkpoint.PhaseCancelled, l.state.NextStep())
+			e := fr.newTaskEvent(o.task, checkpoint.PhaseCancelled, fr.state.NextStep())
 			e.Attempt, e.Failure = o.attempt, why
 			t.EmitEvent(e)
 		}
@@ -158,12 +147,12 @@ func (w *superstep) causedMergeFailure(o *outcome) bool {
 }
 
 func (w *superstep) newTaskRecord(o *outcome) checkpoint.Task {
-	l := w.loop
+	fr := w.frame
 	r := checkpoint.Task{
-		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+		ID: o.task.ID, Namespace: fr.state.Namespace(), Checkpoint: fr.state.Checkpoint().ID,
 		Node: o.task.Node.Name, Attempt: o.attempt,
 	}
-	r.Failure = l.pending.tasks[o.task.ID].Failure // of an earlier attempt
+	r.Failure = fr.pending.tasks[o.task.ID].Failure // of an earlier attempt
 	switch {
 	case w.causedMergeFailure(o):
 		unfit := *w.mergeFailure
@@ -174,14 +163,14 @@ func (w *superstep) newTaskRecord(o *outcome) checkpoint.Task {
 	case len(o.openInterrupts) > 0:
 		r.State, r.Waiting = checkpoint.TaskWaiting, o.openInterrupts
 	default:
-		r.State, r.Writes = checkpoint.TaskDone, l.state.DurableWrites(o.writes)
+		r.State, r.Writes = checkpoint.TaskDone, fr.state.DurableWrites(o.writes)
 	}
 	return r
 }
 
 // putNewInterrupts adds the new interrupts of a task to a change.
 func (t changeWriter) putNewInterrupts(o *outcome) {
-	l := t.loop
+	fr := t.frame
 	asks := o.newInterrupts()
 	if len(asks) == 0 {
 		return
@@ -193,8 +182,8 @@ func (t changeWriter) putNewInterrupts(o *outcome) {
 	t.Interrupts = append(t.Interrupts, asks...)
 	t.Head.Open += len(asks)
 	t.EmitEvent(checkpoint.Event{
-		Kind: checkpoint.EventInterrupt, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Kind: checkpoint.EventInterrupt, Namespace: fr.state.Namespace(), Step: fr.state.NextStep(),
 		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
-		Checkpoint: l.state.Checkpoint().ID, Interrupts: asks,
+		Checkpoint: fr.state.Checkpoint().ID, Interrupts: asks,
 	})
 }

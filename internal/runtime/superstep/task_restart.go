@@ -25,15 +25,15 @@ type restartMark struct {
 // emitted. What a server before this one was told is not known. A node that goes
 // on after an answer is silent up to there, so it repeats nothing.
 func (fx *effects) mayRepeatEvents() bool {
-	l, task := fx.loop, fx.task.ID
-	if fx.attempt > 1 || l.maybeHandedOut || !l.level.keepsCheckpoints && l.level.maybeRerun {
+	fr, task := fx.frame, fx.task.ID
+	if fx.attempt > 1 || fr.maybeHandedOut || !fr.level.keepsCheckpoints && fr.level.maybeRerun {
 		return true
 	}
-	record, begun := l.pending.tasks[task]
+	record, begun := fr.pending.tasks[task]
 	if !begun {
 		return false
 	}
-	j := l.buildJournal(task)
+	j := fr.buildJournal(task)
 	return len(record.Waiting) == 0 || len(j.Answers)+len(j.Memos) == 0
 }
 
@@ -74,15 +74,15 @@ func (fx *effects) markRestart(why *checkpoint.Failure) {
 	if !fx.restartMark.isDue.Load() {
 		return
 	}
-	l := fx.loop
-	err := l.commitChange(func(t *commit.Tx) error {
-		e := l.newTaskEvent(fx.task, checkpoint.PhaseRestarted, l.state.NextStep())
+	fr := fx.frame
+	err := fr.thread.commitChange(func(t *commit.Tx) error {
+		e := fr.newTaskEvent(fx.task, checkpoint.PhaseRestarted, fr.state.NextStep())
 		e.Attempt, e.Failure = fx.attempt, why
 		t.EmitEvent(e)
 		return nil
 	})
 	if err != nil {
-		l.thread.Log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
+		fr.thread.Log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), runtime.CauseField(err))
 	}
 	fx.restartMark.isDue.Store(false)
 }

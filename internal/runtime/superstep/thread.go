@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -105,4 +106,26 @@ type Placement interface {
 type WaitReasons interface {
 	WasTold(task, why string) bool
 	SetTold(task, why string)
+}
+
+// commitChange makes one change of the thread. A subgraph without checkpoints commits
+// its interrupts and events only.
+func (th *Thread) commitChange(b commit.Build) error {
+	c := th.Committer
+	t, err := c.BeginChange()
+	if err != nil {
+		return err
+	}
+	defer c.EndChange()
+	for t != nil {
+		if err := b(t); errors.Is(err, commit.ErrNoChange) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if t, err = c.ApplyChange(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,119 @@
+package superstep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// handleAsks turns what a task asks into stored interrupts.
+func (at *attempt) handleAsks(ctx context.Context) {
+	if len(at.result.Asks) == 0 {
+		return
+	}
+	type place struct {
+		scope, key string
+		index      int
+	}
+	asked := make(map[place]bool, len(at.result.Asks))
+	for _, a := range at.result.Asks {
+		where := place{a.Scope, a.Key, a.Index}
+		if asked[where] {
+			at.failAttempt(ctx, permanentFailure(runtime.FailedInvalidUpdate,
+				"the node asks two things as "+placeText(&a)+"; each needs a place of its own"))
+			return
+		}
+		asked[where] = true
+		a.SetDriftDefaults(at.Graph().Spec)
+		if f := at.poseInterrupt(ctx, &a); f != nil {
+			at.failAttempt(ctx, f)
+			return
+		}
+	}
+}
+
+// poseInterrupt adds one interrupt to an outcome. An open one stays and a withdrawn one
+// is reopened if it shows what is asked, and an answered one is replaced if it differs.
+func (at *attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Failure {
+	before := at.pending.currentInterrupt(at.task.ID, a.Scope, a.Key, a.Index)
+	round := nextRound(before, a)
+	id := pregel.InterruptID(at.task.ID, a.Scope, a.Key, a.Index, round)
+	if problem := at.env.checkAskable(ctx, a); problem != "" {
+		return permanentFailure(runtime.FailedInvalidUpdate, problem)
+	}
+	at.openInterrupts = append(at.openInterrupts, id)
+	switch {
+	case before == nil:
+		at.addInterrupt(a, id)
+	case before.State == checkpoint.InterruptOpen:
+		at.noteOpenReplacement(before, a)
+	case isAnswered(before):
+		return at.replaceAnsweredInterrupt(before, a, id)
+	case id == before.ID:
+		q := at.addInterrupt(a, id)
+		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
+	case round > maxReplacements:
+		return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf(
+			"%s was withdrawn and asked in other words %d times, the limit; run the thread again from a checkpoint, which asks anew, "+
+				"or name what changes in drift_ignore", positionText(a.Scope, a.Key, a.Index), maxReplacements))
+	default:
+		q := at.addInterrupt(a, id)
+		q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
+	}
+	return nil
+}
+
+// addInterrupt adds what a task asks to the new questions of its outcome.
+func (at *attempt) addInterrupt(a *pregel.Ask, id string) *checkpoint.Interrupt {
+	at.interrupts = append(at.interrupts, at.newInterrupt(a, id))
+	return &at.interrupts[len(at.interrupts)-1]
+}
+
+// replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
+func (at *attempt) replaceAnsweredInterrupt(before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
+	q := at.newInterrupt(a, id)
+	q.Round, q.Replaces = before.Round+1, before.ID
+	return at.replaceAnswered(before, q, a, at.pending.countReplacedAnswers(at.task.ID, a.Scope, a.Key, a.Index))
+}
+
+func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
+	t := at.task
+	cp := at.state.Checkpoint()
+	q := checkpoint.Interrupt{
+		ID: id, Thread: at.thread.ID, Run: at.run.ID, Graph: at.run.Graph,
+		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: t.Node.Name, Task: t.ID,
+		Scope: a.Scope, Key: a.Key, Index: a.Index, Reason: a.Reason, Message: a.Message,
+		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
+		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
+		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
+	}
+	if a.TTL > 0 {
+		q.Expires = at.env.Now().Add(a.TTL)
+	}
+	return q
+}
+
+// checkAskable says why no client could answer what a task asks, "" if one can.
+func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
+	schemas := e.Schemas
+	if a.Schema == "" || schemas == nil {
+		return ""
+	}
+	wrong, err := schemas.Check(ctx, a.Schema, cmp.Or(a.Default, payload.Null))
+	switch {
+	case err != nil:
+		return "the response schema of " + placeText(a) + " can't be used: " + err.Error()
+	case a.Default != "" && len(wrong) > 0:
+		return "the default response of " + placeText(a) + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
+	}
+	return ""
+}
+
+func placeText(a *pregel.Ask) string {
+	return fmt.Sprintf("question %d of key %q in scope %q", a.Index+1, a.Key, a.Scope)
+}

@@ -1,0 +1,141 @@
+package superstep
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// childGraph is a graph that runs inside a task and how it is kept: a subgraph
+// node's, or one that the node's code calls.
+type childGraph struct {
+	parent           *frame // in whose task it runs
+	task             *pregel.Task
+	graph            *graph.Graph
+	persistence      string // inherit, persist or disabled
+	namespace        string // the namespace it runs in
+	attempt          int
+	maybeRerun       bool   // the attempt may have run it before, in another worker
+	resetIdleTimeout func() // called whenever the graph shows that it is at work
+	breakBefore      []string
+	breakAfter       []string
+}
+
+// How a subgraph is kept: fresh for each visit of its node, growing over all
+// visits, or not at all.
+const (
+	persistInherit  = "inherit"
+	persistAlways   = "persist"
+	persistDisabled = "disabled"
+)
+
+// persistenceOf says how the subgraph of a node is kept.
+func persistenceOf(n *graph.Node) string {
+	if n.Spec.Graph.Persistence == "" {
+		return persistInherit
+	}
+	return n.Spec.Graph.Persistence
+}
+
+// IsPersistent reports whether the subgraph of a node grows over all visits of it.
+func IsPersistent(n *graph.Node) bool { return persistenceOf(n) == persistAlways }
+
+// newChildLoop makes the loop of a subgraph in the state in which it goes on, or a
+// fresh one.
+func (v childGraph) newChildLoop() (*graphLoop, error) {
+	fr := v.parent
+	child := &graphLoop{frame: frame{
+		env: fr.env, thread: fr.thread, run: fr.run, state: pregel.NewState(v.graph, v.namespace, fr.env.Limits),
+		level: level{
+			keepsCheckpoints: v.persistence != persistDisabled && fr.level.keepsCheckpoints, parentTask: v.task.ID, rootTask: cmp.Or(fr.level.rootTask, v.task.ID), parents: v.parents(),
+			requiredCapabilities: fr.level.requiredCapabilities, replay: fr.level.replay, resetParentTimeout: v.resetIdleTimeout, maybeRerun: v.attempt > 1 || fr.maybeBegun || fr.level.maybeRerun,
+		},
+		breakBefore: v.breakBefore, breakAfter: v.breakAfter,
+	}}
+	child.level.losesWorkOnStop = fr.mustStay(v.task.Node)
+	if !child.level.keepsCheckpoints {
+		child.maybeHandedOut = fr.isRecoveredInside(v.task.ID)
+		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, placement.CapabilitiesOfGraph(v.graph))
+		return child, nil
+	}
+	then, err := v.replayCheckpoint()
+	if err != nil {
+		return nil, err
+	}
+	if then != nil {
+		child.state, child.beginsWithCopy = pregel.LoadState(v.graph, then, true, fr.env.Limits).MoveToNamespace(v.namespace), true
+		child.level.isOnReplayPath, child.level.replayNamespace = true, then.Namespace
+		return child, nil
+	}
+	if v.persistence == persistInherit && !fr.maybeBegun && v.attempt == 1 && !v.maybeRerun {
+		return child, nil
+	}
+	cp, err := v.currentCheckpoint()
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
+		return child, nil
+	}
+	if err != nil {
+		return nil, runtime.TranslateStoreError(err)
+	}
+	child.state = pregel.LoadState(v.graph, cp, fr.level.replay != nil, fr.env.Limits)
+	child.maybeBegun = v.isCurrent(cp)
+	child.maybeHandedOut = child.maybeBegun && fr.isRecoveredInside(v.task.ID)
+	return child, nil
+}
+
+// parents notes, for a subgraph, at which checkpoints the graphs around it stand.
+func (v childGraph) parents() map[string]string {
+	fr := v.parent
+	parents := make(map[string]string, len(fr.level.parents)+1)
+	maps.Copy(parents, fr.level.parents)
+	parents[fr.state.Namespace()] = fr.state.Checkpoint().ID
+	return parents
+}
+
+// isCurrent reports whether a checkpoint of the graph was written while the graph
+// around it stood where it stands.
+func (v childGraph) isCurrent(cp *checkpoint.Checkpoint) bool {
+	return cp.Parents[v.parent.state.Namespace()] == v.parent.state.Checkpoint().ID
+}
+
+// currentCheckpoint returns the newest checkpoint of a namespace; in a replay, the
+// newest before.
+func (v childGraph) currentCheckpoint() (*checkpoint.Checkpoint, error) {
+	fr, ns := v.parent, v.namespace
+	store, thread := fr.env.Store, fr.thread.ID
+	cp, err := store.Checkpoint(fr.thread.StoreCtx, thread, ns, "")
+	j := fr.level.replay
+	if err != nil || j == nil || cp.Run == fr.run.ID {
+		return cp, err
+	}
+	older, err := store.Checkpoints(fr.thread.StoreCtx, checkpoint.CheckpointQuery{
+		Thread: thread, Namespace: ns, Before: j.beforeSeq, Limit: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(older) == 0 {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return older[0], nil
+}
+
+// ChildNamespace is where the subgraph of a task lives.
+func ChildNamespace(s *pregel.State, t *pregel.Task) string {
+	if IsPersistent(t.Node) {
+		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
+	}
+	return TaskNamespace(s.Namespace(), t.Node, t.ID)
+}
+
+// TaskNamespace is the namespace that belongs to one task.
+func TaskNamespace(namespace string, n *graph.Node, task string) string {
+	return pregel.JoinNamespace(namespace, n.Name+":"+task)
+}

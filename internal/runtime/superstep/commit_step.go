@@ -1,0 +1,126 @@
+package superstep
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// commitSuperstep ends the superstep: one commit with the next checkpoint, its events,
+// the answers that were used, the supersteps without effects that follow, and
+// the end of the run if this was it.
+func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
+	var (
+		next  *frame
+		v     *End
+		known progress
+		bad   error
+	)
+	err := l.thread.commitChange(func(t *commit.Tx) error {
+		var (
+			state *pregel.State
+			tasks []*pregel.Task
+			err   error
+		)
+		if state, tasks, bad = w.applySuperstep(t); bad != nil {
+			return commit.ErrNoChange
+		}
+		if known, err = l.loadUnkeptProgress(state); err != nil {
+			return err
+		}
+		if next != nil { // an earlier attempt
+			next.setHeldBytes(0)
+		}
+		next = l.nextFrame(state, tasks)
+		if v = l.decideEnd(state, tasks, w.plannedTasks(), &known); v == nil {
+			v = next.runInline(ctx, t)
+		}
+		if !l.level.isRoot {
+			return nil
+		}
+		t.Head.Answered = 0 // all of them are used
+		if v == nil {
+			return nil
+		}
+		return l.writeTo(t).putRunEnd(next.state, v)
+	})
+	switch {
+	case err != nil:
+		return errorEnd(err)
+	case bad != nil:
+		w.setMergeFailure(bad, updateFailure(bad))
+		r := w.commitSuperstepEnd(*failedEnd(w.mergeFailure))
+		return &r
+	}
+	l.advanceTo(next)
+	l.maybeHandedOut = l.maybeHandedOut && !l.level.keepsCheckpoints
+	l.setProgress(known)
+	l.clearMemos()
+	l.setHeldBytes(l.measureBytes())
+	if v != nil && !v.IsCommitted {
+		s := l.commitEnd(*v)
+		return &s
+	}
+	return v
+}
+
+// applySuperstep puts the next checkpoint of the loop into a change.
+func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
+	fr := w.frame
+	stamp := fr.writeTo(t).newCheckpointInfo(checkpoint.SourceLoop)
+	done := w.reduced
+	if done == nil {
+		done = w.finishedWrites()
+	}
+	next, err := fr.state.ApplyStep(done, stamp)
+	if err != nil {
+		return nil, nil, err
+	}
+	tasks, err := next.PlanTasks()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.emitTaskEvents(t)
+	w.consumeAnswers(t)
+	if fr.maybeBegun || w.hasRecords || fr.stepMemos.hasAdded() {
+		fr.writeTo(t).clearSuperstep(fr.state.Checkpoint().ID)
+	}
+	fr.writeTo(t).putStateAndCheckpoint(next, tasks)
+	return next, tasks, nil
+}
+
+// commitEnd makes the end of the loop durable; only the root's end is one.
+func (l *graphLoop) commitEnd(v End) End { return (&superstep{frame: &l.frame}).commitSuperstepEnd(v) }
+
+// commitSuperstepEnd does so together with what the tasks of the last superstep did.
+func (w *superstep) commitSuperstepEnd(v End) End {
+	fr := w.frame
+	if v.Err != nil || v.IsCommitted {
+		return v
+	}
+	err := fr.thread.commitChange(func(t *commit.Tx) error {
+		w.emitTaskEvents(t)
+		if err := w.putTaskRecords(t); err != nil {
+			return err
+		}
+		w.putReturned(t, v)
+		w.putPreview(t)
+		w.putCutOff(t, v)
+		if fr.level.isRoot {
+			return fr.writeTo(t).putRunEnd(fr.state, &v)
+		}
+		if v.breakpoint != nil {
+			t.PutBreakpoint(v.breakpoint, fr.state.NextStep())
+		}
+		if len(t.LiveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
+			return commit.ErrNoChange
+		}
+		return nil
+	})
+	if err != nil {
+		return End{State: v.State, Err: err}
+	}
+	return v
+}

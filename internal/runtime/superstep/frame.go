@@ -1,0 +1,145 @@
+package superstep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// frame is one graph of a run and where it stands: what the tasks of a superstep read,
+// and what a change is made of. Its loop moves it on between two supersteps.
+type frame struct {
+	env         *Env
+	thread      *Thread // nil = the graph is only looked at
+	run         *checkpoint.Run
+	level       level
+	maxStep     int      // the last superstep that may run
+	breakBefore []string // breakpoints
+	breakAfter  []string
+
+	state   *pregel.State
+	tasks   []*pregel.Task
+	pending progress
+	// maybeBegun says that this superstep may have been begun before, by an
+	// earlier attempt or before a pause.
+	maybeBegun bool
+	// maybeHandedOut says that the server before may have handed out the tasks of this
+	// superstep.
+	maybeHandedOut  bool
+	mustReportState bool      // it goes on here after a pause, and has not said so
+	stepMemos       stepMemos // memos recorded in this superstep
+	heldBytes       int64     // bytes that are counted of it
+}
+
+// level is where a graph stands among the graphs of a run.
+type level struct {
+	isRoot           bool
+	keepsCheckpoints bool              // its checkpoints are kept
+	parentTask       string            // the parent's task, "" at the root
+	rootTask         string            // the task of the root that it is inside of, "" at the root
+	parents          map[string]string // ancestor namespace → checkpoint
+	maybeRerun       bool              // the parent's task may have been run before
+	replay           *replay           // nil = the run goes forward in time
+	isOnReplayPath   bool              // the replay continues in a subgraph of this graph
+	replayNamespace  string            // the namespace in which the graph was then
+	// requiredCapabilities is what one server must have workers for, to
+	// continue the graph:
+	requiredCapabilities []checkpoint.Capability
+	resetParentTimeout   func() // resets the idle timeout of the parent's task; nil at the root
+	// isStoppable says that the run may stop between two supersteps of this subgraph,
+	// when it is cancelled or goes on elsewhere: the subgraph is kept, and so are
+	// the graphs around it, up to the root. What code has called goes on until it
+	// can answer the code.
+	isStoppable bool
+	isOnlyTask  bool // its task is the only one of the superstep, as those around it
+	// losesWorkOnStop says that something around it is lost when the run ends here before
+	// a task has begun.
+	losesWorkOnStop bool
+}
+
+// nextFrame is the graph as it goes on from a state.
+func (fr *frame) nextFrame(state *pregel.State, tasks []*pregel.Task) *frame {
+	return &frame{
+		env: fr.env, thread: fr.thread, run: fr.run, state: state, tasks: tasks, level: fr.level,
+		maxStep: fr.maxStep, breakBefore: fr.breakBefore, breakAfter: fr.breakAfter,
+	}
+}
+
+// Graph is the graph that is driven.
+func (fr *frame) Graph() *graph.Graph { return fr.state.Graph() }
+
+// decideEnd returns how a graph in this state ends, nil = its tasks are to be run.
+// ran lists the tasks of the last superstep, p is the progress of the next one.
+func (fr *frame) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progress) *End {
+	if hit := s.HitBreakpoints(fr.breakAfter, ran); len(hit) > 0 && !p.hasPassedBreakpoint(s, "after") {
+		return fr.breakpointEnd(s, "after", hit)
+	}
+	if s.NextStep() > fr.maxStep {
+		return failedEnd(&checkpoint.Failure{
+			Reason:  runtime.FailedStepLimit,
+			Message: fmt.Sprintf("the graph did not end within %d supersteps; raise step_limit or check its loops", fr.stepLimit()),
+			Details: map[string]string{"limit": fmt.Sprint(fr.stepLimit())},
+		})
+	}
+	if len(tasks) == 0 {
+		return &End{State: checkpoint.RunSucceeded}
+	}
+	if hit := s.HitBreakpoints(fr.breakBefore, tasks); len(hit) > 0 && len(p.tasks) == 0 && !p.hasPassedBreakpoint(s, "before") {
+		return fr.breakpointEnd(s, "before", hit)
+	}
+	return nil
+}
+
+// hasPassedBreakpoint reports whether the run was resumed at a breakpoint.
+func (p *progress) hasPassedBreakpoint(s *pregel.State, when string) bool {
+	id := pregel.BreakpointID(s.Checkpoint().ID, when)
+	return slices.ContainsFunc(p.interrupts[""], func(q checkpoint.Interrupt) bool {
+		return q.ID == id && q.State == checkpoint.InterruptConsumed
+	})
+}
+
+// breakpointEnd is the end of a graph at a static breakpoint: an interrupt that no node
+// has asked, so that it is listed and Resume can address it.
+func (fr *frame) breakpointEnd(s *pregel.State, when string, nodes []string) *End {
+	cp := s.Checkpoint()
+	id := pregel.BreakpointID(cp.ID, when)
+	names := make([]payload.JSON, len(nodes))
+	for i, n := range nodes {
+		names[i] = payload.Quote(n)
+	}
+	q := checkpoint.Interrupt{
+		ID: id, Thread: fr.thread.ID, Run: fr.run.ID, Graph: fr.run.Graph,
+		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: nodes[0],
+		Reason: checkpoint.ReasonBreakpoint, Message: "paused " + when + " " + nodes[0],
+		Value: payload.Object([]payload.Field{
+			{Key: "when", Value: payload.Quote(when)}, {Key: "nodes", Value: payload.Array(names)},
+		}),
+		State: checkpoint.InterruptOpen,
+	}
+	return &End{State: checkpoint.RunInterrupted, openInterrupts: []string{id}, breakpoint: &q}
+}
+
+func (fr *frame) stepLimit() int {
+	if fr.run.Request.StepLimit > 0 {
+		return fr.run.Request.StepLimit
+	}
+	if n := fr.Graph().Spec.StepLimit; n > 0 {
+		return n
+	}
+	return fr.env.StepLimit
+}
+
+// hasBreakpoints reports whether the graph has breakpoints, which going on must pass.
+func (fr *frame) hasBreakpoints() bool { return len(fr.breakBefore) > 0 || len(fr.breakAfter) > 0 }
+
+// touchParent resets the idle timeout of the parent task.
+func (v *level) touchParent() {
+	if v.resetParentTimeout != nil {
+		v.resetParentTimeout()
+	}
+}

@@ -1,0 +1,53 @@
+package superstep
+
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// putRunEnd puts the end of the run into a change: its state, its result, the
+// release of the lease, and what happens to the runs behind it.
+func (t changeWriter) putRunEnd(s *pregel.State, v *End) error {
+	fr := t.frame
+	t.Head.Owner = ""
+	v.IsCommitted = true
+	if v.State == checkpoint.RunRunning { // handed over as it is
+		t.Head.Due = t.Now
+		t.Head.RemoteTasks = fr.thread.Recovery.listLeft(fr.maybeHandedOut)
+		fr.thread.RunEnd.PutHandOver(t.Tx, fr.run)
+		return nil
+	}
+	run := *fr.run
+	if c := t.Head.Cancel; c != nil && c.Run == run.ID {
+		*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
+		return fr.thread.RunEnd.PutCancelledEnd(t.Tx, run, *c)
+	}
+	if v.breakpoint != nil {
+		t.PutBreakpoint(v.breakpoint, s.NextStep())
+	}
+	run.State, run.Failure, run.Updated = v.State, v.Failure, t.Now
+	if v.State == checkpoint.RunSucceeded {
+		run.Output, run.Result = storedOutput(s)
+	}
+	if v.State != checkpoint.RunInterrupted && v.State != checkpoint.RunFailed {
+		if err := WithdrawInterrupts(fr.thread.StoreCtx, fr.env.Reader, t.Tx, run.ID, checkpoint.InterruptCancelled); err != nil {
+			return err
+		}
+	}
+	t.RecordRunEnd(&run)
+	return nil
+}
+
+// maxStoredOutput is how many bytes of output stand in the record of a run.
+const maxStoredOutput = 1024
+
+// storedOutput is how a run remembers its output. A large one is part of the state:
+// stored again with each run, it would soon be more than the thread itself.
+func storedOutput(s *pregel.State) (output payload.JSON, at string) {
+	output = s.Output()
+	if len(output) <= maxStoredOutput || s.Graph().HasUntracked() {
+		return output, ""
+	}
+	return "", s.Checkpoint().ID
+}

@@ -1,0 +1,62 @@
+package superstep
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
+)
+
+// WithdrawInterrupts closes the interrupts of a run that need no answer any more.
+func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
+	if t.Head.Open == 0 && t.Head.Answered == 0 {
+		return nil
+	}
+	var closed []checkpoint.Interrupt
+	err := reader.EachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
+	}, func(q *checkpoint.Interrupt) {
+		if t.ChangesInterrupt(q.ID) {
+			return
+		}
+		closed = append(closed, *q)
+		closed[len(closed)-1].State, closed[len(closed)-1].Updated = to, t.Now
+	})
+	if err != nil {
+		return err
+	}
+	stored := len(closed)
+	for i := range t.Interrupts {
+		if t.Interrupts[i].State == checkpoint.InterruptOpen {
+			t.Interrupts[i].State = to
+			closed = append(closed, t.Interrupts[i])
+		}
+	}
+	t.Interrupts = append(t.Interrupts, closed[:stored]...)
+	t.Head.Open, t.Head.Answered, t.Head.NeedsAllAnswers = 0, 0, false
+	if len(closed) > 0 {
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Run: run, Interrupts: closed})
+	}
+	return nil
+}
+
+// SupersedeInterrupts closes the open interrupts for a run that takes their place.
+func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
+		return nil
+	}
+	old, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	old.State, old.Updated = checkpoint.RunSuperseded, t.Now
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
+	old.LastEvent = t.Head.LastEvent
+	t.Runs = append(t.Runs, old)
+	return nil
+}
