@@ -81,9 +81,66 @@ var layers = []layer{
 		neverLinks: outerPackages,
 	},
 	{
+		path: "internal/checkpoint/sqlite/layout", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/sqlite/file", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/sqlite/setup", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/sqlite/file", "internal/checkpoint/sqlite/format3", "internal/checkpoint/sqlite/layout",
+			"internal/checkpoint", "internal/checkpoint/seal",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/sqlite/writer", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/sqlite/file", "internal/checkpoint/sqlite/layout",
+			"internal/checkpoint",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/sqlite/threads", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/writer",
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/sqlite/index", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/sqlite/layout",
+			"internal/checkpoint", "internal/checkpoint/seal",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/sqlite/graphs", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/writer",
+			"internal/checkpoint", "internal/checkpoint/seal",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
 		path: "internal/checkpoint/sqlite", containsPanics: true,
 		mayImport: []string{
-			"internal/checkpoint/sqlite/format3", "internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+			"internal/checkpoint/sqlite/file", "internal/checkpoint/sqlite/graphs", "internal/checkpoint/sqlite/index",
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/setup", "internal/checkpoint/sqlite/threads",
+			"internal/checkpoint/sqlite/writer",
+			"internal/checkpoint", "internal/checkpoint/seal",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
 	},

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -13,12 +14,12 @@ const secretPrefix = "secret:"
 // Secret returns the secret of a name.
 func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) {
 	var secret string
-	err := s.writer.runChange(ctx, func(w *writer) error {
-		_, err := w.conn.ExecContext(w.life, `INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)`, secretPrefix+name, offer)
+	err := s.changes.RunChange(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, `INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)`, secretPrefix+name, offer)
 		if err != nil {
 			return err
 		}
-		return w.conn.QueryRowContext(w.life, `SELECT value FROM meta WHERE key = ?`, secretPrefix+name).Scan(&secret)
+		return conn.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = ?`, secretPrefix+name).Scan(&secret)
 	})
 	return secret, err
 }

@@ -13,21 +13,44 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
-	"net/url"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/file"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/graphs"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/index"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/setup"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/threads"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/writer"
 )
+
+// SchemaVersion is the number of the layout of tables and records that is written.
+const SchemaVersion = setup.SchemaVersion
+
+// Errors of Open and Migrate.
+type (
+	// SchemaError says that the file is not one this graphd can use.
+	SchemaError = setup.SchemaError
+	// InUseError says that another process has the file open.
+	InUseError = file.InUseError
+	// StrayLogError says that changes of a database are in a log that belongs to
+	// another of its names.
+	StrayLogError = file.StrayLogError
+)
+
+// Migrate brings the file at opts.Path to the present version, see setup.Migrate.
+func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
+	return setup.Migrate(ctx, opts.Path, dry, tell)
+}
+
+// Remove removes the database at a path that no process has open, and all files
+// that a store keeps beside it.
+func Remove(path string) error { return file.RemoveFiles(path) }
 
 // Options configure a Store.
 type Options struct {
@@ -65,32 +88,30 @@ func (o *Options) setDefaults() {
 	o.TurnTimeout, o.CommitTimeout = cmp.Or(o.TurnTimeout, 5*time.Second), cmp.Or(o.CommitTimeout, 30*time.Second)
 }
 
-// Store implements checkpoint.Store and checkpoint.Graphs.
+// Store implements checkpoint.Store and checkpoint.Graphs. It puts the packages below this
+// one together.
 type Store struct {
+	*threads.Reader
+	*threads.Writer
+	*index.Index
+	*graphs.Graphs
+
 	now      func() time.Time
-	box      *seal.Box
 	warnings []string
-	file     *ownedFile
-	writer   *writer
+	file     *file.Database
+	changes  *writer.Writer
 	readDB   *sql.DB
-	queries  *queries
-
-	reserve           int64
-	maxBytes, maxRows int
-	tombstones        int
-	limits            limits
-
-	graphChanges atomic.Uint64
 
 	closeOnce sync.Once
 	closeErr  error
 }
 
 var (
-	_ checkpoint.Store        = (*Store)(nil)
-	_ checkpoint.Graphs       = (*Store)(nil)
-	_ checkpoint.WriteChecker = (*Store)(nil)
-	_ checkpoint.TimeBounded  = (*Store)(nil)
+	_ checkpoint.Store         = (*Store)(nil)
+	_ checkpoint.Graphs        = (*Store)(nil)
+	_ checkpoint.BoundedReader = (*Store)(nil)
+	_ checkpoint.WriteChecker  = (*Store)(nil)
+	_ checkpoint.TimeBounded   = (*Store)(nil)
 )
 
 // Open opens the file or makes it. It fails with an InUseError when another
@@ -112,53 +133,32 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	f, err := ownFile(ctx, path)
+	f, err := file.OpenOwned(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		now: opts.Now, box: box, file: f, warnings: f.warnings, reserve: opts.Reserve,
-		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, tombstones: opts.Tombstones, limits: limits{opts.TurnTimeout, opts.CommitTimeout},
-	}
-	if err := s.openDatabase(ctx, f.realPath, opts.Progress); err != nil {
+	s := &Store{now: opts.Now, file: f, warnings: f.Warnings}
+	if err := s.openDatabase(ctx, box, &opts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) openDatabase(ctx context.Context, path string, tell func(checkpoint.Migration)) error {
-	// The connections outlive the call that opened them.
-	life := context.WithoutCancel(ctx)
-	reserve := space{reservePath: path + "-reserve", reserveSize: s.reserve}
-	nearlyFull := diskFree(path) < scarceSpaceToOpen
-	if nearlyFull { // the log is made anew, on what was held back
-		reserve.removeReserve()
+// scarceSpace is how little space on the disk may be too little for the files that
+// SQLite makes when it opens a database.
+const scarceSpace = 256 << 10
+
+func (s *Store) openDatabase(ctx context.Context, box *seal.Box, opts *Options) error {
+	path := s.file.RealPath
+	reserve := file.NewReserve(path, opts.Reserve)
+	isNearlyFull := file.FreeBytes(path) < scarceSpace
+	if isNearlyFull { // the log is made anew, on what was held back
+		reserve.RemoveFile()
 	}
-	db, err := sql.Open("sqlite", buildDSN(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)", "wal_autocheckpoint(8000)"))
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
+	if err := s.openWriter(ctx, box, reserve, opts); err != nil {
+		return err
 	}
-	db.SetMaxOpenConns(1)
-	if err := prepareSchema(ctx, db, path); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	if err := s.checkEncryptionKeys(ctx, db); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	if err := s.packSealedRecords(ctx, db, tell); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	if s.writer, err = newWriter(life, db, s, reserve); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	s.readDB, err = sql.Open("sqlite", buildDSN(path, "query_only(1)", "busy_timeout(5000)"))
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
-	conns := max(4, runtime.NumCPU())
-	s.readDB.SetMaxOpenConns(conns)
-	s.readDB.SetMaxIdleConns(conns)
-	if s.queries, err = prepareQueries(life, s.readDB); err != nil {
+	if err := s.openParts(ctx, box, opts); err != nil {
 		return err
 	}
 	if err := s.endLeases(ctx); err != nil {
@@ -167,13 +167,77 @@ func (s *Store) openDatabase(ctx context.Context, path string, tell func(checkpo
 	if err := s.saveLastPath(ctx); err != nil {
 		return err
 	}
-	if err := s.writer.space.ensureReserve(); err != nil {
-		s.writer.isFull.Store(nearlyFull) // what is left is for deleting
+	if err := s.changes.HoldReserve(isNearlyFull); err != nil {
 		s.warnings = append(s.warnings, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
-			s.reserve, err))
+			opts.Reserve, err))
 	}
-	return s.file.noteLog()
+	return s.file.NoteLog()
 }
+
+// openWriter prepares the database and makes its writer.
+func (s *Store) openWriter(ctx context.Context, box *seal.Box, reserve *file.Reserve, opts *Options) error {
+	path := s.file.RealPath
+	db, err := file.ConnectWriter(path, "wal_autocheckpoint(8000)")
+	if err != nil {
+		return err
+	}
+	if err := setup.PrepareSchema(ctx, db, path); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	warnings, err := setup.PrepareRecords(ctx, db, box, opts.Progress)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.warnings = append(s.warnings, warnings...)
+	// The connections outlive the call that opens them.
+	s.changes, err = writer.New(context.WithoutCancel(ctx), db, writer.Options{
+		File: s.file, Path: path, Reserve: reserve, TurnTimeout: opts.TurnTimeout, CommitTimeout: opts.CommitTimeout,
+	})
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return nil
+}
+
+// openParts makes what changes and reads threads and graphs.
+func (s *Store) openParts(ctx context.Context, box *seal.Box, opts *Options) (err error) {
+	life := context.WithoutCancel(ctx)
+	if s.readDB, err = connectReaders(s.file.RealPath); err != nil {
+		return err
+	}
+	limits := threads.Limits{MaxBytes: opts.MaxChangeBytes, MaxRows: opts.MaxChangeRows}
+	if s.Writer, err = threads.NewWriter(life, s.changes, box, s.currentTime, limits); err != nil {
+		return err
+	}
+	if s.Reader, err = threads.NewReader(life, s.readDB, box, s.currentTime); err != nil {
+		return err
+	}
+	if s.Index, err = index.New(life, s.readDB, box, s.currentTime); err != nil {
+		return err
+	}
+	s.Graphs, err = graphs.New(life, s.changes, s.readDB, graphs.Options{Box: box, Now: s.currentTime, Tombstones: opts.Tombstones})
+	return err
+}
+
+// connectReaders opens the connections of reads.
+func connectReaders(path string) (*sql.DB, error) {
+	db, err := file.ConnectDatabase(path, "query_only(1)", "busy_timeout(5000)")
+	if err != nil {
+		return nil, err
+	}
+	conns := max(4, runtime.NumCPU())
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// Warnings tells what an operator should know, in sentences; none when all is
+// well.
+func (s *Store) Warnings() []string { return s.warnings }
+
+// CheckWritable says whether the store takes changes; it implements
+// checkpoint.WriteChecker. A store that was full checks for space.
+func (s *Store) CheckWritable(ctx context.Context) error { return s.changes.CheckWritable(ctx) }
 
 // TimeBounded says that a change waits in the queue and for its end no longer than
 // the options allow; it implements checkpoint.Paced.
@@ -181,13 +245,32 @@ func (*Store) TimeBounded() {}
 
 // endLeases makes the threads of a dead owner due at once.
 func (s *Store) endLeases(ctx context.Context) error {
-	now := toUnixNanos(s.currentTime())
+	now := layout.ToUnixNanos(s.currentTime())
 	// On a full disk a server starts, so that threads can be deleted.
-	return s.writer.runJob(ctx, &job{freesSpace: true, run: func(w *writer) error {
-		_, err := w.conn.ExecContext(w.life,
+	return s.changes.RunJob(ctx, &writer.Job{FreesSpace: true, Run: func(ctx context.Context, conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx,
 			`UPDATE threads SET lease_expires = min(lease_expires, ?1), wake = min(wake, ?1) WHERE owner <> ''`, now)
 		return err
 	}})
+}
+
+// saveLastPath writes the name by which the file is open into the database
+// itself, where it is found without the log.
+func (s *Store) saveLastPath(ctx context.Context) error {
+	var changed int64
+	err := s.changes.RunJob(ctx, &writer.Job{FreesSpace: true, Run: func(ctx context.Context, conn *sql.Conn) error {
+		r, err := conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?, ?)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`, file.KeyLastPath, s.file.RealPath)
+		if err != nil {
+			return err
+		}
+		changed, err = r.RowsAffected()
+		return err
+	}})
+	if err == nil && changed > 0 {
+		s.changes.TruncateLog()
+	}
+	return err
 }
 
 // Close waits for the changes that were handed in, then closes the file. All
@@ -198,61 +281,12 @@ func (s *Store) Close() error {
 		if s.readDB != nil {
 			errs = append(errs, s.readDB.Close())
 		}
-		if s.writer != nil {
-			errs = append(errs, s.writer.closeWriter())
+		if s.changes != nil {
+			errs = append(errs, s.changes.Close())
 		}
-		s.closeErr = errors.Join(append(errs, s.file.releaseLocks())...)
+		s.closeErr = errors.Join(append(errs, s.file.Close())...)
 	})
 	return s.closeErr
 }
 
 func (s *Store) currentTime() time.Time { return s.now().Round(0).UTC() }
-
-func buildDSN(path string, pragmas ...string) string {
-	return buildURI(path, url.Values{"_pragma": pragmas})
-}
-
-func buildURI(path string, q url.Values) string {
-	slashed := filepath.ToSlash(path)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // C:/… on Windows
-	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: q.Encode()}).String()
-}
-
-// toContractError turns an error of the driver into one of the contract; what the
-// contract knows already passes.
-func toContractError(err error) error {
-	var se *sqlite.Error
-	switch {
-	case err == nil, errors.Is(err, checkpoint.ErrUnavailable), errors.Is(err, checkpoint.ErrCorrupt),
-		errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrInvalid),
-		errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound), errors.Is(err, checkpoint.ErrTrimmed),
-		errors.Is(err, checkpoint.ErrThreadNotFound), errors.Is(err, checkpoint.ErrCheckpointNotFound):
-		return err
-	case errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CORRUPT || se.Code()&0xff == sqlite3.SQLITE_NOTADB):
-		return fmt.Errorf("%w: sqlite: %w", checkpoint.ErrCorrupt, err)
-	}
-	return fmt.Errorf("%w: sqlite: %w", checkpoint.ErrUnavailable, err)
-}
-
-// toUnixNanos is how times stand in columns: nanoseconds since 1970. No time is the
-// least number; a time that does not fit is as far away as one can be.
-func toUnixNanos(t time.Time) int64 {
-	switch {
-	case t.IsZero():
-		return math.MinInt64
-	case t.Year() < 1678:
-		return math.MinInt64 + 1
-	case t.Year() > 2261:
-		return math.MaxInt64
-	}
-	return t.UnixNano()
-}
-
-func fromNullNanos(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.Unix(0, n.Int64).UTC()
-}

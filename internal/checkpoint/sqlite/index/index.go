@@ -1,0 +1,193 @@
+// Package index lists threads and interrupts over all threads, and what is due.
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+)
+
+// An Index reads what is durable of all threads.
+type Index struct {
+	db  *sql.DB
+	due *sql.Stmt
+	box *seal.Box
+	now func() time.Time
+}
+
+// New makes an index that uses connections of their own for as long as ctx lives.
+func New(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (*Index, error) {
+	due, err := db.PrepareContext(ctx, `SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`)
+	if err != nil {
+		return nil, layout.ToContractError(err)
+	}
+	return &Index{db: db, due: due, box: box, now: now}, nil
+}
+
+// queryBuilder puts a query together from conditions that are asked for.
+type queryBuilder struct {
+	conditions []string
+	args       []any
+}
+
+func (f *queryBuilder) addCondition(condition string, args ...any) {
+	f.conditions = append(f.conditions, condition)
+	f.args = append(f.args, args...)
+}
+
+func (f *queryBuilder) addEqual(column, value string) {
+	if value != "" {
+		f.addCondition(column+" = ?", value)
+	}
+}
+
+// memberCondition is a condition on the members of a column of JSON. Of a row that has
+// nothing there, since its record is sealed, it says nothing.
+func memberCondition(column, condition string) string {
+	return "(" + column + " IS NULL OR EXISTS (SELECT 1 FROM json_each(" + column + ") AS j WHERE " + condition + "))"
+}
+
+func (f *queryBuilder) buildQuery(selection, order string) string {
+	if len(f.conditions) == 0 {
+		return selection + " ORDER BY " + order
+	}
+	return selection + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + order
+}
+
+// Threads lists heads by update time, newest first.
+func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	var f queryBuilder
+	f.addEqual("state", string(q.State))
+	f.addEqual("graph", q.Graph)
+	for k, v := range q.Metadata {
+		f.addCondition(memberCondition("metadata", "j.key = ? AND j.value = ?"), k, v)
+	}
+	if q.Before != (checkpoint.ThreadPosition{}) {
+		at := layout.ToUnixNanos(q.Before.Updated)
+		f.addCondition(`updated <= ? AND (updated < ? OR thread > ?)`, at, at, q.Before.Thread)
+	}
+	rows, err := x.db.QueryContext(ctx,
+		f.buildQuery(`SELECT thread, revision, lease_expires, head FROM threads`, `updated DESC, thread`), f.args...)
+	if err != nil {
+		return nil, layout.ToContractError(err)
+	}
+	return collectReadable(rows, q.Limit, func() (checkpoint.Head, error) {
+		var row layout.HeadRow
+		if err := rows.Scan(&row.Thread, &row.Revision, &row.Expires, &row.Record); err != nil {
+			return checkpoint.Head{}, err
+		}
+		return layout.DecodeHead(x.box, &row, x.now())
+	}, func(h *checkpoint.Head) bool {
+		for k, v := range q.Metadata {
+			if got, ok := h.Metadata[k]; !ok || got != v {
+				return false
+			}
+		}
+		return true
+	}, (*checkpoint.Head).Size)
+}
+
+// Interrupts lists interrupts over all threads.
+func (x *Index) Interrupts(
+	ctx context.Context, q checkpoint.InterruptQuery,
+) ([]checkpoint.Interrupt, error) {
+	statement, args := buildInterruptQuery(&q)
+	rows, err := x.db.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return nil, layout.ToContractError(err)
+	}
+	return collectReadable(rows, q.Limit, func() (checkpoint.Interrupt, error) {
+		return layout.ScanInterrupt(x.box, rows)
+	}, func(in *checkpoint.Interrupt) bool {
+		return q.Assignee == "" || slices.Contains(in.Assignees, q.Assignee)
+	}, (*checkpoint.Interrupt).Size)
+}
+
+// buildInterruptQuery is the statement that answers a query.
+func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args []any) {
+	var f queryBuilder
+	plus := ""
+	if q.Thread != "" {
+		plus = "+" // by the thread's rows, which are few, not by an index over all threads
+	}
+	f.addEqual("thread", q.Thread)
+	f.addEqual("run", q.Run)
+	f.addEqual("graph", q.Graph)
+	f.addEqual("node", q.Node)
+	f.addEqual("reason", q.Reason)
+	if q.Assignee != "" {
+		f.addCondition(memberCondition("assignees", "j.value = ?"), q.Assignee)
+	}
+	if len(q.States) > 0 {
+		states := make([]any, len(q.States))
+		for i, st := range q.States {
+			states[i] = string(st)
+		}
+		f.addCondition(plus+"state IN (?"+strings.Repeat(", ?", len(states)-1)+")", states...)
+	}
+	order := plus + "created, thread, id"
+	if q.ByChange {
+		order = plus + "change"
+		f.addCondition(plus+"change > ?", layout.ClampInt64(q.After.Change))
+	} else if q.After != (checkpoint.InterruptPosition{}) {
+		f.addCondition("("+plus+"created, thread, id) > (?, ?, ?)", layout.ToUnixNanos(q.After.Created), q.After.Thread, q.After.ID)
+	}
+	return f.buildQuery(`SELECT thread, id, change, revision, record FROM interrupts`, order), f.args
+}
+
+// collectReadable reads up to limit records that fit and leaves out those that
+// are corrupt: one bad record must not hide the others.
+func collectReadable[T any](
+	rows *sql.Rows, limit int, scan func() (T, error), fits func(*T) bool, size func(*T) int,
+) (out []T, err error) {
+	portion := checkpoint.Portion{Limit: limit}
+	for !portion.Full() && rows.Next() {
+		v, err := scan()
+		if errors.Is(err, checkpoint.ErrCorrupt) {
+			continue
+		}
+		if err != nil {
+			return nil, layout.ToContractError(errors.Join(err, rows.Close()))
+		}
+		if fits(&v) {
+			portion.Take(size(&v))
+			out = append(out, v)
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, layout.ToContractError(err)
+	}
+	return out, nil
+}
+
+// Due lists threads that a server should look at.
+func (x *Index) Due(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
+	now := layout.ToUnixNanos(x.now())
+	rows, err := x.due.QueryContext(ctx)
+	if err != nil {
+		return nil, time.Time{}, layout.ToContractError(err)
+	}
+	for rows.Next() {
+		var thread string
+		var wake int64
+		if err := rows.Scan(&thread, &wake); err != nil {
+			return nil, time.Time{}, layout.ToContractError(errors.Join(err, rows.Close()))
+		}
+		if wake > now || (limit > 0 && len(threads) == limit) {
+			next = layout.FromUnixNanos(wake)
+			break
+		}
+		threads = append(threads, thread)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, time.Time{}, layout.ToContractError(err)
+	}
+	return threads, next, nil
+}

@@ -1,0 +1,109 @@
+package setup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/file"
+)
+
+// oldestVersion is the first layout that a file can be migrated from. Nothing
+// was released that wrote an earlier one.
+const oldestVersion = 2
+
+// migrationStep brings a file from one version to the next, within the transaction of
+// the migration. It counts in m what it does, and tells of it now and then.
+type migrationStep func(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration, tell func(checkpoint.Migration)) error
+
+// migrationSteps are those of all versions that a file can be migrated from.
+func migrationSteps() map[int64]migrationStep {
+	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4}
+}
+
+// migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
+// those of version 2 lack, which an earlier graphd would drop when it writes a
+// record anew; no record is changed.
+func migrateToVersion3(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
+	_, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS graph_tombstones (
+		number  INTEGER PRIMARY KEY,
+		name    TEXT    NOT NULL,
+		version TEXT    NOT NULL,
+		deleted INTEGER NOT NULL,
+		digest  TEXT    NOT NULL,
+		UNIQUE (name, version)
+	) STRICT`)
+	return err
+}
+
+// Migrate brings the file at a path to the present version. A file that has
+// it, or that is not there yet, is left alone. All of it is one transaction: a
+// process that dies in the middle leaves the file as it was. With dry it only
+// says what there is to do. It fails with a file.InUseError when a server uses the
+// file. Records that are sealed are packed later, by the server that has their keys.
+func Migrate(ctx context.Context, path string, dry bool, tell func(checkpoint.Migration)) (m checkpoint.Migration, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return m, fmt.Errorf("sqlite: %w", err)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	f, err := file.OpenLocked(ctx, path)
+	if err != nil {
+		return m, err
+	}
+	db, err := file.ConnectWriter(f.RealPath)
+	if err != nil {
+		return m, errors.Join(err, f.Close())
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err == nil {
+		m, err = migrateToCurrent(ctx, tx, path, dry, tell)
+		if err == nil && !dry && m.From != m.To {
+			tell(m)
+			err = tx.Commit()
+		} else {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}
+	return m, errors.Join(wrapOpenError(path, err), db.Close(), f.Close())
+}
+
+// migrateToCurrent takes every step up to the present version, or only says how much there
+// is to do.
+func migrateToCurrent(
+	ctx context.Context, tx *sql.Tx, path string, dry bool, tell func(checkpoint.Migration),
+) (m checkpoint.Migration, err error) {
+	version, err := readVersion(ctx, tx, path)
+	if err != nil || version == 0 {
+		return m, err
+	}
+	m.From, m.To = int(version), SchemaVersion
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM threads`).Scan(&m.Threads); err != nil {
+		return m, err
+	}
+	m.Done = m.Threads
+	if dry && version >= oldestVersion && version < SchemaVersion {
+		m.Changed = m.Threads // all heads are written anew
+		return m, nil
+	}
+	for ; version < SchemaVersion; version++ {
+		do := migrationSteps()[version]
+		if do == nil {
+			return m, &SchemaError{Path: path, Version: version}
+		}
+		if err := do(ctx, tx, &m, tell); err != nil {
+			return m, err
+		}
+	}
+	if version > SchemaVersion {
+		return m, &SchemaError{Path: path, Version: version}
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE meta SET value = ? WHERE key = 'schema_version'`, SchemaVersion)
+	return m, err
+}
