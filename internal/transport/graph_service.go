@@ -35,7 +35,7 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream
 	return s.events.ServeStream(ss, early.ToSubscription(started, req.GetOnDisconnect()))
 }
 
-// Resume answers interrupts and follows the run that goes on.
+// Resume answers interrupts and follows the run that continues.
 func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream) error {
 	if err := s.streams.AddStream(); err != nil {
 		return err

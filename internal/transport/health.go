@@ -14,8 +14,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
 
-// healthService is the standard one, but its watches end when the server drains: a
-// mere watcher would keep the server from going down.
+// healthService is the standard service, but its watches end when the server
+// drains: an open watch would keep the server from stopping.
 type healthService struct {
 	*health.Server
 
@@ -23,7 +23,8 @@ type healthService struct {
 	storeRefusal func() *runtime.Error // why the store takes no changes, nil while it does
 }
 
-// Check reports the status of a service; a header says why the store takes no changes.
+// Check reports the status of a service. A header has the reason for which the
+// store takes no changes.
 func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if refused := h.storeRefusal(); refused != nil {
 		_ = grpc.SetHeader(ctx, metadata.Pairs(interceptor.HeaderRefusal, refused.Reason)) // it fails when the call is over

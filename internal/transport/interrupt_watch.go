@@ -26,11 +26,11 @@ type interruptWatch struct {
 	*interruptService
 
 	query      checkpoint.InterruptQuery
-	tokenScope string // what its tokens are bound to
+	tokenScope string // the query that its tokens are bound to
 	lastChange uint64 // last change looked at
 	isResumed  bool
 	sender     *stream.Sender
-	memory     *runtime.CallMemory // for what was read and is not sent
+	memory     *runtime.CallMemory // for interrupts that were read and are not sent
 }
 
 // WatchInterrupts follows interrupts: the open ones, then each change.
@@ -90,7 +90,7 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 			err := w.sendChanges(ctx, changed)
 			w.memory.Release()
 			if errors.Is(err, stream.ErrClientBehind) {
-				f.Close() // what was not taken is read again
+				f.Close() // interrupts that were not sent are read again
 				if err := w.sender.WaitUntilRead(ctx); err != nil {
 					return err
 				}
@@ -114,8 +114,9 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 	}
 }
 
-// sendOpenInterrupts sends the interrupts that wait for an answer. Changes made
-// meanwhile are not missed: following begins where the changes ended before.
+// sendOpenInterrupts sends the interrupts that wait for an answer. It misses no
+// change made meanwhile: the follower begins at the newest change from before the
+// read.
 func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 	start, err := w.readLatestChange(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 		}
 		more := checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size)
 		err = w.sendOpenPage(ctx, &q, open)
-		w.memory.Release() // what was not taken is read again
+		w.memory.Release() // interrupts that were not sent are read again
 		switch {
 		case errors.Is(err, stream.ErrClientBehind):
 			if err := w.sender.WaitForRoom(ctx, flow.LargeMessageBytes); err != nil {
@@ -149,8 +150,8 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 	}
 }
 
-// sendOpenPage sends interrupts until the client does not take one soon. Until all
-// are sent a broken stream has to begin again.
+// sendOpenPage sends interrupts until the client does not take one soon. A stream
+// that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
 	for i := range open {
 		f, err := flow.EncodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
@@ -167,8 +168,8 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 	return nil
 }
 
-// probeStore reads one interrupt, which a replaced store refuses. Such a store has
-// no changes, and a watch of it would stay silent.
+// probeStore reads one interrupt, so that a replaced store returns its error. Such
+// a store has no changes, and a watch of it would stay silent.
 func (w *interruptWatch) probeStore(ctx context.Context) error {
 	defer w.memory.Release()
 	_, err := w.engine.Interrupts(ctx, w.memory, checkpoint.InterruptQuery{
@@ -177,7 +178,7 @@ func (w *interruptWatch) probeStore(ctx context.Context) error {
 	return err
 }
 
-// readLatestChange is searchLatestChange under an opening slot.
+// readLatestChange calls searchLatestChange with an opening slot.
 func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 	begun, err := w.streams.AcquireOpeningSlot(ctx)
 	if err != nil {
@@ -187,7 +188,7 @@ func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 	return searchLatestChange(ctx, w.engine, w.memory)
 }
 
-// readPage reads one page of interrupts under an opening slot.
+// readPage reads one page of interrupts with an opening slot.
 func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	begun, err := w.streams.AcquireOpeningSlot(ctx)
 	if err != nil {
@@ -197,8 +198,8 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 	return w.engine.Interrupts(ctx, w.memory, q)
 }
 
-// searchLatestChange finds the number of the newest change by asking, for a growing
-// number and then between two, whether there is a change after it.
+// searchLatestChange finds the number of the newest change. It asks for a growing
+// number, and then between two, whether there is a later change.
 func searchLatestChange(ctx context.Context, inbox Interrupts, memory *runtime.CallMemory) (uint64, error) {
 	next := func(after uint64) (uint64, error) {
 		found, err := inbox.Interrupts(ctx, memory, checkpoint.InterruptQuery{
@@ -222,7 +223,7 @@ func searchLatestChange(ctx context.Context, inbox Interrupts, memory *runtime.C
 	}
 }
 
-// searchBetween finds the newest change in [low, high], where there is none after
+// searchBetween finds the newest change in [low, high]. There must be none after
 // high.
 func searchBetween(low, high uint64, next func(uint64) (uint64, error)) (uint64, error) {
 	for low < high {
@@ -261,14 +262,14 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.I
 	return nil
 }
 
-// newChangeMessage returns an interrupt, or a bookmark, with the token to go on
-// from.
+// newChangeMessage returns the message of an interrupt, or of a bookmark, with the
+// token from which a client continues.
 func (w *interruptWatch) newChangeMessage(q *graphdv1.Interrupt) (*graphdv1.InterruptChange, error) {
 	token, err := w.tokens.EncodeToken(w.tokenScope, w.lastChange)
 	return &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil}, err
 }
 
-// sendBookmark sends the token to go on from.
+// sendBookmark sends the token from which a client continues.
 func (w *interruptWatch) sendBookmark(ctx context.Context) error {
 	m, err := w.newChangeMessage(nil)
 	if err != nil {

@@ -15,16 +15,17 @@ type RunController interface {
 	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
 }
 
-// RunReader reads runs. What is large of them is reserved in the memory of the call.
+// RunReader reads runs. It reserves memory for their large parts in the memory of
+// the call.
 type RunReader interface {
-	// Run returns a run; with an empty id the thread's newest.
+	// Run returns a run; an empty id means the newest run of the thread.
 	Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error)
-	// RunReader lists a thread's runs, newest first, of Order smaller than before (0
-	// means all), and fewer than limit when they have more than some bytes. more
-	// says that others follow.
+	// Runs lists a thread's runs, newest first, of Order smaller than before (0
+	// means all). It returns fewer than limit when they have more than some bytes.
+	// more reports that others follow.
 	Runs(ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int) (runs []checkpoint.Run, more bool, err error)
-	// WaitRun returns the run when it has stopped: it is final or waits for
-	// people. It returns ctx's error when ctx ends first.
+	// WaitRun returns the run when it has stopped: it is final or waits for people.
+	// It returns ctx's error when ctx ends first.
 	WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
 }
 
@@ -41,21 +42,21 @@ type ThreadWriter interface {
 	ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error)
 	CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error)
 	PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error)
-	// DeleteThread removes a thread that is at the revision etag (0 = any) and
-	// not busy, or whatever it does when forced.
+	// DeleteThread removes a thread that is at the revision etag (0 = any) and not
+	// busy. With force it removes the thread also while a run is active.
 	DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error
 }
 
 // States reads and writes the state of threads.
 type States interface {
 	State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error)
-	// States lists older states; more says that there may be others.
+	// States lists older states; more reports that there may be others.
 	States(ctx context.Context, q runtime.HistoryQuery) (states []runtime.Snapshot, more bool, err error)
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
 	BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error)
 	// ValuesAt returns the output keys at a checkpoint.
 	ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error)
-	// InputAt returns what a node sees at a checkpoint.
+	// InputAt returns the input of a node at a checkpoint.
 	InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error)
 }
 
@@ -67,7 +68,7 @@ type Interrupts interface {
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)
 }
 
-// Engine is all that transport asks of the runtime besides following.
+// Engine has the methods of the runtime that transport calls, without following.
 type Engine interface {
 	RunController
 	RunReader
@@ -86,17 +87,18 @@ type InterruptFollower interface {
 	Close()
 }
 
-// Registry keeps graphs.
+// Registry stores graphs.
 type Registry interface {
-	// ListGraphs returns the newest versions of graphs by name, at most so many
-	// of those after a name, and whether there are more.
+	// ListGraphs returns the newest versions of at most limit graphs by name, of
+	// those after a name, and reports whether there are more.
 	ListGraphs(ctx context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error)
-	// GetGraph returns a version of a graph; with an empty version the newest.
+	// GetGraph returns a version of a graph; an empty version means the newest.
 	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
-	// PutGraph checks and keeps a graph. Problems come as *graph.BuildError.
+	// PutGraph checks and stores a graph. It returns a *graph.BuildError for a
+	// graph with problems.
 	PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error)
-	// DeleteGraph removes a version of a graph, all for an empty version, and
-	// returns which.
+	// DeleteGraph removes a version of a graph, or all versions if version is
+	// empty, and returns the removed versions.
 	DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// Info is what the server says of itself.
+// Info describes the server to clients.
 type Info struct {
 	Version   string
 	Features  []string
@@ -21,7 +21,7 @@ type Info struct {
 	Started   time.Time
 }
 
-// registryService tells what the server knows.
+// registryService returns information about the server, its graphs and its workers.
 type registryService struct {
 	graphdv1.UnimplementedRegistryServiceServer
 	*service
@@ -31,7 +31,7 @@ type registryService struct {
 	info    Info
 }
 
-// GetServerInfo tells version, features and limits.
+// GetServerInfo returns the version, the features and the limits of the server.
 func (s *registryService) GetServerInfo(
 	context.Context, *graphdv1.GetServerInfoRequest,
 ) (*graphdv1.ServerInfo, error) {
@@ -89,7 +89,7 @@ func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRe
 	return wire.GraphToProto(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
 }
 
-// PutGraph checks and keeps a graph.
+// PutGraph checks and stores a graph.
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
 	b := s.newValidator()
 	put := runtime.PutGraphRequest{

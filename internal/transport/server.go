@@ -34,14 +34,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Options make a Server. Engine, Follow, FollowInterrupts and Registry must be
-// set; what is zero elsewhere takes the default.
+// Options make a Server. Engine, Follow, FollowInterrupts and Registry must be set;
+// other zero fields mean their defaults.
 type Options struct {
 	Engine Engine
 	// Follow begins to read the events of a thread.
 	Follow func(runtime.FollowRequest) stream.Follower
-	// FollowInterrupts begins to read the changes, after one of them, of the
-	// interrupts that a query selects.
+	// FollowInterrupts begins to read the changes of the interrupts that a query
+	// selects, after one of the changes.
 	FollowInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Workers          Workers // nil = no workers can connect
@@ -51,13 +51,13 @@ type Options struct {
 	Info Info
 
 	Log *zap.Logger // nil = nothing is logged
-	// Metrics is where the counters of calls are registered, nil = nowhere.
+	// Metrics registers the counters of calls, nil = not counted.
 	Metrics prometheus.Registerer
 	// StreamMetrics counts event streams, nil = not counted.
 	StreamMetrics stream.Metrics
-	// RefusalMetrics count what is refused, nil = not counted.
+	// RefusalMetrics count refusals, nil = not counted.
 	RefusalMetrics reason.RefusalMetrics
-	// Caller names the authenticated caller of a call, nil = no caller is known.
+	// Caller returns the authenticated caller of a call, nil = no caller is known.
 	Caller func(ctx context.Context) string
 	// Credentials are for TLS, nil = plain text.
 	Credentials  credentials.TransportCredentials
@@ -81,32 +81,32 @@ type Options struct {
 	MaxIncoming     int
 	RequestPatience time.Duration
 	Heartbeat       time.Duration // of a quiet stream; default 15 s
-	// StallTimeout is how long a client may leave a message unread before its stream
-	// is ended; default 30 s.
+	// StallTimeout is the time that a client may leave a message unread before its
+	// stream is ended; default 30 s.
 	StallTimeout time.Duration
 	// MaxConnectionAge closes connections so that clients spread over replicas
 	// again, 0 = never. Streams are ended in order before.
 	MaxConnectionAge time.Duration
 	ConnectionGrace  time.Duration // after the age; default 30 s
-	// ConnectionIdle closes connections that have had no call for so long; default
-	// 5 min, less than 0 = never.
+	// ConnectionIdle closes connections that have had no call for this time;
+	// default 5 min, less than 0 = never.
 	ConnectionIdle time.Duration
-	// MaxUnread is how many bytes may wait for clients to read them, MaxStreamUnread
-	// how many of one stream, which then goes on from the log; default 64 MiB and
-	// 256 KiB, less than 0 = any number. Where others wait, a connection that reads
-	// nothing for UnreadPatience is closed; default 2 s.
+	// MaxUnread bounds the bytes that wait for clients to read them,
+	// MaxStreamUnread those of one stream, which then continues from the log;
+	// default 64 MiB and 256 KiB, less than 0 = any number. While others wait, a
+	// connection that reads nothing for UnreadPatience is closed; default 2 s.
 	MaxUnread       int
 	MaxStreamUnread int
 	UnreadPatience  time.Duration
-	// Now is the time that streams show; nil = time.Now. The clock of a server
-	// may be wrong, the store's counts.
+	// Now returns the time that streams show; nil = time.Now. The clock of a server
+	// may be wrong; decisions use the store's.
 	Now func() time.Time
-	// TokenKey marks the page tokens of this service. All replicas need the
-	// same; the default is a fixed key, since tokens hold no secrets.
+	// TokenKey marks the page tokens of this service. All replicas need the same
+	// key; the default is a fixed key, since tokens hold no secrets.
 	TokenKey []byte
 }
 
-// Defaults of Options, and what keeps long streams alive through proxies.
+// Defaults of Options, and the pings that keep long streams alive through proxies.
 const (
 	defaultHeartbeat       = 15 * time.Second
 	defaultStallTimeout    = 30 * time.Second
@@ -122,13 +122,14 @@ const (
 
 	minPingInterval = 10 * time.Second
 
-	// maxOpeningStreams is how many watches read the store at the same time to begin.
+	// maxOpeningStreams is the number of watches that may read the store at the
+	// same time to begin.
 	maxOpeningStreams = 32
-	// What gRPC takes of a client before a handler reads: of a call, and of the headers
-	// of a call.
+	// The bytes that gRPC accepts from a client before a handler reads: of a call,
+	// and of the headers of a call.
 	callWindowSize = 64 << 10
 	maxHeaderSize  = 16 << 10
-	// handshakeTimeout is how long a connection may take to begin.
+	// handshakeTimeout bounds the handshake of a connection.
 	handshakeTimeout = 20 * time.Second
 )
 
@@ -176,7 +177,7 @@ type Server struct {
 	unread         *flow.UnreadTracker
 }
 
-// NewServer makes a server; Serve starts it. The error says which option is
+// NewServer makes a server; Serve starts it. The error names the option that is
 // missing or can't be used.
 func NewServer(o Options) (*Server, error) {
 	o = o.withDefaults()
@@ -213,9 +214,9 @@ func NewServer(o Options) (*Server, error) {
 	return s, nil
 }
 
-// maxStreamLifetime is how long after the making of its connection a stream is ended.
-// gRPC spreads the age by a tenth, asks the client to go, and cuts what is left
-// after the grace.
+// maxStreamLifetime returns the age of its connection at which a stream is ended.
+// gRPC spreads the age by a tenth, asks the client to leave, and cuts the remaining
+// calls after the grace.
 func maxStreamLifetime(o Options) time.Duration {
 	if o.MaxConnectionAge <= 0 {
 		return 0
@@ -236,7 +237,7 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
 		// A value that is too large is left out before; this only needs room for
-		// what surrounds it.
+		// the fields around it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
 		grpc.ForceServerCodecV2(flow.NewCodec()),
 		grpc.ReadBufferSize(0), // the connection has one
@@ -300,9 +301,10 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.grpc.Serve(s.unread.WrapListener(l))
 }
 
-// Drain takes the server out of service: it reports NOT_SERVING, refuses new
-// runs, ends every stream with the cursor to go on from, and waits for calls to
-// finish. When ctx ends first, the rest is cut and ctx's error returned.
+// Drain takes the server out of service: it reports NOT_SERVING, refuses new runs,
+// ends every stream with the cursor from which the client continues, and waits for
+// calls to finish. When ctx ends first, Drain cuts the remaining calls and returns
+// ctx's error.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drainOnce.Do(func() {
 		s.health.Shutdown()
@@ -336,7 +338,7 @@ func (s *Server) Stop() {
 	s.grpc.Stop()
 }
 
-// drainWorkers lets the workers finish what the supersteps under way need, for as
+// drainWorkers lets the workers finish the tasks of the current supersteps, for as
 // long as ctx allows, and ends their streams.
 func (s *Server) drainWorkers(ctx context.Context) {
 	if s.hub == nil {

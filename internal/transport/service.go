@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// service is what the services have in common.
+// service holds the fields that all services share.
 type service struct {
 	engine  Engine
 	follow  func(runtime.FollowRequest) stream.Follower
@@ -29,12 +29,12 @@ type service struct {
 	readSlots chan struct{}
 }
 
-// maxStateReads is how many calls read states at the same time: what they read is
-// held until it is encoded, and then counts as unread.
+// maxStateReads is the number of calls that may read states at the same time. Their
+// states are held until they are encoded, and then count as unread.
 const maxStateReads = 4
 
 // acquireReadSlot waits for a slot of a call that reads states. The caller calls
-// release when the answer is built.
+// leave when the answer is built. It returns an error when ctx ends first.
 func (s *service) acquireReadSlot(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.readSlots <- struct{}{}:
@@ -46,7 +46,8 @@ func (s *service) acquireReadSlot(ctx context.Context) (leave func(), err error)
 
 func (s *service) newValidator() *wire.Validator { return wire.NewValidator(s.limits) }
 
-// callerOf names the authenticated caller, "" when callers are not known.
+// callerOf returns the name of the authenticated caller, "" when the server does
+// not authenticate.
 func (s *service) callerOf(ctx context.Context) string {
 	if s.callerName == nil {
 		return ""

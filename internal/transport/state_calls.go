@@ -79,8 +79,8 @@ func (s *threadService) BulkUpdateState(
 	return s.updatedState(state), nil
 }
 
-// updatedState is the answer to an update: values that are too large can be read by
-// keys.
+// updatedState returns the answer to an update. It leaves out values that are too
+// large; a client reads them by keys.
 func (s *threadService) updatedState(state runtime.Snapshot) *graphdv1.StateSnapshot {
 	out := wire.SnapshotToProto(state)
 	if proto.Size(out) > s.maxMessageBytes {

@@ -12,8 +12,8 @@ import (
 )
 
 // readsServiceName is the name in the health service under which a server is
-// SERVING for as long as it answers reads, also while its store takes no
-// changes. The other names are NOT_SERVING then.
+// SERVING while it answers reads, also when its store takes no changes. The other
+// names are NOT_SERVING then.
 const readsServiceName = "reads"
 
 const (
@@ -21,9 +21,9 @@ const (
 	storeCheckTimeout  = 5 * time.Second
 )
 
-// WatchStore says in the health service and in the log when the store takes no
+// WatchStore reports in the health service and in the log when the store takes no
 // changes and when it takes them again, until ctx ends. A store that does not
-// answer changes nothing: health is about this server.
+// answer changes nothing, because health is about this server.
 func (s *Server) WatchStore(ctx context.Context, store checkpoint.WriteChecker) {
 	tick := time.NewTicker(storeCheckInterval)
 	defer tick.Stop()
@@ -57,7 +57,8 @@ func (s *Server) checkStore(ctx context.Context, store checkpoint.WriteChecker) 
 	}
 }
 
-// recordStoreRefusal shows in the metrics why the store takes no changes, if so.
+// recordStoreRefusal sets the metric of the reason for which the store takes no
+// changes.
 func (s *Server) recordStoreRefusal(refused *runtime.Error) {
 	if s.refusalMetrics == nil {
 		return
@@ -67,11 +68,12 @@ func (s *Server) recordStoreRefusal(refused *runtime.Error) {
 	}
 }
 
-// StoreRefusal is why the store takes no changes, nil while it does.
+// StoreRefusal returns the reason for which the store takes no changes, nil while
+// it takes them.
 func (s *Server) StoreRefusal() *runtime.Error { return s.storeRefusal.Load() }
 
-// SetServing says in the health service whether the server takes work, for
-// instance while its store takes no changes. It has no effect after Drain.
+// SetServing reports in the health service whether the server takes work. It has no
+// effect after Drain.
 func (s *Server) SetServing(ok bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if ok {

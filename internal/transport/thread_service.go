@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// threadService keeps threads.
+// threadService makes, reads, changes and removes threads.
 type threadService struct {
 	graphdv1.UnimplementedThreadServiceServer
 	*service
@@ -57,7 +57,7 @@ func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRe
 	return s.buildThreadView(ctx, head, req.GetView())
 }
 
-// buildThreadView converts a thread, with its state if that is asked for.
+// buildThreadView converts a thread, with its state if the request asks for it.
 func (s *threadService) buildThreadView(
 	ctx context.Context, head checkpoint.Head, view graphdv1.ThreadView,
 ) (*graphdv1.Thread, error) {
@@ -109,7 +109,7 @@ func (s *threadService) ListThreads(
 	for i, h := range heads {
 		t, err := s.buildThreadView(ctx, h, req.GetView())
 		if stream.IsThreadDeleted(err) {
-			continue // since it was listed
+			continue // the thread was deleted since it was listed
 		}
 		if err != nil {
 			return nil, err

@@ -45,8 +45,8 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 	return s.readRun(ctx, thread, id)
 }
 
-// waitUntilStopped runs a wait that ends with stream.ErrWaitElapsed after a time (0 = never) and
-// with SERVER_DRAINING when the server drains.
+// waitUntilStopped calls until with a context that ends with stream.ErrWaitElapsed
+// after a time (0 = never) and with SERVER_DRAINING when the server drains.
 func (s *graphService) waitUntilStopped(
 	ctx context.Context, wait time.Duration, until func(context.Context) error,
 ) error {
@@ -98,15 +98,15 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 	return s.readRun(ctx, run.Thread, run.ID)
 }
 
-// cancelWaitTimeout bounds CancelRun.wait for callers without a deadline; margin is
-// what is left of a deadline to say that it was not enough.
+// cancelWaitTimeout bounds CancelRun.wait for callers without a deadline.
+// deadlineMargin is the part of a deadline that is kept for the answer.
 const (
 	cancelWaitTimeout = 10 * time.Minute
 	deadlineMargin    = 50 * time.Millisecond
 )
 
-// waitUntilFinal waits for the final state of a run. It follows the log: a run
-// that waits for people has stopped, but is not final.
+// waitUntilFinal waits for the final state of a run. It follows the log, because a
+// run that waits for people has stopped but is not final.
 func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) error {
 	wait := cancelWaitTimeout
 	if deadline, ok := ctx.Deadline(); ok {

@@ -28,7 +28,8 @@ type workerService struct {
 	version string
 }
 
-// workerFeatures are the optional parts of the protocol that the server knows.
+// workerFeatures returns the optional parts of the protocol that the server
+// supports.
 func workerFeatures() []string { return []string{"complete", "next", wire.FeatureDrift} }
 
 type workerStream = interface {
@@ -79,7 +80,7 @@ func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) err
 // reason.
 const lastMessageTimeout = time.Second
 
-// receivedMessage is what came from a worker.
+// receivedMessage is a message from a worker, or the error that ended the stream.
 type receivedMessage struct {
 	message *graphdv1.ConnectRequest
 	err     error
@@ -134,8 +135,8 @@ func noHelloError() error {
 		With("field", "hello").WithViolation("hello", "must be the first message, within %s", helloTimeout)
 }
 
-// openSession checks a hello, registers the graphs that come with it, begins the
-// session and says welcome.
+// openSession checks a hello, registers the graphs in it, begins the session and
+// sends the welcome.
 func (s *workerService) openSession(ctx context.Context, stream workerStream, h *graphdv1.Hello) (*worker.Session, error) {
 	b := s.newValidator()
 	hello := wire.HelloFromProto(b, h)
@@ -171,8 +172,9 @@ func (s *workerService) openSession(ctx context.Context, stream workerStream, h 
 	return session, nil
 }
 
-// registerGraphs keeps the graphs that a worker brings along; it serves those that
-// are kept. One that is refused does not keep the others from being served.
+// registerGraphs stores the graphs that a worker brings along. The worker serves
+// the stored graphs. A refused graph does not prevent the worker from serving the
+// others.
 func (s *workerService) registerGraphs(
 	ctx context.Context, hello *worker.Hello, specs []*graphdv1.GraphSpec,
 ) ([]*graphdv1.GraphRegistration, error) {
@@ -217,8 +219,8 @@ func graphProblems(e *runtime.Error) []*graphdv1.GraphProblem {
 	return out
 }
 
-// handleMessages handles what the worker sends. It returns why the stream is over:
-// nil when the worker has closed it in order.
+// handleMessages handles the messages of the worker. It returns the reason for the
+// end of the stream, nil when the worker has closed it in order.
 func (s *workerService) handleMessages(ctx context.Context, session *worker.Session, incoming <-chan receivedMessage) error {
 	for {
 		select {
@@ -294,7 +296,7 @@ func (s *workerService) handleTaskUpdate(b *wire.Validator, session *worker.Sess
 	}
 }
 
-// sendMessages sends what the hub has for the worker, until the session ends.
+// sendMessages sends the messages of the hub to the worker, until the session ends.
 func (s *workerService) sendMessages(ctx context.Context, session *worker.Session, stream workerStream) error {
 	for {
 		m, err := session.NextMessage(ctx)
@@ -311,7 +313,8 @@ func (s *workerService) sendMessages(ctx context.Context, session *worker.Sessio
 	}
 }
 
-// streamEndError is nil for a stream that the worker has closed in order.
+// streamEndError returns the error of a stream, nil when the worker has closed it
+// in order.
 func streamEndError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -322,7 +325,7 @@ func streamEndError(ctx context.Context, err error) error {
 	return err
 }
 
-// CompleteTask takes the result of a task.
+// CompleteTask records the result of a task.
 func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
@@ -353,8 +356,8 @@ func (s *workerService) receiptToProto(r worker.Receipt) *graphdv1.CompleteTaskR
 	return &graphdv1.CompleteTaskResponse{Duplicate: r.IsDuplicate, Next: s.assignmentOrFail(r.Next)}
 }
 
-// messageToProto converts what is to be sent to a worker. It is nil for a task that
-// can't be sent, which has failed then.
+// messageToProto converts a message to a worker. It returns nil for a task that
+// can't be sent, and fails that task.
 func (s *workerService) messageToProto(m worker.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
 	case worker.Assignment:
@@ -374,7 +377,7 @@ func (s *workerService) messageToProto(m worker.Message) *graphdv1.ConnectRespon
 	return wire.ControlMessageToProto(m)
 }
 
-// errorToProto returns an error as data.
+// errorToProto returns the name and the message of an error.
 func errorToProto(err error) (name, message string) {
 	if refused := reason.ToClientError(err); refused != nil {
 		return refused.Reason, refused.Message
@@ -382,8 +385,8 @@ func errorToProto(err error) (name, message string) {
 	return runtime.ReasonInternal, "the result could not be taken; call CompleteTask"
 }
 
-// assignmentOrFail converts the next task of a worker. One that is too large to
-// send fails.
+// assignmentOrFail converts the next task of a worker. It fails a task that is too
+// large to send, and returns nil.
 func (s *workerService) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAssignment {
 	if a == nil {
 		return nil

@@ -24,9 +24,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// endpointCall is one attempt of a task on an endpoint. A call that is lost is made
-// again: as it was if it has not left, and as a further delivery if the node may
-// have begun, since it can't be known how far that came.
+// endpointCall is one attempt of a task on an endpoint. A lost call is made again:
+// unchanged if it was never sent, and as a further delivery if the node may have
+// begun.
 type endpointCall struct {
 	executor *Executor
 	endpoint *endpoint
@@ -36,7 +36,7 @@ type endpointCall struct {
 	isReported  bool // the run was notified that the endpoint does not answer
 	sent        sentMark
 	losses      int          // deliveries that were lost
-	unsentCalls int          // calls in a row that have not left
+	unsentCalls int          // calls in a row that were not sent
 	memos       worker.Memos // recorded by lost calls
 }
 
@@ -51,7 +51,7 @@ func (c *endpointCall) acquireEndpoint(ctx context.Context) error {
 	return err
 }
 
-// releaseEndpoint gives the connection back, if the call has one.
+// releaseEndpoint releases the connection, if the call has one.
 func (c *endpointCall) releaseEndpoint() {
 	if c.endpoint != nil {
 		c.executor.pool.releaseEndpoint(c.endpoint)
@@ -67,7 +67,7 @@ func (c *endpointCall) connectFailure(ctx context.Context, err error) worker.Res
 	return permanentFailure("InvalidEndpoint", fmt.Sprintf("endpoint %q can't be dialled: %v", c.spec.Endpoint, err))
 }
 
-// reportUnassigned reports once to watchers why the task waits.
+// reportUnassigned reports to watchers, once, why the task waits.
 func (c *endpointCall) reportUnassigned(why string) {
 	if !c.isReported && c.task.Host != nil {
 		c.isReported = true
@@ -101,8 +101,7 @@ func (c *endpointCall) runTask(ctx context.Context) worker.Result {
 	}
 }
 
-// recordLoss notes that a call was lost. It is the end of the attempt when that has
-// happened too often.
+// recordLoss counts a lost call. It ends the attempt when too many calls were lost.
 func (c *endpointCall) recordLoss(err error) (r worker.Result, final bool) {
 	log := c.executor.opts.Log.With(zap.String("endpoint", c.spec.Endpoint), zap.String("task", c.task.ID),
 		zap.Error(errors.New(reason.ClipText(err.Error(), wire.MaxTextLength))))
@@ -120,13 +119,14 @@ func (c *endpointCall) recordLoss(err error) (r worker.Result, final bool) {
 		c.spec.Endpoint, c.losses, err)), c.losses >= c.executor.opts.MaxLosses
 }
 
-// retryDelay is how long to wait before the next call.
+// retryDelay returns the pause before the next call.
 func (c *endpointCall) retryDelay() time.Duration {
 	return backoff.Policy{First: c.executor.opts.RetryDelay, Max: 5 * time.Second}.Delay(c.losses + c.unsentCalls)
 }
 
-// deliveryNumber counts how often the node was called and may have begun, with the call
-// that is made now. Of a server that died it is not known whether it has called.
+// deliveryNumber returns the number of calls after which the node may have begun,
+// with the present one. A server that died may or may not have called, and counts
+// as one.
 func (c *endpointCall) deliveryNumber() int {
 	if c.task.RecoveredAt.IsZero() {
 		return c.losses + 1
@@ -137,8 +137,8 @@ func (c *endpointCall) deliveryNumber() int {
 // hasLostDelivery reports whether the node was called before and may have begun.
 func (c *endpointCall) hasLostDelivery() bool { return c.losses > 0 || c.task.HandedOut }
 
-// markRemoteTask tells the server that goes on with the run that the node may have
-// begun.
+// markRemoteTask records, for a server that continues the run, that the node may
+// have begun.
 func (c *endpointCall) markRemoteTask(ctx context.Context) {
 	if errors.Is(context.Cause(ctx), runtime.ErrElsewhere) && (c.losses > 0 || c.sent.wasSent()) && c.task.StillRemote != nil {
 		c.task.StillRemote.Store(true)
@@ -155,8 +155,8 @@ func isAttemptOver(ctx context.Context, err error) bool {
 	return ctx.Err() != nil
 }
 
-// waitReady waits until the endpoint can be reached. A run does not fail because a
-// node is away; watchers get the reason.
+// waitReady waits until the endpoint can be reached. The run does not fail while
+// the endpoint is away; watchers get the reason.
 func (c *endpointCall) waitReady(ctx context.Context) error {
 	for c.endpoint.conn.GetState() != connectivity.Ready {
 		waitCtx, cancel := context.WithTimeout(ctx, c.executor.opts.UnansweredTimeout)
@@ -172,8 +172,8 @@ func (c *endpointCall) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// yieldEndpoint gives the connection of an endpoint that does not answer to waiting
-// calls of other endpoints, and queues up behind them.
+// yieldEndpoint releases the connection of an endpoint that does not answer to
+// waiting calls of other endpoints, and waits for a connection again.
 func (c *endpointCall) yieldEndpoint(ctx context.Context) error {
 	if !c.executor.pool.hasWaiters() {
 		return nil
@@ -202,8 +202,7 @@ func (c *endpointCall) waitConnected(ctx context.Context) bool {
 	}
 }
 
-// callOnce makes one call. An error says that the call was lost, or why it was
-// refused.
+// callOnce makes one call. It returns an error when the call was lost or refused.
 func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 	c.sent.clearMark()
 	if problem, err := c.checkDescription(ctx); err != nil || problem != "" {
@@ -285,8 +284,8 @@ func (c *endpointCall) unservedProblem(serves *worker.Coverage) string {
 		c.task.Graph.Name, c.task.Graph.Version)
 }
 
-// classifyError returns what an error of a call means: the end of the attempt, or a
-// call that was lost and is made again.
+// classifyError reports whether an error of a call ends the attempt, and with which
+// result. Any other error means a lost call, which is made again.
 func (c *endpointCall) classifyError(err error) (r worker.Result, final bool) {
 	if refused, ok := errors.AsType[*runtime.Error](err); ok {
 		return permanentFailure("InvalidManifest", fmt.Sprintf("the manifest of endpoint %q can't be used: %s", c.spec.Endpoint, refused.Message)), true

@@ -16,24 +16,25 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// endpointDescription is what an endpoint serves by its own account.
+// endpointDescription is the manifest of an endpoint, as far as tasks are checked
+// against it.
 type endpointDescription struct {
-	done            chan struct{}    // closed when the rest is known
+	done            chan struct{}    // closed when the fields below are set
 	coverage        *worker.Coverage // nil = everything
-	comparesAnswers bool             // what it asks with what was answered
-	problem         string           // why it gets no tasks, "" = nothing
+	comparesAnswers bool             // the questions that a node asks with the answered ones
+	problem         string           // why it gets no tasks, "" = it gets tasks
 	err             error
 }
 
 const (
 	// describeTimeout is how long an endpoint may take to describe itself.
 	describeTimeout = 10 * time.Second
-	// maxManifestBytes is how many bytes its description may have.
+	// maxManifestBytes bounds the description.
 	maxManifestBytes = 1 << 20
 )
 
-// awaitDescription returns what the endpoint serves. One request answers all tasks,
-// each waits for as long as it may.
+// awaitDescription returns the description of the endpoint. One request answers all
+// tasks; each waits until its own context ends.
 func (e *endpoint) awaitDescription(ctx context.Context, by *Executor) (*endpointDescription, error) {
 	e.mu.Lock()
 	d := e.description
@@ -78,7 +79,7 @@ func (e *endpoint) requestDescription(ctx context.Context, by *Executor, d *endp
 	}
 }
 
-// readManifest keeps what tasks are checked against.
+// readManifest sets the fields that tasks are checked against.
 func (d *endpointDescription) readManifest(m *graphdv1.WorkerManifest) error {
 	b := wire.NewValidator(payload.Limits{})
 	serves := wire.CapabilitiesFromProto(b, "nodes", m.GetNodes())
@@ -95,11 +96,11 @@ func (d *endpointDescription) readManifest(m *graphdv1.WorkerManifest) error {
 	return nil
 }
 
-// errNoDescription is the answer when asking panicked.
+// errNoDescription is the error of a request for the description that panicked.
 var errNoDescription = status.Error(codes.Internal, "the description of the endpoint could not be read")
 
-// dropDescription has the next task request the description again: it may be
-// another build the next time.
+// dropDescription makes the next task request the description again, because the
+// endpoint may run another build by then.
 func (e *endpoint) dropDescription(d *endpointDescription) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

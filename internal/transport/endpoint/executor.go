@@ -1,6 +1,6 @@
-// Package endpoint runs remote nodes on the endpoints that graphs name: it keeps the
-// connections, asks endpoints what they serve, makes the calls, and repeats those that
-// are lost.
+// Package endpoint runs remote nodes on the endpoints that graphs name. It holds
+// the connections, reads the descriptions of endpoints, makes the calls, and
+// repeats lost calls.
 package endpoint
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Options make an Executor. Zero fields mean the defaults that are named.
+// Options make an Executor. Zero fields mean the defaults in their comments.
 type Options struct {
 	Limits          payload.Limits // of one payload; 1 MiB, 128 deep
 	MaxMessageBytes int            // of one message, both ways; 8 MiB
@@ -31,7 +31,7 @@ type Options struct {
 	RetryDelay time.Duration // first wait after a lost call, doubled up to 5 s; 100 ms
 	// IdleTimeout is how long a connection that no call uses stays open; 1 min.
 	IdleTimeout time.Duration
-	// MaxConns is how many connections there may be; 256. Calls of further
+	// MaxConns is the number of connections that may be open; 256. Calls of further
 	// endpoints wait for one.
 	MaxConns int
 	// UnansweredTimeout is how long an endpoint that does not answer keeps a
@@ -60,7 +60,7 @@ type Executor struct {
 
 var _ runtime.Executor = (*Executor)(nil)
 
-// NewExecutor makes an Executor that gives everything without an endpoint to hub.
+// NewExecutor makes an Executor that hands tasks without an endpoint to hub.
 func NewExecutor(hub *worker.Hub, o Options) *Executor {
 	o.Limits.MaxBytes = cmp.Or(o.Limits.MaxBytes, wire.DefaultMaxPayload)
 	o.Limits.MaxDepth = cmp.Or(o.Limits.MaxDepth, wire.DefaultMaxDepth)
@@ -93,8 +93,8 @@ func (r *Executor) Execute(ctx context.Context, t *runtime.Task) worker.Result {
 	return c.runTask(ctx)
 }
 
-// endpointOfTask says where a task runs. Reducers, and the conditional edges of the
-// start, go where the graph's nodes are.
+// endpointOfTask returns the endpoint of a task. Reducers and the conditional edges
+// of the start run on the endpoint of the graph.
 func endpointOfTask(t *runtime.Task) graph.RemoteSpec {
 	if t.Node != nil && t.Node.Spec != nil && t.Node.Spec.Remote != nil {
 		return *t.Node.Spec.Remote

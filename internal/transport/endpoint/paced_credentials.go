@@ -11,9 +11,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/backoff"
 )
 
-// pacedCredentials are credentials towards an endpoint that pause between
-// connections that end early: gRPC reconnects at once when a connection ends that
-// has worked, if only for a moment.
+// pacedCredentials are credentials for an endpoint that pause between connections
+// that end early. gRPC itself reconnects at once after a connection that has
+// worked, however briefly.
 type pacedCredentials struct {
 	credentials.TransportCredentials
 
@@ -31,10 +31,11 @@ type connectionHistory struct {
 	nextAllowed      time.Time // when there may be another one
 }
 
-// shortLifetime is how long a connection lasts at most that counts as ended early.
+// shortLifetime is the lifetime below which a connection counts as ended early.
 const shortLifetime = 5 * time.Second
 
-// reconnectPolicy is the pause after each of the connections in a row that have ended early.
+// reconnectPolicy returns the pauses after connections in a row that have ended
+// early.
 func reconnectPolicy() backoff.Policy {
 	return backoff.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}
 }
@@ -53,14 +54,15 @@ func (c *connectionHistory) recordEnd(lasted time.Duration, now time.Time) {
 	c.shortConnections++
 }
 
-// remainingPause is how long the next connection has to wait.
+// remainingPause returns the time that the next connection has to wait.
 func (c *connectionHistory) remainingPause(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.nextAllowed.Sub(now)
 }
 
-// ClientHandshake waits until there may be a connection, and begins it.
+// ClientHandshake waits until a connection is allowed, and makes its handshake. It
+// returns ctx's error when ctx ends first.
 func (r pacedCredentials) ClientHandshake(
 	ctx context.Context, authority string, raw net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they tell it
+	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they report it
 	"google.golang.org/grpc/keepalive"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -25,16 +25,16 @@ type endpoint struct {
 	conn   *grpc.ClientConn
 	client graphdv1.NodeServiceClient
 
-	activeCalls int       // that use the connection; guarded by endpoints.mu
-	idleSince   time.Time // since when there are none
+	activeCalls int       // that use the connection; guarded by endpointPool.mu
+	idleSince   time.Time // when the last call ended
 
 	mu          sync.Mutex
 	description *endpointDescription // nil = not asked yet
 }
 
-// endpointPool are the connections to node services, one for each. Graphs name
-// endpoints at will, so what no call uses is closed after a while, and there is
-// a limit to how many are open.
+// endpointPool holds the connections to node services, one for each. Graphs may
+// name any number of endpoints, so the pool closes connections that no call has
+// used for a while, and bounds the number of open ones.
 type endpointPool struct {
 	opts Options
 
@@ -42,7 +42,7 @@ type endpointPool struct {
 	bySpec       map[graph.RemoteSpec]*endpoint
 	waiters      []chan struct{} // calls that wait for a slot, the first one first
 	grantedSlots int             // slots that were granted to waiting calls, not taken yet
-	idleTimer    *time.Timer     // closes what is idle; nil = nothing was idle yet
+	idleTimer    *time.Timer     // closes idle connections; nil = none was idle yet
 	isClosed     bool
 }
 
@@ -50,8 +50,8 @@ func newEndpointPool(o Options) *endpointPool {
 	return &endpointPool{opts: o, bySpec: make(map[graph.RemoteSpec]*endpoint)}
 }
 
-// acquireEndpoint returns the connection to an endpoint, which release gives back.
-// When all connections are in use it waits for one, and calls full first.
+// acquireEndpoint returns the connection to an endpoint, for releaseEndpoint to
+// release. When all connections are in use it calls full and waits for one.
 func (p *endpointPool) acquireEndpoint(ctx context.Context, spec graph.RemoteSpec, full func()) (*endpoint, error) {
 	for granted := false; ; granted = true {
 		e, slot, err := p.tryAcquire(spec, granted)
@@ -97,8 +97,8 @@ func (p *endpointPool) tryAcquire(spec graph.RemoteSpec, granted bool) (*endpoin
 	return e, nil, nil
 }
 
-// makeRoom reports whether one more connection may be made, and closes for it
-// the one that was not used for the longest time.
+// makeRoom reports whether one more connection may be made. To make room it closes
+// the connection that was idle for the longest time.
 func (p *endpointPool) makeRoom() bool {
 	if p.hasRoom() {
 		return true
@@ -120,7 +120,7 @@ func (p *endpointPool) findOldestIdle() (oldest graph.RemoteSpec, found bool) {
 	return oldest, found
 }
 
-// releaseEndpoint gives a connection back that acquire returned.
+// releaseEndpoint releases a connection that acquireEndpoint returned.
 func (p *endpointPool) releaseEndpoint(e *endpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +142,8 @@ func (p *endpointPool) hasWaiters() bool {
 	return len(p.waiters) > 0
 }
 
-// cancelWaiting ends the waiting for a slot. A slot that was granted meanwhile goes
-// to the next one.
+// cancelWaiting ends the wait for a slot. A slot that was granted meanwhile goes to
+// the next call.
 func (p *endpointPool) cancelWaiting(slot chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,8 +165,8 @@ func (p *endpointPool) grantNext() {
 	}
 }
 
-// closeIdle closes the connections that were not used for long enough, and
-// comes back when the next one may be due.
+// closeIdle closes the connections that were idle for long enough, and sets the
+// timer for the next one.
 func (p *endpointPool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,13 +217,14 @@ func (p *endpointPool) closeAll() {
 	}
 }
 
-// serviceConfig spreads calls over all addresses of a name, and leaves out
-// those that say they are not healthy.
+// serviceConfig spreads calls over all addresses of a name, except those that
+// report that they are not healthy.
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],` +
 	`"healthCheckConfig":{"serviceName":"graphd.v1.NodeService"}}`
 
-// What gRPC takes of an endpoint before it is looked at: of headers or trailers,
-// in which the details of errors are, and of a call.
+// Limits of the data that gRPC accepts from an endpoint before graphd checks it:
+// the headers or trailers, which hold the details of errors, and the unread bytes
+// of a call.
 const (
 	maxResponseHeaderSize = 64 << 10
 	responseWindowSize    = 256 << 10
@@ -240,7 +241,7 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*grpc.ClientConn, er
 	}
 	return grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(newPacedCredentials(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
-		grpc.WithDisableServiceConfig(), // one of the name's owner could have gRPC repeat calls that have begun
+		grpc.WithDisableServiceConfig(), // a service config from DNS could make gRPC repeat calls that have begun
 		grpc.WithStatsHandler(sentMarker{}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: flow.PingInterval, Timeout: flow.PingTimeout}),
 		grpc.WithMaxHeaderListSize(maxResponseHeaderSize),

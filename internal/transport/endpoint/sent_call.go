@@ -7,13 +7,13 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// sentMark says whether a call has left for its endpoint: what has left may have
-// begun there, whatever the error is that the call ends with.
+// sentMark records whether a call was sent to its endpoint. A call that was sent
+// may have begun there, whatever error it ends with.
 type sentMark struct{ isSet atomic.Bool }
 
 type sentMarkKey struct{}
 
-// withMark has the call that is made with a context noted.
+// withMark returns a context with which a call sets the mark when it is sent.
 func (d *sentMark) withMark(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sentMarkKey{}, d)
 }
@@ -21,13 +21,13 @@ func (d *sentMark) withMark(ctx context.Context) context.Context {
 func (d *sentMark) clearMark()    { d.isSet.Store(false) }
 func (d *sentMark) wasSent() bool { return d.isSet.Load() }
 
-// sentMarker tells calls that they have left.
+// sentMarker sets the marks of calls that are sent.
 type sentMarker struct{}
 
 var _ stats.Handler = sentMarker{}
 
-// TagRPC begins a try of a call. gRPC makes a further one only when the endpoint
-// has refused the one before unseen, or it never left.
+// TagRPC begins a try of a call. gRPC makes a further try only when the endpoint
+// has not processed the one before, or it was never sent.
 func (sentMarker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	if d, ok := ctx.Value(sentMarkKey{}).(*sentMark); ok {
 		d.clearMark()
@@ -35,7 +35,7 @@ func (sentMarker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Conte
 	return ctx
 }
 
-// HandleRPC notes that the headers of a call are given to the connection.
+// HandleRPC sets the mark when the headers of a call are given to the connection.
 func (sentMarker) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if _, ok := s.(*stats.OutHeader); !ok {
 		return

@@ -9,18 +9,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// boundedMessage is a message that is about to be decoded: its size in memory is
-// counted, or it is not decoded.
+// boundedMessage is a message that is about to be decoded. It is decoded only after
+// its size in memory was counted.
 type boundedMessage struct {
 	target          protobuf.Message
 	request         *TrackedRequest // nil = not counted
 	maxMemory       int             // bytes of memory, 0 = any number
 	maxMessageBytes int             // bytes that a message may have
 	layouts         *layoutCache
-	refusal         error // why it was left alone
+	refusal         error // why it was not decoded
 }
 
-// decodeBytes takes in the bytes of a message.
+// decodeBytes decodes the bytes of a message.
 func (m *boundedMessage) decodeBytes(data mem.BufferSlice) error {
 	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buffer.Free()
@@ -43,15 +43,16 @@ func (m *boundedMessage) decodeBytes(data mem.BufferSlice) error {
 	return protobuf.Unmarshal(bytes, m.target)
 }
 
-// memoryFactor is how much more memory than bytes on the wire a message may take.
+// memoryFactor is the ratio of memory to bytes on the wire that a message may have.
 const memoryFactor = 4
 
-// MessageReceiver receives messages, but those that would take much more memory than
-// they have bytes. Its zero value is ready.
+// MessageReceiver receives messages, and refuses those that would take much more
+// memory than they have bytes. Its zero value is ready.
 type MessageReceiver struct{ layouts layoutCache }
 
-// ReceiveMessage receives a message with the function that gRPC gives, and returns why
-// it was not decoded. request is what it belongs to, nil when that is not counted.
+// ReceiveMessage receives a message with the function that gRPC gives, and returns
+// why it was not decoded. request is the request of the message, nil when it is not
+// counted.
 func (r *MessageReceiver) ReceiveMessage(
 	into protobuf.Message, request *TrackedRequest, maxBytes int, receive func(any) error,
 ) error {

@@ -2,8 +2,9 @@ package flow
 
 import "time"
 
-// How connections are kept, those of clients and those to endpoints: what gRPC takes of
-// the other side before it is read, and when it asks whether that is still there.
+// Settings of connections with clients and with endpoints: the bytes that gRPC
+// takes before they are read, and the pings that find out whether the other side is
+// still there.
 const (
 	ConnectionWindowSize = 1 << 20
 	PingInterval         = 60 * time.Second

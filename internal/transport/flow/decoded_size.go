@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// messageLayout is the memory that a type of message takes, as far as its
-// descriptor says.
+// messageLayout holds the memory that a type of message takes, as far as its
+// descriptor determines it.
 type messageLayout struct {
 	emptySize int // bytes of a message without fields
 	fields    map[protowire.Number]fieldLayout
@@ -79,7 +79,7 @@ func newMessageLayout(d protoreflect.MessageDescriptor) *messageLayout {
 		s.fields[f.Number()] = part
 	}
 	if d.IsMapEntry() {
-		s.emptySize = 0 // only what is in it is kept
+		s.emptySize = 0 // a map keeps only the key and the value
 	}
 	return s
 }
@@ -101,12 +101,11 @@ func fourByteKinds() []protoreflect.Kind {
 	}
 }
 
-// maxNested is how deep messages may lie in one another.
+// maxNested is the depth to which messages may be nested.
 const maxNested = 64
 
-// decodedSize is about how many bytes of memory an encoded message takes once it
-// is decoded; it stops counting beyond most. A part of two bytes may take
-// hundreds.
+// decodedSize estimates the bytes of memory that an encoded message takes once it
+// is decoded. It stops counting beyond most. A part of two bytes may take hundreds.
 func (k *layoutCache) decodedSize(d protoreflect.MessageDescriptor, bytes []byte, most int) int {
 	return k.decodedSizeNested(d, bytes, most, maxNested)
 }
@@ -120,7 +119,7 @@ func (k *layoutCache) decodedSizeNested(d protoreflect.MessageDescriptor, bytes 
 	for len(bytes) > 0 && size <= most {
 		number, kind, n := protowire.ConsumeTag(bytes)
 		if n < 0 {
-			return size // decoding says what is wrong
+			return size // the decoder reports the error
 		}
 		bytes = bytes[n:]
 		if n = protowire.ConsumeFieldValue(number, kind, bytes); n < 0 {

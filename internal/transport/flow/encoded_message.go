@@ -13,21 +13,22 @@ import (
 type EncodedMessage struct {
 	Bytes        []byte
 	data         [1]mem.Buffer // the bytes as gRPC takes them
-	pendingSends int           // sendings that are not written yet; guarded by unread.mu
+	pendingSends int           // sends that gRPC has not written yet; guarded by UnreadTracker.mu
 }
 
-// isSmall reports whether gRPC does not report when it has written the message.
+// isSmall reports whether the message is below gRPC's threshold for pooled buffers.
+// gRPC does not report when it has written such a message.
 func (f *EncodedMessage) isSmall() bool { return mem.IsBelowBufferPoolingThreshold(cap(f.Bytes)) }
 
-// IsLarge reports whether a message counts from its queueing on, before gRPC has
-// it: many.
+// IsLarge reports whether the message counts as unread as soon as it is queued. A
+// smaller one counts when gRPC has it.
 func (f *EncodedMessage) IsLarge() bool { return len(f.Bytes) >= LargeMessageBytes }
 
-// LargeMessageBytes is from how many bytes on a message is large.
+// LargeMessageBytes is the size from which a message is large.
 const LargeMessageBytes = 64 << 10
 
-// heldSize is the number of bytes that count as unread. Most of a small message is
-// what gRPC keeps around it, once per send.
+// heldSize returns the number of bytes that count as unread. Most of a small
+// message is the overhead of gRPC, once per send.
 func (f *EncodedMessage) heldSize() int64 {
 	if f.isSmall() {
 		return int64(len(f.Bytes)) + queuedOverhead
@@ -35,15 +36,15 @@ func (f *EncodedMessage) heldSize() int64 {
 	return int64(len(f.Bytes))
 }
 
-// queuedOverhead is about how many bytes of memory gRPC needs for a message that waits to
-// be written.
+// queuedOverhead is about the number of bytes that gRPC needs for a message that
+// waits to be written.
 const queuedOverhead = 384
 
 // Codec is the codec of protobuf, which also accepts encoded messages.
 type Codec struct {
 	encoding.CodecV2
 
-	pooledEmpty *[]byte // without bytes, but with a capacity that gRPC takes for a pool's
+	pooledEmpty *[]byte // no bytes, but the capacity of a buffer that gRPC takes for pooled
 }
 
 // EncodeMessage encodes a message.
@@ -55,15 +56,16 @@ func EncodeMessage(m protobuf.Message) (*EncodedMessage, error) {
 	return NewEncodedMessage(bytes), nil
 }
 
-// NewEncodedMessage makes an EncodedMessage of the bytes of a message.
+// NewEncodedMessage makes an EncodedMessage of the bytes of a message. It keeps the
+// slice: the caller must not change it, because gRPC reads it with every send.
 func NewEncodedMessage(bytes []byte) *EncodedMessage {
 	return &EncodedMessage{Bytes: bytes, data: [1]mem.Buffer{mem.SliceBuffer(bytes)}}
 }
 
-// SendSize is the number of bytes that gRPC sends for the message.
+// SendSize returns the number of bytes that gRPC sends for the message.
 func (f *EncodedMessage) SendSize() int { return len(f.Bytes) + framingOverhead }
 
-// framingOverhead is more than gRPC adds to a message.
+// framingOverhead is more than the bytes that gRPC adds to a message.
 const framingOverhead = 64
 
 // NewCodec makes the codec of servers and of clients towards endpoints.
@@ -72,7 +74,7 @@ func NewCodec() Codec {
 	return Codec{encoding.GetCodecV2(proto.Name), &empty}
 }
 
-// Marshal passes an encoded message on.
+// Marshal returns the bytes of an encoded message, and encodes any other message.
 func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
 	case *EncodedMessage:
@@ -81,7 +83,7 @@ func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 		if !m.isCounted {
 			m.unread.HoldMessage(m.EncodedMessage)
 		}
-		if m.isSmall() { // gRPC does not say when it is done with those, but releases what is behind as well
+		if m.isSmall() { // gRPC does not report the end of small writes, but releases the buffers behind them as well
 			m.parts = [2]mem.Buffer{m.data[0], mem.NewBuffer(c.pooledEmpty, m)}
 			return m.parts[:], nil
 		}
@@ -91,7 +93,7 @@ func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// Unmarshal decodes a message, or leaves one alone that is too large.
+// Unmarshal decodes a message, and skips a message that is too large.
 func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(*boundedMessage); ok {
 		return m.decodeBytes(data)

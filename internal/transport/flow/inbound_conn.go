@@ -10,8 +10,8 @@ import (
 )
 
 // inboundConn is a connection that counts the bytes that its client sends by call.
-// Each read ends at the end of a frame or of its header: gRPC has handled what it
-// got before it reads on.
+// Each read ends at the end of a frame or of its header, because gRPC handles what
+// it has before it reads on.
 type inboundConn struct {
 	net.Conn
 
@@ -23,8 +23,8 @@ type inboundConn struct {
 	header           [frameHeaderSize]byte
 	lastFrame        http2.FrameHeader          // the last one
 	newestStream     uint32                     // call whose headers came last
-	isNewestEnded    bool                       // nothing follows those
-	requestsByStream map[uint32]*TrackedRequest // guarded by requests.mu
+	isNewestEnded    bool                       // nothing follows its headers
+	requestsByStream map[uint32]*TrackedRequest // guarded by RequestTracker.mu
 }
 
 // streamPart is the part of the byte stream that is being read.
@@ -36,10 +36,11 @@ const (
 	partPayload
 )
 
-// readBufferSize is what a connection that says nothing costs; larger reads go past it.
+// readBufferSize is the buffer of a connection, also of an idle one. Larger reads
+// bypass it.
 const readBufferSize = 8 << 10
 
-// frameHeaderSize is how many bytes the header of a frame has.
+// frameHeaderSize is the number of bytes in the header of a frame.
 const frameHeaderSize = 9
 
 func newInboundConn(conn net.Conn, of *RequestTracker) *inboundConn {
@@ -49,7 +50,7 @@ func newInboundConn(conn net.Conn, of *RequestTracker) *inboundConn {
 	}
 }
 
-// Read reads no further than the end of the present part.
+// Read reads at most to the end of the current part.
 func (c *inboundConn) Read(into []byte) (int, error) {
 	n, err := c.reader.Read(into[:min(len(into), c.remaining)])
 	if c.currentPart == partHeader {
@@ -61,7 +62,7 @@ func (c *inboundConn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// finishPart handles the part that was read and turns to the next one.
+// finishPart handles the part that was read and begins the next one.
 func (c *inboundConn) finishPart() {
 	if c.currentPart == partHeader {
 		c.lastFrame = http2.FrameHeader{
@@ -107,7 +108,7 @@ func (c *inboundConn) currentRequest() *TrackedRequest {
 	return c.requestsByStream[c.lastFrame.StreamID]
 }
 
-// countingCredentials make an inboundConn of every connection, inside of its
+// countingCredentials make an inboundConn of every connection, inside its
 // encryption.
 type countingCredentials struct {
 	credentials.TransportCredentials
@@ -115,12 +116,13 @@ type countingCredentials struct {
 	requests *RequestTracker
 }
 
-// WrapCredentials counts what arrives on connections, inside of their encryption.
+// WrapCredentials returns credentials whose connections count the bytes that
+// arrive, inside their encryption.
 func (q *RequestTracker) WrapCredentials(c credentials.TransportCredentials) credentials.TransportCredentials {
 	return countingCredentials{c, q}
 }
 
-// ServerHandshake takes in a connection.
+// ServerHandshake makes the handshake of a connection and wraps the connection.
 func (w countingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := w.TransportCredentials.ServerHandshake(raw)
 	known, ok := raw.(*connection)

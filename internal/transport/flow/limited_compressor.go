@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 )
 
-// limitedCompressor expands a few messages at a time: the size of an expanded
-// message is not known before.
+// limitedCompressor expands only a few messages at a time, because the size of an
+// expanded message is not known before.
 type limitedCompressor struct {
 	encoding.Compressor
 
@@ -24,7 +24,7 @@ func init() { //nolint:gochecknoinits // gRPC wants compressors to be registered
 	})
 }
 
-// Decompress waits for a slot, which is free again when the reader is closed.
+// Decompress waits for a slot, which the close of the reader releases.
 func (c limitedCompressor) Decompress(r io.Reader) (io.Reader, error) {
 	c.slots <- struct{}{}
 	over := sync.OnceFunc(func() { <-c.slots })
@@ -43,7 +43,7 @@ type limitedReader struct {
 	release func()
 }
 
-// Close frees the slot.
+// Close releases the slot.
 func (e *limitedReader) Close() error {
 	defer e.release()
 	if c, ok := e.Reader.(io.Closer); ok {

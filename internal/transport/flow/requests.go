@@ -18,10 +18,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// RequestTracker counts the bytes of calls that are not done. Beyond the limit,
-// requests that arrive slowly are cancelled, those that hold much for long first;
-// complete ones are served, and further large requests are refused. The last
-// quarter is for small requests, and the last eighth for those that arrive.
+// RequestTracker counts the bytes of calls that are not done. Beyond the limit it
+// cancels requests that arrive slowly, first those with many bytes for a long time.
+// It serves complete requests, and refuses further large ones. The last quarter of
+// the limit is for small requests, and the last eighth for those that arrive.
 type RequestTracker struct {
 	maxBytes       int64         // bytes of all together, 0 = any number
 	maxCalls       int           // open at the same time, 0 = any number
@@ -32,12 +32,12 @@ type RequestTracker struct {
 	mu            sync.Mutex
 	openCalls     int
 	heldBytes     int64                        // bytes of all calls
-	arrivingBytes int64                        // bytes of those that arrive
+	arrivingBytes int64                        // bytes of arriving requests
 	arriving      map[*TrackedRequest]struct{} // requests that are not whole
-	lateTimer     *time.Timer                  // looks for those that are too slow; nil = none arrives
+	lateTimer     *time.Timer                  // cancels requests that are too slow; nil = none arrives
 }
 
-// RequestLimits are what clients may have open and on the way.
+// RequestLimits bound the requests of all clients.
 type RequestLimits struct {
 	MaxBytes       int           // of all requests together, 0 = any number
 	MaxCalls       int           // open at the same time, 0 = any number
@@ -62,10 +62,11 @@ func (q *RequestTracker) RegisterMethods(services map[string]grpc.ServiceInfo) {
 	}
 }
 
-// smallConnectionCalls is how many calls a connection may have of the last quarter.
+// smallConnectionCalls is the number of calls that a connection may have in the
+// last quarter of the limit.
 const smallConnectionCalls = 64
 
-// TrackedRequest is what a client has sent of one call.
+// TrackedRequest counts the bytes that a client has sent of one call.
 type TrackedRequest struct {
 	tracker  *RequestTracker
 	conn     *inboundConn
@@ -73,16 +74,17 @@ type TrackedRequest struct {
 	cancel   context.CancelFunc // of the call
 	isStream bool               // messages follow one another
 
-	heldBytes     int64     // bytes; guarded by requests.mu, as is what follows
+	heldBytes     int64     // guarded by RequestTracker.mu, as are the fields below
 	arrivingSince time.Time // when it began to arrive
 	messageBytes  int64     // of a stream: bytes of the message that is served
-	isServed      bool      // of a stream: a message is
+	isServed      bool      // of a stream: the server handles a message
 	isOver        bool
 }
 
 type requestKey struct{}
 
-// TrackedRequestOf is what the client of a call has sent, nil when it is not counted.
+// TrackedRequestOf returns the tracked request of a call, nil when it is not
+// counted.
 func TrackedRequestOf(ctx context.Context) *TrackedRequest {
 	r, _ := ctx.Value(requestKey{}).(*TrackedRequest)
 	return r
@@ -128,7 +130,7 @@ func (q *RequestTracker) addArriving(r *TrackedRequest) {
 	}
 }
 
-// removeArriving counts a request no longer as arriving. The caller holds mu.
+// removeArriving removes a request from those that arrive. The caller holds mu.
 func (q *RequestTracker) removeArriving(r *TrackedRequest) {
 	if _, there := q.arriving[r]; there {
 		delete(q.arriving, r)
@@ -175,8 +177,8 @@ func (r *TrackedRequest) markComplete() {
 	}
 }
 
-// countDecoded counts what a message takes in memory beyond its bytes on the wire,
-// and refuses it beyond the limit.
+// countDecoded counts the memory that a message takes beyond its bytes on the wire,
+// and refuses the message beyond the limit.
 func (r *TrackedRequest) countDecoded(wire, memory int) error {
 	if r == nil {
 		return nil
@@ -184,7 +186,7 @@ func (r *TrackedRequest) countDecoded(wire, memory int) error {
 	q := r.tracker
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	counted := min(int64(wire), r.heldBytes) // less than wire for one that was compressed
+	counted := min(int64(wire), r.heldBytes) // less than wire for a compressed message
 	more := max(int64(memory)-counted, 0)
 	served := q.heldBytes - q.arrivingBytes + more
 	if _, there := q.arriving[r]; there {
@@ -204,7 +206,7 @@ func (r *TrackedRequest) countDecoded(wire, memory int) error {
 	return nil
 }
 
-// messageHeaderSize is what gRPC puts before each message.
+// messageHeaderSize is the size of the header that gRPC puts before each message.
 const messageHeaderSize = 5
 
 // ReleaseAnswered releases the bytes of a unary request when its call begins to
@@ -218,7 +220,8 @@ func (r *TrackedRequest) ReleaseAnswered() {
 	r.tracker.addBytes(r, -r.heldBytes)
 }
 
-// ReleaseMessage releases a served message of a stream: the next one may arrive.
+// ReleaseMessage releases a served message of a stream, so that the next one may
+// arrive.
 func (r *TrackedRequest) ReleaseMessage() {
 	if r == nil {
 		return
@@ -236,7 +239,7 @@ func (r *TrackedRequest) ReleaseMessage() {
 	}
 }
 
-// endCall forgets a call that is over.
+// endCall stops counting a call that is over.
 func (r *TrackedRequest) endCall() {
 	r.tracker.mu.Lock()
 	defer r.tracker.mu.Unlock()
@@ -245,7 +248,7 @@ func (r *TrackedRequest) endCall() {
 	delete(r.conn.requestsByStream, r.id)
 }
 
-// dropRequest counts nothing of a call any more. The caller holds mu.
+// dropRequest stops counting a call. The caller holds mu.
 func (q *RequestTracker) dropRequest(r *TrackedRequest) {
 	if r.isOver {
 		return
@@ -256,8 +259,8 @@ func (q *RequestTracker) dropRequest(r *TrackedRequest) {
 }
 
 // cancelLargest cancels arriving requests until an eighth of the limit is free, or
-// they hold no more than that: those with the largest product of bytes and age first.
-// A client that sends little, or in one go, is not among them. The caller holds mu.
+// they hold at most an eighth. It begins with the largest product of bytes and age.
+// Requests that hold few bytes or have just begun come last. The caller holds mu.
 func (q *RequestTracker) cancelLargest() {
 	type load struct {
 		request *TrackedRequest
@@ -286,8 +289,8 @@ func (q *RequestTracker) cancelLargest() {
 	}
 }
 
-// cancelLate cancels requests that have not arrived in time, and runs again while
-// others arrive.
+// cancelLate cancels requests that have not arrived in time, and sets its timer
+// again while others arrive.
 func (q *RequestTracker) cancelLate() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -315,7 +318,7 @@ func peerOf(r *TrackedRequest) zap.Field {
 	return zap.String("peer.address", r.conn.RemoteAddr().String())
 }
 
-// inboundOf is the connection of a call, nil when it is not watched.
+// inboundOf returns the connection of a call, nil when it is not watched.
 func inboundOf(ctx context.Context) *inboundConn {
 	p, ok := peer.FromContext(ctx)
 	if !ok {

@@ -19,11 +19,11 @@ import (
 )
 
 // UnreadTracker counts the bytes that this server holds because clients have not
-// read them: what gRPC was given and has not written, also of calls that are over.
-// When there are too many, streams wait and leave what follows in the log, and the
-// connections that read nothing for the longest time are closed. The last quarter
-// is for connections that hold little, so that they are served while others fill
-// the rest.
+// read them: bytes that gRPC was given and has not written, also of calls that are
+// over. Beyond the limit, streams wait and leave their next events in the log, and
+// the tracker closes the connections that read nothing for the longest time. The
+// last quarter of the limit is for connections that hold little, so that they are
+// served while others fill the rest.
 type UnreadTracker struct {
 	maxBytes     int64 // of all calls together, 0 = any number
 	maxCallBytes int64 // of one call, 0 = any number
@@ -33,36 +33,38 @@ type UnreadTracker struct {
 	mu           sync.Mutex
 	heldBytes    int64
 	waitingBytes int64                    // bytes of answers that wait to be given to gRPC
-	conns        map[*connection]struct{} // those that hold something
+	conns        map[*connection]struct{} // connections that hold something
 	freed        chan struct{}            // closed when something was read; nil = no waiter
 	reliefTimer  *time.Timer              // looks for connections to close; nil = no waiter
 }
 
-// smallConnectionBytes is what a connection may hold of the last quarter.
+// smallConnectionBytes is the number of bytes that a connection may hold in the
+// last quarter of the limit.
 const smallConnectionBytes = 64 << 10
 
-// sharedLimit is what all connections may hold, however much each does.
+// sharedLimit returns the bytes that all connections may hold together, whatever
+// each holds.
 func (u *UnreadTracker) sharedLimit() int64 { return u.maxBytes - u.maxBytes/4 }
 
-// NewUnreadTracker makes an UnreadTracker: most are the bytes of all calls together, each
-// those of one call, 0 = any number; where others wait, a connection that reads nothing
-// for timeout is closed.
+// NewUnreadTracker makes an UnreadTracker. most bounds the bytes of all calls
+// together and each those of one call, 0 = any number. While others wait, it closes
+// a connection that reads nothing for timeout.
 func NewUnreadTracker(most, each int64, timeout time.Duration, log *zap.Logger) *UnreadTracker {
 	return &UnreadTracker{maxBytes: most, maxCallBytes: each, stallTimeout: timeout, log: log, conns: make(map[*connection]struct{})}
 }
 
-// CallUnread is what one call holds of the unread bytes. Its zero value, which has
-// no connection, counts nothing.
+// CallUnread counts the unread bytes of one call. Its zero value has no connection
+// and counts nothing.
 type CallUnread struct {
 	tracker *UnreadTracker
 	conn    *connection
 
-	heldBytes int64     // guarded by unread.mu, as is what follows
-	lastRead  time.Time // when something of it was read last, or it began to hold
+	heldBytes int64     // guarded by UnreadTracker.mu, as are the fields below
+	lastRead  time.Time // when some of it was read last, or it began to hold
 }
 
-// HoldMessage counts bytes that are given to gRPC; f is what they belong to, which
-// counts once however many calls send it.
+// HoldMessage counts the bytes of a message that is given to gRPC. A message counts
+// once, however many calls send it.
 func (o *CallUnread) HoldMessage(f *EncodedMessage) {
 	u := o.tracker
 	if u == nil {
@@ -93,8 +95,8 @@ func (o *CallUnread) holdMessageLocked(f *EncodedMessage) {
 	}
 }
 
-// ReleaseMessage counts bytes that were written, or that are not waited for any
-// more.
+// ReleaseMessage stops counting the bytes of a message that was written, or that
+// nothing waits for any more.
 func (o *CallUnread) ReleaseMessage(f *EncodedMessage) {
 	u := o.tracker
 	if u == nil {
@@ -119,9 +121,9 @@ func (o *CallUnread) ReleaseMessage(f *EncodedMessage) {
 	u.notifyFreed()
 }
 
-// addMessage notes that the connection holds a frame. The caller holds mu.
+// addMessage records that the connection holds a message. The caller holds mu.
 func (c *connection) addMessage(f *EncodedMessage, n int64) {
-	if f.isSmall() { // it counts each time
+	if f.isSmall() { // a small message counts each time
 		c.smallBytes += n
 		c.tracker.heldBytes += n
 		return
@@ -132,7 +134,8 @@ func (c *connection) addMessage(f *EncodedMessage, n int64) {
 	c.messages[f]++
 }
 
-// removeMessage forgets that the connection holds a frame once. The caller holds mu.
+// removeMessage removes one hold of a message from the connection. The caller holds
+// mu.
 func (c *connection) removeMessage(f *EncodedMessage, n int64) {
 	if f.isSmall() {
 		c.smallBytes -= n
@@ -169,8 +172,8 @@ func (o *CallUnread) HasRoom(n int) (bool, <-chan struct{}) {
 	return false, u.watchFreed()
 }
 
-// AdmitMessage is HasRoom for a message. A large one counts at once, so that every
-// message that finds room.
+// AdmitMessage is HasRoom for a message. It counts a large message at once, so that
+// no other one takes the same room.
 func (o *CallUnread) AdmitMessage(f *EncodedMessage) (bool, <-chan struct{}) {
 	u := o.tracker
 	if u == nil {
@@ -187,8 +190,8 @@ func (o *CallUnread) AdmitMessage(f *EncodedMessage) (bool, <-chan struct{}) {
 	return true, nil
 }
 
-// IsDrained reports whether the client has read all that is counted; if not, it
-// returns what HasRoom returns.
+// IsDrained reports whether the client has read all counted bytes. If not, it
+// returns a channel as HasRoom does.
 func (o *CallUnread) IsDrained() (bool, <-chan struct{}) {
 	u := o.tracker
 	if u == nil {
@@ -212,8 +215,8 @@ func (u *UnreadTracker) watchFreed() <-chan struct{} {
 	return u.freed
 }
 
-// startReliefTimer closes stalled connections after a while, if that is needed
-// then. The caller holds mu.
+// startReliefTimer sets the timer that closes stalled connections, unless it runs.
+// The caller holds mu.
 func (u *UnreadTracker) startReliefTimer() {
 	if u.reliefTimer == nil {
 		u.reliefTimer = time.AfterFunc(u.stallTimeout, u.containPanics(u.closeStalled))
@@ -225,8 +228,8 @@ func (u *UnreadTracker) containPanics(f func()) func() {
 	return contain.Func(f, contain.LogPanic(u.log, "closing connections that do not read panicked"))
 }
 
-// mayHold reports whether a call may hold n more bytes. A message of any size goes
-// while there is room at all. The caller holds mu.
+// mayHold reports whether a call may hold n more bytes. While there is room at all
+// it admits a message of any size. The caller holds mu.
 func (o *CallUnread) mayHold(n int64) bool {
 	u := o.tracker
 	switch {
@@ -243,17 +246,18 @@ func (o *CallUnread) mayHold(n int64) bool {
 }
 
 // closeStalled closes connections that have read nothing for too long, the worst
-// first, until half of what may be held is free. Those that go on reading are left
-// alone.
+// first, until half of the limit is free. It does not close connections that still
+// read.
 func (u *UnreadTracker) closeStalled() {
 	for _, c := range u.listStalled() {
 		u.log.Warn("connection closed: its client does not read, and others wait",
 			zap.String("peer.address", c.RemoteAddr().String()))
-		_ = c.Close() // it ends, whatever the network says
+		_ = c.Close() // the connection ends in any case
 	}
 }
 
-// listStalled lists the connections to close, and comes back while calls wait.
+// listStalled lists the connections to close, and sets its timer again while calls
+// wait.
 func (u *UnreadTracker) listStalled() []*connection {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -282,7 +286,8 @@ func (u *UnreadTracker) listStalled() []*connection {
 	return list
 }
 
-// oldestUnread is since when a call of the connection waits for its client to read.
+// oldestUnread returns the time since which a call of the connection waits for its
+// client to read.
 func (c *connection) oldestUnread() time.Time {
 	var oldest time.Time
 	for o := range c.unreadCalls {
@@ -293,7 +298,7 @@ func (c *connection) oldestUnread() time.Time {
 	return oldest
 }
 
-// freedByClosing is the number of bytes that closing the connection frees: of
+// freedByClosing returns the number of bytes that closing the connection frees, of
 // shared messages its part.
 func (c *connection) freedByClosing() int64 {
 	n := c.smallBytes
@@ -304,8 +309,9 @@ func (c *connection) freedByClosing() int64 {
 }
 
 // EncodeAnswer encodes an answer, and waits until the unread bytes leave room for
-// it. At most as many bytes wait as are held; a client that leaves more unread is
-// refused. memory is that of the answer: its bytes count here from now on.
+// it. The waiting answers have at most as many bytes as those that are held; a
+// client that leaves more unread is refused. memory belongs to the answer, whose
+// bytes count here from now on.
 func (o *CallUnread) EncodeAnswer(ctx context.Context, answer any, memory *runtime.CallMemory) (any, error) {
 	m, ok := answer.(protobuf.Message)
 	if !ok || o.tracker == nil {
@@ -362,13 +368,14 @@ type countedMessage struct {
 	parts     [2]mem.Buffer
 }
 
-// Get is part of a pool of buffers, of which nothing is taken.
+// Get implements mem.BufferPool. gRPC takes no buffers from this pool.
 func (*countedMessage) Get(n int) *[]byte {
 	bytes := make([]byte, n)
 	return &bytes
 }
 
-// Put is told that gRPC has no more use for the bytes.
+// Put implements mem.BufferPool. gRPC calls it when it has no more use for the
+// bytes.
 func (p *countedMessage) Put(*[]byte) { p.unread.ReleaseMessage(p.EncodedMessage) }
 
 // EncodeForSending makes a countedMessage of a message, which may be encoded
@@ -387,21 +394,22 @@ func (o *CallUnread) EncodeForSending(message any) (any, error) {
 	return message, nil
 }
 
-// connection is a client's, and knows what it has not read.
+// connection is a connection of a client, with the bytes that the client has not
+// read.
 type connection struct {
 	net.Conn
 
 	tracker     *UnreadTracker
 	addr        *remoteAddr
 	inbound     *inboundConn             // what its client sends; nil = not counted
-	unreadCalls map[*CallUnread]struct{} // those that hold something; guarded by unread.mu, as is what follows
+	unreadCalls map[*CallUnread]struct{} // calls that hold something; guarded by UnreadTracker.mu, as are the fields below
 	heldBytes   int64                    // bytes of all of them
 	messages    map[*EncodedMessage]int  // how often each is held, small ones left out
-	smallBytes  int64                    // bytes of those
+	smallBytes  int64                    // bytes of the small messages
 	isClosed    bool
 }
 
-// RemoteAddr leads from the calls of a connection to itself.
+// RemoteAddr returns an address from which the calls of the connection find it.
 func (c *connection) RemoteAddr() net.Addr { return c.addr }
 
 type remoteAddr struct {
@@ -410,7 +418,7 @@ type remoteAddr struct {
 	conn *connection
 }
 
-// Close ends the connection and counts what it holds no more.
+// Close ends the connection and stops counting its bytes.
 func (c *connection) Close() error {
 	u := c.tracker
 	u.mu.Lock()
@@ -437,7 +445,8 @@ type countingListener struct {
 	tracker *UnreadTracker
 }
 
-// WrapListener counts what the clients of connections leave unread.
+// WrapListener returns a listener whose connections count the bytes that their
+// clients leave unread.
 func (u *UnreadTracker) WrapListener(l net.Listener) net.Listener {
 	return countingListener{Listener: l, tracker: u}
 }
@@ -453,7 +462,7 @@ func (l countingListener) Accept() (net.Conn, error) {
 	return known, nil
 }
 
-// HeldBytes is how many bytes are held.
+// HeldBytes returns the number of bytes that are held.
 func (u *UnreadTracker) HeldBytes() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -22,8 +22,8 @@ const (
 	HeaderRunID     = "graphd-run-id"
 )
 
-// callContext is what is known of the served call, for logs and errors. Services
-// complete it. It is the context of the call.
+// callContext holds the ids and counters of the served call, for logs and errors.
+// Services complete it. It is the context of the call.
 type callContext struct {
 	context.Context //nolint:containedctx // it is one
 
@@ -38,8 +38,8 @@ type callContext struct {
 
 type callContextKey struct{}
 
-// newCallContext gives a call a record. An id that a client sends is taken over if it
-// is fit for a log.
+// newCallContext makes the context of a call. It takes over the client's request id
+// if that is fit for a log.
 func newCallContext(ctx context.Context, u *flow.UnreadTracker) (context.Context, *callContext) {
 	c := &callContext{Context: ctx, unread: u.NewCallUnread(ctx)}
 	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && wire.IsValidID(ids[0]) {
@@ -50,7 +50,7 @@ func newCallContext(ctx context.Context, u *flow.UnreadTracker) (context.Context
 	return c, c
 }
 
-// Value returns the call itself.
+// Value returns the callContext for its own key.
 func (c *callContext) Value(key any) any {
 	if _, ok := key.(callContextKey); ok {
 		return c
@@ -66,7 +66,7 @@ func CallMemoryOf(ctx context.Context) *runtime.CallMemory {
 	return &runtime.CallMemory{}
 }
 
-// UnreadOfCall returns where the unread bytes of a call are counted.
+// UnreadOfCall returns the counter of the unread bytes of a call.
 func UnreadOfCall(ctx context.Context) *flow.CallUnread {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		return &c.unread
@@ -90,7 +90,7 @@ func RecordSubject(ctx context.Context, thread, run string) {
 	}
 }
 
-// subjectIDs returns the ids an error should name; nil when none is known.
+// subjectIDs returns the ids for the error of a call, nil when none is known.
 func subjectIDs(ctx context.Context) map[string]string {
 	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
@@ -108,7 +108,7 @@ func subjectIDs(ctx context.Context) map[string]string {
 	return ids
 }
 
-// CallLogFields are the log fields of a call.
+// CallLogFields returns the log fields of a call.
 func CallLogFields(ctx context.Context) []zap.Field {
 	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
@@ -126,8 +126,8 @@ func CallLogFields(ctx context.Context) []zap.Field {
 	return fields
 }
 
-// ClientLeftError is the error when a header can't be set before anything is sent:
-// the client has left.
+// ClientLeftError returns the error of a call that can't set a header before the
+// first message: the client has left.
 func ClientLeftError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

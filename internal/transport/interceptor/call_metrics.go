@@ -17,7 +17,7 @@ type callMetrics struct {
 	methods map[string]*methodMetrics // by "/service/method"; not changed while serving
 }
 
-// methodMetrics is what is counted of one method. A nil one counts nothing.
+// methodMetrics are the counters of one method. A nil one counts nothing.
 type methodMetrics struct {
 	started, received, sent prometheus.Counter
 	handled                 [codes.Unauthenticated + 1]prometheus.Counter
@@ -41,14 +41,14 @@ func newCallMetrics() *callMetrics {
 	}
 }
 
-// Describe tells what there may be.
+// Describe sends the descriptions of the call metrics to a channel.
 func (c *callMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, v := range c.listCollectors() {
 		v.Describe(to)
 	}
 }
 
-// Collect tells what was counted.
+// Collect sends the call metrics to a channel.
 func (c *callMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, v := range c.listCollectors() {
 		v.Collect(to)
@@ -59,7 +59,7 @@ func (c *callMetrics) listCollectors() []prometheus.Collector {
 	return []prometheus.Collector{c.started, c.handled, c.received, c.sent, c.handlingSeconds}
 }
 
-// RegisterMethods prepares the counters of all methods of a server; each begins at
+// registerMethods prepares the counters of all methods of a server; each begins at
 // 0.
 func (c *callMetrics) registerMethods(services map[string]grpc.ServiceInfo) {
 	for service, info := range services {
@@ -82,7 +82,7 @@ func (c *callMetrics) newMethodMetrics(kind, service, name string) *methodMetric
 	return m
 }
 
-// findMethod finds a method; nil = not counted.
+// findMethod returns the counters of a method, nil when it is not counted.
 func (c *callMetrics) findMethod(name string) *methodMetrics {
 	if c == nil {
 		return nil

@@ -21,8 +21,8 @@ func (d *Interceptors) receiveMessage(ctx context.Context, into any, receive fun
 	return d.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), d.maxMessageBytes, receive)
 }
 
-// logEarlyRefusal converts what is wrong with a request that was not decoded, before
-// its call has begun. Only what is more than the caller's is logged.
+// logEarlyRefusal converts the error of a request that was not decoded, before its
+// call has begun. It logs only errors that are not the caller's.
 func (d *Interceptors) logEarlyRefusal(err error) error {
 	end, err := d.errorMapper.ToStatus(err, nil)
 	if entry := d.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
@@ -32,7 +32,7 @@ func (d *Interceptors) logEarlyRefusal(err error) error {
 }
 
 // countingRegistrar registers services whose requests are counted before they are
-// decoded. The interceptor of streams counts theirs.
+// decoded. The interceptor of streams counts the messages of streams.
 type countingRegistrar struct {
 	grpc.ServiceRegistrar
 

@@ -32,15 +32,15 @@ type Interceptors struct {
 	receiver        flow.MessageReceiver
 }
 
-// New makes the interceptors of a server. unread counts what clients leave
-// unread, and a message may have as many bytes as maxMessageBytes.
+// New makes the interceptors of a server. unread counts the bytes that clients
+// leave unread; maxMessageBytes bounds a message.
 func New(
 	mapper *reason.Mapper, unread *flow.UnreadTracker, maxMessageBytes int, log *zap.Logger,
 ) *Interceptors {
 	return &Interceptors{errorMapper: mapper, unread: unread, maxMessageBytes: maxMessageBytes, log: log}
 }
 
-// CountCalls has calls counted, with metrics that it registers.
+// CountCalls makes the interceptors count calls, with metrics that it registers.
 func (d *Interceptors) CountCalls(metrics prometheus.Registerer) error {
 	d.callMetrics = newCallMetrics()
 	return metrics.Register(d.callMetrics)
@@ -53,10 +53,9 @@ func (d *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 	}
 }
 
-// ServerOptions puts the interceptors in order, from the outside in: identify and
-// count, log, convert errors, refuse what no version of the contract knows,
-// recover. For a stream one of them stands for all but the last: each would
-// wrap the stream again.
+// ServerOptions returns the interceptors, from the outside in: identify and count,
+// log, convert errors, refuse unknown enum numbers, recover. One interceptor
+// of streams does all but the last, because each would wrap the stream again.
 func (d *Interceptors) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(d.interceptUnary, recovery.UnaryServerInterceptor()),
@@ -106,7 +105,7 @@ func (d *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	return err
 }
 
-// toStatus converts the error of a call, which names what the call is about.
+// toStatus converts the error of a call and adds the ids of the call.
 func (d *Interceptors) toStatus(ctx context.Context, err error) (reason.CallEnd, error) {
 	if err == nil {
 		return reason.CallEnd{}, nil
@@ -114,9 +113,9 @@ func (d *Interceptors) toStatus(ctx context.Context, err error) (reason.CallEnd,
 	return d.errorMapper.ToStatus(err, subjectIDs(ctx))
 }
 
-// disableCompression keeps gRPC from compressing answers to a client that compresses
-// its requests: gRPC does not say when such an answer has been written, so what
-// the client leaves unread could not be counted.
+// disableCompression stops gRPC from compressing answers to a client that
+// compresses its requests. gRPC does not report when such an answer has been
+// written, so its unread bytes could not be counted.
 func disableCompression(ctx context.Context) {
 	s, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
 	if ok && s.RecvCompress() != "" {
@@ -159,11 +158,11 @@ func (d *Interceptors) finishCall(ctx context.Context, n *methodMetrics, name, k
 	entry.Write(append(fields, end.Fields...)...)
 }
 
-// isProbe reports whether a call only asks whether the server is there: one comes
-// every few seconds, and says nothing as long as it goes well.
+// isProbe reports whether a call is a health check. One comes every few seconds,
+// and is not worth a log line while it succeeds.
 func isProbe(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
-// The kinds of calls, as logs and metrics name them.
+// The kinds of calls in logs and metrics.
 const (
 	kindUnary        = "unary"
 	kindClientStream = "client_stream"
@@ -184,7 +183,7 @@ func callKind(client, server bool) string {
 	}
 }
 
-// splitMethod takes "/service/method" apart.
+// splitMethod splits "/service/method".
 func splitMethod(name string) (service, call string) {
 	name = strings.TrimPrefix(name, "/")
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
@@ -193,8 +192,8 @@ func splitMethod(name string) (service, call string) {
 	return "unknown", name
 }
 
-// interceptedStream is a stream whose context is the callContext, whose messages
-// are counted, and which refuses what a client may not send.
+// interceptedStream is a stream with the callContext as its context. It counts the
+// messages and refuses those that a client may not send.
 type interceptedStream struct {
 	grpc.ServerStream
 
@@ -211,7 +210,7 @@ func (s *interceptedStream) Context() context.Context { return s.ctx }
 
 // SendMsg sends a message.
 func (s *interceptedStream) SendMsg(m any) error {
-	if !s.hasSent { // the request has been looked at
+	if !s.hasSent { // the request has been checked
 		s.hasSent = true
 		s.request.ReleaseAnswered()
 	}

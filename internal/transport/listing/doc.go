@@ -1,3 +1,3 @@
-// Package listing is what the methods that list things have in common: filters and the
-// queries they stand for, the sizes of pages, and the tokens that lead to the next one.
+// Package listing has the common parts of the methods that list things: filters and
+// their queries, the sizes of pages, and page tokens.
 package listing

@@ -8,8 +8,7 @@ import (
 )
 
 // A filter is a subset of AIP-160: conditions `field = "value"` joined by AND.
-// Fields come from an allow-list; whatever can't be answered from an index is
-// refused, never scanned for.
+// Fields come from an allow-list. A condition that no index can answer is refused.
 
 // condition is one `field = value`. Key is set for metadata.KEY.
 type condition struct {
@@ -18,13 +17,13 @@ type condition struct {
 	Value string
 }
 
-// filterError says where a filter can't be understood.
+// filterError is the error of a filter that can't be parsed, with its place.
 type filterError struct {
 	Offset  int // byte of the filter, from 0
 	Problem string
 }
 
-// Error tells the problem and the byte.
+// Error returns the problem and the byte.
 func (e *filterError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.Problem, e.Offset) }
 
 // maxFilterLength bounds the text of a filter.
@@ -33,8 +32,8 @@ const maxFilterLength = 4096
 // metadataField is the field that takes a key.
 const metadataField = "metadata"
 
-// parseFilter takes a filter apart. allowed lists the fields; metadata stands
-// for every key of it.
+// parseFilter splits a filter into conditions. allowed lists the fields; metadata
+// allows every key of it.
 func parseFilter(text string, allowed []string) ([]condition, error) {
 	if len(text) > maxFilterLength {
 		return nil, &filterError{maxFilterLength, fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), maxFilterLength)}
@@ -186,7 +185,8 @@ func (p *filterParser) parseValue() (string, error) {
 	return "", p.newError("expected a value in quotes")
 }
 
-// parseQuoted reads a text in quotes; a backslash keeps the quote and itself.
+// parseQuoted reads a quoted text, in which a backslash escapes the quote and
+// itself.
 func (p *filterParser) parseQuoted() (string, error) {
 	quote, start := p.text[p.pos], p.pos
 	p.pos++

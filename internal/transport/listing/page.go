@@ -19,7 +19,8 @@ const (
 	MaxPageSize     = 500
 )
 
-// PageSize converts the size of a page.
+// PageSize returns the size of a page for a request, and adds a violation to b if
+// it is negative.
 func PageSize(b *wire.Validator, size int32) int {
 	switch {
 	case size < 0:
@@ -31,22 +32,21 @@ func PageSize(b *wire.Validator, size int32) int {
 	return min(int(size), MaxPageSize)
 }
 
-// TokenCodec makes and reads the tokens that say where a list goes on. A token is
-// bound to the list it came from, so that it can't be used with another filter.
-// The key only tells tokens that this service did not make: they hold
-// positions, not secrets.
+// TokenCodec makes and reads page tokens. A token is bound to the list that it came
+// from, so that it can't be used with another filter. The key only detects tokens
+// that this service did not make: tokens hold positions, not secrets.
 type TokenCodec struct{ Key []byte }
 
 const macBytes = 16
 
-// pageToken is what is inside.
+// pageToken is the content of a page token.
 type pageToken struct {
-	ListDigest string          `json:"l"` // digest of what was listed
+	ListDigest string          `json:"l"` // digest of the list
 	Position   json.RawMessage `json:"a"`
 }
 
-// DigestList identifies a list by its kind and by everything that selects or orders
-// it.
+// DigestList returns a digest of the kind of a list and of all parameters that
+// select or order its entries.
 func DigestList(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -75,7 +75,8 @@ func (t TokenCodec) EncodeToken(list string, at any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(append(t.computeMAC(body), body...)), nil
 }
 
-// DecodeToken takes the position out of a token; an empty token leaves it as it is.
+// DecodeToken decodes the position of a token into at; an empty token leaves at
+// unchanged.
 func (t TokenCodec) DecodeToken(text, list string, at any) error {
 	if text == "" {
 		return nil
@@ -98,9 +99,9 @@ func (t TokenCodec) DecodeToken(text, list string, at any) error {
 	return nil
 }
 
-// CutPage cuts a list that was read with one entry too many, and makes the token
-// of the next page from the last entry that stays. A list of large entries may
-// have ended early.
+// CutPage cuts a list that was read with one entry too many, and makes the token of
+// the next page from the last entry that stays. A list of large entries may have
+// ended early.
 func CutPage[T any](
 	t TokenCodec, list string, items []T, size int, bytes func(*T) int, at func(T) any,
 ) ([]T, string, error) {
@@ -119,10 +120,11 @@ type PageBudget struct {
 	hasEntries bool
 }
 
-// NewPageBudget leaves room for a token and for what is around the entries.
+// NewPageBudget makes a PageBudget that leaves room for a token and for the fields
+// around the entries.
 func NewPageBudget(maxBytes int) *PageBudget { return &PageBudget{remaining: maxBytes - 4<<10} }
 
-// TryAdd reports whether an entry still fits into the page; the first one always does.
+// TryAdd reports whether an entry fits into the page. The first entry always does.
 func (c *PageBudget) TryAdd(entry proto.Message) bool {
 	c.remaining -= proto.Size(entry) + 8
 	first := !c.hasEntries

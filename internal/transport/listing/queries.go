@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// parseFilterField parses a filter and blames the field for what is wrong with it.
+// parseFilterField parses a filter. Its violations name the field.
 func parseFilterField(b *wire.Validator, text string, allowed ...string) []condition {
 	conditions, err := parseFilter(text, allowed)
 	if err != nil {
@@ -19,7 +19,7 @@ func parseFilterField(b *wire.Validator, text string, allowed ...string) []condi
 	return conditions
 }
 
-// anyState is the value of state that stands for all.
+// anyState is the value of state that means all states.
 const anyState = "*"
 
 // parseFilterState returns the domain name of a state in a filter, given in any
@@ -63,7 +63,7 @@ func ThreadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQu
 }
 
 // InterruptQueryFromFilter converts a filter of interrupts. fallback are the states
-// of a filter that names none.
+// for a filter without a state.
 func InterruptQueryFromFilter(b *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
 	q := checkpoint.InterruptQuery{Thread: thread, States: fallback}
 	conditions := parseFilterField(b, filter,

@@ -32,8 +32,8 @@ const (
 	maxDescriptionLength   = 300
 )
 
-// retryDelay is what a client is told to wait when the server is the one that
-// is short of something.
+// retryDelay is the pause that a client is asked to make when the server lacks a
+// resource.
 const retryDelay = time.Second
 
 // Mapper turns errors into statuses. Causes go to the log, never to the
@@ -43,18 +43,18 @@ type Mapper struct {
 	metrics RefusalMetrics // nil = not counted
 }
 
-// CallEnd is how a call has ended, for the log. The zero value is a call that went
-// well.
+// CallEnd describes the end of a call for the log. The zero value is a call that
+// succeeded.
 type CallEnd struct {
 	Level  zapcore.Level
 	Fields []zap.Field
 }
 
-// RefusalMetrics count what is refused, by reason: those of Table alone.
+// RefusalMetrics count refusals by reason. They get only reasons of Table.
 type RefusalMetrics interface {
 	// CountRefusedCall counts a call that ended with an error.
 	CountRefusedCall(reason string)
-	// SetStoreRefusal says whether the store takes no changes for this reason.
+	// SetStoreRefusal records whether the store takes no changes for this reason.
 	SetStoreRefusal(reason string, refuses bool)
 }
 
@@ -67,8 +67,8 @@ func NewMapper(counts RefusalMetrics) *Mapper {
 	return m
 }
 
-// ToStatus converts an error, and says what of it is for the log. subject fills in
-// threadId and runId where the error does not name them.
+// ToStatus converts an error, and returns the log's description of it. subject
+// supplies threadId and runId where the error does not name them.
 func (m *Mapper) ToStatus(err error, subject map[string]string) (CallEnd, error) {
 	if err == nil {
 		return CallEnd{}, nil
@@ -95,8 +95,8 @@ func (m *Mapper) ToStatus(err error, subject map[string]string) (CallEnd, error)
 	return end, BuildStatus(code, e, subject)
 }
 
-// isForOperator reports whether calls fail for a reason until an operator does
-// something: gives the server more, or looks at the store or the workers.
+// isForOperator reports whether calls fail for a reason until an operator acts:
+// gives the server more resources, or checks the store or the workers.
 func isForOperator(reason string) bool {
 	switch reason {
 	case runtime.ReasonStoreUnavailable, runtime.ReasonStoreBusy, runtime.ReasonStoreFull, runtime.ReasonStoreReplaced,
@@ -108,9 +108,9 @@ func isForOperator(reason string) bool {
 	return false
 }
 
-// callLogLevel is the level at which the end of a call is logged: error where graphd
-// or its data is broken, warn where an operator has something to do, and info where
-// the caller has.
+// callLogLevel returns the level at which the end of a call is logged: error when
+// graphd or its data is broken, warn when an operator has to act, and info when the
+// caller has.
 func callLogLevel(code codes.Code, reason string) zapcore.Level {
 	switch {
 	case code == codes.Internal || code == codes.Unknown || code == codes.DataLoss:
@@ -121,14 +121,15 @@ func callLogLevel(code codes.Code, reason string) zapcore.Level {
 	return zapcore.InfoLevel
 }
 
-// wrapsRuntimeError keeps an error that only carries a status somewhere in its chain
-// from hiding the refusal around it.
+// wrapsRuntimeError reports whether an error with a status wraps a refusal, so that
+// the status does not hide the refusal.
 func wrapsRuntimeError(err error) bool {
 	_, ok := errors.AsType[*runtime.Error](err)
 	return ok
 }
 
-// newInternalError is an error that says no more than an id, and the cause for the log.
+// newInternalError returns an error that has only an id for the client, and the
+// cause for the log.
 func newInternalError(err error) (*runtime.Error, []zap.Field) {
 	id := rand.Text()
 	fields := []zap.Field{zap.String("error_id", id), zap.NamedError("cause", err)}
@@ -162,7 +163,7 @@ func BuildStatus(code codes.Code, e *runtime.Error, subject map[string]string) e
 	}
 }
 
-// statusDetails are the ErrorInfo and at most one more.
+// statusDetails returns the ErrorInfo and at most one more detail.
 func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Violation) []protoadapt.MessageV1 {
 	list := []protoadapt.MessageV1{protoadapt.MessageV1Of(info)}
 	switch {
@@ -180,7 +181,7 @@ func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Vi
 	return list
 }
 
-// ViolationText describes a violation together with its line, if it has one.
+// ViolationText describes a violation, with its line if it has one.
 func ViolationText(v runtime.Violation) string {
 	if v.Line > 0 {
 		return fmt.Sprintf("line %d: %s", v.Line, v.Description)

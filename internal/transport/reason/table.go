@@ -1,5 +1,5 @@
-// Package reason says why a call fails: it holds the table of all reasons with their
-// gRPC codes, finds the reason of an error, and builds the status that a client gets.
+// Package reason holds the table of all reasons with their gRPC codes, finds the
+// reason of an error, and builds the status that a client gets.
 package reason
 
 import (
@@ -20,10 +20,10 @@ import (
 // Domain is the ErrorInfo domain of every error.
 const Domain = "graphd.dev"
 
-// Reasons that only transport gives.
+// Reasons that only transport uses.
 const (
-	// SlowConsumer ends a stream whose client does not even read the
-	// message that says so.
+	// SlowConsumer ends a stream whose client does not read, not even the message
+	// with this reason.
 	SlowConsumer = "SLOW_CONSUMER"
 	// TooManyRequests refuses a call that the server has no capacity for.
 	TooManyRequests = runtime.ReasonTooManyRequests
@@ -33,16 +33,16 @@ const (
 	DeadlineExceeded = "DEADLINE_EXCEEDED"
 )
 
-// Row is one row of the error table: what a reason is in gRPC, and the
-// metadata a client may find with it besides threadId and runId.
+// Row is one row of the error table: a reason, its gRPC code, and the metadata keys
+// that a client may find with it besides threadId and runId.
 type Row struct {
 	Reason       string
 	Code         codes.Code
 	MetadataKeys []string
 }
 
-// Table returns every reason a call may fail with. A reason keeps its code and
-// its metadata keys for ever.
+// Table returns every reason with which a call may fail. A reason keeps its code
+// and its metadata keys for ever.
 func Table() []Row {
 	return []Row{
 		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations", "limit", "most", "need"}},
@@ -127,8 +127,8 @@ func Table() []Row {
 	}
 }
 
-// storeSentinels maps what stores answer. The runtime wraps most of them itself;
-// what slips through still gets its reason.
+// storeSentinels maps the errors of stores. The runtime wraps most of them itself;
+// the remaining ones still get their reason here.
 func storeSentinels() []struct {
 	err    error
 	reason string
@@ -179,7 +179,7 @@ func ToClientError(err error) *runtime.Error {
 	return nil
 }
 
-// ToPayloadError covers JSON text that is not what it should be.
+// ToPayloadError converts the errors of JSON texts, nil for any other error.
 func ToPayloadError(err error) *runtime.Error {
 	var (
 		syntax  *payload.SyntaxError
@@ -206,8 +206,8 @@ func ToPayloadError(err error) *runtime.Error {
 }
 
 // toGraphError lists the problems of a graph with their lines. The message has the
-// first one, for clients that show nothing else, and the metadata the first limit
-// that the graph is beyond.
+// first problem, for clients that show nothing else, and the metadata the first
+// exceeded limit.
 func toGraphError(build *graph.BuildError) *runtime.Error {
 	text := fmt.Sprintf("graph %q has %d problems", build.Graph, len(build.Problems))
 	switch len(build.Problems) {

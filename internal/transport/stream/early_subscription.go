@@ -23,13 +23,13 @@ func (p *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySub
 	return &EarlySubscription{Streamer: p, EventSelection: selection}
 }
 
-// FollowStarted is a runtime.StartHook.
+// FollowStarted begins to follow a started run. It is a runtime.StartHook.
 func (e *EarlySubscription) FollowStarted(thread string, after uint64) {
 	e.CloseFollower()
 	e.follower, e.after = e.followThread(thread, after, 0, &e.EventSelection), after
 }
 
-// CloseFollower ends the following, also of a run that is served.
+// CloseFollower closes the follower, also of a run that is served.
 func (e *EarlySubscription) CloseFollower() {
 	if e.follower != nil {
 		e.follower.Close()
@@ -37,8 +37,8 @@ func (e *EarlySubscription) CloseFollower() {
 	}
 }
 
-// ToSubscription follows the run that was started from where the call began to
-// its next stop.
+// ToSubscription follows the started run from the beginning of the call to the next
+// stop of the run.
 func (e *EarlySubscription) ToSubscription(st *runtime.Started, onDisconnect graphdv1.DisconnectPolicy) *Subscription {
 	run := StartedRun(st)
 	sub := &Subscription{
@@ -55,8 +55,8 @@ func (e *EarlySubscription) ToSubscription(st *runtime.Started, onDisconnect gra
 	return sub
 }
 
-// StartedRun is the run as a caller should see it who asked for it: watching after
-// its last event shows all that the call set going. It has no etag, because the
+// StartedRun returns the run as it is shown to the caller that started it: a watch
+// after its last event shows all effects of the call. It has no etag, because the
 // store numbered it after it was written.
 func StartedRun(st *runtime.Started) checkpoint.Run {
 	run := st.Run

@@ -7,8 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
-// encodedEvents keeps the newest events that several streams send in their encoded
-// form: each is encoded once.
+// encodedEvents keeps the encoded form of the newest events that several streams
+// send, so that each is encoded once.
 type encodedEvents struct {
 	mu             sync.Mutex
 	byKey          map[encodedEventKey]*flow.EncodedMessage
@@ -18,7 +18,7 @@ type encodedEvents struct {
 	totalBytes     int // of all
 }
 
-// encodedEventKey is what an encoded event depends on. Events are shared by all
+// encodedEventKey identifies an encoded form of an event. Events are shared by all
 // followers of a thread and never change.
 type encodedEventKey struct {
 	event               *checkpoint.Event
@@ -26,7 +26,7 @@ type encodedEventKey struct {
 	hasCheckpointValues bool   // whether checkpoints come with values
 }
 
-// What is kept; what is larger is encoded for each stream.
+// Bounds of the kept events. Larger events are encoded for each stream.
 const (
 	maxEncodedEvents     = 256
 	maxEncodedEventBytes = 1 << 20
@@ -43,7 +43,7 @@ func (c *encodedEvents) findEvent(k encodedEventKey) *flow.EncodedMessage {
 	return c.byKey[k]
 }
 
-// addEvent adds an encoded event, and drops the oldest ones.
+// addEvent adds an encoded event, and drops the oldest events.
 func (c *encodedEvents) addEvent(k encodedEventKey, f *flow.EncodedMessage) {
 	if len(f.Bytes) > maxEncodedEventBytes {
 		return

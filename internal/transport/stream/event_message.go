@@ -14,8 +14,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// sendLogEvent sends one event. After a large one the next is read when the client
-// has taken it: while streams wait for their clients they hold nothing.
+// sendLogEvent sends one event. After a large one it waits until the client has
+// taken it, so that streams hold nothing while they wait for their clients.
 func (w *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) error {
 	if w.lastLargeSize > 0 {
 		if err := w.sender.waitReady(ctx, w.lastLargeSize); err != nil {
@@ -67,7 +67,7 @@ func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*f
 	return f, nil
 }
 
-// isShared reports whether others follow the thread here as well.
+// isShared reports whether other streams follow the thread here as well.
 func (w *activeStream) isShared() bool {
 	f, ok := w.follower.(interface{ IsShared() bool })
 	return ok && w.encoded != nil && f.IsShared()
@@ -93,7 +93,8 @@ func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event)
 	return w.omitLargeValue(out, size), nil
 }
 
-// largePartsSize is how many bytes an event has that may be many.
+// largePartsSize returns the number of bytes of those parts of an event that may be
+// large.
 func largePartsSize(e *checkpoint.Event) int {
 	size := len(e.Value)
 	for i := range e.Interrupts {
@@ -102,8 +103,8 @@ func largePartsSize(e *checkpoint.Event) int {
 	return size
 }
 
-// reserveMemory reserves memory for what a large event holds until it is sent. What
-// is shared with other streams is encoded for each of them.
+// reserveMemory reserves memory for a large event until it is sent. An event that
+// streams share is encoded for each of them.
 func (w *activeStream) reserveMemory(ctx context.Context, size int) error {
 	if f, ok := w.follower.(interface {
 		ReserveMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error
@@ -113,7 +114,8 @@ func (w *activeStream) reserveMemory(ctx context.Context, size int) error {
 	return nil
 }
 
-// readValues finds the state an event shows. Logs keep a reference to it only.
+// readValues returns the state or the input that an event shows. The log keeps only
+// a reference to it.
 func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
 	if e.Value != "" || e.Checkpoint == "" {
 		return e.Value, nil
@@ -133,8 +135,8 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 	return values, err
 }
 
-// omitLargeValue takes the value out of a message that is too large. size is that
-// of what it carries, so that small messages, nearly all, are not measured.
+// omitLargeValue removes the value from a message that is too large. size is the
+// size of the value, so that small messages, nearly all, are not measured.
 func (s *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 	const spare = 64 << 10
 	if size+spare > s.MaxMessageBytes && proto.Size(e) > s.MaxMessageBytes {

@@ -8,12 +8,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
-// What a stream begins and ends with may be large: the output of a run, and a
-// state. A client that does not read must not keep it, or memory for it, from
-// others.
+// The first and the last message of a stream may be large: they hold the output of
+// a run, or a state. A client that does not read must not occupy it, or memory for
+// it.
 
-// sendFirstMessages sends what the stream begins with. A large message that the
-// client does not take soon is dropped, and read again when the client reads.
+// sendFirstMessages sends the first messages of the stream. It drops a large
+// message that the client does not take soon, and reads it again when the client
+// reads.
 func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.Event) error {
 	for i, e := range first {
 		f, err := flow.EncodeMessage(e)
@@ -44,7 +45,7 @@ func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.
 	return nil
 }
 
-// releaseFirst drops what the stream has begun with.
+// releaseFirst drops the first messages of the stream.
 func (w *activeStream) releaseFirst() {
 	if w.openedRun != nil {
 		w.openedRun.Output, w.isOutputDropped = "", true
@@ -52,8 +53,8 @@ func (w *activeStream) releaseFirst() {
 	w.memory.Release()
 }
 
-// resendFirstMessages sends what the stream begins with from the message at i on, one
-// message at a time. What follows the state begins after the one that was sent.
+// resendFirstMessages sends the first messages from index i on, one at a time. The
+// stream continues after the state that was sent.
 func (w *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 	if i == 0 {
 		if err := w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.openedEvent(ctx) }); err != nil {
@@ -61,7 +62,7 @@ func (w *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 		}
 		w.releaseFirst()
 	}
-	if !w.startsWithSnapshot || w.follower == nil { // nil: what follows could not be read, and the stream ends
+	if !w.startsWithSnapshot || w.follower == nil { // nil: the events could not be followed, and the stream ends
 		return nil
 	}
 	if err := w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.snapshotEvent(ctx) }); err != nil {
@@ -72,8 +73,8 @@ func (w *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 	return w.follower.CheckCursor(ctx)
 }
 
-// sendReadMessage sends a message for which much may have to be read. A large one
-// that the client does not take soon is dropped, and read again when the client
+// sendReadMessage sends a message that may need a large read. It drops a large
+// message that the client does not take soon, and reads it again when the client
 // reads.
 func (w *activeStream) sendReadMessage(ctx context.Context, read func() (*graphdv1.Event, error)) error {
 	for {

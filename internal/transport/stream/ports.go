@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Engine is what streams ask of the runtime besides following.
+// Engine has the methods of the runtime that streams call, without following.
 type Engine interface {
 	Runs
 	Threads
@@ -28,25 +28,24 @@ type Threads interface {
 	State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error)
 }
 
-// Values reads what events of the log refer to.
+// Values reads the values that events of the log refer to.
 type Values interface {
 	// ValuesAt returns the output keys at a checkpoint.
 	ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error)
-	// InputAt returns what a node sees at a checkpoint.
+	// InputAt returns the input of a node at a checkpoint.
 	InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error)
 }
 
 // Follower reads the events of one thread in order. One goroutine uses it.
 type Follower interface {
-	// CheckCursor reports whether the log still has the event that the follower
-	// begins after, if its mark is known.
+	// CheckCursor returns an error if the log no longer has the event after which
+	// the follower begins. It checks only a cursor with a mark.
 	CheckCursor(ctx context.Context) error
 	// Next waits for events and returns at least one. It returns ctx's error,
 	// or its cause, when ctx ends.
 	Next(ctx context.Context) ([]checkpoint.Event, error)
-	// Rewind gives back what Next returned last, as far as it comes after a
-	// durable event; Next returns it again, except ephemeral events that are
-	// lost by then.
+	// Rewind makes Next return events again that it returned last, those after a
+	// durable event. Ephemeral events that are lost by then are left out.
 	Rewind(after uint64, mark uint32)
 	Close()
 }

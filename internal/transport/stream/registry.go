@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Settings are what holds for all streams of a server.
+// Settings hold for all streams of a server.
 type Settings struct {
 	HeartbeatInterval   time.Duration
 	StallTimeout        time.Duration // how long a client may leave a message unread
@@ -22,12 +22,12 @@ type Settings struct {
 	MaxInterruptStreams int64         // that follow the interrupts of all threads, 0 = any number
 	MaxOpening          int           // that read the store to begin, 0 = any number
 	MaxMessageBytes     int           // of one message
-	MaxLifetime         time.Duration // from the making of the connection on, 0 = any
+	MaxLifetime         time.Duration // since the connection was made, 0 = any
 	DirectBytes         int           // of a stream that are sent without a goroutine, see MaxDirectBytes
 }
 
-// Registry is what all open streams share: when they have to end and how many
-// there may be. A call that waits for a run counts as one.
+// Registry counts all open streams, and ends them when the server drains. A call
+// that waits for a run counts as a stream.
 type Registry struct {
 	Settings
 
@@ -50,7 +50,8 @@ func NewRegistry(settings Settings) *Registry {
 	return s
 }
 
-// AddStream counts a new stream. The caller calls RemoveStream.
+// AddStream counts a new stream. The caller calls RemoveStream. It returns an error
+// while the server drains, and beyond the limit.
 func (s *Registry) AddStream() error {
 	if s.IsDraining() {
 		return DrainingError()
@@ -58,7 +59,7 @@ func (s *Registry) AddStream() error {
 	return addIfBelow(&s.openCount, s.MaxStreams, "max-streams", "the server has %d open streams, its limit (--max-streams)")
 }
 
-// RemoveStream counts a stream no longer that has ended.
+// RemoveStream removes a stream from the count.
 func (s *Registry) RemoveStream() { s.openCount.Add(-1) }
 
 // AddInterruptStream counts a new stream of the interrupts of all threads, which
@@ -74,7 +75,7 @@ func (s *Registry) AddInterruptStream() error {
 	return err
 }
 
-// RemoveInterruptStream counts a stream no longer that has ended.
+// RemoveInterruptStream removes a stream of interrupts from the count.
 func (s *Registry) RemoveInterruptStream() {
 	s.openInterruptCount.Add(-1)
 	s.RemoveStream()
@@ -88,7 +89,8 @@ func addIfBelow(n *atomic.Int64, limit int64, option, message string) error {
 	return nil
 }
 
-// tooManyStreamsError refuses a stream because of a limit, which an option sets unless that is "".
+// tooManyStreamsError returns the refusal of a stream because of a limit. option is
+// the option that sets the limit, "" if there is none.
 func tooManyStreamsError(option, message string, limit int64) error {
 	e := runtime.Errorf(runtime.ReasonTooManySubscribers, message, limit).
 		With("limit", strconv.FormatInt(limit, 10)) // the reason is older than Error.Beyond
@@ -113,7 +115,7 @@ func (s *Registry) AddThreadStream(thread string) error {
 	return nil
 }
 
-// RemoveThreadStream counts a watch of a thread no longer that has ended.
+// RemoveThreadStream removes a watch of a thread from the count.
 func (s *Registry) RemoveThreadStream(thread string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,12 +124,12 @@ func (s *Registry) RemoveThreadStream(thread string) {
 	}
 }
 
-// openingTimeout is how long a watch waits for an opening slot.
+// openingTimeout bounds the wait of a watch for an opening slot.
 const openingTimeout = 10 * time.Second
 
-// AcquireOpeningSlot waits for a slot to read what a watch begins with, so that
-// many watches at once leave the store to others as well. The holder must not send:
-// its client may not read.
+// AcquireOpeningSlot waits for a slot to read the first messages of a watch, so
+// that many watches at once do not occupy the store. The holder must not send while
+// it has the slot, because its client may not read.
 func (s *Registry) AcquireOpeningSlot(ctx context.Context) (begun func(), err error) {
 	if s.openingSlots == nil {
 		return func() {}, nil
@@ -165,14 +167,15 @@ func (s *Registry) IsDraining() bool {
 	}
 }
 
-// DrainingError refuses a call because the server drains.
+// DrainingError returns the error of a call that the server refuses because it
+// drains.
 func DrainingError() error {
 	return runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 }
 
-// NewLifetime is ctx that also ends, with ErrDraining as its cause, when the
-// server drains or the connection has grown so old that it is about to be
-// closed: a stream must end in order before the transport cuts it.
+// NewLifetime returns a context that also ends, with ErrDraining as its cause, when
+// the server drains or the connection is about to be closed for its age. A stream
+// must end in order before the transport cuts it.
 func (s *Registry) NewLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	life, end := context.WithCancelCause(ctx)
 	over := func() { end(ErrDraining) }
@@ -190,7 +193,8 @@ func (s *Registry) NewLifetime(ctx context.Context) (context.Context, context.Ca
 	}
 }
 
-// addDrainHook has a function called when the server drains, or now if it does.
+// addDrainHook registers a function that the server calls when it drains. It calls
+// the function at once if the server drains already.
 func (s *Registry) addDrainHook(f *func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,12 +237,12 @@ type HeartbeatWait struct {
 	timer    *time.Timer
 }
 
-// NewHeartbeatWait makes the wait of a stream for as long as it lives.
+// NewHeartbeatWait makes the wait of a stream. life is the lifetime of the stream.
 func (s *Registry) NewHeartbeatWait(life context.Context) *HeartbeatWait {
 	return &HeartbeatWait{lifetime: life, interval: s.HeartbeatInterval}
 }
 
-// NextContext returns the context of the next wait: it ends with ErrWaitElapsed as
+// NextContext returns the context of the next wait. It ends with ErrWaitElapsed as
 // its cause when a heartbeat is due.
 func (t *HeartbeatWait) NextContext(last time.Time) context.Context {
 	t.mu.Lock()
@@ -256,7 +260,7 @@ func (t *HeartbeatWait) NextContext(last time.Time) context.Context {
 	return t.ctx
 }
 
-// endWaitIfDue ends the wait, unless something was sent since the timer was set.
+// endWaitIfDue ends the wait, unless a message was sent since the timer was set.
 func (t *HeartbeatWait) endWaitIfDue() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -279,10 +283,11 @@ func (t *HeartbeatWait) StopWaiting() {
 
 type connectionStartKey struct{}
 
-// ConnectionStart records when a connection was made; its streams read that.
+// ConnectionStart records when a connection was made, for the lifetime of its
+// streams.
 type ConnectionStart struct{}
 
-// TagConn notes the time.
+// TagConn adds the present time to the context of a connection.
 func (ConnectionStart) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
 	return context.WithValue(ctx, connectionStartKey{}, time.Now())
 }

@@ -20,17 +20,18 @@ var (
 	ErrClientBehind = errors.New("the client has not read what it was sent before")
 )
 
-// MaxDirectBytes is how many bytes of a stream are sent without a goroutine: less
-// than the 64 KB that gRPC takes before it waits for the client.
+// MaxDirectBytes is the number of bytes of a stream that are sent without a
+// goroutine. It is less than the 64 KB that gRPC takes before it waits for the
+// client.
 const MaxDirectBytes = 48 << 10
 
-// Sender sends the messages of a stream. Sending has no time limit, so a
-// goroutine sends what gRPC may not take at once, and a client that does not read
-// is noticed. Most streams end before they need the goroutine. It holds one message
-// at most; what follows stays in the log.
+// Sender sends the messages of a stream. gRPC has no time limit for a send, so a
+// goroutine sends messages that gRPC may not take at once, and the stream detects a
+// client that does not read. Most streams end before they need the goroutine. It
+// holds at most one message; later events stay in the log.
 type Sender struct {
 	sendFunc     func(*flow.EncodedMessage) error
-	unread       *flow.CallUnread          // what the client has not read
+	unread       *flow.CallUnread          // bytes that the client has not read
 	directBytes  int                       // bytes that are taken without waiting
 	queue        chan *flow.EncodedMessage // to the goroutine; nil = there is none yet
 	idle         chan struct{}
@@ -66,14 +67,15 @@ func (s *Sender) sendQueued() {
 	}
 }
 
-// offerTimeout is how long a stream holds events that it has read while its client
-// does not read.
+// offerTimeout returns the time that a stream holds events which it has read while
+// its client does not read.
 func (s *Sender) offerTimeout() time.Duration {
 	return min(100*time.Millisecond, s.stallTimeout/4)
 }
 
-// sendOne sends one message; a panic is an error of the stream. gRPC has a message,
-// or will never have it, when it is sent: what was admitted counts there from then on.
+// sendOne sends one message and turns a panic into an error of the stream. After
+// the send gRPC has the message, or will never have it, so an admitted message
+// counts there from then on.
 func (s *Sender) sendOne(f *flow.EncodedMessage) (err error) {
 	p := contain.Call(func() { err = s.sendFunc(f) })
 	s.releaseAdmitted(f)
@@ -83,7 +85,7 @@ func (s *Sender) sendOne(f *flow.EncodedMessage) (err error) {
 	return err
 }
 
-// releaseAdmitted ends the counting of an admitted message.
+// releaseAdmitted stops counting an admitted message.
 func (s *Sender) releaseAdmitted(f *flow.EncodedMessage) {
 	if f.IsLarge() {
 		s.unread.ReleaseMessage(f)
@@ -96,8 +98,8 @@ func (s *Sender) SendMessage(ctx context.Context, f *flow.EncodedMessage) error 
 	return s.enqueueMessage(ctx, f, s.stallTimeout, ErrStalled)
 }
 
-// OfferMessage is SendMessage for messages that can be read again: it returns
-// ErrClientBehind soon.
+// OfferMessage is SendMessage for messages that can be read again. It returns
+// ErrClientBehind after a short wait.
 func (s *Sender) OfferMessage(ctx context.Context, f *flow.EncodedMessage) error {
 	return s.enqueueMessage(ctx, f, s.offerTimeout(), ErrClientBehind)
 }
@@ -149,13 +151,13 @@ func (s *Sender) enqueueMessage(ctx context.Context, f *flow.EncodedMessage, wit
 }
 
 // waitReady returns when the queued messages are sent and there is room for size
-// bytes, or ErrClientBehind soon.
+// bytes. It returns ErrClientBehind after a short wait.
 func (s *Sender) waitReady(ctx context.Context, size int) error {
 	return s.waitIdle(ctx, size, s.offerTimeout(), ErrClientBehind)
 }
 
-// WaitForRoom is waitReady for a client that may take its time. It returns ErrStalled
-// when that is too much.
+// WaitForRoom is waitReady with the time limit of the client. It returns ErrStalled
+// when that has passed.
 func (s *Sender) WaitForRoom(ctx context.Context, size int) error {
 	return s.waitIdle(ctx, size, s.stallTimeout, ErrStalled)
 }
@@ -191,8 +193,8 @@ func (s *Sender) startSending() {
 	go contain.Func(s.sendQueued, func(*contain.PanicError) {})()
 }
 
-// WaitUntilRead returns when the client has taken all that was handed over, or ErrStalled
-// when that takes too long.
+// WaitUntilRead returns when the client has read all messages, or ErrStalled when
+// that takes too long.
 func (s *Sender) WaitUntilRead(ctx context.Context) error {
 	timer := time.NewTimer(s.stallTimeout - s.offerTimeout())
 	defer timer.Stop()
@@ -239,7 +241,7 @@ func (s *Sender) FinishSending(ctx context.Context, failed error) error {
 	}
 }
 
-// newSendFunc is how encoded messages are sent.
+// newSendFunc returns the function that sends encoded messages.
 func newSendFunc(stream grpc.ServerStream) func(*flow.EncodedMessage) error {
 	return func(f *flow.EncodedMessage) error { return stream.SendMsg(f) }
 }

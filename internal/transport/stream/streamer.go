@@ -24,8 +24,8 @@ import (
 // EventStream is the sending side of Stream, Resume and Watch.
 type EventStream = grpc.ServerStreamingServer[graphdv1.Event]
 
-// Streamer sends the log of a thread to a client. Stream, Resume and Watch
-// differ in where they begin and when they stop, nothing else.
+// Streamer sends the log of a thread to a client. Stream, Resume and Watch differ
+// only in where they begin and when they stop.
 type Streamer struct {
 	*Registry
 
@@ -34,7 +34,7 @@ type Streamer struct {
 	encoded *encodedEvents // nil = each stream encodes for itself
 }
 
-// Sources are what an Streamer reads and tells.
+// Sources are the parts of the server that a Streamer calls.
 type Sources struct {
 	Engine Engine
 	// Follow begins to read the events of a thread.
@@ -44,7 +44,7 @@ type Sources struct {
 	Now     func() time.Time // that streams show
 }
 
-// NewStreamer makes an Streamer.
+// NewStreamer makes a Streamer.
 func NewStreamer(registry *Registry, sources Sources) *Streamer {
 	return &Streamer{Registry: registry, Sources: sources, encoded: newEncodedEvents()}
 }
@@ -52,7 +52,8 @@ func NewStreamer(registry *Registry, sources Sources) *Streamer {
 // Metrics counts the open event streams.
 type Metrics interface {
 	FollowerOpened()
-	// FollowerClosed says whether the reader did not keep up.
+	// FollowerClosed counts a stream that ends; slow means that its reader did not
+	// keep up.
 	FollowerClosed(slow bool)
 }
 
@@ -62,11 +63,11 @@ type activeStream struct {
 	*Subscription
 
 	sender        *Sender
-	memory        *runtime.CallMemory // for what was read and is not sent
+	memory        *runtime.CallMemory // for values that were read and are not sent
 	lastLargeSize int                 // bytes of the last message, if it was large
 }
 
-// ServeStream sends until the run stops, the client leaves, or something else ends
+// ServeStream sends until the run stops, the client leaves, or another cause ends
 // the stream.
 func (p *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 	ctx := stream.Context()
@@ -106,7 +107,7 @@ func (p *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 	return err
 }
 
-// SendMessage encodes a message, once for its size and for gRPC, and sends it.
+// sendMessage encodes a message, once for its size and for gRPC, and sends it.
 func (w *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error {
 	f, err := flow.EncodeMessage(e)
 	if err != nil {
@@ -115,7 +116,7 @@ func (w *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error
 	return w.sender.SendMessage(ctx, f)
 }
 
-// relayEvents opens the stream and passes events on until there is a reason to end.
+// relayEvents opens the stream and sends events until there is a reason to end.
 func (w *activeStream) relayEvents(ctx, life context.Context) error {
 	given := w.follower != nil // and closed by the caller
 	first, err := w.prepareFirst(ctx)
@@ -192,7 +193,8 @@ func (p *Streamer) followThread(thread string, after uint64, mark uint32, wanted
 	})
 }
 
-// endCause says whether the stream has a reason to end before the next event.
+// endCause returns the reason for which the stream has to end before the next event,
+// 0 when there is none.
 func (w *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause {
 	switch {
 	case errors.Is(context.Cause(life), ErrDraining):
@@ -207,13 +209,13 @@ func (w *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause
 
 func (w *activeStream) isAtStop() bool { return w.stopSeq > 0 && w.lastSeq >= w.stopSeq }
 
-// IsThreadDeleted reports whether an error says that the thread does not exist.
+// IsThreadDeleted reports whether an error means that the thread does not exist.
 func IsThreadDeleted(err error) bool {
 	return errors.Is(err, checkpoint.ErrThreadNotFound) ||
 		errors.Is(err, &runtime.Error{Reason: runtime.ReasonThreadNotFound})
 }
 
-// withResumePosition adds to an error the position to go on from.
+// withResumePosition adds to an error the position from which a client continues.
 func (w *activeStream) withResumePosition(err error) error {
 	if e := reason.ToClientError(err); e != nil {
 		return e.With("resumeSequence", strconv.FormatUint(w.lastSeq, 10)).WithCause(err)
@@ -246,7 +248,8 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 	}, nil
 }
 
-// snapshotEvent shows the present state; what follows begins after it.
+// snapshotEvent returns an event with the present state. The stream continues after
+// that state.
 func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
 	s, err := w.Engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread, Memory: w.memory})
 	if err != nil {
@@ -284,8 +287,8 @@ func (w *activeStream) relayOrRewind(ctx context.Context, events []checkpoint.Ev
 	return false, w.sender.WaitUntilRead(ctx)
 }
 
-// relayBatch sends the events the client asked for and says whether the stream has
-// ended with one of them.
+// relayBatch sends the events that the client asked for, and reports whether the
+// stream has ended with one of them.
 func (w *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
 	for i := range events {
 		e := &events[i]
@@ -320,7 +323,7 @@ func (w *activeStream) advancePosition(e *checkpoint.Event) {
 	}
 }
 
-// currentCursor is where the reader may go on.
+// currentCursor returns the position from which the client can continue.
 func (w *activeStream) currentCursor() *graphdv1.Cursor {
 	c := wire.CursorToProto(w.head.LogID, w.lastSeq)
 	c.Mark = w.mark
@@ -341,7 +344,7 @@ func (w *activeStream) isAwaitedStop(ctx context.Context, e *checkpoint.Event) (
 	if w.endsAtFirstStop || e.State.Terminal() {
 		return true, nil
 	}
-	// The run was waiting here; it may have gone on long ago.
+	// The run was waiting here, and may have continued since.
 	rest, last, err := w.readAtRest(ctx, w.head.Thread, run.ID)
 	if err != nil || !rest {
 		return false, err
@@ -350,8 +353,8 @@ func (w *activeStream) isAwaitedStop(ctx context.Context, e *checkpoint.Event) (
 	return w.isAtStop(), nil
 }
 
-// readAtRest reports whether a run has stopped and nothing is about to wake it, and
-// what its last event is.
+// readAtRest reports whether a run has stopped and will not continue by itself, and
+// returns its last event.
 func (p *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
 	head, err := p.Engine.Thread(ctx, thread)
 	if err != nil {
@@ -366,7 +369,7 @@ func (p *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest b
 }
 
 // isAtRest is readAtRest for records that were read. A run that waits for people
-// goes on by itself once answers are stored, unless the thread needs all answers.
+// continues by itself once answers are stored, unless the thread needs all answers.
 func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64) {
 	current := head.Run == run.ID
 	if run.State == checkpoint.RunInterrupted && current &&
@@ -391,13 +394,13 @@ func (w *activeStream) sendHeartbeat(ctx context.Context) error {
 	})
 }
 
-// sendEnd sends the last message. stop is the event of the run's stop, if one was
-// met: it says what the run was then.
+// sendEnd sends the last message. stop is the event with which the run stopped, nil
+// if there was none; it has the state of the run at that time.
 func (w *activeStream) sendEnd(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
 	return w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.newEndMessage(ctx, cause, stop) })
 }
 
-// newEndMessage is the last message.
+// newEndMessage returns the last message.
 func (w *activeStream) newEndMessage(
 	ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event,
 ) (*graphdv1.Event, error) {
@@ -439,8 +442,8 @@ func (w *activeStream) readStoppedRun(ctx context.Context, id string, stop *chec
 // cancelTimeout bounds the cancel that a client asked for by leaving.
 const cancelTimeout = 10 * time.Second
 
-// cancelLeftRun cancels the run when its client asked for that and left. Only a
-// client that leaves by itself counts: a drain also ends its context.
+// cancelLeftRun cancels the run when its client asked for that and left. A drain
+// also ends the context of the stream, but does not count as leaving.
 func (w *activeStream) cancelLeftRun(ctx context.Context) {
 	if !w.cancelsOnLeave || w.IsDraining() || !errors.Is(ctx.Err(), context.Canceled) || w.run == nil {
 		return

@@ -11,29 +11,30 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// Subscription is what one client follows.
+// Subscription describes the events that one client follows.
 type Subscription struct {
 	head            checkpoint.Head
 	run             *checkpoint.Run // nil = the thread across its runs
 	openedRun       *checkpoint.Run // shown first; nil = none
 	isOutputDropped bool            // its output is not held any more
-	lastSeq         uint64          // last event looked at
+	lastSeq         uint64          // last event that was handled
 	mark            uint32          // of that event, 0 = unknown
 	isAttached      bool
 	// endsAtFirstStop ends the stream at the first stop of the run that it meets. A
-	// repeated call looks further: the run may have gone on since.
+	// repeated call reads on, because the run may have continued since.
 	endsAtFirstStop    bool
 	stopSeq            uint64 // the run is at rest and this is its last event; 0 = unknown
-	endSeq             uint64 // end of the log when following was not asked for
+	endSeq             uint64 // end of the log, for a watch without following
 	isBounded          bool   // until is set
 	startsWithSnapshot bool
 	cancelsOnLeave     bool     // cancel the run when the client leaves
 	follower           Follower // subscribed already; nil = begin to follow
-	OnBegun            func()   // called when the stream has begun; nil = nothing waits for that
+	OnBegun            func()   // called when the stream has begun; nil = not needed
 	wire.EventSelection
 }
 
-// NewWatchSubscription reads what is followed, and from where.
+// NewWatchSubscription reads the thread or the run that a watch follows, and finds
+// where it begins.
 func (p *Streamer) NewWatchSubscription(
 	ctx context.Context, thread, runID string, req *graphdv1.WatchRequest,
 ) (*Subscription, error) {

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// digestMessage identifies what a request asks for, so that a request id that comes
-// again with other content is found out. It covers what takes effect, not how
-// it is delivered: a StartRun repeated as Stream attaches to the same run.
+// digestMessage returns a digest of the effect of a request, to detect a request id
+// that is used again with other content. It leaves out the way of delivery: a
+// StartRun repeated as Stream attaches to the same run.
 func digestMessage(effect proto.Message) (string, error) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(effect)
 	if err != nil {
@@ -22,7 +22,8 @@ func digestMessage(effect proto.Message) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// DigestIfRepeatable digests what a request asks for, but only when it may come again.
+// DigestIfRepeatable returns the digest of a request with a request id, "" without
+// one.
 func DigestIfRepeatable(requestID string, effect proto.Message) (string, error) {
 	if requestID == "" {
 		return "", nil
@@ -36,8 +37,8 @@ type repeatableRequest interface {
 	GetRequestId() string
 }
 
-// DigestWithoutRequestID is DigestIfRepeatable for a request that has its id inside: the id is no part
-// of what is asked for.
+// DigestWithoutRequestID is DigestIfRepeatable for a request that contains its id.
+// The digest leaves the id out.
 func DigestWithoutRequestID(req repeatableRequest) (string, error) {
 	if req.GetRequestId() == "" {
 		return "", nil

@@ -1,4 +1,5 @@
-// Package wire converts between the messages of the contract and the words of the
-// runtime, in both directions, and checks what clients and workers send: a Validator
-// collects all that is wrong with a request. It calls nothing and keeps nothing.
+// Package wire converts between the messages of the contract and the types of the
+// runtime, in both directions, and checks the messages of clients and workers. A
+// Validator collects all violations of a request. The package calls no other part
+// of the server and keeps no state.
 package wire

@@ -12,9 +12,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// refuseUnknownEnums walks a message and refuses enum numbers that this
-// version does not know: proto3 keeps them, and a policy that is kept but not
-// understood would be accepted in silence.
+// refuseUnknownEnums adds a violation for each enum number in a message that this
+// version does not know. proto3 keeps such numbers, and the server would silently
+// ignore a policy that it does not understand.
 func refuseUnknownEnums(b *Validator, path string, m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		at := joinPath(path, string(fd.Name()))
@@ -103,7 +103,7 @@ func coverageFromProto(c graphdv1.ResumeCoverage) runtime.Coverage {
 // onDisconnectCancel is RunRequest.OnDisconnect for DISCONNECT_POLICY_CANCEL.
 const onDisconnectCancel = "cancel"
 
-// OnDisconnectFromProto converts what becomes of a run whose client leaves.
+// OnDisconnectFromProto converts the policy for a run whose client leaves.
 func OnDisconnectFromProto(p graphdv1.DisconnectPolicy) string {
 	if p == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL {
 		return onDisconnectCancel
@@ -167,14 +167,14 @@ func phaseToProto(p checkpoint.Phase) graphdv1.TaskChange_Phase {
 	return graphdv1.TaskChange_Phase(findEnumNumber(graphdv1.TaskChange_Phase_value, "PHASE_", string(p)))
 }
 
-// findEnumNumber returns the number of a name of the domain, whose spelling the
-// contract shares; a test compares the two. An unknown name becomes UNSPECIFIED.
+// findEnumNumber returns the number of a name of the domain. The contract spells
+// the names alike; a test compares the two. An unknown name becomes UNSPECIFIED.
 func findEnumNumber(values map[string]int32, prefix, word string) int32 {
 	return values[prefix+strings.ToUpper(word)]
 }
 
-// ValidateMessage checks what holds for every message of the contract, whatever the
-// receiver is.
+// ValidateMessage checks the rules that hold for every message of the contract: no
+// unknown enum numbers.
 func ValidateMessage(req any) error {
 	msg, ok := req.(proto.Message)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// EventSelection is an EventFilter made ready for use.
+// EventSelection is a parsed EventFilter.
 type EventSelection struct {
 	kinds               map[checkpoint.EventKind]bool
 	HasCheckpointValues bool // checkpoints come with values
@@ -21,7 +21,7 @@ type EventSelection struct {
 // maxSelectionEntries bounds the lists of a filter.
 const maxSelectionEntries = 100
 
-// EventSelectionFromProto makes a filter of events ready for use; without one it is the
+// EventSelectionFromProto parses a filter of events; without one it selects the
 // default channels.
 func EventSelectionFromProto(b *Validator, f *graphdv1.EventFilter) EventSelection {
 	s := EventSelection{kinds: make(map[checkpoint.EventKind]bool), depth: -1, customNames: f.GetCustomNames()}
@@ -76,9 +76,9 @@ func (s *EventSelection) addChannel(b *Validator, at string, c graphdv1.Channel)
 	}
 }
 
-// SelectsEvent reports whether an event is delivered. Changes of runs and
-// interrupts, and tasks that no worker can run, are never filtered out: a client
-// that misses one would wait for ever.
+// SelectsEvent reports whether an event is delivered. It always selects changes of
+// runs and interrupts, and tasks that no worker can run, because a client that
+// misses one would wait for ever.
 func (s *EventSelection) SelectsEvent(e *checkpoint.Event) bool {
 	switch e.Kind {
 	case checkpoint.EventRunState, checkpoint.EventInterrupt, checkpoint.EventResolved, runtime.EventGap:

@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// nodeInterrupt is Event.node of interrupts, as LangGraph names it.
+// nodeInterrupt is Event.node of interrupts, the name that LangGraph uses.
 const nodeInterrupt = "__interrupt__"
 
 // Values of Event.channel.
@@ -23,8 +23,8 @@ const (
 	channelCheckpoints = "checkpoints"
 )
 
-// EventToProto converts an event. values is the state for kinds that show one and
-// do not carry it themselves.
+// EventToProto converts an event. values is the state, for kinds that show a state
+// and do not carry it themselves.
 func EventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON) *graphdv1.Event {
 	out := newEvent(e, thread, logID)
 	switch e.Kind {
@@ -75,8 +75,8 @@ func EventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON
 	return out
 }
 
-// newEvent converts what events of all kinds have. It is one allocation: streams send
-// little else.
+// newEvent converts the fields that events of all kinds have. It makes one
+// allocation, because streams send little else.
 func newEvent(e *checkpoint.Event, thread, logID string) *graphdv1.Event {
 	out := new(struct {
 		event  graphdv1.Event
@@ -96,8 +96,8 @@ func newEvent(e *checkpoint.Event, thread, logID string) *graphdv1.Event {
 	return event
 }
 
-// clearEtags keeps an event from showing an etag: events are written together with
-// the interrupts, before the store has numbered the change.
+// clearEtags removes the etags of interrupts in an event. Events are written
+// together with the interrupts, before the store has numbered the change.
 func clearEtags(questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 	for _, q := range questions {
 		q.Etag = ""
@@ -116,7 +116,7 @@ func checkpointSavedToProto(e *checkpoint.Event, values payload.JSON) *graphdv1.
 	return out
 }
 
-// OmitValue takes the value out of an event that is too large to be sent.
+// OmitValue removes the value from an event that is too large to be sent.
 func OmitValue(e *graphdv1.Event) {
 	e.ValueOmitted = true
 	switch kind := e.GetKind().(type) {

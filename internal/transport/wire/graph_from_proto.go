@@ -5,8 +5,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// GraphSpecFromProto converts a graph as messages. What a graph may say is checked
-// where graphs are compiled; the validator checks sizes and payloads only.
+// GraphSpecFromProto converts a graph. The validator checks only sizes and
+// payloads; the compiler of graphs checks the rest.
 func GraphSpecFromProto(b *Validator, s *graphdv1.GraphSpec) *graph.Spec {
 	out := &graph.Spec{
 		Name: b.CheckName("spec.name", s.GetName()), Version: b.CheckName("spec.version", s.GetVersion()),
@@ -126,14 +126,14 @@ func policySpecFromProto(b *Validator, at string, p *graphdv1.PolicySpec) graph.
 	return out
 }
 
-// Words of SubgraphSpec.Persistence.
+// Values of SubgraphSpec.Persistence.
 const (
 	persistenceInherit  = "inherit"
 	PersistencePersist  = "persist"
 	persistenceDisabled = "disabled"
 )
 
-// PersistenceFromProto converts how long a subgraph keeps its state.
+// PersistenceFromProto converts the persistence of a subgraph.
 func PersistenceFromProto(p graphdv1.SubgraphPersistence) string {
 	switch p {
 	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_INHERIT:

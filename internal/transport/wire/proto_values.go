@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// JSONToProto wraps JSON text as it is; no value is no payload.
+// JSONToProto wraps JSON text unchanged; "" becomes nil.
 func JSONToProto(j payload.JSON) *graphdv1.Payload {
 	if j == "" {
 		return nil
@@ -47,8 +47,8 @@ func CursorToProto(logID string, sequence uint64) *graphdv1.Cursor {
 	return &graphdv1.Cursor{LogId: logID, Sequence: sequence}
 }
 
-// Namespaces are "node:task|node:task" in the domain and a list of elements on
-// the wire.
+// Namespaces are "node:task|node:task" in the domain and a list of elements in
+// messages.
 const namespaceSeparator = "|"
 
 func namespaceToProto(namespace string) []string {
@@ -75,7 +75,8 @@ func NamespaceFromProto(b *Validator, field string, path []string) string {
 	return strings.Join(path, namespaceSeparator)
 }
 
-// CheckpointRefFromProto splits a reference; unset is the newest of the root.
+// CheckpointRefFromProto splits a reference; an unset one means the newest
+// checkpoint of the root.
 func CheckpointRefFromProto(b *Validator, field string, ref *graphdv1.CheckpointRef) (id, namespace string) {
 	return b.CheckOptionalID(field+".checkpoint_id", ref.GetCheckpointId()),
 		NamespaceFromProto(b, field+".namespace", ref.GetNamespace())

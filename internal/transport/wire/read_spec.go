@@ -6,8 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// ReadSpec converts a graph that came over the wire, for clients that draw or
-// check it. The error lists the fields that can't be read.
+// ReadSpec converts a graph from a message, for clients that draw or check it. The
+// error lists the fields that can't be read.
 func ReadSpec(s *graphdv1.GraphSpec) (*graph.Spec, error) {
 	b := &Validator{limits: payload.Limits{MaxBytes: DefaultMaxPayload, MaxDepth: DefaultMaxDepth}}
 	spec := GraphSpecFromProto(b, s)

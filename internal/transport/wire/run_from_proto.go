@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// StartRequestFromProto converts what to run.
+// StartRequestFromProto converts a request to start a run.
 func StartRequestFromProto(b *Validator, spec *graphdv1.RunSpec, requestID string) runtime.StartRequest {
 	b.RequireSet("run", spec != nil)
 	req := runtime.StartRequest{
@@ -122,7 +122,8 @@ func responseFromProto(b *Validator, at string, r *graphdv1.InterruptResponse) r
 	return out
 }
 
-// CancelRequestFromProto converts a request to stop a run.
+// CancelRequestFromProto converts a request to cancel a run. It adds violations to
+// b; the result is valid only if b.Err returns nil. By is left empty.
 func CancelRequestFromProto(b *Validator, req *graphdv1.CancelRunRequest) runtime.CancelRequest {
 	return runtime.CancelRequest{
 		Thread:   b.CheckID("thread_id", req.GetThreadId()),

@@ -5,8 +5,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// RunToProto converts a run. logID is that of its thread; open are the interrupts
-// it waits for.
+// RunToProto converts a run. logID is that of its thread; open are the ids of the
+// interrupts for which it waits.
 func RunToProto(r checkpoint.Run, logID string, open []string) *graphdv1.Run {
 	return &graphdv1.Run{
 		RunId: r.ID, ThreadId: r.Thread, Graph: r.Graph, GraphVersion: r.Version,

@@ -49,7 +49,7 @@ func keepCheckpointsFromProto(b *Validator, t *graphdv1.Thread) int {
 	return n
 }
 
-// NewThreadFromProto converts a thread to make.
+// NewThreadFromProto converts a request to make a thread.
 func NewThreadFromProto(b *Validator, req *graphdv1.CreateThreadRequest) runtime.CreateThreadRequest {
 	t := req.GetThread()
 	refuseOutputFields(b, t)
@@ -70,8 +70,8 @@ func NewThreadFromProto(b *Validator, req *graphdv1.CreateThreadRequest) runtime
 	}
 }
 
-// refuseOutputFields refuses fields that only the server sets: a client that sets
-// them expects something that will not happen.
+// refuseOutputFields refuses fields that only the server sets, because a client
+// that sets them expects an effect that they do not have.
 func refuseOutputFields(b *Validator, t *graphdv1.Thread) {
 	for _, f := range []struct {
 		name string
@@ -102,8 +102,8 @@ const (
 	maskKeep     = "keep_checkpoints"
 )
 
-// ThreadChangeFromProto converts a change of a thread. Fields that the mask does not
-// name are ignored, as a mask means it: a client may send back what it read.
+// ThreadChangeFromProto converts a change of a thread. It ignores fields that the
+// mask does not name, so that a client may send back a thread that it read.
 func ThreadChangeFromProto(b *Validator, req *graphdv1.UpdateThreadRequest) runtime.UpdateThreadRequest {
 	t := req.GetThread()
 	b.RequireSet("thread", t != nil)
@@ -166,7 +166,7 @@ func threadMaskPaths(req *graphdv1.UpdateThreadRequest) []string {
 	return paths
 }
 
-// setLabel sets one label, or removes it when the thread sent lacks it.
+// setLabel sets a label, or removes it when the thread in the request lacks it.
 func setLabel(c *runtime.UpdateThreadRequest, key string, labels map[string]string) {
 	value, set := labels[key]
 	if !set {

@@ -16,7 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// Bounds of what a request may carry besides payloads.
+// Bounds of the parts of a request besides payloads.
 const (
 	MaxIDLength         = 128
 	MaxNameLength       = 128
@@ -28,15 +28,15 @@ const (
 	maxNamespaceDepth   = 64 // of subgraphs
 )
 
-// Bounds of messages and of the payloads in them, where no option says otherwise.
+// Bounds of messages and of the payloads in them, unless an option sets others.
 const (
 	DefaultMaxPayload = 1 << 20 // bytes
 	DefaultMaxDepth   = 128
 	DefaultMaxMessage = 8 << 20 // bytes
 )
 
-// Validator collects what is wrong with a request, so that a client sees all of
-// it at once. A bad payload has a reason of its own and goes first.
+// Validator collects all violations of a request, so that a client sees them at
+// once. A bad payload has a reason of its own, which takes precedence.
 type Validator struct {
 	limits          payload.Limits
 	violations      []runtime.Violation
@@ -47,7 +47,7 @@ type Validator struct {
 // NewValidator makes a validator; limits are those of each payload.
 func NewValidator(limits payload.Limits) *Validator { return &Validator{limits: limits} }
 
-// Err returns the error for all that was found, nil when there is nothing.
+// Err returns the error for all violations, nil when there are none.
 func (b *Validator) Err() error {
 	if b.overridingError != nil {
 		return b.overridingError
@@ -76,7 +76,7 @@ func (b *Validator) CheckSize(field, option string, size, most int) {
 	}
 }
 
-// AddViolation adds what is wrong with a field.
+// AddViolation adds a violation of a field.
 func (b *Validator) AddViolation(field, format string, args ...any) {
 	b.violations = append(b.violations, runtime.Violation{Field: field, Description: fmt.Sprintf(format, args...)})
 }
@@ -94,7 +94,7 @@ func (b *Validator) CheckID(field, id string) string {
 	return b.CheckOptionalID(field, id)
 }
 
-// CheckOptionalID checks an id; empty is left to the server.
+// CheckOptionalID checks an id; the server chooses an empty one.
 func (b *Validator) CheckOptionalID(field, id string) string {
 	if len(id) > MaxIDLength {
 		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(id), MaxIDLength)
@@ -120,7 +120,7 @@ func IsIDByte(c byte) bool {
 	return false
 }
 
-// CheckName checks the length of a name that something else gives a meaning to.
+// CheckName checks the length of a name. Its meaning is checked elsewhere.
 func (b *Validator) CheckName(field, name string) string {
 	if len(name) > MaxNameLength {
 		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(name), MaxNameLength)
@@ -185,8 +185,8 @@ func (b *Validator) ConvertDuration(field string, d *durationpb.Duration) time.D
 	return d.AsDuration()
 }
 
-// convertPositiveDuration converts a duration for which zero would be a trap: unset is 0, and
-// 0 is refused.
+// convertPositiveDuration converts a duration that must not be zero, because zero
+// would not mean what a client expects. Unset is 0.
 func (b *Validator) convertPositiveDuration(field string, d *durationpb.Duration) time.Duration {
 	if d != nil && d.GetSeconds() == 0 && d.GetNanos() == 0 {
 		b.AddViolation(field, "must be positive; leave it unset for none")
@@ -206,7 +206,7 @@ func (b *Validator) convertTime(field string, t *timestamppb.Timestamp) time.Tim
 	return t.AsTime()
 }
 
-// ConvertPayload takes the text out of a payload after checking it; "" when unset.
+// ConvertPayload checks a payload and returns its text; "" when unset.
 func (b *Validator) ConvertPayload(field string, p *graphdv1.Payload) payload.JSON {
 	if p == nil {
 		return ""
@@ -242,7 +242,7 @@ func (b *Validator) refuseFeature(field, what string) {
 	}
 }
 
-// ParseEtag converts an etag to the revision it stands for; empty is 0, any.
+// ParseEtag converts an etag to its revision; empty is 0, any.
 func (b *Validator) ParseEtag(field, etag string) uint64 {
 	if etag == "" {
 		return 0
@@ -254,8 +254,8 @@ func (b *Validator) ParseEtag(field, etag string) uint64 {
 	return revision
 }
 
-// formatEtag is the etag of a stored record; a record that was not read back from
-// the store has none.
+// formatEtag returns the etag of a stored record. A record that was not read back
+// from the store has none.
 func formatEtag(revision uint64) string {
 	if revision == 0 {
 		return ""
@@ -268,7 +268,7 @@ func elementPath(field string, i int) string { return field + "[" + strconv.Itoa
 // ClampUint32 converts a number that is never negative and never large.
 func ClampUint32(n int) uint32 { return uint32(max(0, min(n, math.MaxUint32))) }
 
-// IsValidID reports whether an id that a client gives may be used.
+// IsValidID reports whether a client may use an id.
 func IsValidID(id string) bool {
 	b := &Validator{}
 	b.CheckID("", id)

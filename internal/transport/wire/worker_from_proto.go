@@ -16,20 +16,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
-// The versions of the worker protocol that this server speaks.
+// The versions of the worker protocol that this server supports.
 const (
 	minProtocol = 1
 	maxProtocol = 1
 )
 
-// FeatureDrift says that a process compares what its code asks with what was
-// answered, and that the server says what was shown.
+// FeatureDrift means that a process compares the questions of its code with the
+// answered ones, and that the server sends what was shown to people.
 const FeatureDrift = "drift"
 
-// MaxResultBytes bounds what one task may hand over, all values together.
+// MaxResultBytes bounds the result of one task, all values together.
 const MaxResultBytes = 4 << 20
 
-// Bounds of what a worker may say at once.
+// Bounds of the messages of a worker.
 const (
 	maxCapabilities = 10_000
 	maxHeldLeases   = 100_000
@@ -39,7 +39,7 @@ const (
 	maxTokenLength  = 2 << 10
 )
 
-// HelloFromProto converts a hello without its graphs. Graphs are not part of it.
+// HelloFromProto converts a hello, without its graphs.
 func HelloFromProto(b *Validator, h *graphdv1.Hello) message.Hello {
 	b.RequireSet("hello", h != nil)
 	out := message.Hello{
@@ -55,7 +55,7 @@ func HelloFromProto(b *Validator, h *graphdv1.Hello) message.Hello {
 	return out
 }
 
-// CapabilitiesFromProto converts which nodes a process serves.
+// CapabilitiesFromProto converts the list of nodes that a process serves.
 func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedNode) []message.Capability {
 	if n := len(nodes); n > maxCapabilities {
 		b.AddViolation(field, "has %d entries; at most %d are allowed", n, maxCapabilities)
@@ -73,7 +73,8 @@ func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedN
 	return out
 }
 
-// NegotiateProtocol picks the newest version that both sides speak.
+// NegotiateProtocol returns the newest version that both sides support. The error has
+// the reason PROTOCOL_MISMATCH when there is none.
 func NegotiateProtocol(m *graphdv1.WorkerManifest) (uint32, error) {
 	low, high := max(m.GetMinProtocol(), 1), max(m.GetMaxProtocol(), 1)
 	if low > maxProtocol || high < minProtocol || low > high {
@@ -84,7 +85,7 @@ func NegotiateProtocol(m *graphdv1.WorkerManifest) (uint32, error) {
 	return min(high, maxProtocol), nil
 }
 
-// CreditFromProto converts how many tasks a worker takes.
+// CreditFromProto converts the number of tasks that a worker takes.
 func CreditFromProto(b *Validator, field string, c *graphdv1.Credit) message.Credit {
 	out := message.Credit{Total: b.ConvertLimit(field+".total_slots", c.GetTotalSlots()), Revision: c.GetRevision()}
 	if n := len(c.GetPerNode()); n > maxCapabilities {
@@ -126,8 +127,8 @@ func LeaseTokensFromProto(b *Validator, field string, list [][]byte) []string {
 	return out
 }
 
-// EmissionsFromProto converts events. One that is not fit to be shown is dropped and
-// counted: it must not take the others with it.
+// EmissionsFromProto converts events. It drops and counts events that can't be
+// shown, and keeps the others.
 func EmissionsFromProto(limits payload.Limits, e *graphdv1.Emit) (events []runtime.Emission, dropped uint64) {
 	dropped = e.GetDropped()
 	for _, item := range e.GetItems() {
@@ -152,9 +153,9 @@ func EmissionsFromProto(limits payload.Limits, e *graphdv1.Emit) (events []runti
 	return events, dropped
 }
 
-// TaskResultFromProto converts how a task ended. What can't be used becomes a failure of
-// the task that says why: the worker has done its part and can't do better.
-// refused says that the worker does not have the node.
+// TaskResultFromProto converts the result of a task. An unusable result becomes a
+// failure of the task with the reason, because the worker can't send a better one.
+// refused reports that the worker does not have the node.
 func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out message.Result, refused bool) {
 	if size := proto.Size(r); size > MaxResultBytes {
 		return UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf(
@@ -195,7 +196,7 @@ func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out mes
 	return out, false
 }
 
-// UnusableResult is the failure of a task whose result can not be used.
+// UnusableResult returns the failure of a task with an unusable result.
 func UnusableResult(failure, text string) message.Result {
 	return message.Result{Failure: &message.Failure{Failure: checkpoint.Failure{
 		Reason: failure, Type: "InvalidResult", Message: reason.ClipText(text, MaxTextLength),
@@ -266,7 +267,7 @@ func driftIgnoreFromProto(b *Validator, at string, parts []string) []string {
 	return parts
 }
 
-// usedAnswersFromProto converts which answers an attempt has used.
+// usedAnswersFromProto converts the answers that an attempt has used.
 func usedAnswersFromProto(b *Validator, list []*graphdv1.UsedAnswer) []message.UsedAnswer {
 	if n := len(list); n > maxUsedAnswers {
 		b.AddViolation("used", "has %d entries; at most %d are allowed", n, maxUsedAnswers)
@@ -310,7 +311,8 @@ func taskFailedFromProto(f *graphdv1.TaskFailed) *message.Failure {
 	return out
 }
 
-// baseTypesFromProto keeps what a retry policy may name.
+// baseTypesFromProto returns the base types of a failure, which a retry policy may
+// name, within the bounds of labels.
 func baseTypesFromProto(types []string) []string {
 	var out []string
 	for _, t := range types[:min(len(types), maxLabels)] {
@@ -333,7 +335,8 @@ func failureDetailsFromProto(m map[string]string) map[string]string {
 	return out
 }
 
-// TooLargeTaskResult is the result of a task that needs more than a message may have.
+// TooLargeTaskResult returns the failure of a task that does not fit into a
+// message.
 func TooLargeTaskResult(size, limit int) message.Result {
 	return UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
 		"of a message; name the keys that the node needs in its reads", size, limit))

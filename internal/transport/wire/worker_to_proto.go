@@ -68,8 +68,8 @@ func taskKind(t *runtime.Task) graphdv1.TaskKind {
 	return graphdv1.TaskKind_TASK_KIND_NODE
 }
 
-// logicalTime is the time a task may base decisions on; a graph that has never
-// been checkpointed has none yet.
+// logicalTime returns the time on which a task may base decisions: 1970 for a graph
+// that has no checkpoint yet.
 func logicalTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Unix(0, 0)
@@ -77,7 +77,8 @@ func logicalTime(t time.Time) time.Time {
 	return t
 }
 
-// randomSeed is made of the id of the task, which is random enough and stays.
+// randomSeed derives a seed from the id of the task. It is random enough, and the
+// same in every attempt.
 func randomSeed(task string) uint64 {
 	raw, err := hex.DecodeString(task)
 	if err != nil || len(raw) < 8 {
@@ -86,13 +87,13 @@ func randomSeed(task string) uint64 {
 	return binary.BigEndian.Uint64(raw)
 }
 
-// LeaseToProto converts a lease and how long it lasts.
+// LeaseToProto converts a lease and its duration.
 func LeaseToProto(token string, ttl time.Duration) *graphdv1.TaskLease {
 	return &graphdv1.TaskLease{Token: []byte(token), Ttl: durationpb.New(ttl)}
 }
 
-// journalToProto converts what a task must see again. A conditional edge gets no
-// answers: those belong to the interrupts of the node.
+// journalToProto converts the records that a task replays. A conditional edge gets
+// no answers, because those belong to the interrupts of the node.
 func journalToProto(t *runtime.Task, recorded []checkpoint.Memo) *graphdv1.Journal {
 	j := t.Journal
 	if t.Router != "" {
@@ -134,7 +135,7 @@ func appendMemos(out *graphdv1.Journal, memos []checkpoint.Memo) {
 	}
 }
 
-// ControlMessageToProto converts what is to be sent to a worker besides tasks.
+// ControlMessageToProto converts a message to a worker that is not a task.
 func ControlMessageToProto(m message.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
 	case message.TaskCancel:
@@ -168,7 +169,7 @@ func LeaseTokensToProto(list []string) [][]byte {
 	return out
 }
 
-// CallResultToProto converts how a graph ended that a task has called.
+// CallResultToProto converts the result of a graph that a task has called.
 func CallResultToProto(r runtime.CallResult) *graphdv1.CallGraphResponse {
 	switch {
 	case r.Failure != nil:
