@@ -108,6 +108,10 @@ class DroppedQuestions(UserWarning):
     """An update has withdrawn open questions: they take no answers any more."""
 
 
+class OmittedValue(UserWarning):
+    """A stream does not show something: it is larger than a message of the server may be."""
+
+
 class NonDeterministicNode(Exception):
     """On its replay the node did not do what its journal says it did."""
 

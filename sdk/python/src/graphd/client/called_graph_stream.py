@@ -19,6 +19,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.connection import GraphConnection
 from graphd.client.items import Item, filter_of
+from graphd.client.omitted_values import restore_values
 from graphd.client.options import CallOptions
 from graphd.client.resumable_stream import continues_elsewhere
 from graphd.client.states import values_at
@@ -140,6 +141,8 @@ class CalledGraphStream:
             return
         base = tuple(event.namespace[: len(self._base)])
         del event.namespace[: len(self._base)]
+        if event.value_omitted:
+            restore_values(self._stubs, self._translator.program_of(event), event)
         for item in self._translator.translate_event(event):
             yield Item(item.mode, (*base, *item.levels), item.data, item.interrupts)
 

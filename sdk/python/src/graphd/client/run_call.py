@@ -12,14 +12,16 @@ from typing import Any
 
 import grpc
 
-from graphd._gen.v1 import event_pb2, run_pb2
+from graphd._gen.v1 import event_pb2, run_pb2, thread_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.connection import GraphConnection
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
+from graphd.client.omitted_values import restore_values
 from graphd.client.resumable_stream import ResumableStream
 from graphd.client.snapshots import values_of
+from graphd.client.state_reads import read_state
 from graphd.client.states import ensure_thread
 from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
@@ -28,7 +30,7 @@ from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.local_runs import LocalRun, register_call
 from graphd.transport.errors import EmptyInput, to_graphd_error
-from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
+from graphd.transport.server import acall_unary, call_unary, retry_write
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
 
@@ -103,8 +105,15 @@ class RunCall:
     def _open_questions(self, run: run_pb2.Run) -> list[Any]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED or self.translator.has_raised(run.open_interrupt_ids):
             return []
-        state = retry_read(self.connection.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
+        state = self._read_state()
         return [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
+
+    def _read_state(self) -> thread_pb2.StateSnapshot:
+        request = ts.GetStateRequest(thread_id=self.thread)
+        return read_state(self.connection.server.stubs.threads, self.program, request)
+
+    def _restore_values(self, event: event_pb2.Event) -> None:
+        restore_values(self.connection.server.stubs, self.translator.program_of(event), event)
 
     def _final_items(self, run: run_pb2.Run) -> list[Item]:
         """What is shown when the run has stopped."""
@@ -114,7 +123,7 @@ class RunCall:
             return [self.translator.final_item(values_of(self.program, run.output), ())]
         if run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
             return []
-        state = retry_read(self.connection.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
+        state = self._read_state()
         waiting = [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
         return [self.translator.final_item(values_of(self.program, state.values), waiting)]
 
@@ -168,6 +177,8 @@ class RunCall:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             for event in self._read_events():
                 unassigned.observe_event(event)
+                if event.value_omitted:
+                    self._restore_values(event)
                 yield from self.translator.translate_event(event)
                 if event.HasField("end"):
                     yield from self._final_items(event.end.run)
@@ -217,6 +228,8 @@ class RunCall:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 async for event in events:
                     unassigned.observe_event(event)
+                    if event.value_omitted:
+                        await asyncio.to_thread(self._restore_values, event)
                     for item in self.translator.translate_event(event):
                         yield item
                     if event.HasField("end"):

@@ -13,10 +13,11 @@ from graphd.client import updates
 from graphd.client.connection import GraphConnection
 from graphd.client.history import fold_checkpoints, mark_of
 from graphd.client.snapshots import SnapshotReader, config_of, values_of
+from graphd.client.state_reads import read_state
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
-from graphd.names import checkpoint_ref, parse_namespace, public_name
+from graphd.names import checkpoint_ref, parse_namespace, public_levels, public_name
 from graphd.transport.errors import InvalidUpdate, reason_of
 from graphd.transport.server import retry_read, retry_write
 from graphd.values.state import StateSnapshot, StateUpdate
@@ -44,12 +45,16 @@ class ThreadStates:
         if reference.checkpoint_id or reference.namespace:
             request.at.CopyFrom(reference)
         try:
-            state = retry_read(self._stubs.GetState, request, opened=False)
+            state = read_state(self._stubs, self._program.find_graph(self._levels()), request, opened=False)
         except GraphdError as error:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
             return StateSnapshot({}, (), {"configurable": dict(self._configurable)}, None, None, None, (), ())
         return self._reader.read_snapshot(self._with_origin(state))
+
+    def _levels(self) -> tuple[str, ...]:
+        """The namespace that the config names."""
+        return public_levels(parse_namespace(str(self._configurable.get("checkpoint_ns") or "")))
 
     def _with_origin(self, state: thread_pb2.StateSnapshot) -> thread_pb2.StateSnapshot:
         """Replaces a parent that history does not show."""
@@ -178,7 +183,7 @@ def values_at(connection: GraphConnection, program: Program, thread: str, namesp
     request = ts.GetStateRequest(thread_id=thread)
     request.at.namespace.extend(namespace)
     try:
-        state = retry_read(connection.server.stubs.threads.GetState, request)
+        state = read_state(connection.server.stubs.threads, program, request)
     except GraphdError as error:
         if reason_of(error) != "CHECKPOINT_NOT_FOUND":
             raise

@@ -10,11 +10,28 @@ from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
 from graphd.client.items import FINAL, Item
 from graphd.client.message_stream import MessageStream
+from graphd.client.omitted_values import warn_omitted
 from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
 
+_SHOWN_IN = {
+    "values": frozenset({"values", "messages"}),
+    "update": frozenset({"updates", "messages", "tasks", "debug"}),
+    "task": frozenset({"tasks", "debug"}),
+    "checkpoint": frozenset({"checkpoints", "debug"}),
+    "custom": frozenset({"custom"}),
+    "message": frozenset({"messages"}),
+}
+_SHOWN_AS = {
+    "values": "the state",
+    "update": "the update",
+    "task": "the input",
+    "checkpoint": "the state of a checkpoint",
+    "custom": "a custom event",
+    "message": "a message",
+}
 ReadState = Callable[[Sequence[str]], Any]
 
 
@@ -34,7 +51,7 @@ class Translator:
     ) -> None:
         self._modes = set(modes)
         self._root = root
-        self._trace = Trace(modes, config, self._program_at, stored=stored)
+        self._trace = Trace(modes, config, self._root.find_graph, stored=stored)
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
@@ -48,6 +65,8 @@ class Translator:
     def translate_event(self, event: pb.Event) -> Iterator[Item]:
         """The items that an event makes."""
         levels = public_levels(event.namespace)
+        if event.value_omitted and self._skip_omitted(levels, event):
+            return
         match event.WhichOneof("kind"):
             case "values":
                 yield from self._state_items(levels, event.values)
@@ -73,19 +92,36 @@ class Translator:
                 if "messages" in self._modes:
                     yield from (Item("messages", levels, m) for m in self._messages.emitted_messages(event))
 
-    def _program_at(self, levels: tuple[str, ...]) -> Program | None:
-        program: Program | None = self._root
-        for level in levels:
-            child = program.graphs().get(level.partition(":")[0]) if program else None
-            program = child.program if child is not None else None
-        return program
+    def _skip_omitted(self, levels: tuple[str, ...], event: pb.Event) -> bool:
+        """Warns that an event has lost its value; True when nothing else of it shows."""
+        kind = event.WhichOneof("kind") or ""
+        is_shown = kind != "task" or event.task.phase == pb.TaskChange.PHASE_SCHEDULED
+        if kind == "values":
+            is_shown = self._shows_state(levels, event.values)
+            self._values.pop(levels, None)
+        elif kind == "update":
+            self._trace.record_update(event, None)
+            if not levels:
+                self._touched.update(self._root.channels)
+        if is_shown and self._modes & _SHOWN_IN.get(kind, frozenset()):
+            warn_omitted(event, _SHOWN_AS[kind])
+        return kind in ("values", "update", "custom", "message")
 
-    def _state_items(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
+    def program_of(self, event: pb.Event) -> Program | None:
+        """The graph that an event is about, if the program has it."""
+        return self._root.find_graph(public_levels(event.namespace))
+
+    def _shows_state(self, levels: tuple[str, ...], event: pb.StateValues) -> bool:
+        """Whether a state shows; LangGraph shows the progress of a graph that waits for the root alone."""
         if event.HasField("checkpoint"):
             self._stored.add(levels)
-        elif levels and levels in self._stored:
-            return  # the progress of a subgraph that waits; LangGraph shows it for the root alone
-        state = snapshots.values_of(self._program_at(levels), event.values)
+            return True
+        return not levels or levels not in self._stored
+
+    def _state_items(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
+        if not self._shows_state(levels, event):
+            return
+        state = snapshots.values_of(self._root.find_graph(levels), event.values)
         self._values[levels] = state
         self._messages.mark_seen(state)
         if "values" in self._modes and self._is_news(levels, state):
@@ -124,7 +160,7 @@ class Translator:
         yield Item("updates", levels, data)
 
     def _read_update(self, levels: tuple[str, ...], update: pb.NodeUpdate) -> Any:
-        program, value = self._program_at(levels), codec.value_of(update.values)
+        program, value = self._root.find_graph(levels), codec.value_of(update.values)
         if program is None or program.is_root:
             return value
         return [program.decode_state(v) for v in value] if isinstance(value, list) else program.decode_state(value)

@@ -7,11 +7,11 @@ import hashlib
 import itertools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphd.channels import BaseChannel
-from graphd.constants import END, ROOT, START
+from graphd.constants import END, ROOT, START, TASK_SEPARATOR
 from graphd.declare.actions import Action, read_action
 from graphd.declare.builder import Builder
 from graphd.declare.nodes import BranchDeclaration, NodeDeclaration, Policies
@@ -103,6 +103,14 @@ class Program:
             for one in [*child.program.descendants(), child.program]:
                 found.setdefault(id(one), one)
         return list(found.values())
+
+    def find_graph(self, levels: Iterable[str]) -> Program | None:
+        """The graph in a namespace, given by the public names of its levels; None when there is none."""
+        program: Program | None = self
+        for level in levels:
+            child = program.graphs().get(level.partition(TASK_SEPARATOR)[0]) if program else None
+            program = child.program if child is not None else None
+        return program
 
     def readable_programs(self) -> dict[str, Program]:
         """The graphs whose states may show, by name: this one, and all that are
