@@ -283,10 +283,17 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/ownership", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/feed",
+			"internal/runtime/placement", "internal/runtime/superstep", "internal/runtime/threads", "internal/checkpoint",
+		},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
-			"internal/runtime/edit", "internal/runtime/feed", "internal/runtime/placement",
+			"internal/runtime/edit", "internal/runtime/feed", "internal/runtime/ownership", "internal/runtime/placement",
 			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads",
 			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -200,6 +201,11 @@ func (e *Error) WithViolation(field, format string, args ...any) *Error {
 	c.Violations = append(slices.Clip(c.Violations),
 		Violation{Field: field, Description: fmt.Sprintf(format, args...)})
 	return &c
+}
+
+// FailureFields are what the log says of the failure of a run.
+func FailureFields(f *checkpoint.Failure) []zap.Field {
+	return []zap.Field{zap.String("reason", f.Reason), zap.String("node", f.Node), zap.String("message", f.Message)}
 }
 
 // CauseField is the part of an error that clients don't see.

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
@@ -23,7 +24,7 @@ type dueWork struct{ engine *Engine }
 // ProcessDue does what is due for one thread.
 func (d *dueWork) ProcessDue(ctx context.Context, thread string) error {
 	defer d.engine.feed.InvalidateTopic(thread)
-	here := d.engine.live.findSession(thread) != nil
+	here := d.engine.held.IsLive(thread)
 	head, err := d.engine.store.Head(ctx, thread)
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrThreadNotFound) {
@@ -46,7 +47,7 @@ func (d *dueWork) ProcessDue(ctx context.Context, thread string) error {
 	case head.State == checkpoint.ThreadBusy:
 		return d.takeWithCapacity(ctx, head, d.takeOverRun)
 	case isExpired(&head):
-		return d.engine.removeThread(ctx, head)
+		return d.engine.changer.RemoveThread(ctx, head)
 	case query.CanResume(&head):
 		return d.takeWithCapacity(ctx, head, d.takeOverRun)
 	case d.engine.threads.IsPruneDue(&head):
@@ -71,7 +72,7 @@ func (d *dueWork) takeWithCapacity(ctx context.Context, head checkpoint.Head, ta
 	case errors.Is(err, capacity.ErrNoCapacity):
 		d.engine.capacity.EnqueueThread(head.Thread, err)
 		return nil
-	case errors.Is(err, errThreadHeld), errors.Is(err, errDraining):
+	case errors.Is(err, ownership.ErrThreadHeld), errors.Is(err, ownership.ErrDraining):
 		return nil
 	}
 	return err
@@ -100,19 +101,19 @@ func (d *dueWork) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 		elsewhere string
 		l         *superstep.Loop
 	)
-	next, err := d.engine.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
+	next, err := d.engine.owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		var err error
-		if l, err = continueRun(ctx, d.engine.reader, s, t, nil); err != nil {
+		if l, err = d.engine.continueRun(ctx, d.engine.reader, c, t, nil); err != nil {
 			refused = query.IgnoreLarge(err)
-			return nil, "", err
+			return nil, err
 		}
-		s.loopThread.Recovery.NoteTakeOver(&head)
+		c.Thread().Recovery.NoteTakeOver(&head)
 		l.MarkHandedOut()
-		if elsewhere = d.engine.findOtherServer(head.Thread, l); elsewhere != "" && head.PreferredOwner == "" {
-			return nil, "", errElsewhere
+		if elsewhere = d.engine.owner.FindOtherServer(head.Thread, l); elsewhere != "" && head.PreferredOwner == "" {
+			return nil, errElsewhere
 		}
-		s.claimLease(t)
-		return l, "", nil
+		c.PutLease(t)
+		return l, nil
 	})
 	switch {
 	case refused != nil:
@@ -159,7 +160,7 @@ func (d *dueWork) failUnusableRun(ctx context.Context, head checkpoint.Head, cau
 
 // logFailedRun logs a run that has failed without being driven.
 func (d *dueWork) logFailedRun(run *checkpoint.Run) {
-	d.engine.log.Warn("run failed", append(failureFields(run.Failure), zap.String("thread", run.Thread), zap.String("run", run.ID),
+	d.engine.log.Warn("run failed", append(runtime.FailureFields(run.Failure), zap.String("thread", run.Thread), zap.String("run", run.ID),
 		zap.String("graph", run.Graph), zap.String("state", string(run.State)))...)
 }
 
@@ -183,19 +184,18 @@ func (d *dueWork) beginQueuedRun(ctx context.Context, head checkpoint.Head) erro
 		run     checkpoint.Run
 		refused error
 	)
-	_, err := d.engine.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
+	_, err := d.engine.owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		var err error
 		if run, err = d.engine.store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
-			return nil, "", runtime.TranslateStoreError(err)
+			return nil, runtime.TranslateStoreError(err)
 		}
 		t.Head.Queue = head.Queue[1:]
-		l, err := d.prepareQueuedRun(ctx, s, t, &run)
+		l, err := d.prepareQueuedRun(ctx, c.Thread(), t, &run)
 		if err != nil {
 			refused = query.IgnoreLarge(err)
-			return nil, "", err
+			return nil, err
 		}
-		to, err := d.engine.claimOrHandOff(s, t, l)
-		return l, to, err
+		return l, c.PutLeaseOrHandOff(t, l)
 	})
 	if refused != nil {
 		return d.failQueuedRun(ctx, head, run, refused)
@@ -203,7 +203,7 @@ func (d *dueWork) beginQueuedRun(ctx context.Context, head checkpoint.Head) erro
 	return err
 }
 
-func (d *dueWork) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx, run *checkpoint.Run) (*superstep.Loop, error) {
+func (d *dueWork) prepareQueuedRun(ctx context.Context, thread *superstep.Thread, t *commit.Tx, run *checkpoint.Run) (*superstep.Loop, error) {
 	g, err := d.engine.reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
@@ -211,12 +211,12 @@ func (d *dueWork) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx
 	if err := runtime.CheckExpected(&t.Head, run.Request.Expected); err != nil {
 		return nil, err
 	}
-	state, err := d.engine.reader.LoadState(ctx, &s.reservation, &t.Head, g)
+	state, err := d.engine.reader.LoadState(ctx, thread.Reservation, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}
 	run.Base = t.Head.Checkpoint
-	l := s.newRootLoop(run, state)
+	l := superstep.NewRootLoop(d.engine.loopEnv, thread, run, state)
 	return l, superstep.BeginRun(ctx, d.engine.reader, t, l)
 }
 
@@ -244,7 +244,7 @@ func (d *dueWork) failQueuedRun(ctx context.Context, head checkpoint.Head, run c
 
 // expireInterrupts does what was agreed on for interrupts that were not answered in time.
 func (d *dueWork) expireInterrupts(ctx context.Context, head checkpoint.Head) error {
-	_, err := d.engine.changeFrom(ctx, head, func(t *commit.Tx) error {
+	_, err := d.engine.changer.ChangeFrom(ctx, head, func(t *commit.Tx) error {
 		if t.Head.Run != head.Run {
 			return checkpoint.ErrConflict
 		}
@@ -370,7 +370,7 @@ func (d *dueWork) isLeftToOther(head *checkpoint.Head) bool {
 func (d *dueWork) handOffDueThread(ctx context.Context, head checkpoint.Head, to string) error {
 	_, err := d.engine.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.RemoteTasks = head.Updated, superstep.RemoteTasksOf(&head)
-		d.engine.putHandOff(t, to)
+		d.engine.owner.PutHandOff(t, to)
 		return nil
 	})
 	return err
@@ -385,7 +385,7 @@ func (d *dueWork) FreeSpace(ctx context.Context, thread string) error {
 	case head.Leased() && head.Owner != d.engine.id, head.RetryAt.After(head.Now), head.State == checkpoint.ThreadBusy:
 		return nil
 	case isExpired(&head):
-		return d.engine.removeThread(ctx, head)
+		return d.engine.changer.RemoveThread(ctx, head)
 	case !query.CanResume(&head) && d.engine.threads.IsPruneDue(&head):
 		return d.engine.threads.PruneRested(ctx, head)
 	}
@@ -398,7 +398,7 @@ func (d *dueWork) StoreQuarantine(ctx context.Context, head *checkpoint.Head, fa
 	if head.Leased() && head.Owner != d.engine.id {
 		return nil
 	}
-	_, err := d.engine.changeFrom(ctx, *head, func(t *commit.Tx) error {
+	_, err := d.engine.changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		t.Head.Updated = head.Updated
 		t.Head.Faults, t.Head.RetryAt = failures, t.Now.Add(pause)
 		if t.Lease == 0 {
@@ -411,4 +411,18 @@ func (d *dueWork) StoreQuarantine(ctx context.Context, head *checkpoint.Head, fa
 		return nil // the thread is no longer as it was
 	}
 	return err
+}
+
+// queueServed queues the threads whose runs have workers here for a slot. It returns
+// those whose workers are at other servers alone.
+func (d *dueWork) queueServed() (elsewhere []string) {
+	e := d.engine
+	if e.peers == nil {
+		return nil
+	}
+	here, elsewhere := e.peers.ListServed(e.uptime())
+	if len(here) > 0 {
+		e.capacity.EnqueueForSlots(here)
+	}
+	return elsewhere
 }

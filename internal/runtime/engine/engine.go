@@ -1,6 +1,5 @@
-// Package engine runs graphs. It owns one goroutine per live run, holds the
-// thread's lease while the run is live, performs what the pure core in pregel
-// decides, and commits each superstep once before followers see it.
+// Package engine runs graphs: it decides what a call may do, begins runs and goes on with
+// them through package ownership, does what is due, and wires the other parts.
 //
 // A parked thread costs the process nothing: no goroutine, no timer, no memory.
 package engine
@@ -14,13 +13,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/cancellation"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
@@ -130,21 +129,16 @@ type Engine struct {
 	startTime       time.Time
 	feed            *feed.Feed
 	subscription    checkpoint.Subscription // nil when no other process writes to the store
-	handOffSlots    chan struct{}           // bounds how many threads are taken from other servers at the same time
 	peers           *placement.Peers        // nil when it does not matter where workers are
 	createPredictor createPredictor         // whether runs create their threads
-
-	baseCtx       context.Context // of every live run; ended by Close
-	cancelRuns    context.CancelCauseFunc
-	commitCtx     context.Context // of store calls that must outlive a cancelled run
-	cancelCommits context.CancelFunc
-	draining      chan struct{}
 
 	capacity          *capacity.Limiter // of live runs
 	readBudget        *runtime.ReadBudget
 	unserved          *placement.UnservedRuns // runs that wait for workers
 	scheduler         *scheduler.Scheduler
-	live              liveThreads
+	held              *ownership.Table   // the threads that are held here
+	changer           *ownership.Changer // of threads that may be held here
+	owner             *ownership.Owner   // takes and drives threads
 	due               *dueWork
 	canceller         *cancellation.Canceller
 	editor            *edit.Editor
@@ -155,18 +149,12 @@ type Engine struct {
 // carries values for the runs; its end does not stop them, Close does.
 func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, executor runtime.Executor, schemas runtime.Schemas, opts Options) *Engine {
 	opts = opts.withDefaults()
-	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
 	client := commit.NewStoreClient(store, opts.StoreAttempts, opts.StoreTimeout, opts.Now)
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
 		store: client, storeClient: client,
 		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
-		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
-		handOffSlots: make(chan struct{}, scheduler.MaxParallelDue),
-		draining:     make(chan struct{}),
-		live:         liveThreads{sessions: make(map[string]*session), maybeLeased: make(map[string]struct{})},
-		readBudget:   runtime.NewReadBudget(opts.MaxLiveBytes / 2),
+		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
 	e.capacity = capacity.New(capacity.Options{MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Uptime: e.uptime, Wake: e.wakeScheduler})
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
@@ -179,34 +167,62 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	e.committer = e.newCommitter(store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
+	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed)
 	e.loopEnv = e.newLoopEnv(executor)
 	e.canceller = cancellation.New(cancellation.Options{
-		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changeFrom, WakeScheduler: e.wakeScheduler,
-	})
-	e.editor = edit.New(edit.Options{
-		Reader: e.reader, Snapshots: e.snapshots, Committer: e.committer, Budget: e.readBudget, Env: e.loopEnv,
-		NewThread: e.newDetachedThread, ChangeFree: e.changeFree,
+		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changer.ChangeFrom, WakeScheduler: e.wakeScheduler,
 	})
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
-		Change: e.changeThread, Remove: e.removeLocalThread, WakeScheduler: e.wakeScheduler,
+		Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
+	})
+	if opts.Workers != nil {
+		e.peers = placement.New(opts.Workers, e.unserved)
+	}
+	e.owner = e.newOwner(ctx)
+	e.editor = edit.New(edit.Options{
+		Reader: e.reader, Snapshots: e.snapshots, Committer: e.committer, Budget: e.readBudget, Env: e.loopEnv,
+		NewThread: e.owner.NewDetachedThread, ChangeFree: e.changer.ChangeFree,
 	})
 	if signals, ok := store.(checkpoint.Notifier); ok {
-		e.subscription = signals.Subscribe(e.handleSignal)
+		e.subscription = signals.Subscribe(e.owner.HandleSignal)
 		e.feed.SetSubscription(e.subscription)
+		e.owner.SetSubscription(e.subscription)
 	}
 	e.joinMembership(store)
-	e.live.goroutines.Go(contain.Func(func() { e.scheduler.Run(base, e.draining) }, contain.LogPanic(e.log, "the sweeper panicked and has ended")))
+	e.owner.RunBackground(e.scheduler.Run, "the sweeper panicked and has ended")
 	return e
+}
+
+// newOwner makes the owner of the threads of the engine.
+func (e *Engine) newOwner(ctx context.Context) *ownership.Owner {
+	return ownership.New(ctx, ownership.Options{
+		ID: e.id, LeaseTTL: e.opts.LeaseTTL, PruneDelay: e.opts.PruneDelay, ScanInterval: e.opts.ScanInterval, MaxHandOffs: scheduler.MaxParallelDue,
+		Threads: e.held, Store: e.store, Reader: e.reader, Committer: e.committer, Feed: e.feed, Capacity: e.capacity, ReadBudget: e.readBudget,
+		Unserved: e.unserved, Peers: e.peers, Scheduler: e.scheduler, Pruner: e.threads, Canceller: e.canceller,
+		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
+	})
+}
+
+// joinMembership registers this server in the membership of the store, if the store
+// has one.
+func (e *Engine) joinMembership(store checkpoint.Store) {
+	if e.peers == nil {
+		return
+	}
+	if membership, ok := store.(checkpoint.Membership); ok {
+		e.peers.Register(membership, e.id)
+	}
+	e.opts.Workers.SetPeers(e.peers)
 }
 
 // newScheduler makes the scheduler of the engine. isShared says that other servers look
 // at the same store.
 func (e *Engine) newScheduler(isShared bool) *scheduler.Scheduler {
 	return scheduler.New(scheduler.Options{
-		Store: e.store, Processor: e.due, Granter: e.capacity, Queue: e.capacity, Abandoned: &e.live, IsLive: e.live.IsLive,
-		ReportLive: e.reportLiveBytes, QueueServed: e.queueServed, IsShared: isShared, ScanInterval: e.opts.ScanInterval,
+		Store: e.store, Processor: e.due, Granter: e.capacity, Queue: e.capacity, Abandoned: e.held, IsLive: e.held.IsLive,
+		ReportLive: e.reportLiveBytes, QueueServed: e.due.queueServed, IsShared: isShared, ScanInterval: e.opts.ScanInterval,
 		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
 	})
 }
@@ -218,7 +234,7 @@ func (e *Engine) wakeScheduler() { e.scheduler.Wake() }
 func (e *Engine) newFeed() *feed.Feed {
 	return feed.New(feed.Options{
 		Store: e.store, PollInterval: e.opts.PollInterval, RecentBytes: e.opts.RecentEventBytes, Now: e.now, Logger: e.log,
-		IsLive: e.live.IsLive,
+		IsLive: e.held.IsLive,
 		ListInterrupts: func(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 			return e.reader.ListInterrupts(ctx, memory, runtime.WaitForever, q)
 		},
@@ -244,7 +260,7 @@ func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
 		MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
-		IsDraining: e.isDraining, IsMemoryExceeded: e.capacity.IsExceeded,
+		IsDraining: e.held.IsDraining, IsMemoryExceeded: e.capacity.IsExceeded,
 	}
 }
 
@@ -261,7 +277,7 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 // noteUnknownOutcome notes that a change to a thread may have been made.
 func (e *Engine) noteUnknownOutcome(thread string) {
 	e.feed.InvalidateTopic(thread)
-	e.live.MarkMaybeLeased(thread)
+	e.held.MarkMaybeLeased(thread)
 }
 
 // noteCommitted notes that a change was made.
@@ -273,26 +289,7 @@ func (e *Engine) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	if len(t.Interrupts) > 0 {
 		e.feed.WakeInterruptFollowers()
 	}
-	e.notifyServers(&head)
-}
-
-func (e *Engine) dropSession(s *session) {
-	if e.live.unregisterSession(s) {
-		e.wakeScheduler() // others may wait for the slot
-	}
-	if s.unserved != nil && e.peers.CoversAnyHere(s.unserved) { // it has come meanwhile
-		e.unserved.RequestCheck()
-	}
-}
-
-// releaseCapacity gives back what the run holds of the server, and reports whether
-// others may wait for it.
-func (s *session) releaseCapacity() (awaited bool) {
-	s.reservation.ReleaseAll()
-	if s.unserved != nil {
-		s.engine.unserved.AddRun(s.thread, s.unserved, s.engine.uptime())
-	}
-	return s.capacity.Release()
+	e.owner.NotifyServers(&head)
 }
 
 // reportLiveBytes tells the observer how much live runs hold.
@@ -310,69 +307,26 @@ func (e *Engine) Now() time.Time { return e.now() }
 func (e *Engine) uptime() time.Duration { return time.Since(e.startTime) }
 
 // Draining is closed when the engine stops taking up work.
-func (e *Engine) Draining() <-chan struct{} { return e.draining }
-
-func (e *Engine) isDraining() bool {
-	select {
-	case <-e.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (e *Engine) Draining() <-chan struct{} { return e.held.Draining() }
 
 // Drain stops taking up work, lets every live run finish its superstep, and hands
 // the rest to the next server. When ctx ends first, running nodes are cut off; they
 // will run again.
 func (e *Engine) Drain(ctx context.Context) {
-	if e.live.close() {
-		close(e.draining)
-		e.capacity.Close()
-		if e.peers != nil {
-			e.peers.Unregister()
-		}
-	}
-	idle := make(chan struct{})
-	go contain.Func(func() {
-		e.live.goroutines.Wait()
-		close(idle)
-	}, contain.LogPanic(e.log, "a drain panicked"))()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-		e.cancelRuns(superstep.ErrServerDrains)
-		// What is finished is still handed over; a store that hangs is not waited for.
-		last := time.AfterFunc(handOffTime, contain.Func(e.cancelCommits, contain.LogPanic(e.log, "a drain panicked")))
-		defer last.Stop()
-		e.waitForNodes(idle)
-	}
-	e.cancelRuns(superstep.ErrServerDrains)
-	e.cancelCommits()
-	if e.subscription != nil {
-		e.subscription.Close()
-	}
+	e.owner.Drain(ctx)
+	e.closeSubscription()
 }
-
-// waitForNodes waits for cancelled nodes; the runs of nodes that ignore their
-// context are left, and another server takes them over when the lease ends.
-func (e *Engine) waitForNodes(idle <-chan struct{}) {
-	timeout := time.NewTimer(2 * handOffTime)
-	defer timeout.Stop()
-	select {
-	case <-idle:
-	case <-timeout.C:
-		e.log.Warn("nodes that ignore their context are left behind")
-	}
-}
-
-// handOffTime is how long the last commits of a drain may take.
-const handOffTime = 2 * time.Second
 
 // Close drains without mercy.
 func (e *Engine) Close() {
-	ctx, cancel := context.WithCancel(e.baseCtx)
-	cancel()
-	e.Drain(ctx)
+	e.owner.Close()
+	e.closeSubscription()
+}
+
+func (e *Engine) closeSubscription() {
+	if e.subscription != nil {
+		e.subscription.Close()
+	}
 }
 
 // MemoryStoreCheckpoints is how many checkpoints a server keeps of a thread at rest

@@ -9,9 +9,7 @@ import (
 
 // CountHeld counts what an engine holds for threads in memory.
 func CountHeld(e *Engine) (sessions, topics, drifting int) {
-	e.live.mu.Lock()
-	sessions, drifting = len(e.live.sessions), len(e.live.maybeLeased)
-	e.live.mu.Unlock()
+	sessions, drifting = e.held.CountThreads()
 	return sessions, e.feed.CountTopics(), drifting
 }
 
@@ -35,14 +33,13 @@ func ReadBudgetBytes(e *Engine) int64 { return e.readBudget.CurrentBytes() }
 
 // DescribeLeaks says what an engine without sessions still counts as held, "" = nothing.
 func DescribeLeaks(e *Engine) string {
-	e.live.mu.Lock()
-	defer e.live.mu.Unlock()
-	if n := ReadBudgetBytes(e); len(e.live.sessions) == 0 && n != 0 {
+	sessions, _ := e.held.CountThreads()
+	if n := ReadBudgetBytes(e); sessions == 0 && n != 0 {
 		return fmt.Sprintf("calls hold %d", n)
 	}
 	n := e.capacity.Counts()
 	n.Waiters = 0
-	if len(e.live.sessions) > 0 || n == (capacity.Counts{}) {
+	if sessions > 0 || n == (capacity.Counts{}) {
 		return ""
 	}
 	return fmt.Sprintf("%+v", n)

@@ -40,7 +40,7 @@ func (g *createPredictor) expectsNewThread() bool { return g.score.Load() >= pre
 // run is refused, and may be right for one that exists.
 func (a *admission) tryOptimisticCreate(ctx context.Context) (*runtime.Started, bool, error) {
 	e := a.engine
-	if !a.req.CreateThread || a.isNewThread || a.req.Graph == "" || !e.createPredictor.expectsNewThread() || e.live.findSession(a.req.Thread) != nil {
+	if !a.req.CreateThread || a.isNewThread || a.req.Graph == "" || !e.createPredictor.expectsNewThread() || e.held.IsLive(a.req.Thread) {
 		return nil, false, nil
 	}
 	a.isNewThread = true

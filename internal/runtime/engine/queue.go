@@ -33,7 +33,7 @@ func (a *admission) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 // and the active one is told to stop.
 func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := a.engine.changeFrom(ctx, *head, func(t *commit.Tx) error {
+	next, err := a.engine.changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		if err := a.recheckDecision(ctx, t, head); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
@@ -74,26 +75,26 @@ func (r *resumption) hasCommand() bool { return r.req.Update != "" || len(r.req.
 func (r *resumption) resumeRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	e := r.engine
 	var run checkpoint.Run
-	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
-		l, err := continueRun(ctx, reader, s, t, func(l *superstep.Loop) error { return r.applyRequest(ctx, t, l, b) })
+	next, err := e.owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+		l, err := e.continueRun(ctx, reader, c, t, func(l *superstep.Loop) error { return r.applyRequest(ctx, t, l, b) })
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		l.ResumeInline(ctx, t)
-		to, err := e.claimOrHandOff(s, t, l)
+		err = c.PutLeaseOrHandOff(t, l)
 		if run = *l.Run(); err == nil {
 			r.req.OnStart.NotifyStart(head.Thread, head.LastEvent)
 		}
-		return l, to, err
+		return l, err
 	})
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity):
 		b.capacityErr = err
 		return r.storeAnswers(ctx, reader, head, b)
-	case errors.Is(err, errDraining):
+	case errors.Is(err, ownership.ErrDraining):
 		return r.storeAnswers(ctx, reader, head, b)
-	case errors.Is(err, errThreadHeld):
-		return nil, e.retryWhenSettled(ctx, head.Thread)
+	case errors.Is(err, ownership.ErrThreadHeld):
+		return nil, e.changer.WaitUntilSettled(ctx, head.Thread)
 	case err != nil:
 		return nil, err
 	}
@@ -115,7 +116,10 @@ func (r *resumption) applyRequest(ctx context.Context, t *commit.Tx, l *superste
 // continueRun prepares to go on with a thread's run where it stopped, under a new
 // lease. with may add to the change before the superstep is planned. A run
 // that is over is followed by a new one of the same kind.
-func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commit.Tx, with func(l *superstep.Loop) error) (*superstep.Loop, error) {
+func (e *Engine) continueRun(
+	ctx context.Context, reader *query.Reader, c *ownership.Claim, t *commit.Tx, with func(l *superstep.Loop) error,
+) (*superstep.Loop, error) {
+	thread := c.Thread()
 	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
@@ -127,19 +131,19 @@ func continueRun(ctx context.Context, reader *query.Reader, s *session, t *commi
 	if err != nil {
 		return nil, err
 	}
-	state, err := reader.LoadState(ctx, &s.reservation, &t.Head, g)
+	state, err := reader.LoadState(ctx, thread.Reservation, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}
-	l := s.newRootLoop(&run, state)
-	p, err := reader.ReadPending(ctx, &s.reservation, t.Thread, state.Checkpoint().ID)
+	l := superstep.NewRootLoop(e.loopEnv, thread, &run, state)
+	p, err := reader.ReadPending(ctx, thread.Reservation, t.Thread, state.Checkpoint().ID)
 	if err != nil {
 		return nil, err
 	}
 	l.LoadProgress(p)
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
-	s.loopThread.HasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
-	if !s.loopThread.HasReportedResults {
+	thread.HasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
+	if !thread.HasReportedResults {
 		run.State = checkpoint.RunRunning
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		l.RenewStepLimit()

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
@@ -280,30 +281,30 @@ func (a *admission) recordRequest(t *commit.Tx, run string) {
 func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	e := a.engine
 	var run *checkpoint.Run
-	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*superstep.Loop, string, error) {
-		state, err := reader.LoadState(ctx, &s.reservation, head, g)
+	next, err := e.owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+		state, err := reader.LoadState(ctx, c.Thread().Reservation, head, g)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		run = a.newRun(t, g, checkpoint.RunRunning)
-		l := s.newRootLoop(run, state)
+		l := superstep.NewRootLoop(e.loopEnv, c.Thread(), run, state)
 		if err := superstep.BeginRun(ctx, reader, t, l); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		a.recordRequest(t, run.ID)
-		to, err := e.claimOrHandOff(s, t, l)
+		err = c.PutLeaseOrHandOff(t, l)
 		if err == nil {
 			a.req.OnStart.NotifyStart(head.Thread, runtime.CursorBefore(run.FirstEvent))
 		}
-		return l, to, err
+		return l, err
 	})
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity):
 		return a.enqueueWithoutCapacity(ctx, head, g, err)
-	case errors.Is(err, errDraining):
+	case errors.Is(err, ownership.ErrDraining):
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
-	case errors.Is(err, errThreadHeld):
-		return nil, e.retryWhenSettled(ctx, head.Thread)
+	case errors.Is(err, ownership.ErrThreadHeld):
+		return nil, e.changer.WaitUntilSettled(ctx, head.Thread)
 	case err != nil:
 		return nil, err
 	}

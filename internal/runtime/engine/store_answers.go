@@ -17,7 +17,7 @@ func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		return nil, runtime.Errorf(runtime.ReasonThreadBusy, "run %q is active; updates and gotos need a thread that waits", head.Run).
 			With("activeRunId", head.Run)
 	}
-	next, err := r.engine.changeFrom(ctx, *head, func(t *commit.Tx) error {
+	next, err := r.engine.changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		if t.Head.Revision != head.Revision {
 			if t.Head.State != head.State || t.Head.Run != head.Run {
 				return checkpoint.ErrConflict

@@ -1,4 +1,4 @@
-package engine
+package ownership
 
 import (
 	"sync"
@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
@@ -16,13 +17,17 @@ import (
 // remoteWork is what a live run has under way. When no task can go on here and
 // another server has workers for one, the run is handed off to it.
 type remoteWork struct {
+	thread *heldThread
+	stop   *runStop
+	slot   *capacity.Holder // of the run
+
 	mu           sync.Mutex
 	activeCount  int // what is under way: the run itself, or in its place its tasks
 	tasks        map[*remoteTask]struct{}
 	destination  string // where the run moves, "" = nowhere
 	isLeaving    bool   // it moves, wherever, because this server stops
 	handOffTimer *time.Timer
-	takenUpAt    time.Duration // Engine.uptime when the run was taken up
+	takenUpAt    time.Duration // uptime when the run was taken up
 	handoffs     atomic.Int64  // how often it had moved then, until it comes further
 
 	unserved       *placement.UnservedRun // why it releases its slot, nil = it does not
@@ -40,8 +45,7 @@ type remoteTask struct {
 }
 
 // TrackTask tracks a remote task until done is called.
-func (s *session) TrackTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
-	x := &s.remoteWork
+func (x *remoteWork) TrackTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
 	er := &remoteTask{needs: needs, mustStay: stays}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -57,75 +61,75 @@ func (s *session) TrackTask(needs []checkpoint.Capability, stays bool) (stranded
 }
 
 // AddActive changes the number of active tasks by n.
-func (s *session) AddActive(n int) {
-	if s.engine.peers == nil || n == 0 {
+func (x *remoteWork) AddActive(n int) {
+	if x.thread.opts.Peers == nil || n == 0 {
 		return
 	}
-	s.remoteWork.mu.Lock()
-	s.remoteWork.activeCount += n
-	s.remoteWork.mu.Unlock()
+	x.mu.Lock()
+	x.activeCount += n
+	x.mu.Unlock()
 	if n < 0 {
-		s.maybeHandOff()
+		x.maybeHandOff()
 	}
 }
 
 // LeaveServer moves the run when nothing goes on here any more, because this server
 // stops.
-func (s *session) LeaveServer() {
-	if s.engine.peers == nil { // what goes on is not known
-		s.stopWork(superstep.ErrServerDrains)
+func (x *remoteWork) LeaveServer() {
+	if x.thread.opts.Peers == nil { // what goes on is not known
+		x.stop.stopWork(superstep.ErrServerDrains)
 		return
 	}
-	s.remoteWork.mu.Lock()
-	s.remoteWork.isLeaving = true
-	s.remoteWork.mu.Unlock()
-	s.maybeHandOff()
+	x.mu.Lock()
+	x.isLeaving = true
+	x.mu.Unlock()
+	x.maybeHandOff()
 }
 
 // NotifyStranded hands the run off if it can go on nowhere but at another server.
-func (s *session) NotifyStranded() { s.maybeHandOff() }
+func (x *remoteWork) NotifyStranded() { x.maybeHandOff() }
 
 // maybeHandOff hands the run off when no task goes on here and another server has
 // workers for it.
-func (s *session) maybeHandOff() {
-	e, x := s.engine, &s.remoteWork
-	if e.peers == nil {
+func (x *remoteWork) maybeHandOff() {
+	opts := x.thread.opts
+	if opts.Peers == nil {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	to, idle := x.chooseDestination(e.peers, s.thread)
+	to, idle := x.chooseDestination()
 	if x.destination != "" || x.unserved != nil || idle == 0 || idle < x.activeCount {
 		return
 	}
 	if x.isLeaving {
 		x.destination = to
-		s.stopWork(superstep.ErrServerDrains)
+		x.stop.stopWork(superstep.ErrServerDrains)
 		return
 	}
-	if e.isDraining() {
+	if opts.Threads.IsDraining() {
 		return
 	}
 	if to == "" {
-		s.offerSlot()
+		x.offerSlot()
 		return
 	}
-	if wait := x.takenUpAt + handOffDelay(int(x.handoffs.Load()), e.opts.LeaseTTL) - e.uptime(); wait > 0 {
+	if wait := x.takenUpAt + handOffDelay(int(x.handoffs.Load()), opts.LeaseTTL) - opts.Uptime(); wait > 0 {
 		if x.handOffTimer == nil {
-			x.handOffTimer = time.AfterFunc(wait, contain.Func(s.maybeHandOff, contain.LogPanic(e.log, "a timer panicked")))
+			x.handOffTimer = time.AfterFunc(wait, contain.Func(x.maybeHandOff, contain.LogPanic(opts.Logger, "a timer panicked")))
 		} else {
 			x.handOffTimer.Reset(wait)
 		}
 		return
 	}
 	x.destination = to
-	s.stopWork(superstep.ErrMovedToWorkers)
+	x.stop.stopWork(superstep.ErrMovedToWorkers)
 }
 
 // chooseDestination returns how many tasks do not go on here, and the best server
 // for the run: the one with a task's worker attached, or the one with workers for
 // most tasks. mu is held.
-func (x *remoteWork) chooseDestination(p *placement.Peers, thread string) (to string, idle int) {
+func (x *remoteWork) chooseDestination() (to string, idle int) {
 	var needs [][]checkpoint.Capability
 	for er := range x.tasks {
 		switch {
@@ -141,44 +145,55 @@ func (x *remoteWork) chooseDestination(p *placement.Peers, thread string) (to st
 		}
 	}
 	if to == "" && len(needs) > 0 {
-		to = p.ChooseServer(thread, needs)
+		to = x.thread.opts.Peers.ChooseServer(x.thread.id, needs)
 	}
 	return to, idle
 }
 
 // handOffDestination says where the run goes on, "" = unknown.
-func (s *session) handOffDestination() string {
-	s.remoteWork.mu.Lock()
-	defer s.remoteWork.mu.Unlock()
-	return s.remoteWork.destination
+func (x *remoteWork) handOffDestination() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.destination
+}
+
+// putHandOver leaves the run in a change to the server with its workers, or to the time
+// when one may have come.
+func (x *remoteWork) putHandOver(t *commit.Tx, run *checkpoint.Run) {
+	if to := x.handOffDestination(); to != "" {
+		x.noteProgress(t)
+		putHandOff(t, to, x.thread.opts)
+		return
+	}
+	x.putUnservedDue(t, run)
 }
 
 // stopTracking ends what follows the run here.
-func (s *session) stopTracking() {
-	s.remoteWork.mu.Lock()
-	defer s.remoteWork.mu.Unlock()
-	if s.remoteWork.handOffTimer != nil {
-		s.remoteWork.handOffTimer.Stop()
+func (x *remoteWork) stopTracking() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.handOffTimer != nil {
+		x.handOffTimer.Stop()
 	}
 }
 
 // startTracking begins to follow what the run has under way.
-func (s *session) startTracking(moves int) {
-	s.remoteWork.activeCount, s.remoteWork.takenUpAt = 1, s.engine.uptime()
-	s.remoteWork.handoffs.Store(int64(moves))
-	if u := s.engine.unserved.RemoveRun(s.thread); u != nil {
-		s.remoteWork.earlierReasons = u.ToldReasons
-		s.remoteWork.fruitlessTurns.Store(int32(u.FruitlessTurns))
+func (x *remoteWork) startTracking(moves int) {
+	x.activeCount, x.takenUpAt = 1, x.thread.opts.Uptime()
+	x.handoffs.Store(int64(moves))
+	if u := x.thread.opts.Unserved.RemoveRun(x.thread.id); u != nil {
+		x.earlierReasons = u.ToldReasons
+		x.fruitlessTurns.Store(int32(u.FruitlessTurns))
 	}
 }
 
 // noteProgress notes in a change that the run has come further since it moved.
-func (s *session) noteProgress(t *commit.Tx) {
+func (x *remoteWork) noteProgress(t *commit.Tx) {
 	if len(t.Tasks)+len(t.Checkpoints) > 0 {
 		t.Head.Handoffs = 0
 		t.ClearFaults()
-		s.remoteWork.handoffs.Store(0)
-		s.remoteWork.fruitlessTurns.Store(0)
+		x.handoffs.Store(0)
+		x.fruitlessTurns.Store(0)
 	}
 }
 
@@ -207,4 +222,11 @@ func (x *remoteWork) setToldLocked(task, why string) {
 		x.toldReasons = make(map[string]string, 1)
 	}
 	x.toldReasons[task] = why
+}
+
+// listTold returns what readers know of why tasks wait.
+func (x *remoteWork) listTold() map[string]string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.toldReasons
 }

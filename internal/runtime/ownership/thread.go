@@ -1,0 +1,39 @@
+package ownership
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
+)
+
+// heldThread is what the parts of a session know of their thread.
+type heldThread struct {
+	id       string
+	opts     *Options
+	log      *zap.Logger // has the thread in its fields and, when that is driven, the run
+	topic    *feed.Topic
+	released chan struct{} // closed when the thread is released
+}
+
+// publishChange shows followers what a change has stored.
+func (h *heldThread) publishChange(t *commit.Tx) {
+	h.topic.SetStoppedRun(&t.Change)
+	h.topic.PublishEvents(t.LiveEvents)
+}
+
+// topicFollowers are those who follow a topic.
+type topicFollowers struct {
+	feed  *feed.Feed
+	topic *feed.Topic
+}
+
+// PublishEphemeral sends an event that is not stored.
+func (f *topicFollowers) PublishEphemeral(e checkpoint.Event) { f.feed.PublishEphemeral(f.topic, e) }
+
+// WantsValues reports whether a follower wants states.
+func (f *topicFollowers) WantsValues() bool { return f.topic.WantsValues() }
+
+// WantsInputs reports whether a follower wants what scheduled tasks see.
+func (f *topicFollowers) WantsInputs() bool { return f.topic.WantsInputs() }
