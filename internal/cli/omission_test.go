@@ -44,6 +44,19 @@ func TestAValueThatIsLeftOutNamesTheCommandThatShowsIt(t *testing.T) {
 			&graphdv1.Event{Step: 1, Kind: &graphdv1.Event_Values{Values: &graphdv1.StateValues{Checkpoint: at, Next: []string{"z"}}}},
 			"state  step 1\n  " + leftOut + "; see\n    graphd state t1 --checkpoint cp --keys KEY\n  next: z\n",
 		},
+		"a snapshot": {
+			&graphdv1.Event{Kind: &graphdv1.Event_Values{Values: &graphdv1.StateValues{
+				Checkpoint: at, Interrupts: []*graphdv1.Interrupt{omittedInterrupt("q1", nil)},
+			}}},
+			"state  step 0\n  " + leftOut + "; see\n    graphd state t1 --checkpoint cp --keys KEY\n  " +
+				leftOut + "; its questions; see\n    graphd inbox --thread t1\n  ask asks: Pay?\n    id  q1\n",
+		},
+		"a snapshot with its questions": {
+			&graphdv1.Event{Kind: &graphdv1.Event_Values{Values: &graphdv1.StateValues{
+				Checkpoint: at, Interrupts: []*graphdv1.Interrupt{newPayInterrupt("q1", "7", nil)},
+			}}},
+			"state  step 0\n  " + leftOut + "; see\n    graphd state t1 --checkpoint cp --keys KEY\n  ask asks\n    id  q1\n    value  7\n",
+		},
 		"values of a subgraph": {
 			&graphdv1.Event{Kind: &graphdv1.Event_Values{Values: &graphdv1.StateValues{
 				Checkpoint: &graphdv1.CheckpointRef{CheckpointId: "cp", Namespace: []string{"sub:1"}},

@@ -1,7 +1,10 @@
 package output
 
 import (
+	"slices"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/form"
 )
 
 // CommandLine words a call of this program so that it can be pasted into a shell.
@@ -20,6 +23,9 @@ func (p *EventPrinter) printOmission(e *graphdv1.Event) {
 	switch k := e.GetKind().(type) {
 	case *graphdv1.Event_Values:
 		p.PrintStateOmission("  ", thread, k.Values.GetCheckpoint(), p.CommandLine)
+		if slices.ContainsFunc(form.WithoutBreakpoints(k.Values.GetInterrupts()), hasNoValue) {
+			p.printOmissionCommand("  ", "; its questions", p.CommandLine("inbox", "--thread", thread))
+		}
 	case *graphdv1.Event_Checkpoint:
 		p.PrintStateOmission("  ", thread, k.Checkpoint.GetCheckpoint(), p.CommandLine)
 	case *graphdv1.Event_Update:
@@ -46,6 +52,9 @@ func (p *Printer) PrintStateOmission(indent, thread string, at *graphdv1.Checkpo
 	}
 	p.printOmissionCommand(indent, "", line(append(args, "--keys", "KEY")...))
 }
+
+// hasNoValue reports whether a snapshot had no room for a question.
+func hasNoValue(q *graphdv1.Interrupt) bool { return q.GetValue() == nil }
 
 func (p *Printer) printOmissionCommand(indent, about, line string) {
 	p.PrintLine("%s%s", indent, p.Colorize(Yellow, omissionText+about+"; see"))

@@ -97,8 +97,15 @@ func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event)
 // large.
 func largePartsSize(e *checkpoint.Event) int {
 	size := len(e.Value)
-	for i := range e.Interrupts {
-		size += len(e.Interrupts[i].Value) + len(e.Interrupts[i].Schema) + len(e.Interrupts[i].Response)
+	return size + largeInterruptPartsSize(e.Interrupts)
+}
+
+// largeInterruptPartsSize is how many bytes questions have that may be many.
+func largeInterruptPartsSize(questions []checkpoint.Interrupt) int {
+	size := 0
+	for i := range questions {
+		q := &questions[i]
+		size += len(q.Message) + len(q.Value) + len(q.Schema) + len(q.Default) + len(q.Response)
 	}
 	return size
 }
@@ -139,8 +146,12 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 // size of the value, so that small messages, nearly all, are not measured.
 func (s *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 	const spare = 64 << 10
-	if size+spare > s.MaxMessageBytes && proto.Size(e) > s.MaxMessageBytes {
-		wire.OmitValue(e)
+	if size+spare <= s.MaxMessageBytes || proto.Size(e) <= s.MaxMessageBytes {
+		return e
+	}
+	wire.OmitValue(e)
+	if proto.Size(e) > s.MaxMessageBytes {
+		wire.OmitInterruptValues(e)
 	}
 	return e
 }

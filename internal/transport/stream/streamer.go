@@ -267,7 +267,7 @@ func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, erro
 		values.Checkpoint = wire.CheckpointRefToProto(c.ID, c.Namespace)
 		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), wire.TimeToProto(c.Time)
 	}
-	return w.omitLargeValue(e, len(s.Values)), nil
+	return w.omitLargeValue(e, len(s.Values)+largeInterruptPartsSize(s.Interrupts)), nil
 }
 
 // relayOrRewind is relayBatch for a client that may not read. A stream that has to

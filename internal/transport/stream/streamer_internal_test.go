@@ -3,6 +3,8 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -360,6 +362,71 @@ func TestValueThatIsTooLargeIsLeftOut(t *testing.T) {
 		s.leave()
 		<-s.done
 	})
+}
+
+// Every part of a question counts.
+func TestQuestionsThatAreTooLargeComeWithoutTheirValues(t *testing.T) {
+	large := payload.Quote(strings.Repeat("x", 200))
+	for name, question := range map[string]checkpoint.Interrupt{
+		"value": {Value: large}, "default": {Default: large}, "response": {Response: large},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				th := newFakeThread()
+				s := openStream(t, th, func(p *Streamer, es EventStream) error {
+					p.MaxMessageBytes = 70 << 10
+					return newWatchCall(&graphdv1.WatchRequest{Follow: true})(p, es)
+				})
+				question.ID = "q1"
+				th.appendEvents(checkpoint.Event{Kind: checkpoint.EventInterrupt, Interrupts: slices.Repeat([]checkpoint.Interrupt{question}, 400)})
+				e := s.lastEvent(t)
+				require.True(t, e.GetValueOmitted())
+				require.Len(t, e.GetInterrupt().GetInterrupts(), 400)
+				for _, q := range e.GetInterrupt().GetInterrupts() {
+					require.Equal(t, "q1", q.GetInterruptId())
+					require.Nil(t, q.GetValue())
+					require.Nil(t, q.GetDefaultResponse())
+					require.Nil(t, q.GetResponse())
+				}
+				s.leave()
+				<-s.done
+			})
+		})
+	}
+}
+
+// A snapshot leaves out the state first, and the values of its questions when that is
+// not enough: a stream that begins with it would break each time.
+func TestSnapshotThatIsTooLargeComesWithoutItsValues(t *testing.T) {
+	small, large := payload.JSON(`{"a":1}`), payload.Quote(strings.Repeat("x", 200))
+	for name, test := range map[string]struct {
+		values, question payload.JSON
+		hasQuestions     bool
+	}{
+		"state":     {values: payload.Object([]payload.Field{{Key: "a", Value: large}}), question: small, hasQuestions: true},
+		"questions": {values: small, question: large},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				th := newFakeThread()
+				th.snapshot = runtime.Snapshot{
+					Values: test.values, LogID: "L", Checkpoint: &checkpoint.Checkpoint{ID: "c1"},
+					Interrupts: []checkpoint.Interrupt{{ID: "q1", Value: test.question}},
+				}
+				s := openStream(t, th, func(p *Streamer, es EventStream) error {
+					p.MaxMessageBytes = 200
+					return newWatchCall(&graphdv1.WatchRequest{SnapshotFirst: true, Follow: true})(p, es)
+				})
+				e := s.lastEvent(t)
+				require.True(t, e.GetValueOmitted())
+				require.Nil(t, e.GetValues().GetValues())
+				require.Equal(t, "q1", e.GetValues().GetInterrupts()[0].GetInterruptId())
+				require.Equal(t, test.hasQuestions, e.GetValues().GetInterrupts()[0].GetValue() != nil)
+				s.leave()
+				<-s.done
+			})
+		})
+	}
 }
 
 func TestGapIsShown(t *testing.T) {

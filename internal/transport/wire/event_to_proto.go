@@ -139,6 +139,10 @@ func OmitValue(e *graphdv1.Event) {
 	}
 }
 
+// OmitInterruptValues takes the values out of the questions of a snapshot that is too
+// large without its state, too.
+func OmitInterruptValues(e *graphdv1.Event) { clearValues(e.GetValues().GetInterrupts()) }
+
 func clearValues(questions []*graphdv1.Interrupt) {
 	for _, q := range questions {
 		q.Value, q.Response, q.DefaultResponse = nil, nil, nil
