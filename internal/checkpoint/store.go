@@ -227,6 +227,13 @@ type InterruptPosition struct {
 // or ErrCorrupt, and must not keep or change what they are given.
 type Store interface {
 	Writer
+	Reader
+}
+
+// Reader reads what a store keeps, as Store says it.
+type Reader interface {
+	// Head is that of Writer.
+	Head(ctx context.Context, thread string) (Head, error)
 	History
 	Log
 	Records

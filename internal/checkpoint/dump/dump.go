@@ -28,7 +28,7 @@ const (
 // stored beside checkpoints; it comes with the newest of them. It holds a page of records
 // at a time. The request of a run stands there without its values, which the API does not
 // show. It fails with ErrThreadNotFound when there is no such thread.
-func WriteThread(ctx context.Context, out io.Writer, s checkpoint.Store, thread string) error {
+func WriteThread(ctx context.Context, out io.Writer, s checkpoint.Reader, thread string) error {
 	h, err := s.Head(ctx, thread)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func WriteThread(ctx context.Context, out io.Writer, s checkpoint.Store, thread 
 
 // dumper writes lines. An error of a write stays in out, and Flush returns it.
 type dumper struct {
-	store  checkpoint.Store
+	store  checkpoint.Reader
 	thread string
 	out    *bufio.Writer
 	line   []byte

@@ -16,15 +16,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/graphs"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis/index"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
@@ -40,16 +37,12 @@ const Format = layout.Format
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
-	database   *setup.Database
-	threads    *threads.Reader
+	*Reader
+
 	changes    *threads.Writer
-	index      *index.Reader
 	graphs     *graphs.Graphs
 	subscriber *pubsub.Subscriber
 	warnings   []string
-
-	closeMu sync.RWMutex // held for reading by every call
-	closed  bool
 }
 
 var (
@@ -71,7 +64,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		database: d, warnings: d.Warnings,
+		Reader: newReader(d), warnings: d.Warnings,
 		graphs: graphs.New(d, cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)),
 	}
 	if err := s.graphs.ResealRecords(ctx); err != nil {
@@ -87,8 +80,6 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
 		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
 	})
-	s.threads = threads.NewReader(d)
-	s.index = index.NewReader(d, s.threads)
 	batchers := script.NewBatchers(d.Client, log, d.Keys.PartitionCount())
 	s.changes = threads.NewWriter(d, s.threads, batchers, s.subscriber, origin)
 	return s, nil
@@ -114,13 +105,24 @@ func (s *Store) Close() error {
 	if s.subscriber != nil { // a store that could not be opened has none
 		s.subscriber.Close()
 	}
-	s.closeMu.Lock()
-	defer s.closeMu.Unlock()
-	if s.closed {
-		return nil
+	return s.Reader.Close()
+}
+
+// Apply makes one change in one exchange with the server. An attempt whose
+// answer was lost is repeated under its Op, which the server knows again; when
+// another change has followed meanwhile, the outcome is unknown, and the error
+// wraps ErrUnavailable, never ErrConflict.
+func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if err := c.Validate(); err != nil {
+		return checkpoint.Receipt{}, err
 	}
-	s.closed = true
-	return s.database.CloseClient()
+	done, err := s.beginCall(ctx)
+	if err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	defer done()
+	r, err := s.changes.ApplyChange(ctx, c)
+	return r, wrapThreadError(c.Thread, script.ToContractError(ctx, err))
 }
 
 // CheckWritable looks whether this is still the store that was opened.
@@ -131,58 +133,4 @@ func (s *Store) CheckWritable(ctx context.Context) error {
 	}
 	defer done()
 	return script.ToContractError(ctx, s.database.CheckMarks(ctx))
-}
-
-// beginCall begins a call; done ends it.
-func (s *Store) beginCall(ctx context.Context) (done func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
-	}
-	s.closeMu.RLock()
-	if s.closed {
-		s.closeMu.RUnlock()
-		return nil, fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
-	}
-	return s.closeMu.RUnlock, nil
-}
-
-// readThread makes a call that reads of one thread.
-func (s *Store) readThread(ctx context.Context, thread string, call func() error) error {
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return wrapThreadError(thread, script.ToContractError(ctx, call()))
-}
-
-// readStore makes a call that reads over all threads.
-func (s *Store) readStore(ctx context.Context, call func() error) error {
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return script.ToContractError(ctx, call())
-}
-
-// wrapThreadError adds the thread to an error of its records or of the store.
-func wrapThreadError(thread string, err error) error {
-	if errors.Is(err, checkpoint.ErrCorrupt) || errors.Is(err, checkpoint.ErrUnavailable) {
-		return fmt.Errorf("thread %q: %w", thread, err)
-	}
-	return err
-}
-
-// Now is the time by the server's clock.
-func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return now, err
-	}
-	defer done()
-	return now, script.ToContractError(ctx, script.Retry(ctx, func() (err error) {
-		now, err = s.database.Client.Time(ctx).Result()
-		return err
-	}))
 }

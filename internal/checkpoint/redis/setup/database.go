@@ -40,6 +40,28 @@ type Database struct {
 // it and makes the store when there is none. It fails with an Error that says
 // what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
 func Open(ctx context.Context, opts Options) (*Database, error) {
+	return openWith(ctx, opts, func(d *Database) error {
+		if err := d.joinOrCreateStore(ctx); err != nil {
+			return err
+		}
+		return d.checkEncryptionKeys(ctx)
+	})
+}
+
+// OpenForReading is Open for a store that is there, and writes nothing. It fails with
+// ProblemMissing where there is none.
+func OpenForReading(ctx context.Context, opts Options) (*Database, error) {
+	return openWith(ctx, opts, func(d *Database) error {
+		if err := d.findStore(ctx); err != nil {
+			return err
+		}
+		_, err := d.verifyEncryptionKeys(ctx)
+		return err
+	})
+}
+
+// openWith connects to the server of opts.URL; find says which store it is.
+func openWith(ctx context.Context, opts Options, find func(*Database) error) (*Database, error) {
 	w, err := parseURL(opts)
 	if err != nil {
 		return nil, err
@@ -53,10 +75,7 @@ func Open(ctx context.Context, opts Options) (*Database, error) {
 		return nil, err
 	}
 	d.Box = box
-	if err = d.joinOrCreateStore(ctx); err == nil {
-		err = d.checkEncryptionKeys(ctx)
-	}
-	if err != nil {
+	if err := find(d); err != nil {
 		return nil, errors.Join(d.WrapError(ctx, err), d.CloseClient())
 	}
 	return d, nil

@@ -11,14 +11,14 @@ import (
 // keyCheckField is the field of an encryption key in the metadata.
 func keyCheckField(id string) string { return "key:" + id }
 
-// checkEncryptionKeys refuses keys that don't fit what the store holds, and notes the one
-// that new records are sealed with.
-func (d *Database) checkEncryptionKeys(ctx context.Context) error {
+// verifyEncryptionKeys refuses keys that don't fit what the store holds. words has what the
+// store knows of its keys, by their ids.
+func (d *Database) verifyEncryptionKeys(ctx context.Context) (words map[string]string, err error) {
 	known, err := d.Client.HGetAll(ctx, d.Keys.MetadataKey()).Result()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	words := map[string]string{}
+	words = map[string]string{}
 	for field, word := range known {
 		if id, ok := strings.CutPrefix(field, keyCheckField("")); ok {
 			words[id] = word
@@ -26,10 +26,20 @@ func (d *Database) checkEncryptionKeys(ctx context.Context) error {
 	}
 	missing, err := d.Box.VerifyKeys(words)
 	if err != nil {
-		return d.config.wrapKeyError(err)
+		return nil, d.config.wrapKeyError(err)
 	}
 	if m := seal.MissingKeysWarning(missing); m != "" {
 		d.Warnings = append(d.Warnings, m)
+	}
+	return words, nil
+}
+
+// checkEncryptionKeys refuses keys that don't fit what the store holds, and notes the one
+// that new records are sealed with.
+func (d *Database) checkEncryptionKeys(ctx context.Context) error {
+	words, err := d.verifyEncryptionKeys(ctx)
+	if err != nil {
+		return err
 	}
 	id := d.Box.ActiveKeyID()
 	if id == "" {

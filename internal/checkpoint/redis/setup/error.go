@@ -19,6 +19,7 @@ const (
 	ProblemNoMetadata Problem = "headless" // there are threads and no metadata
 	ProblemLost       Problem = "lost"     // a part of it is gone
 	ProblemKeys       Problem = "keys"     // its records don't open with the keys given
+	ProblemMissing    Problem = "missing"  // nothing is stored there
 )
 
 // Error says why a store can't be opened, and what would be right.

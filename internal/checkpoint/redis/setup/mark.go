@@ -30,6 +30,13 @@ func (i storeIdentity) encodeMark() string {
 	return strconv.Itoa(i.format) + " " + strconv.Itoa(i.partitions) + " " + i.epoch
 }
 
+// encodeMetadata is what the metadata says of a store whose partitions have their marks.
+func (i storeIdentity) encodeMetadata() map[string]string {
+	return map[string]string{
+		fieldFormat: strconv.Itoa(i.format), fieldPartitions: strconv.Itoa(i.partitions), fieldEpoch: i.epoch, fieldComplete: "yes",
+	}
+}
+
 func parseMark(text string) (i storeIdentity, ok bool) {
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 {

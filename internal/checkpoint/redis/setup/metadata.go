@@ -30,16 +30,11 @@ const (
 // one. Of several servers that start at once, one writes it for all.
 func (d *Database) joinOrCreateStore(ctx context.Context) error {
 	keys := layout.NewKeys(d.config.prefix, 0)
-	known, err := d.Client.HGetAll(ctx, keys.MetadataKey()).Result()
-	switch {
-	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
-		return &Error{
-			d.config.server, ProblemForeign, "the key " + keys.MetadataKey() + " is not graphd's",
-			"choose another database or another prefix",
-		}
-	case err != nil:
+	known, err := d.readMetadata(ctx)
+	if err != nil {
 		return err
-	case len(known) > 0:
+	}
+	if len(known) > 0 {
 		return d.joinStore(ctx, known)
 	}
 	left, err := d.findMarkedPartitions(ctx)
@@ -66,6 +61,42 @@ func (d *Database) joinOrCreateStore(ctx context.Context) error {
 	return d.joinStore(ctx, known)
 }
 
+// readMetadata reads the metadata of the store, nothing when it is not there.
+func (d *Database) readMetadata(ctx context.Context) (map[string]string, error) {
+	keys := layout.NewKeys(d.config.prefix, 0)
+	known, err := d.Client.HGetAll(ctx, keys.MetadataKey()).Result()
+	if err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE") {
+		return nil, &Error{
+			d.config.server, ProblemForeign, "the key " + keys.MetadataKey() + " is not graphd's",
+			"choose another database or another prefix",
+		}
+	}
+	return known, err
+}
+
+// findStore finds the store that is there, and writes nothing: a server puts back metadata
+// that is missing, and marks the partitions of a store that it has just made.
+func (d *Database) findStore(ctx context.Context) error {
+	known, err := d.readMetadata(ctx)
+	if err != nil {
+		return err
+	}
+	if len(known) == 0 {
+		left, err := d.findMarkedPartitions(ctx)
+		if err != nil {
+			return err
+		}
+		if left == nil {
+			return &Error{d.config.server, ProblemMissing, "nothing is stored there", "name the store of the server"}
+		}
+		known = left.encodeMetadata()
+	}
+	if err := d.setIdentity(known); err != nil || known[fieldComplete] == "" {
+		return err
+	}
+	return d.checkPartitions(ctx)
+}
+
 // writeMetadata writes the fields of the metadata that no other server has
 // written, and returns all of them. A store of a format without marks has no
 // epoch. whole says that every partition had its mark.
@@ -86,17 +117,25 @@ func (d *Database) writeMetadata(ctx context.Context, keys layout.Keys, i storeI
 
 // joinStore makes this a server of the store that is there.
 func (d *Database) joinStore(ctx context.Context, known map[string]string) error {
-	i, err := d.config.parseUsableIdentity(known)
-	if err != nil {
+	if err := d.setIdentity(known); err != nil {
 		return err
 	}
-	d.Keys, d.Epoch, d.Mark = layout.NewKeys(d.config.prefix, i.partitions), i.epoch, i.encodeMark()
 	if known[fieldComplete] == "" {
 		if err := d.markPartitions(ctx, d.Keys.AllPartitions()); err != nil {
 			return err
 		}
 	}
 	return d.checkPartitions(ctx)
+}
+
+// setIdentity takes over which store it is, and refuses one that this graphd can't use.
+func (d *Database) setIdentity(known map[string]string) error {
+	i, err := d.config.parseUsableIdentity(known)
+	if err != nil {
+		return err
+	}
+	d.Keys, d.Epoch, d.Mark = layout.NewKeys(d.config.prefix, i.partitions), i.epoch, i.encodeMark()
+	return nil
 }
 
 // markPartitions gives partitions their marks, save those that have one.
