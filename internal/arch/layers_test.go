@@ -61,7 +61,8 @@ var layers = []layer{
 		neverLinks: outerPackages,
 	},
 	{
-		path: "internal/checkpoint/dump", mayImport: []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
+		path:       "internal/checkpoint/dump",
+		mayImport:  []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload", "internal/visible"},
 		neverLinks: outerPackages,
 	},
 	{path: "internal/checkpoint/seal", mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages},

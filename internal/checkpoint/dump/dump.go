@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // How much is read of a store at a time. A store ends a page early when its records
@@ -27,7 +28,8 @@ const (
 // newest first. A line of kind channel is a value, or an element of a list, that is
 // stored beside checkpoints; it comes with the newest of them. It holds a page of records
 // at a time. The request of a run stands there without its values, which the API does not
-// show. It fails with ErrThreadNotFound when there is no such thread.
+// show. Characters that a terminal interprets or hides are escaped. It fails with
+// ErrThreadNotFound when there is no such thread.
 func WriteThread(ctx context.Context, out io.Writer, s checkpoint.Reader, thread string) error {
 	h, err := s.Head(ctx, thread)
 	if err != nil {
@@ -66,7 +68,7 @@ func (d *dumper) beginLine(kind string) {
 
 func (d *dumper) endLine() {
 	d.line = append(d.line, '}', '\n')
-	_, _ = d.out.Write(d.line) // Flush returns the error
+	_, _ = d.out.WriteString(visible.JSON(string(d.line))) // Flush returns the error
 }
 
 func (d *dumper) writeRecord(kind, record string) {

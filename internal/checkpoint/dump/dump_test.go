@@ -139,6 +139,43 @@ func TestAllRecordsOfAThread(t *testing.T) {
 	}
 }
 
+// What a terminal interprets, hides or reorders is escaped, and the JSON stays the same value.
+func TestADumpIsFitForATerminal(t *testing.T) {
+	const hostile = "\u009b31m\x7f\u202e\u2066\u200f\u00ad\U000e0041é"
+	for name, s := range openStores(t) {
+		t.Run(name, func(t *testing.T) {
+			checkpointtest.WriteAll(t.Context(), t, s)
+			h, err := s.Head(t.Context(), "t")
+			require.NoError(t, err)
+			cp, err := s.Checkpoint(t.Context(), "t", "", "")
+			require.NoError(t, err)
+			change := &checkpoint.Change{Thread: "t", Expect: h.Revision, LogID: h.LogID, Op: "hostile", Head: h}
+			change.Head.Metadata = map[string]string{hostile: hostile}
+			change.Memos = []checkpoint.Memo{{Task: "task", Checkpoint: cp.ID, Key: hostile, Value: `{"` + hostile + `":"` + hostile + `"}`}}
+			_, err = s.Apply(t.Context(), change)
+			require.NoError(t, err)
+
+			lines, text := dumpThread(t, s, "t")
+			for _, r := range strings.TrimSuffix(hostile, "é") {
+				if r > '~' {
+					require.False(t, strings.ContainsRune(text, r), "%U", r)
+				}
+			}
+			require.Contains(t, text, `\u009b31m\u007f\u202e\u2066\u200f\u00ad\udb40\udc41é`)
+			require.Equal(t, map[string]any{hostile: hostile}, lines[0].Record["metadata"])
+			memos := 0
+			for _, l := range lines {
+				if l.Kind == "memo" {
+					memos++
+					require.Equal(t, hostile, l.Record["key"])
+					require.Equal(t, map[string]any{hostile: hostile}, l.Record["value"])
+				}
+			}
+			require.Equal(t, 1, memos)
+		})
+	}
+}
+
 func TestAThreadThatIsNotThere(t *testing.T) {
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "a.db")})
 	require.NoError(t, err)
