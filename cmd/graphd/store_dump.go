@@ -57,12 +57,11 @@ func (p *program) dumpThread(ctx context.Context, o *server.Options, thread stri
 	if err != nil {
 		return err
 	}
-	name.Options.DiskReserve = -1 // nothing is written
 	sealed, err := o.ReadSealOptions(name, zap.NewNop())
 	if err != nil {
 		return err
 	}
-	s, err := name.OpenStore(ctx, zap.NewNop(), sealed)
+	s, err := name.OpenReader(ctx, sealed)
 	if err != nil {
 		return err
 	}

@@ -92,3 +92,27 @@ func TestADumpOfAnEncryptedStoreNeedsItsKeys(t *testing.T) {
 	require.Zero(t, r.code, r)
 	require.True(t, strings.HasPrefix(r.out, `{"kind":"head","record":{"thread":"t",`), r.out)
 }
+
+// A dump that is given keys of another store, beside a server, leaves the store to its
+// servers as it was.
+func TestADumpOfRedisChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	keys := filepath.Join(dir, "keys")
+	require.NoError(t, os.WriteFile(keys, []byte("k1: a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n"), 0o400))
+	server := redistest.Start(t)
+	s, err := redis.Open(t.Context(), redis.Options{URL: server.URL("")})
+	require.NoError(t, err)
+	checkpointtest.WriteAll(t.Context(), t, s)
+	r := commandRunner{env: map[string]string{"GRAPHD_ENCRYPTION_KEYS": keys}}.runCommand(t, "store", "dump", "t", "--store", server.URL(""))
+	require.Zero(t, r.code, r)
+	require.NoError(t, s.CheckWritable(t.Context()))
+	require.NoError(t, s.Close())
+	s, err = redis.Open(t.Context(), redis.Options{URL: server.URL("")})
+	require.NoError(t, err, "a server starts without keys, as before")
+	require.NoError(t, s.Close())
+
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format-1).Err())
+	r = commandRunner{}.runCommand(t, "store", "dump", "t", "--store", server.URL(""))
+	require.Equal(t, exit.CodeError, r.code, r)
+	require.Contains(t, r.err, "graphd store migrate")
+}

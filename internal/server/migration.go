@@ -96,14 +96,15 @@ func (n StoreConfig) CheckHasThreads(ctx context.Context) error {
 		return exit.Usagef("--store memory ends with its server; there is nothing to dump").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
 	}
+	if n.Kind == KindRedis {
+		return nil // OpenReader makes none
+	}
 	if err := n.CheckExists(); err != nil {
 		return err
 	}
 	m, err := n.MigrateStore(ctx, true, func(checkpoint.Migration) {})
 	if err == nil && m.From == 0 {
-		err = &exit.HintError{
-			Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.Text)), Hint: "name the store of the server with --store",
-		}
+		err = n.nothingStoredError()
 	}
 	return err
 }

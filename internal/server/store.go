@@ -101,6 +101,34 @@ func (n StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed seal
 	return s, nil
 }
 
+// OpenReader opens a store that is there for reading. Nothing of it is changed.
+func (n StoreConfig) OpenReader(ctx context.Context, sealed seal.Options) (checkpoint.Reader, error) {
+	if n.Kind != KindRedis {
+		n.Options.DiskReserve = -1
+		return n.OpenStore(ctx, zap.NewNop(), sealed)
+	}
+	logging.Disable() // what the client would print comes back as errors
+	r, err := redis.OpenReader(ctx, redis.Options{URL: n.Text, Seal: sealed})
+	if err != nil {
+		return nil, n.explainReaderError(err)
+	}
+	return r, nil
+}
+
+// explainReaderError says why a store on Redis can't be read.
+func (n StoreConfig) explainReaderError(err error) error {
+	if problem, ok := errors.AsType[*setup.Error](err); ok && problem.Problem == setup.ProblemMissing {
+		return n.nothingStoredError()
+	}
+	return explainRedisError(err)
+}
+
+func (n StoreConfig) nothingStoredError() error {
+	return &exit.HintError{
+		Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.Text)), Hint: "name the store of the server with --store",
+	}
+}
+
 func (n StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
 	logging.Disable() // what the client would print comes back as errors
 	s, err := redis.Open(ctx, redis.Options{
