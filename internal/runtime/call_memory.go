@@ -7,25 +7,25 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// What a call shows it holds until its answer is encoded: the state as it was read,
-// the values that are made of it, and the answer. A call or stream that hands
-// in a CallMemory keeps memory reserved for all of that until it releases it.
+// A call holds what it shows until its answer is encoded: the state as it was read,
+// the values that are made of it, and the answer. A call or stream that hands in a
+// CallMemory keeps memory reserved for all of that until it releases it.
 
-// CallMemory is what one call or stream holds of large states that it shows. The
-// zero CallMemory holds nothing. One goroutine uses it.
+// CallMemory is the memory of one call or stream for the large states that it
+// shows. The zero CallMemory holds nothing. One goroutine uses it.
 type CallMemory struct {
-	// LargeParts is how many large things are held together, such as the output of a run
-	// and a state; 0 = 1.
+	// LargeParts is the number of large values that the call holds at the same time,
+	// such as the output of a run and a state; 0 = 1.
 	LargeParts int64
-	// RefusesReads says that a large read for which there is no memory fails
-	// with an error that IsMemoryRefused: the reader holds other memory,
-	// releases it and calls WaitForMemory.
+	// RefusesReads makes a large read fail when there is no memory for it.
+	// IsMemoryRefused reports true for the error. The reader then releases its
+	// other memory and calls WaitForMemory.
 	RefusesReads bool
 
 	ReadReservation
 }
 
-// errNoMemory says that a value is large and that there is no memory for it now.
+// errNoMemory refuses a large value because there is no memory for it now.
 var errNoMemory = errors.New("there is no room yet for what is to be shown")
 
 // IsMemoryRefused reports whether a read failed because of RefusesReads.
@@ -37,7 +37,7 @@ func (r *CallMemory) WaitForMemory(ctx context.Context) error {
 	return r.WaitForBytes(ctx, r.wantedBytes, WaitForever)
 }
 
-// Release releases the memory: what was read is sent or dropped.
+// Release releases the memory, after the value was sent or dropped.
 func (r *CallMemory) Release() {
 	if r.bytes > 0 {
 		r.ReleaseAll()
@@ -47,17 +47,18 @@ func (r *CallMemory) Release() {
 // IsHeld reports whether something large was read.
 func (r *CallMemory) IsHeld() bool { return r.bytes > 0 }
 
-// maxSmallBytes is how many bytes are shown without a reservation. It is less where
-// all large states together have less than some times as much.
+// maxSmallBytes is the size up to which a value is shown without a reservation. The
+// size is smaller when the budget for all large states is below 16 times as much.
 const maxSmallBytes = 256 << 10
 
-// copiesPerAnswer is how often a state is held that is shown: as the store has given it, as
-// it was decoded, as one value, and encoded; and some of what is no longer needed.
+// copiesPerAnswer is the number of copies that a call holds of a state that it shows:
+// the stored one, the decoded one, one value, the encoded one, and an allowance for
+// garbage.
 const copiesPerAnswer = 5
 
-// JoinBudget makes the memory a part of what calls hold together, and returns its
-// reservation. Answer is how many bytes of the answer are shown together, 0 = one
-// state.
+// JoinBudget makes the memory part of the budget of all calls, and returns its
+// reservation. answer is the number of bytes of the answer that the call shows
+// together, 0 = one state.
 func (r *CallMemory) JoinBudget(budget *ReadBudget, answer int) *ReadReservation {
 	r.refusesReads = r.RefusesReads
 	r.budget, r.isForAnswer = budget, true
@@ -91,5 +92,6 @@ func (l *ReadReservation) CheckFits(bytes int) error {
 	return nil
 }
 
-// smallBytes is how many bytes are shown without a reservation.
+// smallBytes returns the size up to which a value is shown without a
+// reservation.
 func (l *ReadBudget) smallBytes() int64 { return max(min(maxSmallBytes, l.maxBytes/16), MinShare) }

@@ -14,7 +14,7 @@ import (
 )
 
 // Reasons of refused calls, in the words clients branch on. Transport maps
-// each of them to one gRPC code; a reason that is missing there fails a test.
+// each of them to one gRPC code. A test fails for a reason without one.
 const (
 	ReasonInvalidField           = "INVALID_FIELD"
 	ReasonInvalidPayloadJSON     = "INVALID_PAYLOAD_JSON"
@@ -103,26 +103,26 @@ const (
 	FailedCancelledByClient = "CANCELLED_BY_CLIENT"
 	FailedUnknownTarget     = "UNKNOWN_TARGET_NODE"
 	FailedOutputTooLarge    = "OUTPUT_TOO_LARGE"
-	FailedLimit             = "LIMIT_EXCEEDED" // details: limit, most, need; see Error.Beyond
+	FailedLimit             = "LIMIT_EXCEEDED" // details: limit, most, need; see Error.WithLimit
 	FailedSibling           = "SIBLING_FAILED"
 )
 
-// Error is a call that was refused, with everything a client needs to put it
-// right. Nothing of the refused call has taken effect.
+// Error is a refused call, with the data that a client needs to correct it.
+// The refused call has changed nothing.
 type Error struct {
 	Reason  string // one of the Reason constants
 	Message string // for people
-	// Meta are the parameters of the reason; keys are camelCase, like
-	// openInterruptIds, and stay once given.
+	// Meta holds the parameters of the reason. Keys are camelCase, like
+	// openInterruptIds, and never change.
 	Meta map[string]string
-	// Violations lists what is wrong field by field; nil when the reason says
-	// it all.
+	// Violations lists the problems of each field. It is nil for a reason
+	// without fields.
 	Violations []Violation
-	// Cause is what the error came from; it is logged, never sent.
+	// Cause is the underlying error. It is logged and never sent.
 	Cause error
 }
 
-// Violation is one thing that is wrong with a request or a document.
+// Violation is one problem of a request or a document.
 type Violation struct {
 	Field       string // path in the request or the document, JSON pointer inside a payload
 	Line        int    // line in the document, 0 = unknown
@@ -136,7 +136,7 @@ func (e *Error) Error() string { return e.Reason + ": " + e.Message }
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Is reports whether target is an Error of the same reason, so that
-// errors.Is(err, &Error{Reason: …}) asks for a reason.
+// errors.Is(err, &Error{Reason: …}) finds a reason.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Reason == e.Reason
@@ -152,7 +152,7 @@ func Errorf(reason, format string, args ...any) *Error {
 	return e
 }
 
-// With returns a copy of the error with one more parameter.
+// With returns a copy of the error with one parameter more.
 func (e *Error) With(key, value string) *Error {
 	c := *e
 	c.Meta = make(map[string]string, len(e.Meta)+1)
@@ -161,17 +161,17 @@ func (e *Error) With(key, value string) *Error {
 	return &c
 }
 
-// WithIDs returns a copy with the first of some ids as a parameter: at most ten, since it
-// travels in a trailer.
+// WithIDs returns a copy with the first of some ids as a parameter: at most ten,
+// because it travels in a trailer.
 func (e *Error) WithIDs(key string, ids []string) *Error {
 	return e.With(key, strings.Join(ids[:min(len(ids), maxErrorIDs)], ","))
 }
 
-// maxErrorIDs is how many ids a parameter of an error lists.
+// maxErrorIDs is the number of ids that a parameter of an error lists.
 const maxErrorIDs = 10
 
-// WithLimit returns a copy with the limit that refuses: the server option, "" =
-// none; its value; and what was asked for, 0 = unknown.
+// WithLimit returns a copy with the exceeded limit: the server option, "" =
+// none, its value, and the requested amount, 0 = unknown.
 func (e *Error) WithLimit(option string, most, need int64) *Error {
 	c := *e
 	c.Meta = LimitDetails(option, most, need)
@@ -183,7 +183,8 @@ func (e *Error) WithLimit(option string, most, need int64) *Error {
 	return &c
 }
 
-// LimitDetails are the parameters that describe a limit, in errors and failures.
+// LimitDetails returns the parameters that describe a limit, in errors and
+// failures.
 func LimitDetails(option string, most, need int64) map[string]string {
 	return (&graph.LimitError{Limit: option, Max: most, Needed: need}).Details()
 }
@@ -195,7 +196,7 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
-// WithViolation returns a copy of the error that blames one more field.
+// WithViolation returns a copy of the error with one violation more.
 func (e *Error) WithViolation(field, format string, args ...any) *Error {
 	c := *e
 	c.Violations = append(slices.Clip(c.Violations),
@@ -203,12 +204,12 @@ func (e *Error) WithViolation(field, format string, args ...any) *Error {
 	return &c
 }
 
-// FailureFields are what the log says of the failure of a run.
+// FailureFields returns the log fields of the failure of a run.
 func FailureFields(f *checkpoint.Failure) []zap.Field {
 	return []zap.Field{zap.String("reason", f.Reason), zap.String("node", f.Node), zap.String("message", f.Message)}
 }
 
-// CauseField is the part of an error that clients don't see.
+// CauseField returns a log field with the cause, which clients don't see.
 func CauseField(err error) zap.Field {
 	if e, ok := errors.AsType[*Error](err); ok && e.Cause != nil {
 		return zap.NamedError("cause", e.Cause)

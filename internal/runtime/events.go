@@ -8,35 +8,38 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Kinds of emissions by which an executor says how what it emits next relates
-// to what was emitted before. Clients see neither.
+// Kinds of emissions that relate the next emissions of an executor to the
+// earlier ones. Clients do not see them.
 const (
 	// EventRestarted: another worker runs the task from its beginning.
 	EventRestarted checkpoint.EventKind = "anew"
-	// EventWorkerLost: the same, and the worker before was lost while it may have run the
-	// task: what it did outside may be done again.
+	// EventWorkerLost: as EventRestarted, and the previous worker was lost while it may
+	// have run the task. Its outside effects may happen twice.
 	EventWorkerLost checkpoint.EventKind = "lost"
-	// EventContinued: the worker that ran the task for an earlier server goes on.
+	// EventContinued: the worker that ran the task for an earlier server
+	// continues.
 	EventContinued checkpoint.EventKind = "continued"
 )
 
-// FollowRequest says where to begin reading a thread's events.
+// FollowRequest is the position from which to read a thread's events.
 type FollowRequest struct {
 	Thread     string
 	After      uint64 // exclusive
 	Mark       uint32 // of the event After, which must still be the same; 0 = unknown
 	WithValues bool   // fill in the state of values events where it is at hand
-	WithInputs bool   // fill in what scheduled tasks see where it is at hand
+	WithInputs bool   // fill in the input of scheduled tasks where it is at hand
 }
 
-// EventGap tells a follower that ephemeral events were dropped because it was
-// slow. It is never stored.
+// EventGap reports to a follower that ephemeral events were dropped because it
+// was slow. It is never stored.
 const EventGap checkpoint.EventKind = "gap"
 
-// EventDeleted tells followers that their thread is gone. It is never stored.
+// EventDeleted reports to followers that their thread was deleted. It is never
+// stored.
 const EventDeleted checkpoint.EventKind = "deleted"
 
-// EventMark tells an event from another one that has its number. It is never 0.
+// EventMark returns a value that distinguishes events with the same number. It
+// is never 0.
 func EventMark(e *checkpoint.Event) uint32 {
 	const spread = 0x9e3779b97f4a7c15
 	return max(1, uint32((uint64(e.Time.UnixNano())*spread)>>32))
@@ -54,30 +57,31 @@ func CheckCursorRange(after uint64, head *checkpoint.Head) error {
 	return nil
 }
 
-// IsCursorError reports whether an error says that a cursor is not in the log.
+// IsCursorError reports whether err says that the log does not contain a
+// cursor.
 func IsCursorError(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && slices.Contains([]string{ReasonCursorTrimmed, ReasonCursorAhead, ReasonCursorLost}, refused.Reason)
 }
 
-// CursorError refuses a cursor, and says how far the log reaches.
+// CursorError refuses a cursor, with the range of the log.
 func CursorError(reason string, head *checkpoint.Head, format string, after uint64) error {
 	return Errorf(reason, format+"; begin with snapshot_first", after).
 		With("oldestSequence", strconv.FormatUint(head.FirstEvent, 10)).
 		With("headSequence", strconv.FormatUint(head.LastEvent, 10))
 }
 
-// CursorBefore is the cursor after which an event is the first.
+// CursorBefore returns the cursor from which an event is the next one.
 func CursorBefore(event uint64) uint64 { return max(event, 1) - 1 }
 
-// StoppedRun is a run as it was when it stopped, and the interrupts that it waits for.
+// StoppedRun is a run at the time of its stop, with the interrupts that it waits for.
 type StoppedRun struct {
 	Run            checkpoint.Run
 	OpenInterrupts []string // ids of interrupts, in the order in which they are listed
 }
 
-// IsStopped reports whether a run in this state does nothing until a client makes
-// it: it is over, or it waits for people.
+// IsStopped reports whether a run in this state is idle until a client acts: it
+// has ended, or it waits for answers.
 func IsStopped(s checkpoint.RunState) bool {
 	return s.Terminal() || s == checkpoint.RunInterrupted
 }

@@ -2,7 +2,7 @@ package runtime
 
 import "time"
 
-// NopObserver observes nothing.
+// NopObserver is an Observer without any effect.
 type NopObserver struct{}
 
 // RunStarted does nothing.

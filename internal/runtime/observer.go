@@ -25,68 +25,68 @@ func ContainObserver(to Observer, log *zap.Logger) Observer {
 	return &containedObserver{inner: to, log: log}
 }
 
-// recoverPanic is deferred by every method.
+// recoverPanic logs the first panic. Every method defers it.
 func (c *containedObserver) recoverPanic() {
 	if v := recover(); v != nil && c.isLogged.CompareAndSwap(false, true) {
 		c.log.Error("the observer panicked; the metrics are incomplete from now on", contain.NewPanicError(v).Fields()...)
 	}
 }
 
-// RunStarted passes on that a run was admitted.
+// RunStarted implements Observer.
 func (c *containedObserver) RunStarted(name string) {
 	defer c.recoverPanic()
 	c.inner.RunStarted(name)
 }
 
-// RunDriven passes on that a run was taken up.
+// RunDriven implements Observer.
 func (c *containedObserver) RunDriven(name string) {
 	defer c.recoverPanic()
 	c.inner.RunDriven(name)
 }
 
-// RunEnded passes on that a run has stopped here.
+// RunEnded implements Observer.
 func (c *containedObserver) RunEnded(name, state string, took time.Duration) {
 	defer c.recoverPanic()
 	c.inner.RunEnded(name, state, took)
 }
 
-// NodeEnded passes on that an attempt has ended.
+// NodeEnded implements Observer.
 func (c *containedObserver) NodeEnded(name, node, outcome string, took time.Duration) {
 	defer c.recoverPanic()
 	c.inner.NodeEnded(name, node, outcome, took)
 }
 
-// CommitEnded passes on that a commit has ended.
+// CommitEnded implements Observer.
 func (c *containedObserver) CommitEnded(took time.Duration, err error) {
 	defer c.recoverPanic()
 	c.inner.CommitEnded(took, err)
 }
 
-// InterruptRaised passes on that an interrupt was asked.
+// InterruptRaised implements Observer.
 func (c *containedObserver) InterruptRaised(name, reason string) {
 	defer c.recoverPanic()
 	c.inner.InterruptRaised(name, reason)
 }
 
-// InterruptResolved passes on that an interrupt was answered.
+// InterruptResolved implements Observer.
 func (c *containedObserver) InterruptResolved(name, state string) {
 	defer c.recoverPanic()
 	c.inner.InterruptResolved(name, state)
 }
 
-// ThreadsPoisoned passes on how many threads are quarantined.
+// ThreadsPoisoned implements Observer.
 func (c *containedObserver) ThreadsPoisoned(n int) {
 	defer c.recoverPanic()
 	c.inner.ThreadsPoisoned(n)
 }
 
-// LiveBytes passes on how much live runs hold.
+// LiveBytes implements Observer.
 func (c *containedObserver) LiveBytes(n int64) {
 	defer c.recoverPanic()
 	c.inner.LiveBytes(n)
 }
 
-// RunEvicted passes on that a run waits for memory.
+// RunEvicted implements Observer.
 func (c *containedObserver) RunEvicted(name string) {
 	defer c.recoverPanic()
 	c.inner.RunEvicted(name)

@@ -19,61 +19,62 @@ type Graphs interface {
 
 // Schemas checks values against JSON Schemas.
 type Schemas interface {
-	// Check returns what is wrong with a value, place by place; nil when it
-	// fits. The error says that the schema itself is broken or, an *Error, why
-	// the check is refused. A check may have to wait until ctx ends.
+	// Check returns the violations of a value, nil when it is valid. An error
+	// that is an *Error refuses the check; any other error means that the
+	// schema itself is broken. A check may have to wait until ctx ends.
 	Check(ctx context.Context, schema, value payload.JSON) ([]Violation, error)
 }
 
-// Observer is told what happened, for metrics. It must not block. A name is a
-// graph's; names, nodes, states and reasons are labels.
+// Observer receives what happens, for metrics. It must not block. A name is
+// the name of a graph. Names, nodes, states and reasons become labels.
 type Observer interface {
 	RunStarted(name string) // admitted
-	RunDriven(name string)  // taken up by this process, each time
-	// RunEnded follows each RunDriven; state is "lost" when the run goes on
+	RunDriven(name string)  // each time that this process takes the run up
+	// RunEnded follows each RunDriven. state is "lost" when the run continues
 	// elsewhere without this process having ended its part.
 	RunEnded(name, state string, took time.Duration)
 	NodeEnded(name, node, outcome string, took time.Duration)
 	CommitEnded(took time.Duration, err error)
 	InterruptRaised(name, reason string)
 	InterruptResolved(name, state string)
-	// ThreadsPoisoned reports how many threads are quarantined: the engine
-	// fails whenever it takes them.
+	// ThreadsPoisoned reports the number of quarantined threads. The engine
+	// fails whenever it processes one of them.
 	ThreadsPoisoned(n int)
-	// LiveBytes tells how many bytes the live runs of this process hold.
+	// LiveBytes reports the number of bytes that the live runs of this process
+	// hold.
 	LiveBytes(n int64)
-	// RunEvicted reports a run that ended here because live runs hold too many
-	// bytes; it waits for memory. RunEnded follows.
+	// RunEvicted reports a run that stopped here because live runs hold too
+	// many bytes. The run waits for memory. RunEnded follows.
 	RunEvicted(name string)
 }
 
 // Workers are those that are attached to this server.
 type Workers interface {
-	// SetPeers makes those known that want to know of workers. From then on they
-	// are told what the workers take, now and whenever that changes.
+	// SetPeers sets the observers of the workers. It reports to them what the
+	// workers take, now and after each change.
 	SetPeers(peers Peers)
-	// Covers reports whether a worker is attached that takes what is needed.
+	// Covers reports whether an attached worker has the capability.
 	Covers(need checkpoint.Capability) bool
 	// RecheckTasks checks all waiting tasks again: the workers of other servers
 	// have changed.
 	RecheckTasks()
 }
 
-// Peers are the other servers on the same store, if there are any, and the runs of
-// this one that wait for workers. The methods don't block.
+// Peers are the other servers on the same store, if any, and the runs of this
+// server that wait for workers. The methods don't block.
 type Peers interface {
-	// SetCapabilities tells them what the workers of this server take from now on.
+	// SetCapabilities reports what the workers of this server take from now on.
 	SetCapabilities(served []checkpoint.Capability)
-	// Cover reports whether one of them has workers for all that is needed.
+	// Cover reports whether one peer has workers for all the needs.
 	Cover(needs ...checkpoint.Capability) bool
-	// SetClaims tells them which leases of other servers are known here.
+	// SetClaims reports which leases of other servers are known here.
 	SetClaims(claims checkpoint.Claims)
-	// FindHolder names the one to which the worker of such a lease is attached, if that
-	// has workers for all that is needed besides; "" = none, as far as is known.
+	// FindHolder returns the peer to which the worker of a lease is attached, if that
+	// peer also has workers for all the needs; "" = no known peer.
 	FindHolder(lease string, needs ...checkpoint.Capability) string
-	// IsAwaited reports whether one of them keeps the task of such a lease back.
+	// IsAwaited reports whether a peer withholds the task of a lease.
 	IsAwaited(lease string) bool
-	// UnservedTasks is how many tasks wait for workers besides those that a hub
-	// was asked for: their runs have released their slots.
+	// UnservedTasks returns the number of tasks that wait for workers and that
+	// no hub was asked to run. Their runs have released their slots.
 	UnservedTasks() int
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// CreateThreadRequest asks for a thread.
+// CreateThreadRequest is a request to create a thread.
 type CreateThreadRequest struct {
 	Thread          string // "" = made by the server
 	Graph           string // "" = decided by the first run
@@ -19,18 +19,18 @@ type CreateThreadRequest struct {
 	By              string
 }
 
-// Expiration says when a thread is deleted; zero = never. At most one field
-// is set.
+// Expiration is the time at which a thread is deleted; zero = never. At most
+// one field is set.
 type Expiration struct {
 	At  time.Time
 	TTL time.Duration // after the last change
 }
 
-// UpdateThreadRequest changes what a caller may change of a thread.
+// UpdateThreadRequest changes the fields of a thread that a caller may change.
 type UpdateThreadRequest struct {
 	Thread string
 	Etag   uint64 // revision the thread must be at, 0 = any
-	// Metadata replaces all labels when Replace is set; otherwise its keys are
+	// Metadata replaces all labels when Replace is set. Otherwise its keys are
 	// set, and the keys in Drop are removed.
 	Metadata        map[string]string
 	ReplaceMetadata bool
@@ -40,7 +40,8 @@ type UpdateThreadRequest struct {
 	By              string
 }
 
-// ForkRequest asks for a thread whose history is another's up to a checkpoint.
+// ForkRequest is a request for a thread with another thread's history up to a
+// checkpoint.
 type ForkRequest struct {
 	Source     string
 	Checkpoint string            // of the root graph, "" = newest
@@ -51,7 +52,7 @@ type ForkRequest struct {
 	By         string
 }
 
-// CopyRequest asks for a thread that is what another one is.
+// CopyRequest is a request for a copy of a thread.
 type CopyRequest struct {
 	Source    string
 	Thread    string            // "" = made by the server
@@ -76,13 +77,15 @@ type HistoryQuery struct {
 	Before     uint64 // only checkpoints of smaller Seq, 0 = all
 	Limit      int
 	WithValues bool // fill Snapshot.Values
-	// MaxBytes is how many bytes of snapshots a caller takes at once, 0 = any
-	// number. The first one is shown if it alone has no more.
+	// MaxBytes is the number of bytes of snapshots that the caller takes at
+	// once, 0 = any number. The first snapshot is shown if it alone is not
+	// larger.
 	MaxBytes int
 	Memory   *CallMemory // of the call that shows them; nil = none
 }
 
-// UpdateInterruptRequest changes what a caller may change of an open interrupt.
+// UpdateInterruptRequest changes the fields of an open interrupt that a caller
+// may change.
 type UpdateInterruptRequest struct {
 	Thread    string
 	Interrupt string
@@ -92,7 +95,7 @@ type UpdateInterruptRequest struct {
 	By        string
 }
 
-// GraphEntry is one version of a graph as a registry keeps it.
+// GraphEntry is one version of a graph in a registry.
 type GraphEntry struct {
 	Graph    *graph.Graph
 	Versions []string  // all there are of this name, oldest first
@@ -113,7 +116,7 @@ type Worker struct {
 	ID            string
 	Nodes         []string // "graph/node"
 	Slots         int      // tasks it can run at the same time
-	FreeSlots     int      // how many more it could take now
+	FreeSlots     int      // number of further tasks that it could take now
 	LastHeartbeat time.Time
 	Labels        map[string]string
 	Draining      bool

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A call holds the state of its thread from when it is read until a live run counts
-// it, or the call is over. What states hold that are no run's is bounded: a call
-// finds out how large a state is before it reads it, and waits until there is
-// memory for a large one. Small ones, of less than the share of a run, never wait.
+// A call holds the state of its thread from the read until a live run counts it, or
+// until the call ends. The memory for states that no run counts is bounded. A call
+// learns the size of a state before it reads it, and waits for memory for a large
+// state. A state below the share of a run never waits.
 
 // ReadBudget counts the large states that calls hold.
 type ReadBudget struct {
@@ -27,22 +27,24 @@ type readWaiter struct {
 	ready chan struct{} // closed when it has it
 }
 
-// ReadWaitTimeout is how long a call waits for memory.
+// ReadWaitTimeout is the time for which a call waits for memory.
 const ReadWaitTimeout = 10 * time.Second
 
-// WaitForever is the timeout of a read that can't be refused; it waits until its context ends.
+// WaitForever is the timeout of a read that can't be refused. The read waits until its
+// context ends.
 const WaitForever time.Duration = 0
 
 // ReadReservation is the memory that one call has reserved. The zero value has none.
 type ReadReservation struct {
 	budget    *ReadBudget
 	bytes     int64
-	readBytes int64 // bytes of what was read
-	// Of what is shown: how often it is held, and how many bytes are reserved at least.
+	readBytes int64 // bytes that were read
+	// For an answer: the number of copies held, and the minimum reservation.
 	isForAnswer bool
 	copyCount   int64
 	minBytes    int64
-	// Whether it is not waited for, and what was wanted then.
+	// Whether a large read fails without waiting, and the bytes it needed
+	// then.
 	refusesReads bool
 	wantedBytes  int64
 }
@@ -53,7 +55,7 @@ func NewReadBudget(maxBytes int64) *ReadBudget { return &ReadBudget{maxBytes: ma
 // NewReservation returns a reservation without memory.
 func (l *ReadBudget) NewReservation() ReadReservation { return ReadReservation{budget: l} }
 
-// CurrentBytes is how many bytes calls hold.
+// CurrentBytes returns the number of bytes that calls hold.
 func (l *ReadBudget) CurrentBytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,11 +68,11 @@ func (l *ReadReservation) HasMemory() bool { return l.bytes > 0 }
 // MustKnowSize reports whether a state may be read only when its size is known.
 func (l *ReadReservation) MustKnowSize() bool { return l.bytes == 0 && !l.isForAnswer }
 
-// AddRead notes that so many bytes were read.
+// AddRead adds bytes that were read.
 func (l *ReadReservation) AddRead(bytes int) { l.readBytes += int64(bytes) }
 
-// UnreservedBytes is how large a state may be that is read without memory, where
-// a run may hold so many bytes.
+// UnreservedBytes returns the size up to which a state may be read without
+// memory, where a run may hold share bytes.
 func (l *ReadReservation) UnreservedBytes(share int) int {
 	if l.isForAnswer {
 		return max(share, int(l.budget.smallBytes()))
@@ -79,7 +81,7 @@ func (l *ReadReservation) UnreservedBytes(share int) int {
 }
 
 // WaitForBytes waits for some bytes, in place of those that are reserved. A state
-// that is larger than all of it has to be alone.
+// above the whole budget waits until no other call holds memory.
 func (l *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {
 	l.ReleaseAll()
 	if l.refusesReads && !l.budget.tryReserve(bytes) {
@@ -117,8 +119,8 @@ func (l *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout
 	return nil
 }
 
-// ReleaseUnused gives back what was not needed for what was read. What is shown keeps it
-// all until it is on its way.
+// ReleaseUnused releases the bytes that the read did not need. A value that is shown
+// keeps its reservation until it is sent.
 func (l *ReadReservation) ReleaseUnused() {
 	if l.readBytes < l.bytes && !l.isForAnswer {
 		l.budget.releaseBytes(l.bytes - l.readBytes)
@@ -126,7 +128,7 @@ func (l *ReadReservation) ReleaseUnused() {
 	}
 }
 
-// ReleaseAll gives back what the load has.
+// ReleaseAll releases all memory of the reservation.
 func (l *ReadReservation) ReleaseAll() {
 	if l.bytes > 0 {
 		l.budget.releaseBytes(l.bytes)
@@ -134,7 +136,7 @@ func (l *ReadReservation) ReleaseAll() {
 	l.bytes, l.readBytes = 0, 0
 }
 
-// reserveOrWait reserves bytes, or joins the waiters: nil when the bytes were free.
+// reserveOrWait reserves bytes and returns nil, or adds a waiter and returns it.
 func (l *ReadBudget) reserveOrWait(bytes int64) *readWaiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,14 +165,15 @@ func (l *ReadBudget) hasRoom(bytes int64) bool {
 	return l.heldBytes == 0 || l.heldBytes+bytes <= l.maxBytes
 }
 
-// cancelWait ends the waiting of a call; false says that it has its memory already.
+// cancelWait removes a waiter. It returns false when the waiter has its memory
+// already.
 func (l *ReadBudget) cancelWait(x *readWaiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for at := l.waiters.Front(); at != nil; at = at.Next() {
 		if at.Value == x {
 			l.waiters.Remove(at)
-			l.admitWaiters() // it may have kept smaller ones behind it
+			l.admitWaiters() // it may have blocked smaller waiters behind it
 			return true
 		}
 	}
@@ -184,7 +187,8 @@ func (l *ReadBudget) releaseBytes(bytes int64) {
 	l.admitWaiters()
 }
 
-// admitWaiters admits the waiters that fit, in their order. The caller holds mu.
+// admitWaiters admits waiters in their order until one does not fit. The caller
+// holds mu.
 func (l *ReadBudget) admitWaiters() {
 	for at := l.waiters.Front(); at != nil; at = l.waiters.Front() {
 		x := at.Value.(*readWaiter) //nolint:forcetypeassert,errcheck // nothing else is in the list
@@ -197,7 +201,7 @@ func (l *ReadBudget) admitWaiters() {
 	}
 }
 
-// NeededBytes returns how many bytes to reserve for a state of so many.
+// NeededBytes returns the number of bytes to reserve for a state.
 func (l *ReadReservation) NeededBytes(bytes int64) int64 {
 	if l.isForAnswer {
 		return max(bytes*l.copyCount, l.minBytes)
@@ -205,5 +209,5 @@ func (l *ReadReservation) NeededBytes(bytes int64) int64 {
 	return bytes
 }
 
-// MinShare is what each run may hold, however many there may be.
+// MinShare is the memory that each run may hold, whatever their number.
 const MinShare = 4 << 10

@@ -8,7 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Concurrency says what a new run does when another one of the thread is active.
+// Concurrency is the policy of a new run when another run of the thread is
+// active.
 type Concurrency int
 
 // Policies for a thread that is busy.
@@ -19,7 +20,7 @@ const (
 	RollbackActive
 )
 
-// OpenPolicy says what a new run does when the thread waits for answers.
+// OpenPolicy is the policy of a new run when the thread waits for answers.
 type OpenPolicy int
 
 // Policies for a thread that is interrupted.
@@ -29,8 +30,8 @@ const (
 	EnqueueOpen
 )
 
-// StartRequest asks for a run. Input and From may both be empty: the run then
-// goes on with what the thread has left to do.
+// StartRequest is a request for a run. Input and From may both be empty: the
+// run then continues the thread.
 type StartRequest struct {
 	Thread       string // "" = made by the server
 	CreateThread bool
@@ -47,22 +48,22 @@ type StartRequest struct {
 	OnStart      StartHook // nil = the run is not followed from its beginning
 }
 
-// StartHook is called before a run begins to work here, with the event to follow it
-// from: a follower that starts there misses nothing, not even ephemeral events. It
-// may be called several times; the last call counts.
+// StartHook is called before a run begins to work here, with the event from which
+// to follow the run. A follower that starts there misses no event, not even an
+// ephemeral one. The hook may be called several times; the last call counts.
 type StartHook func(thread string, after uint64)
 
-// NotifyStart calls the hook, if there is one.
+// NotifyStart calls the hook unless it is nil.
 func (w StartHook) NotifyStart(thread string, after uint64) {
 	if w != nil {
 		w(thread, after)
 	}
 }
 
-// Coverage says how many of the open interrupts a resume must answer.
+// Coverage is the number of open interrupts that a resume must answer.
 type Coverage int
 
-// How many interrupts must be answered before work goes on.
+// Coverages of a resume.
 const (
 	CoverPartial Coverage = iota // run the tasks whose interrupts are all answered
 	CoverAll                     // refuse unless every open interrupt is covered
@@ -78,18 +79,18 @@ type Response struct {
 	Etag      string
 }
 
-// ResumeRequest answers interrupts and lets the thread go on.
+// ResumeRequest answers interrupts and continues the thread.
 type ResumeRequest struct {
 	Thread    string
-	Responses []Response // empty = go on after breakpoints only
-	// Single is a response without an id: it is for the one open interrupt.
+	Responses []Response // empty = continue after breakpoints only
+	// Single is a response without an id, for the only open interrupt.
 	Single    *Response
 	Coverage  Coverage
 	Update    payload.JSON
 	Goto      []checkpoint.Send
 	Metadata  map[string]string
 	Expected  string
-	Settings  *RunSettings // nil = those of the run stay
+	Settings  *RunSettings // nil = the run keeps its settings
 	RequestID string
 	Digest    string
 	By        string
@@ -101,10 +102,10 @@ type Started struct {
 	Run        checkpoint.Run
 	Head       checkpoint.Head
 	After      uint64 // follow the log from here to see all of the run's part
-	IsAttached bool   // the request id was known; nothing new was begun
+	IsAttached bool   // the request id was known: no new run was begun
 }
 
-// CancelRequest asks a run to stop.
+// CancelRequest is a request to cancel a run.
 type CancelRequest struct {
 	Thread   string
 	Run      string // "" = the active one
@@ -121,13 +122,13 @@ type StateRequest struct {
 	Checkpoint    string // "" = newest, with the progress of its superstep
 	Keys          []string
 	WithSubgraphs bool
-	// MaxBytes is how many bytes of results, interrupts and states of subgraphs a
-	// caller takes, 0 = any number.
+	// MaxBytes is the number of bytes of results, interrupts and states of
+	// subgraphs that the caller takes, 0 = any number.
 	MaxBytes int
 	Memory   *CallMemory // of the call that shows the state; nil = none
 }
 
-// Snapshot is a state as people read it.
+// Snapshot is a state in the form for callers.
 type Snapshot struct {
 	Values     payload.JSON
 	Next       []string
@@ -164,8 +165,8 @@ type UpdateStateRequest struct {
 	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 
-// RunSettings is what a run goes by besides its input. Given with answers it
-// takes the place, as a whole, of what the run was started with.
+// RunSettings are the settings of a run beside its input. Settings of a resume
+// replace all settings of the run.
 type RunSettings struct {
 	Context         payload.JSON
 	InterruptBefore []string
@@ -173,7 +174,7 @@ type RunSettings struct {
 	StepLimit       int // 0 = the graph's, or the server's
 }
 
-// ApplyTo makes a run go by the settings.
+// ApplyTo writes the settings into a run.
 func (s *RunSettings) ApplyTo(r *checkpoint.RunRequest) {
 	r.Context, r.StepLimit = s.Context, s.StepLimit
 	r.InterruptBefore, r.InterruptAfter = s.InterruptBefore, s.InterruptAfter
@@ -183,19 +184,19 @@ func (s *RunSettings) ApplyTo(r *checkpoint.RunRequest) {
 const (
 	AsInput = "__input__" // the values are an input
 	AsCopy  = "__copy__"  // a sibling with the same content
-	AsEnd   = graph.End   // without values: whatever was left to do is dropped
+	AsEnd   = graph.End   // without values: all due tasks are dropped
 )
 
-// StateWrite is what one node is taken to have written.
+// StateWrite is one write in the name of a node.
 type StateWrite struct {
 	Values payload.JSON // "" = nothing
 	AsNode string       // "" = the node that ran last, if that is unambiguous
-	Task   string       // the due task it stands for, "" = the node's next
+	Task   string       // the due task in whose name it is, "" = the node's next
 	Goto   []checkpoint.Send
 }
 
-// BulkUpdateStateRequest writes several supersteps to a state, each of one or
-// more nodes.
+// BulkUpdateStateRequest writes several supersteps to a state, each with the
+// writes of one or more nodes.
 type BulkUpdateStateRequest struct {
 	Thread              string
 	Checkpoint          string // "" = newest

@@ -10,9 +10,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// StoreRefusal puts into the words of a client why a store does not take changes,
-// or not this one; nil when err is about something else, or a change may have been made for all
-// that. The cause names files and keys and is for the operator's log.
+// StoreRefusal returns the refusal for an error of a store that takes no changes, or
+// not this one. It returns nil for other errors, and when the change may have been
+// made. The cause names files and keys, for the operator's log.
 func StoreRefusal(err error) *Error {
 	switch {
 	case errors.Is(err, checkpoint.ErrOutcomeUnknown):
@@ -34,15 +34,15 @@ func StoreRefusal(err error) *Error {
 	return nil
 }
 
-// outcomeUnknownError says what a client can do that was not told what became of its
-// change.
+// outcomeUnknownError returns the error for a client whose change has an unknown
+// outcome.
 func outcomeUnknownError(err error) *Error {
 	return Errorf(ReasonOutcomeUnknown, "the store did not answer in time, and the outcome is unknown: call again with the same "+
 		"request id, which finds what was done or does it once; without a request id read the thread first").WithCause(err)
 }
 
-// LimitRefusal refuses a call that brings more than a limit allows; field is the
-// part of the call that is to blame.
+// LimitRefusal refuses a call that exceeds a limit. field is the part of the
+// call that exceeds it.
 func LimitRefusal(field string, limit *graph.LimitError) *Error {
 	e := Errorf(ReasonInvalidField, "%s", limit.Problem)
 	switch limit.Limit {
@@ -55,19 +55,20 @@ func LimitRefusal(field string, limit *graph.LimitError) *Error {
 	return e.WithLimit(limit.ExceededLimit())
 }
 
-// IsStoreFault reports whether a refusal is about the store and not about what was
-// asked for: the same may succeed later.
+// IsStoreFault reports whether the cause of a refusal is the store, not the
+// request. The same request may succeed later.
 func (e *Error) IsStoreFault() bool {
 	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonOutcomeUnknown || e.IsStoreRefusing() || e.Reason == ReasonStoreBusy
 }
 
-// IsStoreRefusing reports whether a refusal says that the store takes no changes.
+// IsStoreRefusing reports whether a refusal means that the store takes no
+// changes.
 func (e *Error) IsStoreRefusing() bool {
 	return e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
 }
 
-// IsStoreFault reports whether an attempt failed because of the store, whatever
-// thread it was about. A change that is too large is about its thread.
+// IsStoreFault reports whether an attempt failed because of the store, for any
+// thread. A change that is too large is a fault of its thread.
 func IsStoreFault(err error) bool {
 	if errors.Is(err, checkpoint.ErrUnavailable) {
 		return true
@@ -76,7 +77,7 @@ func IsStoreFault(err error) bool {
 	return ok && refused.IsStoreFault()
 }
 
-// TranslateStoreError puts what a store answered into the words of a client.
+// TranslateStoreError converts an error of a store to an *Error for clients.
 func TranslateStoreError(err error) error {
 	if refused := StoreRefusal(err); refused != nil {
 		return refused

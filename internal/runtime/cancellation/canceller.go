@@ -1,5 +1,5 @@
-// Package cancellation stops runs: it asks the driver of a live one to stop, ends one
-// without a driver, and takes back what a run did that is to be rolled back.
+// Package cancellation stops runs. It asks the driver of a live run to stop, ends a
+// run without a driver, and undoes a run that is to be rolled back.
 package cancellation
 
 import (
@@ -14,25 +14,26 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// Store is what is read past the reader: heads, and runs that are about to change.
+// Store is the part of the store that a Canceller reads directly: heads, and runs
+// that it changes.
 type Store interface {
 	Head(ctx context.Context, thread string) (checkpoint.Head, error)
 	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
 }
 
-// Options are what a canceller works with.
+// Options are the collaborators of a Canceller.
 type Options struct {
 	Store      Store
 	Reader     *query.Reader
 	Committer  *commit.Committer
 	ReadBudget *runtime.ReadBudget
-	// Change makes one attempt at a change that was decided on a given head, through the
-	// live run if there is one; ErrConflict says that it must be decided anew.
+	// Change makes one attempt at a change that was decided on a given head, through
+	// the live run if there is one. After ErrConflict the caller decides anew.
 	Change        func(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error)
 	WakeScheduler func()
 }
 
-// Canceller stops runs. It keeps nothing between two calls.
+// Canceller stops runs. It has no state between two calls.
 type Canceller struct {
 	store         Store
 	reader        *query.Reader
@@ -49,11 +50,11 @@ func New(o Options) *Canceller {
 	}
 }
 
-// CancelRun asks a run to stop. A run without a driver is cancelled at once, a live
-// one as soon as its nodes let go: they are given the grace to end the superstep.
-// Once a cancel is accepted the run ends as cancelled, however far it comes.
-// Cancelling a run that is over returns it unchanged. The errors are *Error:
-// THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+// CancelRun asks a run to stop. A run without a driver is cancelled at once. A live
+// run is cancelled when its nodes have returned, for which they have the grace.
+// After an accepted cancel the run always ends as cancelled. Cancelling a run that
+// has ended returns it unchanged. The errors are *Error: THREAD_NOT_FOUND,
+// RUN_NOT_FOUND, and those of the store.
 func (c *Canceller) CancelRun(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	return commit.RetryOnConflict(ctx, c.committer, func(seen *checkpoint.Head) (checkpoint.Run, error) { return c.tryCancel(ctx, req, seen) })
 }
@@ -98,7 +99,7 @@ func (c *Canceller) cancelLive(ctx context.Context, head checkpoint.Head, run ch
 	return err
 }
 
-// PutRequest puts a cancel request for the live run into a change. Of two
+// PutRequest adds a cancel request for the live run to a change. Of two
 // requests the stronger one counts.
 func (c *Canceller) PutRequest(ctx context.Context, t *commit.Tx, request checkpoint.Cancel) error {
 	old := t.Head.Cancel
@@ -123,7 +124,7 @@ func (c *Canceller) PutRequest(ctx context.Context, t *commit.Tx, request checkp
 	return nil
 }
 
-// cancelQueued takes a run out of the queue.
+// cancelQueued removes a run from the queue.
 func (c *Canceller) cancelQueued(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
 	_, err := c.change(ctx, head, func(t *commit.Tx) error {
 		at := slices.Index(t.Head.Queue, run.ID)
@@ -141,8 +142,8 @@ func (c *Canceller) cancelQueued(ctx context.Context, head checkpoint.Head, run 
 	return err
 }
 
-// cancelParked ends a run without a driver: it waits for answers, or for a server. timeout
-// is how long the call waits for memory for what a rollback reads.
+// cancelParked ends a run without a driver, which waits for answers or for a server.
+// timeout bounds the wait for memory that a rollback needs.
 func (c *Canceller) cancelParked(ctx context.Context, timeout time.Duration, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
 	memory := c.readBudget.NewReservation()
 	defer memory.ReleaseAll()
@@ -160,14 +161,14 @@ func (c *Canceller) cancelParked(ctx context.Context, timeout time.Duration, hea
 	})
 }
 
-// PutCancelledEnd puts the end of a cancelled run into a change. What a rollback reads
-// is not reserved: of live runs there are few.
+// PutCancelledEnd adds the end of a cancelled run to a change. It reserves no memory
+// for a rollback, because there are few live runs.
 func (c *Canceller) PutCancelledEnd(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	return c.endParkedRun(ctx, nil, t, run, request)
 }
 
-// endParkedRun puts the end of a cancelled run without a driver into a change. The error
-// is a *checkpoint.LargeError when there is no memory yet for what a rollback reads.
+// endParkedRun adds the end of a cancelled run without a driver to a change. The error
+// is a *checkpoint.LargeError when there is no memory yet for a rollback.
 func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	t.Head.Owner, t.Head.Due = "", time.Time{}
 	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
@@ -194,7 +195,7 @@ func (c *Canceller) FinishCancel(ctx context.Context, head checkpoint.Head) erro
 	return err
 }
 
-// rollBackRun takes back every checkpoint of a run.
+// rollBackRun undoes every checkpoint of a run.
 func (c *Canceller) rollBackRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run *checkpoint.Run) error {
 	base := uint64(0)
 	if run.Base != "" {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Holder is what one live run, or one that is about to begin, holds of a limiter. It
-// must not be copied after Init.
+// Holder is the share of a limiter that one live run holds, or one that is about to
+// begin. It must not be copied after Init.
 type Holder struct {
 	limiter *Limiter
 	owner   SlotOwner
@@ -15,17 +15,17 @@ type Holder struct {
 
 	heldBytes atomic.Int64
 
-	// What follows is the owner's: Reserve, RequeueThread and Release are called one
-	// after another.
-	mayExceedOnce bool      // the run was let in for what its superstep will write
+	// The fields below belong to the owner, which calls Reserve, RequeueThread and
+	// Release one after another.
+	mayExceedOnce bool      // the run was admitted for the writes of its superstep
 	isRequeued    bool      // the thread waits in the memory queue when its run is evicted
-	pruneMark     PruneMark // what its loop knows of the past then
+	pruneMark     PruneMark // of its loop when it was evicted
 	hasSlot       bool      // changed under Limiter.mu as well
 
-	// Limiter.mu guards what follows.
+	// Limiter.mu guards the fields below.
 	admittedAt   time.Duration // uptime when the run was let in
-	evictedBytes int64         // what it holds, when it is evicted
-	offersSlot   bool          // for want of workers
+	evictedBytes int64         // its bytes when it is evicted
+	offersSlot   bool          // because it waits for workers
 }
 
 // SlotOwner is asked by a limiter whether it offers the slot of its run.
@@ -35,10 +35,10 @@ type SlotOwner interface {
 	ReconsiderSlot()
 }
 
-// Grant is what a run is let in with.
+// Grant is the result of admitting a run.
 type Grant struct {
-	HeldBytes int64     // bytes that are counted of it
-	PruneMark PruneMark // what its loop knew of the past, if it was evicted before
+	HeldBytes int64     // counted bytes of the run
+	PruneMark PruneMark // of its loop, if the run was evicted before
 }
 
 // Init prepares a holder that holds nothing. Without an owner it offers no slot.
@@ -46,7 +46,7 @@ func (h *Holder) Init(c *Limiter, thread string, owner SlotOwner) {
 	h.limiter, h.thread, h.owner = c, thread, owner
 }
 
-// AddBytes notes that the run holds more, or less.
+// AddBytes adds to the bytes that the run holds.
 func (h *Holder) AddBytes(delta int64) {
 	now := h.heldBytes.Add(delta)
 	if delta == 0 || now < 0 { // the run is over
@@ -55,7 +55,7 @@ func (h *Holder) AddBytes(delta int64) {
 	h.limiter.bytes.replaceHeld(now-delta, now)
 }
 
-// releaseBytes notes that nothing of the run is held any more.
+// releaseBytes removes the run's bytes from the counts.
 func (h *Holder) releaseBytes() {
 	if before := h.heldBytes.Swap(math.MinInt64 / 2); before > 0 {
 		h.limiter.bytes.replaceHeld(before, 0)
@@ -63,7 +63,7 @@ func (h *Holder) releaseBytes() {
 }
 
 // Reserve takes a slot, and the memory that the run needs. The error is
-// ErrNoCapacity; it has the bytes that the run needs if memory is the cause.
+// ErrNoCapacity, with the needed bytes if memory is missing.
 func (h *Holder) Reserve(need int64) (Grant, error) {
 	c := h.limiter
 	c.mu.Lock()
@@ -96,8 +96,9 @@ func (h *Holder) RequestYield() bool {
 	return h.EvictRun(!exceeded)
 }
 
-// RequestDiscard decides whether the run ends here because there is no memory for what a
-// superstep writes. A run that was let in for its first superstep keeps that.
+// RequestDiscard decides whether the run stops here because there is no memory for the
+// writes of a superstep. A run that was admitted for its first superstep keeps these
+// writes.
 func (h *Holder) RequestDiscard(isFirst bool) bool {
 	if !h.limiter.IsExceeded() || isFirst && h.mayExceedOnce {
 		return false
@@ -105,8 +106,8 @@ func (h *Holder) RequestDiscard(isFirst bool) bool {
 	return h.EvictRun(false)
 }
 
-// EvictRun decides that the run ends here for now. The last heavy run goes on, unless
-// others wait and its time share is over; that alone counts if onlyForTurns.
+// EvictRun decides whether the run stops here for now. The last heavy run continues,
+// unless others wait and its turn is over. With onlyForTurns that is the only reason.
 func (h *Holder) EvictRun(onlyForTurns bool) bool {
 	c := h.limiter
 	c.mu.Lock()
@@ -134,11 +135,12 @@ func (h *Holder) IsEvicted() bool {
 	return h.evictedBytes > 0
 }
 
-// RequeueThread has Release put the thread of an evicted run into the memory queue.
+// RequeueThread makes Release put the thread of an evicted run into the memory
+// queue.
 func (h *Holder) RequeueThread(mark PruneMark) { h.pruneMark, h.isRequeued = mark, true }
 
-// OfferSlot decides that a run gives its slot up because it only waits for workers,
-// or records that it could.
+// OfferSlot decides whether a run releases its slot because it only waits for
+// workers, or records that it could.
 func (h *Holder) OfferSlot() bool {
 	c := h.limiter
 	c.mu.Lock()
@@ -156,7 +158,8 @@ func (h *Holder) OfferSlot() bool {
 	return true
 }
 
-// Release gives back what is held. It reports whether others may wait for it.
+// Release releases the slot and the memory. It reports whether other runs may
+// wait for them.
 func (h *Holder) Release() (awaited bool) {
 	c := h.limiter
 	if !h.hasSlot { // then it is neither evicted nor idle
@@ -166,7 +169,7 @@ func (h *Holder) Release() (awaited bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h.releaseBytes()
-	c.slotQueue.removeThread(h.thread) // it waits for nothing, even if it was queued late
+	c.slotQueue.removeThread(h.thread) // a run with a slot does not wait, even if it was queued late
 	c.memoryQueue.removeThread(h.thread)
 	h.endEvictionLocked()
 	h.endOfferLocked()
@@ -175,7 +178,7 @@ func (h *Holder) Release() (awaited bool) {
 	return c.usedSlots+1 >= c.maxRuns || c.HasWaiters()
 }
 
-// endEvictionLocked ends what EvictRun began. The caller holds mu.
+// endEvictionLocked ends an eviction that EvictRun began. The caller holds mu.
 func (h *Holder) endEvictionLocked() {
 	if h.evictedBytes == 0 {
 		return
@@ -188,7 +191,7 @@ func (h *Holder) endEvictionLocked() {
 	}
 }
 
-// endOfferLocked ends what OfferSlot began. The caller holds mu.
+// endOfferLocked ends an offer that OfferSlot began. The caller holds mu.
 func (h *Holder) endOfferLocked() {
 	delete(h.limiter.idleHolders, h)
 	if h.offersSlot {
@@ -196,8 +199,8 @@ func (h *Holder) endOfferLocked() {
 	}
 }
 
-// PruneMark is what a live run knows of the last prune of its thread. It is kept while
-// the run is evicted.
+// PruneMark is a live run's knowledge of the last prune of its thread. It is kept
+// while the run is evicted.
 type PruneMark struct {
 	At      time.Duration // uptime of the process, 0 = not yet
 	Seq     uint64        // the thread's last checkpoint then

@@ -1,5 +1,5 @@
-// Package capacity decides which runs are live in a process: it limits how many there
-// are and how much they hold in memory, and queues the threads that wait for either.
+// Package capacity decides which runs are live in a process. It limits their number
+// and their memory, and queues the threads that wait for either.
 package capacity
 
 import (
@@ -7,15 +7,17 @@ import (
 	"time"
 )
 
-// A live run takes one of the slots of the process, Options.MaxRuns of them. What
-// needs no driver passes without one. When all are taken, a run that needs one is
-// refused before anything is stored; what is stored already waits in the slot queue.
+// A live run takes one of the Options.MaxRuns slots of the process. A run that needs
+// no driver takes no slot. When all slots are taken, a new run is refused before it
+// is stored, and a stored run waits in the slot queue.
 
-// Limiter limits the live runs of a process. Its lock is the last one that is taken:
-// under it the limiter calls only what does not block, see Options.Wake and SlotOwner.
+// Limiter limits the live runs of a process. Its lock is the last lock to be taken.
+// Under it the limiter calls only functions that do not block, see Options.Wake and
+// SlotOwner.
 type Limiter struct {
 	maxRuns int
-	// slotThreshold is up to how many used slots no holder offers its own.
+	// slotThreshold is the number of used slots up to which no holder offers
+	// its slot.
 	slotThreshold int
 	uptime        func() time.Duration
 	wake          func()
@@ -36,8 +38,8 @@ type Limiter struct {
 type Options struct {
 	MaxRuns  int                  // live runs
 	MaxBytes int64                // bytes that they hold
-	Uptime   func() time.Duration // how long the process has run, by a monotonic clock
-	Wake     func()               // has the queues looked at; it does not block
+	Uptime   func() time.Duration // time since the process began, by a monotonic clock
+	Wake     func()               // makes the caller look at the queues; it does not block
 }
 
 // New makes a limiter of a process without live runs.
@@ -56,26 +58,26 @@ func (c *Limiter) Close() {
 	c.isClosed = true
 }
 
-// ShareBytes is from how many bytes on a run is heavy.
+// ShareBytes returns the size from which a run is heavy.
 func (c *Limiter) ShareBytes() int64 { return c.bytes.share }
 
-// HeldBytes is how many bytes live runs hold.
+// HeldBytes returns the number of bytes that live runs hold.
 func (c *Limiter) HeldBytes() int64 { return c.bytes.held.Load() }
 
-// IsExceeded reports whether the runs that go on hold too much.
+// IsExceeded reports whether the runs that continue hold too much.
 func (c *Limiter) IsExceeded() bool { return c.bytes.isExceeded() }
 
 // HasWaiters reports whether threads wait for memory.
 func (c *Limiter) HasWaiters() bool { return c.memoryQueue.countWaiters() > 0 }
 
-// HasFreeSlot reports whether one more run may go live here, if it holds little.
+// HasFreeSlot reports whether one more light run may go live here.
 func (c *Limiter) HasFreeSlot() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hasFreeSlotLocked()
 }
 
-// hasFreeSlotLocked does so. The caller holds mu.
+// hasFreeSlotLocked reports whether a slot is free. The caller holds mu.
 func (c *Limiter) hasFreeSlotLocked() bool { return !c.isClosed && c.usedSlots < c.maxRuns }
 
 // EnqueueThread queues a thread that can't be taken because of err. Capacity released
@@ -93,7 +95,7 @@ func (c *Limiter) EnqueueThread(thread string, err error) {
 	}
 }
 
-// EnqueueForSlots queues threads for slots. It wakes nothing.
+// EnqueueForSlots queues threads for slots. It does not call Wake.
 func (c *Limiter) EnqueueForSlots(threads []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,16 +111,16 @@ func (c *Limiter) IsQueued(thread string) bool {
 	return c.slotQueue.hasThread(thread) || c.memoryQueue.hasThread(thread)
 }
 
-// CountQueued is how many threads wait.
+// CountQueued returns the number of waiting threads.
 func (c *Limiter) CountQueued() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.slotQueue.queued) + len(c.memoryQueue.queued)
 }
 
-// GrantWaiting takes threads from the queues: from the memory queue at most so many,
-// while there is memory, which is reserved until they begin, and from the slot queue
-// while there are slots.
+// GrantWaiting takes threads from the queues. From the memory queue it takes at most
+// mostForMemory, while there is memory, which stays reserved until they begin. From
+// the slot queue it takes threads while there are slots.
 func (c *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +140,7 @@ func (c *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) 
 	return append(threads, c.slotQueue.takeThreads(places-len(threads))...), false
 }
 
-// EndGrants releases what GrantWaiting reserved for threads that have been attended to.
+// EndGrants releases the reservations of GrantWaiting for processed threads.
 func (c *Limiter) EndGrants(threads []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,14 +172,14 @@ func (c *Limiter) requestSlotsLocked() {
 	}
 }
 
-// Counts is what a limiter counts.
+// Counts are the counts of a limiter.
 type Counts struct {
 	HeldBytes, EvictingBytes, HeavyRuns  int64
 	UsedSlots, OfferedSlots, IdleHolders int
 	EvictedRuns, GrantedThreads, Waiters int // Waiters wait for memory
 }
 
-// Counts returns what is counted.
+// Counts returns the present counts.
 func (c *Limiter) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()

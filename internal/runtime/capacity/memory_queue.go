@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// memoryQueue is the order in which heavy runs that wait for memory get it. All of
-// it but the count is guarded by Limiter.mu.
+// memoryQueue orders the heavy runs that wait for memory. Limiter.mu guards all of
+// it but the count.
 type memoryQueue struct {
-	waiterCount atomic.Int64 // how many wait
+	waiterCount atomic.Int64 // number of waiters
 
 	waiters []memoryWaiter // some may have left
 	queued  map[string]struct{}
@@ -18,11 +18,11 @@ type memoryQueue struct {
 type memoryWaiter struct {
 	thread    string
 	needBytes int64
-	pruneMark PruneMark     // what its loop knew of the past, if it was live here
+	pruneMark PruneMark     // of its loop, if the run was live here
 	queuedAt  time.Duration // uptime of the process
 }
 
-// enqueueWaiter puts a thread at the end.
+// enqueueWaiter adds a thread at the end.
 func (q *memoryQueue) enqueueWaiter(x memoryWaiter) {
 	if _, in := q.queued[x.thread]; in || len(q.waiters) >= maxQueuedThreads {
 		return
@@ -41,7 +41,7 @@ func (q *memoryQueue) hasThread(thread string) bool {
 	return in
 }
 
-// removeThread takes a thread out.
+// removeThread removes a thread.
 func (q *memoryQueue) removeThread(thread string) {
 	delete(q.queued, thread)
 	if len(q.queued) == 0 {
@@ -53,13 +53,14 @@ func (q *memoryQueue) removeThread(thread string) {
 // countWaiters counts the threads that are queued. It needs no lock.
 func (q *memoryQueue) countWaiters() int { return int(q.waiterCount.Load()) }
 
-// maxLookAhead bounds how far behind one that does not fit others are looked at.
+// maxLookAhead is the number of waiters behind a waiter that does not fit that
+// are examined.
 const maxLookAhead = 64
 
-// takeNext removes the first thread for which there is memory. One for which there
-// is none keeps those behind it from passing for two turns, in which runs release
-// memory that come to the end of a superstep, and lets them pass for two: those
-// that are left may stand still for long.
+// takeNext removes the first thread for which there is memory. A thread that does
+// not fit blocks those behind it for two turns, in which runs at the end of a
+// superstep release memory. Then it lets them pass for two turns, because the
+// remaining runs may not release memory for long.
 func (q *memoryQueue) takeNext(now time.Duration, fits func(need int64) bool) (memoryWaiter, bool) {
 	for i := 0; i < min(len(q.waiters), maxLookAhead); i++ {
 		x := q.waiters[i]
@@ -81,5 +82,6 @@ func (q *memoryQueue) takeNext(now time.Duration, fits func(need int64) bool) (m
 	return memoryWaiter{}, false
 }
 
-// HeavyTurn is how long a heavy run goes on while others wait for memory.
+// HeavyTurn is the time for which a heavy run continues while others wait for
+// memory.
 const HeavyTurn = 5 * time.Second

@@ -9,10 +9,10 @@ import (
 // ErrNoCapacity is each NoCapacityError for errors.Is.
 var ErrNoCapacity = &NoCapacityError{}
 
-// NoCapacityError says that the server drives as many runs as it may, or that live
-// runs hold as much as they may.
+// NoCapacityError refuses a run because the server drives as many runs as it may,
+// or because live runs hold as much memory as they may.
 type NoCapacityError struct {
-	NeedBytes int64 // bytes that the run would hold; 0 = there is no slot
+	NeedBytes int64 // bytes that the run would hold; 0 = no slot is free
 }
 
 func (e *NoCapacityError) Error() string {
@@ -25,7 +25,7 @@ func (e *NoCapacityError) Error() string {
 // Is makes all of them ErrNoCapacity.
 func (*NoCapacityError) Is(target error) bool { return target == ErrNoCapacity }
 
-// missingBytes is how many bytes a run needs if memory is what it lacks, else 0.
+// missingBytes returns the bytes that a run needs if memory is missing, else 0.
 func missingBytes(err error) int64 {
 	if lack, ok := errors.AsType[*NoCapacityError](err); ok {
 		return lack.NeedBytes
@@ -33,7 +33,8 @@ func missingBytes(err error) int64 {
 	return 0
 }
 
-// RefusalError is what a caller is told whose run can't begin because of err.
+// RefusalError returns the error for a caller whose run can't begin because of
+// err.
 func (c *Limiter) RefusalError(err error) *runtime.Error {
 	if need := missingBytes(err); need > 0 {
 		return runtime.Errorf(runtime.ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), and this one would hold %d bytes; "+

@@ -7,11 +7,11 @@ type slotQueue struct {
 	queued  map[string]struct{} // those that have not
 }
 
-// maxQueuedThreads bounds how many threads a process keeps queued. The store knows
-// them all: those beyond are found when the queue has room.
+// maxQueuedThreads is the largest number of queued threads. The store knows all
+// threads: the scheduler finds the others when the queue has room.
 const maxQueuedThreads = 1 << 16
 
-// enqueueThread puts a thread at the end.
+// enqueueThread adds a thread at the end.
 func (q *slotQueue) enqueueThread(thread string) {
 	if _, in := q.queued[thread]; in || len(q.threads) >= maxQueuedThreads {
 		return
@@ -29,7 +29,7 @@ func (q *slotQueue) hasThread(thread string) bool {
 	return in
 }
 
-// removeThread takes a thread out.
+// removeThread removes a thread.
 func (q *slotQueue) removeThread(thread string) {
 	delete(q.queued, thread)
 	if len(q.queued) == 0 {
@@ -37,7 +37,7 @@ func (q *slotQueue) removeThread(thread string) {
 	}
 }
 
-// takeThreads takes the first n threads out.
+// takeThreads removes the first n threads and returns them.
 func (q *slotQueue) takeThreads(n int) []string {
 	var out []string
 	for len(out) < n && len(q.queued) > 0 {

@@ -1,6 +1,6 @@
-// Package commit makes one conditional change to one thread: it builds a change, sends it,
-// repeats it under the same op, and says when the outcome is unknown. It reads the store
-// for the other parts.
+// Package commit makes one conditional change to one thread: it builds a change, sends
+// it, repeats it under the same op, and reports an unknown outcome. StoreClient reads
+// the store for the other packages.
 package commit
 
 import (
@@ -15,20 +15,21 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Options are what a Committer uses.
+// Options are the collaborators and limits of a Committer.
 type Options struct {
 	Store         checkpoint.Store
 	Owner         string        // name of this server's incarnation, unique among all
 	Attempts      int           // tries of a client's change that is not answered
-	Timeout       time.Duration // how long a client's change waits for the store
-	IsTimeBounded bool          // the store bounds by itself how long a change takes
+	Timeout       time.Duration // time for which a client's change waits for the store
+	IsTimeBounded bool          // the store bounds the time of a change itself
 	EventLimit    uint64        // events kept per thread, 0 = all
 	Now           func() time.Time
 	Observer      runtime.Observer
-	// PruneTime is when a thread is to be pruned; zero = never.
+	// PruneTime returns the time at which a thread is to be pruned; zero =
+	// never.
 	PruneTime func(head *checkpoint.Head) time.Time
 	// Unknown is called when the store has not answered a change to a thread. Committed
-	// and Published are called after the store has accepted one.
+	// and Published are called after the store has accepted a change.
 	Unknown   func(thread string)
 	Committed func(t *Tx, head checkpoint.Head)
 	// Published hands on the events of a change that no live run has made.
@@ -44,9 +45,9 @@ type Committer struct {
 // NewCommitter makes a committer.
 func NewCommitter(opts Options) *Committer { return &Committer{opts: opts} }
 
-// RetryOnConflict repeats an attempt while the thread changes under it: with a conflict,
-// or by taking away what the attempt was about to read. try fills in the head on which
-// it decides.
+// RetryOnConflict repeats an attempt while other writers change the thread: after a
+// conflict, and after a record that the attempt was about to read was removed. try
+// fills in the head on which it decides.
 func RetryOnConflict[T any](ctx context.Context, c *Committer, try func(head *checkpoint.Head) (T, error)) (T, error) {
 	for {
 		var head checkpoint.Head
@@ -90,8 +91,8 @@ func (c *Committer) TryChange(ctx context.Context, head checkpoint.Head, b Build
 	return next, err
 }
 
-// WithStoreTimeout bounds how long a client's change waits for a store that does not
-// bound it by itself.
+// WithStoreTimeout bounds the time of a client's change, for a store that does not
+// bound it.
 func (c *Committer) WithStoreTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.opts.IsTimeBounded {
 		return ctx, func() {}
@@ -99,10 +100,11 @@ func (c *Committer) WithStoreTimeout(ctx context.Context) (context.Context, cont
 	return context.WithTimeoutCause(ctx, c.opts.Timeout, errStoreSilent)
 }
 
-// errStoreSilent says that the store took longer than clients wait for it.
+// errStoreSilent means that the store took longer than clients wait for it.
 var errStoreSilent = errors.New("the store does not answer")
 
-// MayRetry says how often a call of a client is repeated to the store.
+// MayRetry reports whether a client's call to the store may be repeated after
+// so many attempts.
 func (c *Committer) MayRetry(attempt int) bool { return attempt < c.opts.Attempts }
 
 // ApplyChange sends a change to the store and repeats it, under the same op, while
@@ -135,7 +137,7 @@ func (c *Committer) ApplyChange(ctx context.Context, t *Tx, more func(attempt in
 	return head, nil
 }
 
-// sendChange sends a change and says in the error when its outcome is unknown.
+// sendChange sends a change. The error says whether the outcome is unknown.
 func (c *Committer) sendChange(
 	ctx context.Context, change *checkpoint.Change, more func(attempt int) bool,
 ) (checkpoint.Receipt, error) {
@@ -158,16 +160,16 @@ func (c *Committer) sendChange(
 	if err != nil && errors.Is(context.Cause(ctx), errStoreSilent) { // not the caller's deadline
 		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, errStoreSilent)
 	}
-	if unknown && errors.Is(err, checkpoint.ErrUnavailable) { // a later refusal says nothing of the first attempt
+	if unknown && errors.Is(err, checkpoint.ErrUnavailable) { // the first attempt may have succeeded in spite of a later refusal
 		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 	}
 	return receipt, err
 }
 
-// errInterveningChange says that it is unknown whether a change was made.
+// errInterveningChange means that it is unknown whether a change was made.
 var errInterveningChange = errors.New("another change came between the attempts")
 
-// observeInterrupts tells the observer of the interrupts in a change.
+// observeInterrupts reports the interrupts of a change to the observer.
 func (c *Committer) observeInterrupts(t *Tx) {
 	for i := range t.LiveEvents {
 		switch t.LiveEvents[i].Kind {
@@ -184,7 +186,8 @@ func (c *Committer) observeInterrupts(t *Tx) {
 	}
 }
 
-// NewOpID names one attempt to change something, unique among all replicas.
+// NewOpID returns the id of one attempt to make a change, unique among all
+// replicas.
 func (c *Committer) NewOpID() string {
 	var memory [64]byte
 	name := append(append(memory[:0], c.opts.Owner...), '-')

@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// StartRun marks a run as running, and tells so.
+// StartRun marks a run as running, and adds the event.
 func (t *Tx) StartRun(run *checkpoint.Run) {
 	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: checkpoint.RunRunning})
 	if run.FirstEvent == 0 {
@@ -55,7 +55,8 @@ func (t *Tx) RecordRunEnd(run *checkpoint.Run) {
 	}
 }
 
-// ScheduleBy makes the thread due at a time at the latest. Zero changes nothing.
+// ScheduleBy makes the thread due at a time at the latest. A zero time has no
+// effect.
 func (t *Tx) ScheduleBy(at time.Time) {
 	if !at.IsZero() && (t.Head.Due.IsZero() || at.Before(t.Head.Due)) {
 		t.Head.Due = at
@@ -71,7 +72,7 @@ func (t *Tx) delayQuarantined() {
 	}
 }
 
-// ClearFaults notes that a quarantined thread has come further.
+// ClearFaults clears the faults of a thread that has made progress.
 func (t *Tx) ClearFaults() { t.Head.Faults, t.Head.RetryAt = 0, time.Time{} }
 
 // RecordRequest makes the thread remember a request, unless it has no id.
@@ -89,7 +90,7 @@ func (t *Tx) ChangesInterrupt(interrupt string) bool {
 	return slices.ContainsFunc(t.Interrupts, func(i checkpoint.Interrupt) bool { return i.ID == interrupt })
 }
 
-// ExpiryTime is when a thread will be deleted; zero = never.
+// ExpiryTime returns the time at which a thread will be deleted; zero = never.
 func ExpiryTime(h *checkpoint.Head) time.Time {
 	switch {
 	case !h.Expires.IsZero():
@@ -100,7 +101,7 @@ func ExpiryTime(h *checkpoint.Head) time.Time {
 	return time.Time{}
 }
 
-// RequireContent returns ErrNoChange for a change that says nothing.
+// RequireContent returns ErrNoChange for an empty change.
 func (t *Tx) RequireContent() error {
 	if len(t.LiveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
 		return ErrNoChange

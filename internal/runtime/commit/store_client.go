@@ -11,16 +11,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// storeClock tells the store's time: ours, put right by what the store says. Due
-// times, deadlines and expiries are compared with the store's clock, so a
-// replica whose clock is wrong must not write its own.
+// storeClock estimates the store's time: the time of this process, corrected by
+// the times that the store returns. Due times, deadlines and expiries are
+// compared with the store's clock, so a replica with a wrong clock must not
+// write its own time.
 type storeClock struct {
 	localNow func() time.Time
 	offset   atomic.Int64 // the store's time minus ours
-	isSynced atomic.Bool  // of the store's time
+	isSynced atomic.Bool  // the store has told its time
 }
 
-// MaxClockDrift is how far the clocks may differ before ours is put right.
+// MaxClockDrift is the difference of the clocks above which this process
+// corrects its own.
 const MaxClockDrift = 10 * time.Millisecond
 
 func (c *storeClock) currentTime() time.Time { return c.localNow().Add(time.Duration(c.offset.Load())) }
@@ -36,10 +38,10 @@ func (c *storeClock) observeTime(store time.Time) {
 	c.isSynced.Store(true)
 }
 
-// StoreClient is the client of a store. A failed read is repeated; a
-// read without an answer in time fails with checkpoint.ErrUnavailable, whether or
-// not the caller has a deadline. Apply is passed on unchanged: the committer
-// decides how long to wait.
+// StoreClient is the client of a store. It repeats a failed read. A read without
+// an answer in time fails with checkpoint.ErrUnavailable, whether or not the
+// caller has a deadline. Apply is neither bounded nor repeated, because the
+// committer does both.
 type StoreClient struct {
 	checkpoint.Store
 
@@ -53,10 +55,12 @@ func NewStoreClient(store checkpoint.Store, attempts int, timeout time.Duration,
 	return &StoreClient{Store: store, attempts: attempts, timeout: timeout, clock: &storeClock{localNow: localNow}}
 }
 
-// CurrentTime is the store's time, as far as it is known.
+// CurrentTime returns the store's time, as far as it is known.
 func (l *StoreClient) CurrentTime() time.Time { return l.clock.currentTime() }
 
-// callStore makes one read within the client's timeout.
+// callStore makes one read, and repeats it while the store returns
+// checkpoint.ErrUnavailable: at most l.attempts calls, all within l.timeout. A read
+// without an answer by then fails with checkpoint.ErrUnavailable too.
 func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
@@ -73,7 +77,7 @@ func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Con
 	return out, err
 }
 
-// Head asks the store, and notes its time.
+// Head implements checkpoint.Writer, and corrects the clock.
 func (l *StoreClient) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
 	h, err := callStore(ctx, l, func(ctx context.Context) (checkpoint.Head, error) {
 		return l.Store.Head(ctx, thread)
@@ -96,82 +100,84 @@ func (l *StoreClient) SyncClock(ctx context.Context) error {
 	return err
 }
 
-// Apply passes the change on, and notes the store's time.
+// Apply implements checkpoint.Writer, and corrects the clock. It does not
+// repeat the call.
 func (l *StoreClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	r, err := l.Store.Apply(ctx, c)
 	l.clock.observeTime(r.Now)
 	return r, err
 }
 
-// Checkpoint asks the store.
+// Checkpoint implements checkpoint.History, as Checkpoints does.
 func (l *StoreClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
 		return l.Store.Checkpoint(ctx, thread, namespace, id)
 	})
 }
 
-// Checkpoints asks the store.
+// Checkpoints implements checkpoint.History, with the timeout and the repeats of
+// callStore.
 func (l *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]*checkpoint.Checkpoint, error) {
 		return l.Store.Checkpoints(ctx, q)
 	})
 }
 
-// Pending asks the store.
+// Pending implements checkpoint.History, as Checkpoints does.
 func (l *StoreClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Pending, error) {
 		return l.Store.Pending(ctx, thread, id)
 	})
 }
 
-// Events asks the store.
+// Events implements checkpoint.Log, as Checkpoints does.
 func (l *StoreClient) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Event, error) {
 		return l.Store.Events(ctx, thread, after, limit)
 	})
 }
 
-// Run asks the store.
+// Run implements checkpoint.Records, as Checkpoints does.
 func (l *StoreClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Run, error) {
 		return l.Store.Run(ctx, thread, run)
 	})
 }
 
-// Runs asks the store.
+// Runs implements checkpoint.Records, as Checkpoints does.
 func (l *StoreClient) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Run, error) {
 		return l.Store.Runs(ctx, thread, before, limit)
 	})
 }
 
-// Interrupt asks the store.
+// Interrupt implements checkpoint.Records, as Checkpoints does.
 func (l *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Interrupt, error) {
 		return l.Store.Interrupt(ctx, thread, id)
 	})
 }
 
-// Request asks the store.
+// Request implements checkpoint.Records, as Checkpoints does.
 func (l *StoreClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Request, error) {
 		return l.Store.Request(ctx, thread, id)
 	})
 }
 
-// Threads asks the store.
+// Threads implements checkpoint.Index, as Checkpoints does.
 func (l *StoreClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Head, error) { return l.Store.Threads(ctx, q) })
 }
 
-// Interrupts asks the store.
+// Interrupts implements checkpoint.Index, as Checkpoints does.
 func (l *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Interrupt, error) {
 		return l.Store.Interrupts(ctx, q)
 	})
 }
 
-// Due asks the store.
+// Due implements checkpoint.Index, as Checkpoints does.
 func (l *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	var next time.Time
 	threads, err := callStore(ctx, l, func(ctx context.Context) (threads []string, err error) {
@@ -181,12 +187,14 @@ func (l *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, 
 	return threads, next, err
 }
 
-// storeRetries is how long to wait before a store call is repeated.
+// storeRetries returns the pauses between repeated calls.
 func storeRetries() backoff.Policy {
 	return backoff.Policy{First: 20 * time.Millisecond, Max: time.Second}
 }
 
-// ReadCheckpointWithin asks the store, where it can tell whether a checkpoint is large.
+// ReadCheckpointWithin reads a checkpoint of at most most bytes. The error is a
+// *checkpoint.LargeError for a larger one, from a store that implements
+// checkpoint.BoundedReader.
 func (l *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
 	reader, ok := l.Store.(checkpoint.BoundedReader)
 	if !ok {

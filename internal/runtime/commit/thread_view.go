@@ -7,22 +7,22 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// A call that goes on with a thread reads its head, its run, its interrupts, its
-// checkpoint and the progress after it. Where the store can show all of that at
-// once, the call reads one view of the thread, and what it then reads through that
-// view is answered from it. Conflicts are found as ever: by the revision.
+// A call that continues a thread reads its head, its run, its interrupts, its
+// checkpoint and the progress after it. Where the store can return all of that at
+// once, the call reads one view of the thread, and its further reads are answered
+// from the view. The revision still shows conflicts.
 
-// ThreadView is a StoreClient that answers what it can from one snapshot of a
-// thread, and asks the store for the rest.
+// ThreadView is a StoreClient that answers reads from one snapshot of a thread
+// where it can, and else from the store.
 type ThreadView struct {
 	*StoreClient
 
 	snapshot checkpoint.ThreadView
 }
 
-// ViewThread reads the head of a thread, and what belongs to it where that costs
-// no more. The view is for what is read of the thread for the same decision; it is
-// nil for a store that shows no more than the head.
+// ViewThread reads the head of a thread, and the records that belong to it where
+// that costs no more. The view serves the reads for one decision. It is nil for a
+// store that returns no more than the head.
 func (l *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*ThreadView, error) {
 	viewer, ok := l.Store.(checkpoint.ThreadViewer)
 	if !ok {
@@ -43,7 +43,8 @@ func (l *StoreClient) ViewThread(ctx context.Context, thread, request string, he
 	return &ThreadView{StoreClient: l, snapshot: snapshot}, nil
 }
 
-// Checkpoint is answered from the snapshot, or else by the store.
+// Checkpoint returns the checkpoint of the snapshot, or else that of the
+// store.
 func (v *ThreadView) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if cp := v.findCheckpoint(thread, namespace, id); cp != nil {
 		return cp, nil
@@ -51,7 +52,8 @@ func (v *ThreadView) Checkpoint(ctx context.Context, thread, namespace, id strin
 	return v.StoreClient.Checkpoint(ctx, thread, namespace, id)
 }
 
-// ReadCheckpointWithin is answered from the snapshot, or else by the store.
+// ReadCheckpointWithin returns the checkpoint of the snapshot, or else that of
+// the store.
 func (v *ThreadView) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
 	if cp := v.findCheckpoint(thread, namespace, id); cp != nil {
 		return cp, nil
@@ -59,7 +61,7 @@ func (v *ThreadView) ReadCheckpointWithin(ctx context.Context, thread, namespace
 	return v.StoreClient.ReadCheckpointWithin(ctx, thread, namespace, id, most)
 }
 
-// Pending is answered from the snapshot, or else by the store.
+// Pending returns the progress of the snapshot, or else that of the store.
 func (v *ThreadView) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
 	if thread != v.snapshot.Head.Thread || v.snapshot.Pending == nil || v.snapshot.Head.Checkpoint != id {
 		return v.StoreClient.Pending(ctx, thread, id)
@@ -69,7 +71,7 @@ func (v *ThreadView) Pending(ctx context.Context, thread, id string) (checkpoint
 	return p, nil
 }
 
-// Run is answered from the snapshot, or else by the store.
+// Run returns the run of the snapshot, or else that of the store.
 func (v *ThreadView) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if r := v.snapshot.Run; r != nil && thread == v.snapshot.Head.Thread && r.ID == run {
 		return *r, nil
@@ -77,7 +79,7 @@ func (v *ThreadView) Run(ctx context.Context, thread, run string) (checkpoint.Ru
 	return v.StoreClient.Run(ctx, thread, run)
 }
 
-// Interrupt is answered from the snapshot, or else by the store.
+// Interrupt returns the interrupt of the snapshot, or else that of the store.
 func (v *ThreadView) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	if thread != v.snapshot.Head.Thread || v.snapshot.Interrupts == nil {
 		return v.StoreClient.Interrupt(ctx, thread, id)
@@ -90,7 +92,8 @@ func (v *ThreadView) Interrupt(ctx context.Context, thread, id string) (checkpoi
 	return checkpoint.Interrupt{}, checkpoint.ErrInterruptNotFound
 }
 
-// Interrupts is answered from the snapshot, or else by the store.
+// Interrupts returns the interrupts of the snapshot, or else those of the
+// store.
 func (v *ThreadView) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	if found, known := v.selectInterrupts(&q); known {
 		return found, nil
@@ -98,7 +101,7 @@ func (v *ThreadView) Interrupts(ctx context.Context, q checkpoint.InterruptQuery
 	return v.StoreClient.Interrupts(ctx, q)
 }
 
-// Request is answered from the snapshot, or else by the store.
+// Request returns the request of the snapshot, or else that of the store.
 func (v *ThreadView) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	r, known := v.snapshot.Requests[id]
 	switch {
@@ -111,7 +114,8 @@ func (v *ThreadView) Request(ctx context.Context, thread, id string) (checkpoint
 	}
 }
 
-// findCheckpoint is the checkpoint of the snapshot, nil for another one.
+// findCheckpoint returns the checkpoint of the snapshot if it is the wanted
+// one, else nil.
 func (v *ThreadView) findCheckpoint(thread, namespace, id string) *checkpoint.Checkpoint {
 	cp := v.snapshot.Checkpoint
 	if cp == nil || thread != v.snapshot.Head.Thread || namespace != "" || id == "" || cp.ID != id {
@@ -120,8 +124,8 @@ func (v *ThreadView) findCheckpoint(thread, namespace, id string) *checkpoint.Ch
 	return cp
 }
 
-// selectInterrupts selects interrupts of the snapshot by their state; known is false
-// for a query that asks for more.
+// selectInterrupts selects interrupts of the snapshot by their state. known is false
+// for a query with other conditions.
 func (v *ThreadView) selectInterrupts(q *checkpoint.InterruptQuery) (found []checkpoint.Interrupt, known bool) {
 	if q.Thread != v.snapshot.Head.Thread || v.snapshot.Interrupts == nil {
 		return nil, false

@@ -10,21 +10,21 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// Tx is one change to a thread while it is put together. It is computed from a
-// head, and computed again from a newer one when another writer was faster.
+// Tx is one change to a thread while it is being built. It is computed from a
+// head, and computed again from a newer head after a conflict.
 type Tx struct {
 	checkpoint.Change
 
 	Now        time.Time
-	LiveEvents []checkpoint.Event // what followers get: Events with states filled in
-	redactions []redaction        // what is stored instead of parts of it
+	LiveEvents []checkpoint.Event // for followers: Events with states filled in
+	redactions []redaction        // stored in place of parts of the change
 }
 
-// Build puts a change together. It may be called several times and must not
-// have effects of its own.
+// Build adds to a change. It may be called several times and must not have
+// effects of its own.
 type Build func(t *Tx) error
 
-// ErrNoChange is returned by a build that finds nothing left to do.
+// ErrNoChange is the error of a Build without anything to change.
 var ErrNoChange = errors.New("no change")
 
 // NewTx makes an empty change from a head.
@@ -32,7 +32,7 @@ func NewTx(head *checkpoint.Head, now time.Time) *Tx {
 	return new(Tx).StartFrom(head, now)
 }
 
-// StartFrom makes an empty change from a head, in place of what t was before.
+// StartFrom resets t to an empty change from a head.
 func (t *Tx) StartFrom(head *checkpoint.Head, now time.Time) *Tx {
 	from := *head // it may be the head of t
 	*t = Tx{Now: now}
@@ -73,7 +73,7 @@ func (t *Tx) EmitRedacted(e checkpoint.Event, kept payload.JSON) {
 	}
 }
 
-// UsualEvents is how many events a superstep of one task tells.
+// UsualEvents is the usual number of events of a superstep with one task.
 const UsualEvents = 5
 
 // NextCheckpointID allots the next checkpoint of the thread.

@@ -10,10 +10,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// A store may lose its newest changes: Redis that crashed, or a replica that lagged
-// and became the master. Threads then stand where they stood a while ago, whole,
-// and numbers of events are given out again. A reader that has seen lost events
-// must be told.
+// A store may lose its newest changes: a Redis that crashed, or a replica that
+// lagged and became the master. Threads then have an earlier state, and numbers of
+// events are used again. A reader that has seen lost events must get an error.
 
 // lostEventError returns the error of a follower whose newest event is not in the
 // log.
@@ -31,7 +30,8 @@ func (f *Follower) lostEventError(ctx context.Context) error {
 	return runtime.CursorError(runtime.ReasonCursorLost, &head, "event %d was lost by the store, and the log has gone on without it", f.after)
 }
 
-// resetPublished takes back what was published: it may not be in the store.
+// resetPublished forgets the published batches, because they may not be in the
+// store.
 func (t *Topic) resetPublished() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,9 +50,9 @@ func (t *Topic) resetPublishedLocked() {
 	}
 }
 
-// isPublished reports whether a batch that begins with a number that was published
-// is what was published. It is assumed of what the ring no longer has: a reader
-// that gets later events will see. The caller holds mu.
+// isPublished reports whether a batch that begins with a published number is the
+// published batch. It returns true for numbers that the ring no longer has:
+// readers of later events notice a difference. The caller holds mu.
 func (t *Topic) isPublished(events []checkpoint.Event) bool {
 	if newest := &events[len(events)-1]; newest.Seq == t.lastSeq {
 		return runtime.EventMark(newest) == t.lastMark

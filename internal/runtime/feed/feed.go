@@ -1,5 +1,5 @@
-// Package feed lets callers follow the events of a thread from memory and, where that
-// is not enough, from the log.
+// Package feed delivers the events of threads to followers, from memory and, for
+// older events, from the log.
 package feed
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Store is what a feed reads of the store.
+// Store is the part of the store that a feed reads.
 type Store interface {
 	Head(ctx context.Context, thread string) (checkpoint.Head, error)
 	Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error)
 }
 
-// Options are what a feed uses.
+// Options are the collaborators and limits of a feed.
 type Options struct {
 	Store Store
-	// PollInterval is how often a follower looks for what other processes wrote, 0 =
-	// never.
+	// PollInterval is the interval at which a follower looks for the changes of
+	// other processes, 0 = never.
 	PollInterval time.Duration
 	RecentBytes  int              // bytes of events kept for followers that have not read them
 	Now          func() time.Time // the store's time
@@ -63,20 +63,20 @@ func (d *Feed) SetSubscription(s checkpoint.Subscription) { d.subscription = s }
 // AcquireTopic returns the topic of a thread and keeps it until ReleaseTopic.
 func (d *Feed) AcquireTopic(thread string) *Topic { return d.hub.acquireTopic(thread) }
 
-// ReleaseTopic gives up a topic of AcquireTopic.
+// ReleaseTopic releases a topic of AcquireTopic.
 func (d *Feed) ReleaseTopic(t *Topic) { d.hub.releaseTopic(t) }
 
 // NewDetachedTopic returns a topic that has no followers.
 func (d *Feed) NewDetachedTopic(thread string) *Topic { return &Topic{hub: d.hub, thread: thread} }
 
-// EndTopic tells the followers of a thread that it was deleted.
+// EndTopic reports to the followers of a thread that it was deleted.
 func (d *Feed) EndTopic(thread string) { d.hub.endTopic(thread, d.opts.Now()) }
 
 // InvalidateTopic makes the followers of a thread read the store: it may hold events
 // that were not published, because the outcome of a change is unknown.
 func (d *Feed) InvalidateTopic(thread string) { d.hub.invalidateTopic(thread) }
 
-// PublishEvents hands on what was committed to a thread that need not be driven here.
+// PublishEvents publishes committed events of a thread that need not be driven here.
 func (d *Feed) PublishEvents(thread string, events []checkpoint.Event) {
 	if t := d.hub.findTopic(thread); t != nil {
 		t.PublishEvents(events)
@@ -87,8 +87,8 @@ func (d *Feed) PublishEvents(thread string, events []checkpoint.Event) {
 // processes.
 func (d *Feed) PublishEphemeral(t *Topic, e checkpoint.Event) { t.publishEphemeral(e, d.subscription) }
 
-// StopPublishing says that this process publishes no more ephemeral events of a
-// thread.
+// StopPublishing records that this process publishes no more ephemeral events
+// of a thread.
 func (d *Feed) StopPublishing(thread string) {
 	if d.subscription != nil {
 		d.subscription.StopPublishing(thread)
@@ -98,14 +98,15 @@ func (d *Feed) StopPublishing(thread string) {
 // WakeInterruptFollowers wakes the followers of interrupts after interrupts changed.
 func (d *Feed) WakeInterruptFollowers() { d.interruptFollowers.wakeFollowers() }
 
-// TopicState is what a feed holds of one thread in memory.
+// TopicState is the part of one thread that a feed holds in memory.
 type TopicState struct {
 	Events      int    // in memory
 	LastEvent   uint64 // the newest durable event that was published
-	IsConnected bool   // what other processes do to the thread is told
+	IsConnected bool   // this process receives signals of the other processes
 }
 
-// TopicState returns what is held of a thread, nothing for one without a follower.
+// TopicState returns what the feed holds of a thread. It is zero for a thread
+// without a follower.
 func (d *Feed) TopicState(thread string) TopicState {
 	t := d.hub.findTopic(thread)
 	if t == nil {

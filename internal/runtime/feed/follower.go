@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Follower reads the events of one thread, in order and without gaps in what
-// is durable. It is for one goroutine.
+// Follower reads the events of one thread in order. It skips no durable event.
+// One goroutine uses it.
 type Follower struct {
 	feed           *Feed
 	topic          *Topic
@@ -22,18 +22,18 @@ type Follower struct {
 	afterMark      uint32 // of that event, 0 = unknown
 	pos            uint64 // next position in the topic's ring
 	joinedAt       uint64 // position in the ring when it came
-	isPositioned   bool   // pos is where after is
+	isPositioned   bool   // pos is the position of after
 	generation     uint64 // of the topic's, those that were looked into
 	mustReadStore  bool   // read the store, whatever the ring says
 	isEnded        bool   // the thread is gone
 	isGapReported  bool   // the newest ephemeral event reported a gap
-	previousPos    uint64 // pos before the ring was looked into last; guarded by the topic's mu
+	previousPos    uint64 // pos before the last look into the ring; guarded by the topic's mu
 	isAtEnd        bool   // it has passed the whole ring; guarded by the topic's mu
 	isFromStore    bool   // the newest events came from the store
-	batchSize      int    // how many events the next read of the store asks for
+	batchSize      int    // number of events that the next read of the store asks for
 	hasLargeEvents bool   // it has met large events in the store
 	wake           chan struct{}
-	// unfollow ends the listening to other processes; nil as long as there is none.
+	// unfollow ends the subscription to other processes; nil = there is none.
 	unfollow func()
 }
 
@@ -74,12 +74,11 @@ func (f *Follower) IsShared() bool {
 	return len(f.topic.followers) > 1
 }
 
-// SkipTo goes on after a durable event, whatever was handed out before.
+// SkipTo continues after a durable event, whatever was handed out before.
 func (f *Follower) SkipTo(event uint64) { f.after, f.afterMark = event, 0 }
 
-// ReserveMemory reserves bytes for a value that is about to be encoded, in the
-// memory of a call; nil = none. If that refuses, IsMemoryRefused reports true for the
-// error.
+// ReserveMemory reserves bytes for a value that is about to be encoded, in the memory
+// of a call; nil = none. IsMemoryRefused reports true for the error of a refusal.
 func (f *Follower) ReserveMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
 	return f.feed.opts.ReserveMemory(ctx, memory, bytes)
 }
@@ -94,10 +93,10 @@ func (f *Follower) wakeReader() {
 	}
 }
 
-// ReadAvailable returns the events that can be had without waiting for new ones; nil
-// when there are none. The errors are *Error: CURSOR_TRIMMED, CURSOR_AHEAD and
-// CURSOR_LOST, THREAD_NOT_FOUND once EventDeleted was handed out, and the
-// store's.
+// ReadAvailable returns the events that are available without waiting; nil when
+// there are none. The errors are *Error: CURSOR_TRIMMED, CURSOR_AHEAD and
+// CURSOR_LOST, THREAD_NOT_FOUND after EventDeleted was handed out, and those of the
+// store.
 func (f *Follower) ReadAvailable(ctx context.Context) ([]checkpoint.Event, error) {
 	events, behind := f.readRing()
 	if len(events) > 0 {
@@ -114,8 +113,8 @@ func (f *Follower) ReadAvailable(ctx context.Context) ([]checkpoint.Event, error
 	return nil, nil
 }
 
-// CheckCursor looks whether the log still has the event that the follower begins
-// after, if its mark is known. The errors are those of Ready.
+// CheckCursor checks that the log still has the event after which the follower
+// begins, if its mark is known. The errors are those of ReadAvailable.
 func (f *Follower) CheckCursor(ctx context.Context) error {
 	if f.after == 0 || f.afterMark == 0 {
 		return nil
@@ -133,7 +132,8 @@ func (f *Follower) CheckCursor(ctx context.Context) error {
 }
 
 // Rewind undoes the last read after a durable event, so that the events need not be
-// held while the reader waits. They are read again, except dropped ephemeral ones.
+// held while the reader waits. The follower reads them again, except dropped
+// ephemeral events.
 func (f *Follower) Rewind(after uint64, mark uint32) {
 	f.after, f.afterMark = after, mark
 	f.topic.rewindFollower(f)
@@ -142,7 +142,8 @@ func (f *Follower) Rewind(after uint64, mark uint32) {
 	f.isEnded, f.isGapReported = false, false
 }
 
-// Next returns at least one event, waiting for it if need be.
+// Next returns at least one event, and waits for it if necessary. The errors
+// are those of ReadAvailable, and the cause of ctx when ctx ends.
 func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	for {
 		events, err := f.ReadAvailable(ctx)
@@ -178,8 +179,8 @@ func (f *Follower) Wait(ctx context.Context) error {
 // several things.
 func (f *Follower) Wakeups() <-chan struct{} { return f.wake }
 
-// readRing hands out the next batch of the ring, and says whether the store
-// must be read because durable events are missing from it.
+// readRing returns the next batch of the ring, and reports whether durable
+// events are missing from the ring, so that the store must be read.
 func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
 	t := f.topic
 	t.mu.Lock()
@@ -215,7 +216,7 @@ func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
 	return nil, false
 }
 
-// skipSeen is the part of a batch that was not handed out before.
+// skipSeen returns the part of a batch that was not handed out before.
 func (f *Follower) skipSeen(batch []checkpoint.Event) []checkpoint.Event {
 	if e := &batch[0]; e.Ephemeral {
 		f.isEnded = e.Kind == runtime.EventDeleted
@@ -223,7 +224,7 @@ func (f *Follower) skipSeen(batch []checkpoint.Event) []checkpoint.Event {
 			f.isGapReported = e.Kind == runtime.EventGap
 			return batch
 		}
-		// From before what the store has shown: too late to be in order.
+		// Older than the events of the store: too late to be in order.
 		if f.isGapReported {
 			return nil
 		}
@@ -237,7 +238,7 @@ func (f *Follower) skipSeen(batch []checkpoint.Event) []checkpoint.Event {
 	return batch
 }
 
-// advanceCursor notes the newest of some durable events that are handed out.
+// advanceCursor moves the cursor to the newest durable event of some events.
 func (f *Follower) advanceCursor(events []checkpoint.Event) {
 	if len(events) > 0 {
 		newest := &events[len(events)-1]
@@ -256,20 +257,20 @@ func (f *Follower) findPosition() uint64 {
 	return t.firstPos + uint64(len(t.ring))
 }
 
-// How many events one read of the store asks for: after a small read so many
-// that they have about targetReadBytes.
+// Limits of the number of events in one read of the store. After a small read
+// the next one asks for about targetReadBytes.
 const (
 	firstReadEvents = 16
 	maxReadEvents   = 256
 	targetReadBytes = 256 << 10
 )
 
-// maxConcurrentReads is how many reads of the store there are at the same time. Together with
-// checkpoint.ReadBytes it bounds what followers read when events turn out to be large.
+// maxConcurrentReads is the number of concurrent reads of the store. With
+// checkpoint.ReadBytes it bounds the memory of reads when events turn out to be large.
 const maxConcurrentReads = 8
 
-// maxConcurrentLargeReads is how many of those that have met large events do: with an event the
-// store reads all of its superstep, several times as it was stored.
+// maxConcurrentLargeReads is the number of concurrent reads after large events. For one
+// event the store reads its whole superstep, several times its stored size.
 const maxConcurrentLargeReads = 2
 
 // adaptBatchSize makes the next read larger, or smaller if these events are large. One
@@ -284,7 +285,7 @@ func (f *Follower) adaptBatchSize(events []checkpoint.Event) {
 	f.batchSize = max(2, min(fitting, 4*f.batchSize, maxReadEvents))
 }
 
-// EventBytes is about how many bytes events hold.
+// EventBytes estimates the bytes that events hold.
 func EventBytes(events []checkpoint.Event) int {
 	bytes := 0
 	for i := range events {
@@ -298,9 +299,8 @@ func EventBytes(events []checkpoint.Event) int {
 	return bytes
 }
 
-// firstReadBytes is the beginning of some events that have targetReadBytes
-// together, one at least: a stream holds them while it waits for its client, or for
-// memory.
+// firstReadBytes returns the first events that have targetReadBytes together, at
+// least one. A stream holds them while it waits for its client, or for memory.
 func firstReadBytes(events []checkpoint.Event) []checkpoint.Event {
 	bytes := 0
 	for i := range events {
@@ -311,8 +311,8 @@ func firstReadBytes(events []checkpoint.Event) []checkpoint.Event {
 	return events
 }
 
-// readStore reads what follows the newest event that was seen. That event is
-// read too: a store that lost its newest changes has gone on without it.
+// readStore reads the events from the newest known one on. It reads that event
+// again, because a store that lost its newest changes has replaced it.
 func (f *Follower) readStore(ctx context.Context) ([]checkpoint.Event, error) {
 	f.mustReadStore, f.isFromStore = false, true
 	asked := f.batchSize
@@ -342,7 +342,7 @@ func (f *Follower) readStore(ctx context.Context) ([]checkpoint.Event, error) {
 			events[0] = checkpoint.Event{}
 		}
 		events = events[1:]
-		if len(events) == 0 && f.mustReadStore { // the one that is known was all that one read holds
+		if len(events) == 0 && f.mustReadStore { // the known event alone filled the read
 			if events, err = f.readLog(ctx, f.after); err != nil { // it must be read still
 				return nil, runtime.TranslateThreadError(f.thread, err)
 			}

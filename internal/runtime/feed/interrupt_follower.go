@@ -9,32 +9,32 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// InterruptFollower reads changes of interrupts over all threads, in order. It
-// is for one goroutine.
+// InterruptFollower reads changes of interrupts over all threads, in order.
+// One goroutine uses it.
 type InterruptFollower struct {
 	feed     *Feed
 	memory   *runtime.CallMemory // of the call that follows; nil = none
 	query    checkpoint.InterruptQuery
 	lastRead time.Time
 	wake     chan struct{}
-	// unfollow ends the listening to other processes; nil when there are none.
+	// unfollow ends the subscription to other processes; nil = there is none.
 	unfollow func()
 }
 
-// interruptPollInterval is how often an interrupt follower reads the store without
-// signals, minInterruptInterval how often at most with them: people read
-// interrupts.
+// interruptPollInterval is the interval at which an interrupt follower reads the
+// store without signals. minInterruptInterval is the shortest interval with them:
+// people read interrupts.
 const (
 	interruptPollInterval = 200 * time.Millisecond
 	minInterruptInterval  = 10 * time.Millisecond
 )
 
-// changePageSize is how many changed interrupts one read of the store asks for.
+// changePageSize is the number of changed interrupts in one read of the store.
 const changePageSize = 256
 
-// FollowInterrupts begins to read the changes after a cursor, which is the
-// Change of an interrupt; the query's filters apply. What is read is reserved in the
-// memory of a call; nil = none. The follower must be closed.
+// FollowInterrupts begins to read the changes after a cursor, which is the Change of
+// an interrupt. The filters of the query apply. Reads are reserved in the memory of
+// a call; nil = none. The caller must close the follower.
 func (d *Feed) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
 	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
 	if q.Limit == 0 {
@@ -101,7 +101,7 @@ func (f *InterruptFollower) waitForChange(ctx context.Context) error {
 type interruptFollowers struct {
 	mu          sync.Mutex
 	followers   map[*InterruptFollower]struct{}
-	isConnected bool // what other processes change is told
+	isConnected bool // this process receives signals of the other processes
 }
 
 func (i *interruptFollowers) addFollower(f *InterruptFollower) {
@@ -122,7 +122,7 @@ func (i *interruptFollowers) removeFollower(f *InterruptFollower) {
 	}
 }
 
-// handleSignal takes in the signals of another process for all threads.
+// handleSignal handles a signal of another process for all threads.
 func (i *interruptFollowers) handleSignal(k checkpoint.SignalKind) {
 	i.mu.Lock()
 	switch k {
@@ -130,7 +130,7 @@ func (i *interruptFollowers) handleSignal(k checkpoint.SignalKind) {
 		i.isConnected = true
 	case checkpoint.SignalDisconnected:
 		i.isConnected = false
-	default: // there is something to look at, as there may be now
+	default: // a wake-up is pending already
 	}
 	i.mu.Unlock()
 	i.wakeFollowers()
@@ -148,7 +148,8 @@ func (i *interruptFollowers) wakeFollowers() {
 	}
 }
 
-// pollInterval is how often a follower reads the store without being woken.
+// pollInterval returns the interval at which a follower reads the store
+// without signals.
 func (i *interruptFollowers) pollInterval() time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()

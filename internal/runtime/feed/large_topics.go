@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// largeTopics finds a topic whose ring is among the largest, without a look at
-// all of them: those that hold at least some bytes are kept by the number of
-// bits in what they hold.
+// largeTopics finds a topic whose ring is among the largest without a look at
+// all topics. It keeps the larger topics by size class, the number of bits of
+// their size.
 type largeTopics struct {
 	minBytes int // bytes of a topic that is worth finding
 
@@ -15,7 +15,7 @@ type largeTopics struct {
 	classes [bits.UintSize + 1]map[*Topic]struct{}
 }
 
-// updateSize notes how many bytes a topic holds. The caller holds the topic's mu.
+// updateSize records a change of a topic's size. The caller holds the topic's mu.
 func (l *largeTopics) updateSize(t *Topic, before, now int) {
 	from, to := l.sizeClass(before), l.sizeClass(now)
 	if from == to {
@@ -33,7 +33,7 @@ func (l *largeTopics) updateSize(t *Topic, before, now int) {
 	l.classes[to][t] = struct{}{}
 }
 
-// sizeClass is 0 for a topic that is not kept.
+// sizeClass returns the class of a size, 0 for a topic that is not kept.
 func (l *largeTopics) sizeClass(size int) int {
 	if size <= l.minBytes {
 		return 0

@@ -8,12 +8,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// connectedPollInterval is how often a follower reads the store while signals
-// arrive: it finds what lost signals missed.
+// connectedPollInterval is the interval at which a follower reads the store
+// while signals arrive. The read finds the changes of lost signals.
 const connectedPollInterval = 2 * time.Second
 
-// HandleSignal takes in the signals of another process for threads and interrupts. It is
-// called by the store.
+// HandleSignal handles a signal of another process for threads and interrupts. The
+// store calls it.
 func (d *Feed) HandleSignal(s checkpoint.Signal) {
 	contain.Func(func() { d.dispatchSignal(s) }, contain.LogPanic(d.opts.Logger, "a message of another server panicked"))()
 }
@@ -55,7 +55,8 @@ func (t *Topic) setConnected(heard bool) {
 	t.isConnected = heard
 }
 
-// pollInterval is how often a follower looks at the store, 0 = never.
+// pollInterval returns the interval at which a follower reads the store, 0 =
+// never.
 func (t *Topic) pollInterval(poll time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,8 +67,8 @@ func (t *Topic) pollInterval(poll time.Duration) time.Duration {
 }
 
 // publishRemoteEphemeral delivers an ephemeral event of another process. Its Seq is
-// what that process knew: events after it may be known here, from another process,
-// and those before it may not.
+// the newest event that process knew. This process may know later events already,
+// and may lack earlier ones.
 func (t *Topic) publishRemoteEphemeral(e checkpoint.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

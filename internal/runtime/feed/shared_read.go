@@ -6,8 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// sharedRead is one read of the log for all followers of a thread that want the same
-// of it: as a rule many begin to follow a thread at its end.
+// sharedRead is one read of the log for all followers of a thread with the same key.
+// Usually many followers begin at the end of the log.
 type sharedRead struct {
 	done   chan struct{} // closed when the rest is set
 	events []checkpoint.Event
@@ -15,11 +15,11 @@ type sharedRead struct {
 	gone   bool // its leader has left before the read began or ended
 }
 
-// readKey is what followers read of the log of a thread.
+// readKey identifies reads of the log of a thread with the same result.
 type readKey struct {
 	after uint64
 	limit int
-	large bool // its turn is one of those for large events
+	large bool // it holds a slot for large events
 }
 
 // readLog reads the log, of which it keeps others from reading too much at once. The
@@ -43,8 +43,8 @@ func (f *Follower) readLog(ctx context.Context, after uint64) ([]checkpoint.Even
 	}
 }
 
-// leadRead makes a read for all followers that join it before it begins. Later ones read
-// anew: what they heard may have been stored meanwhile.
+// leadRead makes a read for all followers that join it before it begins. Later
+// followers start another read, because events may have been stored meanwhile.
 func (f *Follower) leadRead(ctx context.Context, key readKey, r *sharedRead) {
 	r.gone = true
 	defer close(r.done)

@@ -9,7 +9,7 @@ import (
 )
 
 // SetStoppedRun records how a change ends a run, so that followers need not read
-// the store. It records nothing that the change does not hold completely.
+// the store. It records only runs that the change contains completely.
 func (t *Topic) SetStoppedRun(c *checkpoint.Change) {
 	if len(c.Runs) == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// eventHub delivers committed events to the followers in this process. The log in
-// the store is authoritative; the hub saves followers from reading it.
+// eventHub delivers committed events to the followers in this process, so that
+// they need not read the log. The log in the store is authoritative.
 type eventHub struct {
 	mu          sync.Mutex
 	topics      map[string]*Topic
@@ -42,16 +42,15 @@ type Topic struct {
 	reads           map[readKey]*sharedRead // of the log, that have not begun
 	valuesFollowers int                     // followers that want values events filled in
 	inputsFollowers int                     // followers that want scheduled tasks filled in
-	isDeleted       bool                    // the thread was deleted; the last batch says so
-	generation      uint64                  // how often the store may have got what was not published
+	isDeleted       bool                    // the thread was deleted; the last batch has EventDeleted
+	generation      uint64                  // counts the changes that the store may have accepted without a publication
 	droppedPos      uint64                  // position of the newest ephemeral event that was dropped, plus 1
-	isConnected     bool                    // what others do to the thread is told
+	isConnected     bool                    // this process receives signals of the others
 	driverCount     int                     // sessions of this process on the thread
-	stoppedRun      *runtime.StoppedRun     // the last run that stopped here; nil = none that is known
+	stoppedRun      *runtime.StoppedRun     // the last run that stopped here; nil = unknown
 }
 
-// What a topic keeps for followers that have not passed it; a follower that is
-// further behind reads the store.
+// Limits of a topic's ring. A follower behind the ring reads the store.
 const (
 	ringSize  = 512
 	ringBytes = 1 << 20
@@ -85,8 +84,8 @@ func (h *eventHub) releaseTopic(t *Topic) {
 	t.dropBatches(len(t.ring))
 }
 
-// endTopic tells the followers of a thread that it was deleted. A thread that is
-// made again under the same name gets a topic of its own.
+// endTopic reports to the followers of a thread that it was deleted. A new
+// thread under the same name gets another topic.
 func (h *eventHub) endTopic(thread string, now time.Time) {
 	h.mu.Lock()
 	t := h.topics[thread]
@@ -102,8 +101,8 @@ func (h *eventHub) endTopic(thread string, now time.Time) {
 	t.pushBatch([]checkpoint.Event{{Kind: runtime.EventDeleted, Seq: t.lastSeq, Ephemeral: true, Time: now}})
 }
 
-// findTopic returns the topic of a thread if there is one; the caller must not
-// keep it.
+// findTopic returns the topic of a thread, nil without one. The caller must
+// not keep it.
 func (h *eventHub) findTopic(thread string) *Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,9 +124,9 @@ func (h *eventHub) invalidateTopic(thread string) {
 	}
 }
 
-// PublishEvents hands on a batch of durable events, in order. A batch that does not
-// continue what was published before empties the ring, and followers find the
-// missing events in the store. The batch must not be changed any more.
+// PublishEvents publishes a batch of durable events, in order. A batch that does
+// not continue the previous one empties the ring, and followers read the missing
+// events from the store. The caller must not change the batch any more.
 func (t *Topic) PublishEvents(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
@@ -185,8 +184,8 @@ func (t *Topic) pushBatch(batch []checkpoint.Event) {
 	}
 }
 
-// markCaughtUp notes that a follower has looked for more and found nothing. What
-// all have passed is dropped. The caller holds mu.
+// markCaughtUp records that a follower has read the whole ring, and drops the
+// events that all followers have read. The caller holds mu.
 func (t *Topic) markCaughtUp(f *Follower) {
 	if !f.isAtEnd {
 		f.isAtEnd = true
@@ -257,7 +256,7 @@ func (t *Topic) AddDriver() {
 }
 
 // RemoveDriver records the end of a session on the thread and wakes the followers.
-// They read where it goes on.
+// They read in the store how the thread continues.
 func (t *Topic) RemoveDriver() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -313,7 +312,7 @@ func (t *Topic) WantsValues() bool {
 	return t.valuesFollowers > 0
 }
 
-// WantsInputs reports whether a follower wants what scheduled tasks see.
+// WantsInputs reports whether a follower wants the inputs of scheduled tasks.
 func (t *Topic) WantsInputs() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

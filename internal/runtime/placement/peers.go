@@ -1,5 +1,5 @@
-// Package placement knows where workers are: at this server, or at others that share
-// the store.
+// Package placement finds the servers with the workers that a run needs: this
+// server, or others that share the store.
 package placement
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Peers knows where workers are: at this server, or at others.
+// Peers finds workers, at this server or at others.
 type Peers struct {
 	workers      runtime.Workers
 	registration checkpoint.Registration
@@ -23,7 +23,7 @@ type Peers struct {
 	awaited map[string]struct{}
 }
 
-// New makes peers of a server that shares its store with none.
+// New makes the Peers of a server that shares its store with no other server.
 func New(workers runtime.Workers, unserved *UnservedRuns) *Peers {
 	return &Peers{workers: workers, registration: soloRegistration{}, unserved: unserved}
 }
@@ -41,10 +41,11 @@ func (p *Peers) Unregister() { p.registration.Close() }
 // OtherMembers lists the other servers.
 func (p *Peers) OtherMembers() []checkpoint.Member { return p.registration.OtherMembers() }
 
-// CoversHere reports whether a worker of this server takes what is needed.
+// CoversHere reports whether a worker of this server has a capability.
 func (p *Peers) CoversHere(need checkpoint.Capability) bool { return p.workers.Covers(need) }
 
-// soloRegistration is the registration of a server that shares its store with none.
+// soloRegistration is the registration of a server that shares its store with no
+// other server.
 type soloRegistration struct{}
 
 // SetCapabilities does nothing.
@@ -53,23 +54,24 @@ func (soloRegistration) SetCapabilities([]checkpoint.Capability) {}
 // SetClaims does nothing.
 func (soloRegistration) SetClaims(checkpoint.Claims) {}
 
-// OtherMembers lists none.
+// OtherMembers returns nil.
 func (soloRegistration) OtherMembers() []checkpoint.Member { return nil }
 
 // Close does nothing.
 func (soloRegistration) Close() {}
 
-// SetCapabilities tells the others, and the runs that wait here, what the workers of this
-// server take.
+// SetCapabilities reports the capabilities of this server's workers to the other
+// servers, and to the runs that wait here.
 func (p *Peers) SetCapabilities(served []checkpoint.Capability) {
 	p.registration.SetCapabilities(served)
 	p.unserved.RequestCheck()
 }
 
-// UnservedTasks is how many tasks wait for workers though no run of them is live here.
+// UnservedTasks returns the number of tasks that wait for workers without a live run
+// here.
 func (p *Peers) UnservedTasks() int { return p.unserved.CountTasks() }
 
-// Cover reports whether another server has workers for all that is needed.
+// Cover reports whether another server has workers for all the needs.
 func (p *Peers) Cover(needs ...checkpoint.Capability) bool {
 	return slices.ContainsFunc(p.registration.OtherMembers(), func(s checkpoint.Member) bool { return coversAll(&s, needs) })
 }
@@ -133,8 +135,8 @@ func coversAll(s *checkpoint.Member, needs []checkpoint.Capability) bool {
 	return true
 }
 
-// ChooseServer names the server with workers for most of the tasks, "" = none.
-// Among equals, threads are spread by hash.
+// ChooseServer returns the server with workers for most of the tasks, "" =
+// none. Among equals a hash spreads the threads.
 func (p *Peers) ChooseServer(thread string, remoteTasks [][]checkpoint.Capability) string {
 	var best []string
 	most := 1
@@ -170,8 +172,8 @@ func (p *Peers) IsMember(server string) bool {
 	return false
 }
 
-// CapabilityFor says what a worker must take to run a node, or the work of the graph
-// that belongs to no node. It reports false for what no worker runs.
+// CapabilityFor returns the capability that a worker needs to run a node, or to do
+// the graph's own work. It returns false for a node that no worker runs.
 func CapabilityFor(g *graph.Graph, n *graph.Node) (checkpoint.Capability, bool) {
 	need := checkpoint.Capability{Graph: g.Name, Version: g.Version}
 	if n == nil {
@@ -181,7 +183,8 @@ func CapabilityFor(g *graph.Graph, n *graph.Node) (checkpoint.Capability, bool) 
 	return need, n.Kind == graph.KindRemote && (n.Spec == nil || n.Spec.Remote == nil || n.Spec.Remote.Endpoint == "")
 }
 
-// CapabilitiesOfGraph is what workers must take to run all of a graph.
+// CapabilitiesOfGraph returns the capabilities that workers need to run all of
+// a graph.
 func CapabilitiesOfGraph(g *graph.Graph) []checkpoint.Capability {
 	var needs []checkpoint.Capability
 	for _, n := range g.Nodes {

@@ -11,11 +11,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// A run whose tasks all wait for workers that no server has needs no server to drive
-// it. Where places are short it gives its own up: it ends here as in a drain, and its
-// thread is due after a pause. It comes to the end of the line as soon as a worker for it
-// registers here, and is left to another server that has one. The pauses are for what
-// this server does not hear of.
+// A run whose tasks all wait for workers that no server has needs no driver. When slots
+// are short it releases its slot: it stops here as in a drain, and its thread is due
+// after a pause. When a worker for it registers here, its thread is queued. When
+// another server has a worker, that server continues the run. The pauses cover changes
+// that this server does not learn of.
 
 // Pauses of a thread whose run waits for workers.
 const (
@@ -24,39 +24,40 @@ const (
 	forgetAfter      = time.Minute // beyond the pause
 )
 
-// maxFruitlessTurns is from how many turns without progress on a run is not called when
-// workers change, but after its pause: they may not be such as it needs.
+// maxFruitlessTurns is the number of turns without progress from which a change of
+// workers does not queue a run any more, because the new workers may not fit. The run
+// continues after its pause.
 const maxFruitlessTurns = 3
 
-// maxUnservedRuns bounds how many such runs a process keeps. Of those beyond only the
-// store knows.
+// maxUnservedRuns is the number of such runs that a process remembers. Only the store
+// knows the others.
 const maxUnservedRuns = 1 << 16
 
 // UnservedRun is a run that gave its slot up.
 type UnservedRun struct {
 	Needs          []checkpoint.Capability // of its tasks
-	ToldReasons    map[string]string       // by task: what readers know of why it waits
-	FruitlessTurns int                     // how often in a row it had a slot and came no further
+	ToldReasons    map[string]string       // by task: the reason that readers were told
+	FruitlessTurns int                     // how often in a row it had a slot and made no progress
 	Deadline       time.Time               // of the run; zero = none
-	Revision       uint64                  // of the head, as long as no call changes the thread
+	Revision       uint64                  // of the head, until a call changes the thread
 
-	checkCount int // how often it was looked at since
+	checkCount int // number of checks since
 	order      uint64
-	recheckAt  time.Duration // when it is looked at again at the latest; uptime of the engine
+	recheckAt  time.Duration // latest time of the next check; uptime of the engine
 }
 
-// PauseTime is how long the run is left alone if no worker registers.
+// PauseTime returns the pause of the run if no worker registers.
 func (u *UnservedRun) PauseTime() time.Duration { return u.pauseAfter(0) }
 
-// NextPauseTime is how long it is left alone after one more look at it.
+// NextPauseTime returns the pause of the run after one more check.
 func (u *UnservedRun) NextPauseTime() time.Duration { return u.pauseAfter(1) }
 
 func (u *UnservedRun) pauseAfter(checks int) time.Duration {
 	return backoff.Policy{First: minUnservedPause, Max: maxUnservedPause}.Delay(u.FruitlessTurns + u.checkCount + checks)
 }
 
-// UnservedRuns are those that released their slots, by thread. Its lock is held
-// during no call but that of a predicate.
+// UnservedRuns are the runs that released their slots, by thread. During a call
+// of another package its lock is free, except for a predicate.
 type UnservedRuns struct {
 	wake          func()
 	isCheckNeeded atomic.Bool  // workers have changed since the last check
@@ -68,10 +69,10 @@ type UnservedRuns struct {
 	prunedAt time.Duration
 }
 
-// NewUnservedRuns makes a set without runs. wake has it checked; it does not block.
+// NewUnservedRuns makes an empty set. wake starts a check; it must not block.
 func NewUnservedRuns(wake func()) *UnservedRuns { return &UnservedRuns{wake: wake} }
 
-// RequestCheck has the runs checked. It does not block.
+// RequestCheck starts a check of the runs. It does not block.
 func (r *UnservedRuns) RequestCheck() {
 	if !r.isCheckNeeded.Swap(true) {
 		r.wake()
@@ -94,7 +95,7 @@ func (r *UnservedRuns) AddRun(thread string, u *UnservedRun, now time.Duration) 
 	r.taskCount.Add(int64(len(u.Needs)))
 }
 
-// FindRun is a copy of what is known of a thread.
+// FindRun returns a copy of the unserved run of a thread, and false when there is none.
 func (r *UnservedRuns) FindRun(thread string) (u UnservedRun, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +105,7 @@ func (r *UnservedRuns) FindRun(thread string) (u UnservedRun, known bool) {
 	return UnservedRun{}, false
 }
 
-// RemoveRun forgets a thread and returns what was known of it, nil for nothing.
+// RemoveRun removes the run of a thread and returns it, nil without one.
 func (r *UnservedRuns) RemoveRun(thread string) *UnservedRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +114,7 @@ func (r *UnservedRuns) RemoveRun(thread string) *UnservedRun {
 	return u
 }
 
-// removeLocked does so. The caller holds mu.
+// removeLocked removes the run of a thread, if there is one. The caller holds mu.
 func (r *UnservedRuns) removeLocked(thread string) {
 	if u := r.threads[thread]; u != nil {
 		r.taskCount.Add(-int64(len(u.Needs)))
@@ -121,7 +122,7 @@ func (r *UnservedRuns) removeLocked(thread string) {
 	}
 }
 
-// NoteCheck records that a thread is left alone again, and at which revision.
+// NoteCheck records that a thread was checked at a revision and waits again.
 func (r *UnservedRuns) NoteCheck(thread string, revision uint64, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +132,7 @@ func (r *UnservedRuns) NoteCheck(thread string, revision uint64, now time.Durati
 	}
 }
 
-// CountTasks is how many tasks wait for workers so.
+// CountTasks returns the number of tasks of these runs.
 func (r *UnservedRuns) CountTasks() int { return int(r.taskCount.Load()) }
 
 // listServed lists the threads for which there is a worker, in the order in which
@@ -149,8 +150,8 @@ func (r *UnservedRuns) listServed(now time.Duration, served func(*UnservedRun) b
 	return threads
 }
 
-// pruneStale forgets, once a minute, what no sweep has looked at for long: other servers
-// attend to it, or it is gone.
+// pruneStale removes, once a minute, the runs that no sweep has checked for long. Other
+// servers process them, or they no longer exist.
 func (r *UnservedRuns) pruneStale(now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +178,8 @@ func (p *Peers) IsStillUnserved(head *checkpoint.Head) bool {
 }
 
 // ListServed lists the threads whose runs have workers here now, and those whose runs
-// have them at other servers alone. It lists none until RequestCheck is called again.
+// have workers only at other servers. It returns nothing until RequestCheck is called
+// again.
 func (p *Peers) ListServed(now time.Duration) (here, elsewhere []string) {
 	p.unserved.pruneStale(now)
 	if !p.unserved.isCheckNeeded.Swap(false) {

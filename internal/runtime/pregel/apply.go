@@ -8,8 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// CheckpointInfo is what a new checkpoint has besides the state; none of it can be
-// computed from the state.
+// CheckpointInfo holds the fields of a new checkpoint that do not follow from the
+// state.
 type CheckpointInfo struct {
 	ID       string
 	Seq      uint64
@@ -26,7 +26,7 @@ type CheckpointInfo struct {
 
 // ApplyStep ends a superstep: it combines the writes of all its tasks with the
 // state and returns the state at the next boundary. The order of the tasks does not
-// matter. On error nothing has changed.
+// matter. An error leaves the state unchanged.
 func (s *State) ApplyStep(done []TaskWrites, stamp CheckpointInfo) (*State, error) {
 	e := newStateEdit(s, stamp.Seq)
 	slices.SortStableFunc(done, compareByPath)
@@ -55,8 +55,8 @@ func (s *State) InjectWrites(writes []checkpoint.Write) (*State, error) {
 	return next, nil
 }
 
-// InjectUnlimited is InjectWrites without limits, for writes that were accepted
-// before.
+// InjectUnlimited writes without limits, for writes that were accepted before;
+// see InjectWrites.
 func (s *State) InjectUnlimited(writes []checkpoint.Write) (*State, error) {
 	return injectWithin(s, writes, Limits{})
 }
@@ -72,8 +72,9 @@ func injectWithin(s *State, writes []checkpoint.Write, limits Limits) (*State, e
 	return e.buildState(&next), nil
 }
 
-// lookAhead is InjectWrites for a state that is only read to decide a conditional
-// edge. It costs what was written, however long the lists are.
+// lookAhead applies writes to a state that is only read to decide a conditional
+// edge; see InjectWrites. Its cost depends on the writes, not on the length of
+// the lists.
 func lookAhead(s *State, writes []checkpoint.Write) (*State, error) {
 	e := newStateEdit(s, 0)
 	e.tails = make(map[int][]payload.JSON)
@@ -87,9 +88,9 @@ func lookAhead(s *State, writes []checkpoint.Write) (*State, error) {
 	return ahead, nil
 }
 
-// PartialState is the state with what some tasks of a superstep have written that
-// is not over: what people see while other tasks wait. The order of the tasks does
-// not matter.
+// PartialState returns the state with the writes of some tasks of a superstep that
+// has not ended. Callers see it while other tasks wait. The order of the tasks
+// does not matter.
 func (s *State) PartialState(done []TaskWrites) (*State, error) {
 	done = slices.Clone(done)
 	slices.SortStableFunc(done, compareByPath)
@@ -112,7 +113,8 @@ func (s *State) CopyToCheckpoint(stamp CheckpointInfo) *State {
 	return e.buildCheckpoint(stamp)
 }
 
-// MoveToNamespace puts the state into another namespace, where nothing of it is stored.
+// MoveToNamespace returns the state for another namespace, where none of it is stored
+// yet.
 func (s *State) MoveToNamespace(namespace string) *State {
 	if namespace == s.checkpoint.Namespace {
 		return s

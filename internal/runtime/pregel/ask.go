@@ -20,8 +20,8 @@ type Ask struct {
 	Expiry    checkpoint.ExpiryAction
 	Default   payload.JSON
 	Assignees []string
-	// Drift says what happens when a replay asks something else at this place,
-	// and DriftIgnore which parts may differ.
+	// Drift is the policy for a replay that asks something else at this place.
+	// DriftIgnore lists the parts that may differ.
 	Drift       checkpoint.Drift
 	DriftIgnore []string
 }
@@ -32,7 +32,7 @@ type UsedAnswer struct {
 	Key         string
 	Index       int
 	AskedDigest string // digest of what the attempt asked
-	Asked       *Ask   // what it asked, when that is not what was shown; else nil
+	Asked       *Ask   // what it asked, if that differs from what was shown; else nil
 }
 
 // Answer is the reply to an Ask, matched by the same scope, key and index.
@@ -42,14 +42,15 @@ type Answer struct {
 	Key         string
 	Index       int
 	Value       payload.JSON
-	Dismissed   bool // there will be no answer; Reason says why
+	Dismissed   bool // there will be no answer, for Reason
 	Expired     bool
 	Reason      string
 	ShownDigest string                // digest of what was shown
 	Asked       *checkpoint.Interrupt // the interrupt as it was asked, nil = known by its digest only
 }
 
-// Journal is what a task must see again when it runs from its first line.
+// Journal is the record that a task must see again when it runs from its first
+// line.
 type Journal struct {
 	Answers []Answer
 	Memos   []checkpoint.Memo

@@ -30,7 +30,7 @@ func (s *State) BranchState(t *Task, r Result) (*State, error) {
 	return lookAhead(s, replaceCombined(w.writes, r.CombinedValues))
 }
 
-// addBranches decides the conditional edges; they see the state s with the first
+// addBranches decides the conditional edges. They see the state s with the first
 // own writes of this task applied.
 func (w *writeCollector) addBranches(s *State, own int, r Result, routes map[string][]checkpoint.Send) error {
 	n := w.task.Node
@@ -94,7 +94,8 @@ func decideBranch(b graph.Branch, vars graph.Vars, routes map[string][]checkpoin
 	return nil, nil
 }
 
-// mapPaths looks up the keys of a conditional edge; Sends pass as they are.
+// mapPaths looks up the keys of a conditional edge. Sends are returned as they
+// are.
 func mapPaths(paths map[string]string, targets []checkpoint.Send) ([]checkpoint.Send, error) {
 	if paths == nil {
 		return targets, nil

@@ -9,7 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// UpdateError says that the writes of a superstep do not fit a channel.
+// UpdateError refuses the writes of a superstep because they do not fit a
+// channel.
 type UpdateError struct {
 	Channel string
 	Problem string
@@ -24,13 +25,14 @@ type channelEdit struct {
 	seq        uint64 // of the checkpoint under construction, 0 = not to be stored yet
 	sharedUpTo uint64 // lists stored up to this checkpoint must not grow in place
 	idSeed     string // seed for ids that a reducer makes
-	// tail takes what is appended when the state is only looked at ahead; nil
-	// when it is not, or when the reducer looks at the elements.
+	// tail receives the appended elements of a look-ahead. It is nil for other
+	// edits, and when the reducer reads the elements.
 	tail *[]payload.JSON
-	// messageIndex knows the ids of a list of messages; it points to nil when
-	// no caller does, and is nil for other channels.
+	// messageIndex points to the ids in a list of messages, or to nil when
+	// they are unknown. It is nil for other channels.
 	messageIndex **payload.MessageIndex
-	// listSize is that of a list, which is kept up to date; nil where it need not be.
+	// listSize points to the size of a list, to be kept up to date; nil where that is
+	// not needed.
 	listSize *int64
 }
 
@@ -119,8 +121,8 @@ func combineValues(k graph.ChannelKind, a, b payload.JSON) (payload.JSON, error)
 	}
 }
 
-// setCombined sets the value of a channel that a worker has combined, or the only
-// one that was ever written.
+// setCombined sets the value of a channel: the one that a worker has combined, or
+// the first and only one written.
 func (c channelEdit) setCombined(writes []checkpoint.Write) (bool, error) {
 	writes, overwritten, err := c.findOverwrite(writes)
 	if err != nil {
@@ -133,8 +135,8 @@ func (c channelEdit) setCombined(writes []checkpoint.Write) (bool, error) {
 	return c.setValue(writes[0].Value), nil
 }
 
-// findOverwrite finds the write that bypasses the reducer: it replaces what was
-// there and every other write of the superstep.
+// findOverwrite finds the write that bypasses the reducer. It replaces the
+// value and every other write of the superstep.
 func (c channelEdit) findOverwrite(writes []checkpoint.Write) ([]checkpoint.Write, bool, error) {
 	found := -1
 	var value payload.JSON

@@ -62,7 +62,7 @@ func (c channelEdit) recordArrivals(writes []checkpoint.Write) (bool, error) {
 }
 
 // clearUnwritten clears a channel that a superstep did not write, if its kind lasts
-// for one superstep, and reports whether that changed it.
+// for one superstep. It reports whether the channel changed.
 func (c channelEdit) clearUnwritten() bool {
 	switch c.spec.Kind {
 	case graph.Any, graph.Ephemeral, graph.Trigger, graph.Guard:
@@ -97,7 +97,7 @@ func (c channelEdit) consumeTrigger() bool {
 	return false
 }
 
-// releaseDeferred releases a deferred channel once nothing else is left to do.
+// releaseDeferred releases a deferred channel once no other task is due.
 func (c channelEdit) releaseDeferred() bool {
 	switch c.spec.Kind {
 	case graph.LastFinish:

@@ -19,7 +19,7 @@ func (a *Ask) SetDriftDefaults(spec *graph.Spec) {
 	a.Drift = cmp.Or(a.Drift, defaultDrift(a.Reason))
 }
 
-// defaultDrift is what holds for an interrupt when the program says nothing: a
+// defaultDrift returns the policy for an interrupt whose program sets none. A
 // consent must not be asked for again and again until it is given.
 func defaultDrift(reason string) checkpoint.Drift {
 	switch reason {
@@ -42,8 +42,8 @@ func mergeNames(a, b []string) []string {
 	return all
 }
 
-// Matches reports whether what was shown to the person who answered is what the
-// attempt asks. SetDriftDefaults was called on the Ask.
+// Matches reports whether the attempt asks what was shown to the person who
+// answered. SetDriftDefaults was called on the Ask.
 func (a *Answer) Matches(now *Ask) bool {
 	if q := a.Asked; q != nil && q.Message == now.Message && q.Value == now.Value && q.Schema == now.Schema &&
 		slices.Equal(q.DriftIgnore, now.DriftIgnore) {
@@ -52,17 +52,17 @@ func (a *Answer) Matches(now *Ask) bool {
 	return a.ShownDigest == now.ShownDigest()
 }
 
-// ShownParts is what a person sees of the interrupt, without the parts that may
-// differ, as one object.
+// ShownParts returns the shown parts of the interrupt, without the parts that
+// may differ, as one object.
 func (a *Ask) ShownParts() payload.JSON {
 	return payload.ShownParts(a.Message, a.Value, a.Schema, a.DriftIgnore)
 }
 
-// ShownDigest is the digest of what the interrupt shows.
+// ShownDigest returns the digest of the shown parts.
 func (a *Ask) ShownDigest() string { return payload.ShownDigest(a.ShownParts()) }
 
-// ShownDigestOf is the digest of a stored interrupt. Records of earlier versions have
-// none; it follows from the interrupt.
+// ShownDigestOf returns the digest of a stored interrupt. It computes the digest for
+// records of earlier versions, which have none.
 func ShownDigestOf(q *checkpoint.Interrupt) string {
 	if q.ShownDigest != "" {
 		return q.ShownDigest
@@ -70,11 +70,11 @@ func ShownDigestOf(q *checkpoint.Interrupt) string {
 	return payload.ShownDigest(payload.ShownParts(q.Message, q.Value, q.Schema, q.DriftIgnore))
 }
 
-// maxDifferences bounds how many are named.
+// maxDifferences is the largest number of differences that are named.
 const maxDifferences = 10
 
-// Differences names what differs between a stored interrupt and what is asked
-// now: JSON pointers into the value, or the name of a part.
+// Differences returns the differences between a stored interrupt and the
+// present Ask: JSON pointers into the value, or the name of a part.
 func Differences(q *checkpoint.Interrupt, now *Ask) []string {
 	before := payload.ShownParts(q.Message, q.Value, q.Schema, now.DriftIgnore)
 	found := payload.Differences(before, now.ShownParts(), maxDifferences)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// idBuffer is large enough for the parts of usual ids; longer ones spill to the
+// idBuffer is large enough for the parts of usual ids. Longer ids spill to the
 // heap.
 type idBuffer = [256]byte
 
@@ -33,9 +33,9 @@ func hashID(b []byte) string {
 	return string(out[:])
 }
 
-// CheckpointID names a checkpoint: the number sorts, the hash makes ids of
-// different threads and incarnations differ. The same commit tried again gets
-// the same id.
+// CheckpointID returns the id of a checkpoint. The number in it sorts; the
+// hash makes the ids of different threads and incarnations differ. A repeated
+// commit yields the same id.
 func CheckpointID(thread, log string, seq uint64) string {
 	var r idBuffer
 	sum := sha256.Sum256(binary.AppendUvarint(appendParts(r[:0], "checkpoint", thread, log), seq))
@@ -50,7 +50,8 @@ func CheckpointID(thread, log string, seq uint64) string {
 	return string(id[:])
 }
 
-// CheckpointSeq is the number in an id that CheckpointID made, 0 for any other.
+// CheckpointSeq returns the number in an id of CheckpointID, 0 for any other
+// id.
 func CheckpointSeq(id string) uint64 {
 	number, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseUint(number, 16, 64)
@@ -60,8 +61,8 @@ func CheckpointSeq(id string) uint64 {
 	return n
 }
 
-// VirtualCheckpointID names a checkpoint that is never stored: one of a
-// subgraph without persistence.
+// VirtualCheckpointID returns the id of a checkpoint that is never stored:
+// that of a subgraph without persistence.
 func VirtualCheckpointID(task string, step int) string {
 	var r idBuffer
 	return hashID(appendInt(appendParts(r[:0], "virtual", task), step))
@@ -77,15 +78,15 @@ func pushID(checkpoint, namespace string, step int, node string, index int) stri
 	return hashID(appendInt(appendInt(appendParts(r[:0], "push", checkpoint, namespace, node), step), index))
 }
 
-// HandlerID names the task of an error handler that takes over for a failed one.
+// HandlerID returns the id of the task of an error handler for a failed task.
 func HandlerID(handler, failed string) string {
 	var r idBuffer
 	return hashID(appendParts(r[:0], "handler", handler, failed))
 }
 
-// InterruptID names an interrupt. It is the same each time the task is run, and
-// differs for every interrupt and for every later visit of the node. round counts
-// how often the place was asked anew because a replay asked something else.
+// InterruptID returns the id of an interrupt. It is the same each time the task
+// runs, and differs for every interrupt and every later visit of the node. round
+// counts how often a replay asked something else at this place.
 func InterruptID(task, scope, key string, index, round int) string {
 	var r idBuffer
 	b := appendInt(appendParts(r[:0], "interrupt", task, scope, key), index)
@@ -95,13 +96,14 @@ func InterruptID(task, scope, key string, index, round int) string {
 	return hashID(b)
 }
 
-// messageID names a message that was written without an id, by where it stands.
+// messageID returns the id of a message that was written without one. It
+// depends on the position of the write.
 func messageID(checkpoint, channel string, write, n int) string {
 	var r idBuffer
 	return hashID(appendInt(appendInt(appendParts(r[:0], "message", checkpoint, channel), write), n))
 }
 
-// BreakpointID names the pause before or after a superstep.
+// BreakpointID returns the id of the pause before or after a superstep.
 func BreakpointID(checkpoint, when string) string {
 	var r idBuffer
 	return hashID(appendParts(r[:0], "breakpoint", checkpoint, when))

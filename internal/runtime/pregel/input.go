@@ -10,9 +10,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// InputWrites turns the input of a run into the write that starts it. Keys that the
-// graph does not take are dropped by the start node, or refused here when the
-// graph is strict; an input without any key starts the graph all the same.
+// InputWrites turns the input of a run into the write that starts it. The start
+// node drops keys that the graph does not take; a strict graph refuses them here.
+// An input without any key starts the graph too.
 func (s *State) InputWrites(input payload.JSON) ([]checkpoint.Write, error) {
 	if err := checkInput(s.graph, input); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (s *State) InputWrites(input payload.JSON) ([]checkpoint.Write, error) {
 	return []checkpoint.Write{{Channel: s.graph.Channels[s.graph.StartChannel].Name, Value: input}}, nil
 }
 
-// RestrictInput leaves of an input what the graph takes.
+// RestrictInput returns the keys of an input that the graph takes.
 func (s *State) RestrictInput(input payload.JSON) payload.JSON {
 	w := writeCollector{graph: s.graph, task: &Task{Node: s.graph.Nodes[0]}}
 	if err := w.addObject(input); err != nil {

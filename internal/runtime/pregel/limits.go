@@ -7,9 +7,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// Limits bound what a graph may hold. They bound growth only: a state that is
-// larger already, from a time with other limits, can be read, kept and made
-// smaller. 0 = no limit.
+// Limits bound the size of a graph's state. They bound growth only: a state
+// that is larger already, from a time with other limits, can be read, kept and
+// made smaller. 0 = no limit.
 type Limits struct {
 	MaxValueBytes int64 // bytes of one channel, of one written value, of the input of one Send
 	MaxStateBytes int64 // bytes of all channels together
@@ -64,7 +64,7 @@ func (l Limits) checkSendCount(n int) error {
 		n, l.MaxSends, LimitSends)}
 }
 
-// checkTaskWrites checks what one task, or one call, writes.
+// checkTaskWrites checks the writes of one task, or of one call.
 func (l Limits) checkTaskWrites(g *graph.Graph, writes []checkpoint.Write) error {
 	if !l.isSet() {
 		return nil
@@ -77,7 +77,7 @@ func (l Limits) checkTaskWrites(g *graph.Graph, writes []checkpoint.Write) error
 	return l.checkStepWrites(g, []TaskWrites{{Writes: writes}})
 }
 
-// checkStepWrites checks what all tasks of a superstep write.
+// checkStepWrites checks the writes of all tasks of a superstep.
 func (l Limits) checkStepWrites(g *graph.Graph, done []TaskWrites) error {
 	sends, bytes, channel := 0, int64(0), g.Channels[g.SendsChannel].Name
 	for i := range done {

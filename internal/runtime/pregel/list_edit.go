@@ -18,8 +18,8 @@ func storesList(k graph.ChannelKind) bool {
 	}
 }
 
-// updateList applies the append-like reducers. Elements that stay are shared;
-// only what is new is stored.
+// updateList applies the append-like reducers. It shares the elements that
+// stay, and stores only the new ones.
 func (c channelEdit) updateList(writes []checkpoint.Write) (bool, error) {
 	writes, overwritten, err := c.findOverwrite(writes)
 	if err != nil {
@@ -127,9 +127,9 @@ func (c channelEdit) rewriteList(items []payload.JSON) {
 	c.channel.Stored = c.seq
 }
 
-// appendItems appends to a list, sharing what is there already. The spare capacity
-// behind the elements belongs to the next checkpoint alone: what is only looked at
-// ahead, perhaps by several tasks at once, must not write there.
+// appendItems appends to a list and shares the present elements. The spare
+// capacity behind the elements belongs to the next checkpoint alone. A look-ahead,
+// perhaps of several tasks at once, must not write there.
 func (c channelEdit) appendItems(items []payload.JSON) {
 	old := c.channel.List
 	if c.listSize != nil {
@@ -180,6 +180,6 @@ func (c channelEdit) appendItems(items []payload.JSON) {
 	c.channel.List, c.channel.Stored = next, c.seq
 }
 
-// maxSegments bounds how many stored lists one value is spread over: forks of
-// forks beyond it are written out once.
+// maxSegments is the largest number of stored lists for one value. A fork
+// beyond it writes the value out once.
 const maxSegments = 8

@@ -6,9 +6,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// mergeMessages merges by id. Plain additions at the end are stored as such;
-// anything else stores the list anew. Ids that are missing are made from where
-// the write stands, so that the same write gets the same ones.
+// mergeMessages merges by id. Plain additions at the end are stored as such.
+// Any other change stores the list anew. A missing id is made from the
+// position of the write, so that the same write gets the same id.
 func (c channelEdit) mergeMessages(write int, v payload.JSON) error {
 	old := c.listItems()
 	newID := func(n int) string { return messageID(c.idSeed, c.spec.Name, write, n) }
@@ -16,7 +16,7 @@ func (c channelEdit) mergeMessages(write int, v payload.JSON) error {
 		return nil
 	}
 	if c.messageIndex != nil {
-		*c.messageIndex = nil // what comes of it is not known before the list is read again
+		*c.messageIndex = nil // unknown until the list is read again
 	}
 	merged, err := payload.MergeMessages(old, v, newID)
 	if err != nil {
@@ -33,9 +33,9 @@ func (c channelEdit) mergeMessages(write int, v payload.JSON) error {
 // minIndexedMessages is the length from which a list of messages gets an index.
 const minIndexedMessages = 16
 
-// appendMessages appends messages without reading those that are there, and reports
-// whether that is all there is to do. What is only looked at ahead, or not yet
-// numbered, leaves the index alone: it belongs to what follows the state.
+// appendMessages appends messages without reading the present ones, and reports
+// whether that was sufficient. A look-ahead, or a list without numbers, leaves the
+// index as it is, because the index belongs to the states that follow.
 func (c channelEdit) appendMessages(old []payload.JSON, v payload.JSON, newID func(n int) string) bool {
 	if c.messageIndex == nil || len(old) < minIndexedMessages {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// buildCheckpoint closes the edit: everything changed since the last checkpoint is
-// marked as stored by this one.
+// buildCheckpoint closes the edit. It marks every change since the last checkpoint
+// as stored by this one.
 func (e *stateEdit) buildCheckpoint(stamp CheckpointInfo) *State {
 	for i := range e.channels {
 		c := &e.channels[i]
@@ -37,7 +37,7 @@ func (e *stateEdit) buildCheckpoint(stamp CheckpointInfo) *State {
 }
 
 // startSegments gives every list a segment of its own at the first checkpoint of a
-// branch: what was stored before may grow on another one.
+// branch. An earlier segment may grow on another branch.
 func (e *stateEdit) startSegments(seq uint64) {
 	for i := range e.channels {
 		c := &e.channels[i]
@@ -51,7 +51,8 @@ func (e *stateEdit) startSegments(seq uint64) {
 	}
 }
 
-// numberSegments names the stored list that was begun between two checkpoints.
+// numberSegments numbers the stored list that was begun between two
+// checkpoints.
 func numberSegments(l *checkpoint.List, seq uint64) *checkpoint.List {
 	next := *l
 	next.Segments = slices.Clone(l.Segments)

@@ -23,7 +23,7 @@ func (s *State) PlanTasks() ([]*Task, error) {
 	return p.planPulls(tasks), nil
 }
 
-// IsIdle reports whether nothing is due.
+// IsIdle reports whether no task is due.
 func (s *State) IsIdle() bool {
 	tasks, err := s.PlanTasks()
 	return err == nil && len(tasks) == 0
@@ -82,7 +82,8 @@ func (p planner) isTriggered(n *graph.Node) bool {
 	return false
 }
 
-// seenVersion returns the version of a channel that a node has reacted to last, 0 for none.
+// seenVersion returns the newest version of a channel that a node has reacted to, 0 for
+// none.
 func seenVersion(seen []checkpoint.NodeSeen, node, channel string) uint64 {
 	for i := range seen {
 		if seen[i].Node != node {

@@ -7,8 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Reduction asks for the new value of a channel whose reducer is not known
-// here: what it holds, and what one superstep writes to it, in order.
+// Reduction is a request for the new value of a channel whose reducer a worker
+// has. It holds the present value and the writes of one superstep, in order.
 type Reduction struct {
 	Channel  string
 	Function string
@@ -16,15 +16,16 @@ type Reduction struct {
 	Writes   []payload.JSON
 }
 
-// ReductionID names the work of combining what a superstep, after the
-// checkpoint base, writes to a channel.
+// ReductionID returns the id of the reduction of a channel in the superstep
+// after the checkpoint base.
 func ReductionID(base, namespace, channel string) string {
 	var r idBuffer
 	return hashID(appendParts(r[:0], "reduction", base, namespace, channel))
 }
 
-// Reductions lists what must be computed elsewhere before the writes of these
-// tasks can be applied, by channel. The order of done does not matter.
+// Reductions lists the channels whose new values must be computed elsewhere
+// before the writes of these tasks can be applied. The order of done does not
+// matter.
 func (s *State) Reductions(done []TaskWrites) []Reduction {
 	if !s.graph.HasWorkerReducer() {
 		return nil
@@ -44,7 +45,7 @@ func (s *State) Reductions(done []TaskWrites) []Reduction {
 }
 
 // reductionOf returns the reduction that one channel needs. A value that replaces
-// another, and the first one ever, need no function.
+// another one, and the first value ever, need no function.
 func reductionOf(v *values, i int, done []TaskWrites) (Reduction, bool) {
 	spec := &v.graph.Channels[i]
 	r := Reduction{Channel: spec.Name, Function: spec.Function}

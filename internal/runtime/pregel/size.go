@@ -8,14 +8,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// stateSize is how large a state is. A superstep keeps it up to date at the cost of
-// what it writes.
+// stateSize is the size of a state. A superstep updates it at the cost of its
+// writes.
 type stateSize struct {
 	lists []int64 // by channel position
 	total int64   // of all state keys
 }
 
-// measureSize finds how large a state is that was read.
+// measureSize returns the size of a state that was read.
 func measureSize(v *values) stateSize {
 	z := stateSize{lists: make([]int64, len(v.graph.Channels))}
 	for i := range v.graph.Channels {
@@ -25,9 +25,9 @@ func measureSize(v *values) stateSize {
 	return z
 }
 
-// sumKeys returns the size of all state keys together. What the graph itself
-// keeps, like Sends and the input that waits, is bounded by what a superstep may
-// write.
+// sumKeys returns the size of all state keys together. Channels of the graph
+// itself, like Sends and the input, are not counted: the limit on the writes of
+// a superstep bounds them.
 func (z *stateSize) sumKeys(v *values) (n int64) {
 	for _, i := range v.graph.StateKeys {
 		n += z.sizeAt(v, i)
@@ -38,7 +38,8 @@ func (z *stateSize) sumKeys(v *values) (n int64) {
 	return n
 }
 
-// sizeAt returns the size of a channel; that of a long list is kept, not counted.
+// sizeAt returns the size of a channel. The size of a long list is stored with
+// it.
 func (z *stateSize) sizeAt(v *values, i int) int64 {
 	c := &v.checkpoint.Channels[i]
 	if c.List != nil && tracksSize(v.graph.Channels[i].Kind) {
@@ -47,8 +48,8 @@ func (z *stateSize) sizeAt(v *values, i int) int64 {
 	return channelBytes(c)
 }
 
-// MemoryBytes is what the state holds in memory: its keys, and what waits for the next
-// superstep.
+// MemoryBytes returns the bytes of the state in memory: its keys, and the channels
+// that wait for the next superstep.
 func (s *State) MemoryBytes() int64 {
 	return s.size.total + channelBytes(&s.checkpoint.Channels[s.graph.SendsChannel]) + channelBytes(&s.checkpoint.Channels[s.graph.StartChannel])
 }
@@ -60,7 +61,7 @@ func channelBytes(c *checkpoint.Channel) int64 {
 	return itemBytes(c.List.Items)
 }
 
-// itemBytes is the size of elements with what stands between them.
+// itemBytes returns the size of elements with their separators.
 func itemBytes(items []payload.JSON) (n int64) {
 	for i := range items {
 		n += int64(len(items[i])) + 1
@@ -73,7 +74,7 @@ func itemBytes(items []payload.JSON) (n int64) {
 func tracksSize(k graph.ChannelKind) bool { return storesList(k) && k != graph.TopicOnce }
 
 // newListSize returns a counter of the size of a list for one update, nil where the
-// size is not kept.
+// size is not stored.
 func (e *stateEdit) newListSize(i int) *int64 {
 	if !e.before.limits.isSet() || !tracksSize(e.before.graph.Channels[i].Kind) {
 		return nil
@@ -85,8 +86,8 @@ func (e *stateEdit) newListSize(i int) *int64 {
 	return size
 }
 
-// checkValueGrowth checks a channel that was written against the limit of values; it
-// may be larger than that, but not grow.
+// checkValueGrowth checks a written channel against the limit of values. A value
+// above the limit may stay, but not grow.
 func (e *stateEdit) checkValueGrowth(i int, list *int64) error {
 	if !e.before.limits.isSet() || i == e.before.graph.StartChannel {
 		return nil

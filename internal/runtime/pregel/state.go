@@ -28,10 +28,10 @@ func NewState(g *graph.Graph, namespace string, limits Limits) *State {
 	return LoadState(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false, limits)
 }
 
-// LoadState binds a checkpoint to a graph. Channels that the graph does not have
-// (a key was removed) are kept behind the others and never looked at. Forked
-// says that later checkpoints than this one exist. The limits hold for what
-// follows the state; one that is only read needs none.
+// LoadState binds a checkpoint to a graph. Channels that the graph does not
+// have, because a key was removed, are kept behind the others and never read.
+// forked is true when later checkpoints than this one exist. The limits hold for
+// the states that follow; a state that is only read needs none.
 func LoadState(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool, limits Limits) *State {
 	bound := *cp
 	bound.Channels = alignChannels(g, cp.Channels)
@@ -70,7 +70,8 @@ func alignChannels(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Cha
 	return out
 }
 
-// allShared marks every list as shared with another branch: the state begins one.
+// allShared marks every list as shared with another branch, because the state
+// begins a branch.
 const allShared = ^uint64(0)
 
 // adaptChannel lets a channel change between list and whole value when its reducer
@@ -101,11 +102,11 @@ func (s *State) Namespace() string { return s.checkpoint.Namespace }
 // IsFresh reports whether the namespace has never been written.
 func (s *State) IsFresh() bool { return s.topVersion == 0 }
 
-// NextStep is the number of the superstep that would run now.
+// NextStep returns the number of the next superstep.
 func (s *State) NextStep() int { return s.checkpoint.Step + 1 }
 
-// LastNode is the node that reacted last, or false when two did so in the
-// same superstep. Before the first superstep it is the start node.
+// LastNode returns the node that reacted last, or false when two nodes did in
+// the same superstep. Before the first superstep it is the start node.
 func (s *State) LastNode() (string, bool) {
 	var best, second uint64
 	name := graph.Start

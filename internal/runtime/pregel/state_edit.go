@@ -45,7 +45,7 @@ func (e *stateEdit) channelAt(i int) channelEdit {
 	}
 }
 
-// markChanged notes that a channel changed in this superstep.
+// markChanged marks a channel as changed in this superstep.
 func (e *stateEdit) markChanged(i int) {
 	e.channels[i].Version, e.hasChanged = e.nextVersion, true
 	e.updated[i] = isAvailable(&e.before.graph.Channels[i], &e.channels[i])
@@ -176,8 +176,7 @@ func (e *stateEdit) updateChannel(i int, writes []checkpoint.Write) error {
 	return e.checkValueGrowth(i, c.listSize)
 }
 
-// setMessageIndex notes the index of a list of messages; nil for one that is not known
-// any more.
+// setMessageIndex sets the index of a list of messages; nil = unknown.
 func (e *stateEdit) setMessageIndex(i int, index *payload.MessageIndex) {
 	if e.messageIndexes[i] == index {
 		return
@@ -192,7 +191,7 @@ func (e *stateEdit) setMessageIndex(i int, index *payload.MessageIndex) {
 	}
 }
 
-// moveUntracked moves an untracked value out of what will be stored.
+// moveUntracked moves an untracked value out of the part that is stored.
 func (e *stateEdit) moveUntracked(i int) {
 	next := make(map[int]payload.JSON, len(e.untracked)+1)
 	maps.Copy(next, e.untracked)
@@ -201,8 +200,8 @@ func (e *stateEdit) moveUntracked(i int) {
 	e.untracked = next
 }
 
-// clearAndRelease clears what lives for one superstep only, and releases deferred nodes
-// when nothing else is left to do.
+// clearAndRelease clears the channels that last for one superstep, and releases
+// deferred nodes when no other task is due.
 func (e *stateEdit) clearAndRelease() {
 	if !e.endsStep {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// TargetError says that a goto, a Send or a conditional edge names a node that
-// the graph does not have.
+// TargetError refuses a goto, a Send or a conditional edge to a node that the
+// graph does not have.
 type TargetError struct {
 	Target string
 	Known  []string
@@ -22,11 +22,11 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("no node %q to go to; the graph has %s", e.Target, strings.Join(e.Known, ", "))
 }
 
-// errNoTarget answers a conditional edge or goto that yields nothing usable.
+// errNoTarget refuses a conditional edge or goto without a usable target.
 var errNoTarget = errors.New("must yield a node name, a Send, or a list of them")
 
-// ParseTargets reads what a goto or a conditional edge yielded: a name, a Send as
-// {"$send": [node, input]}, or a list of those.
+// ParseTargets reads the value of a goto or a conditional edge: a name, a Send as
+// {"$send": [node, input]}, or a list of both.
 func ParseTargets(v payload.JSON) ([]checkpoint.Send, error) {
 	switch payload.KindOf(v) {
 	case payload.String:
@@ -80,7 +80,7 @@ func parseSend(v payload.JSON) (checkpoint.Send, error) {
 	return checkpoint.Send{Node: name, Input: parts[1]}, nil
 }
 
-// encodeSend is the form in which a Send waits in its channel.
+// encodeSend returns the stored form of a Send in its channel.
 func encodeSend(s checkpoint.Send) payload.JSON {
 	return payload.Object([]payload.Field{
 		{Key: "node", Value: payload.Quote(s.Node)}, {Key: "input", Value: s.Input},
@@ -99,7 +99,7 @@ func decodeSend(item payload.JSON) (node string, input payload.JSON, err error) 
 	return node, input, nil
 }
 
-// nodeNames lists the nodes people may name, for messages.
+// nodeNames lists the nodes that a caller may name, for messages.
 func nodeNames(g *graph.Graph) []string {
 	names := make([]string, 0, len(g.Nodes))
 	for _, n := range g.Nodes {

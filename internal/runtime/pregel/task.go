@@ -13,8 +13,8 @@ import (
 type Task struct {
 	ID   string
 	Node *graph.Node
-	// IsPush tells a task made by a Send, the Index-th of the superstep, from
-	// one that was triggered through channels.
+	// IsPush is true for a task made by a Send, the Index-th of the superstep,
+	// and false for a task that was triggered through channels.
 	IsPush bool
 	Index  int
 	Input  payload.JSON // of the Send
@@ -24,8 +24,8 @@ type Task struct {
 	handledTask   *Task
 }
 
-// HandlerTask returns the task that takes over for a failed one, or nil when its
-// node has no error handler.
+// HandlerTask returns the task that handles a failed task, or nil when the node
+// has no error handler.
 func (t *Task) HandlerTask(f *checkpoint.Failure) *Task {
 	h := t.Node.Handler
 	if h == nil || t.handledTask != nil {
@@ -46,7 +46,7 @@ func (t *Task) failedOrSelf() *Task {
 	return t
 }
 
-// pushTrigger stands for a Send among the triggers of a task.
+// pushTrigger represents a Send among the triggers of a task.
 const pushTrigger = "__pregel_push"
 
 // Triggers names, in order, the channels that a planned task waits on. Like
@@ -63,8 +63,9 @@ func (s *State) Triggers(t *Task) []string {
 	return names
 }
 
-// SortForDisplay orders planned tasks for people: Sends first, then the nodes as the
-// graph declares them. They run, and are applied, in the order of their names.
+// SortForDisplay orders planned tasks for display: Sends first, then the nodes as
+// the graph declares them. The tasks run, and are applied, in the order of their
+// names.
 func (s *State) SortForDisplay(tasks []*Task) []*Task {
 	at := func(t *Task) int {
 		if t.IsPush {

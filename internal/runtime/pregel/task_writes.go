@@ -9,7 +9,7 @@ import (
 )
 
 // TaskWrites is a finished task with its writes. A failed task whose error handler
-// has run has none. Without a task they are writes of a call.
+// has run has no writes. Without a task they are the writes of a call.
 type TaskWrites struct {
 	Task   *Task
 	Writes []checkpoint.Write
@@ -22,7 +22,7 @@ func countWrites(done []TaskWrites) (n int) {
 	return n
 }
 
-// WriteBytes is what writes count towards the limit of a superstep.
+// WriteBytes returns the size of writes as the limit of a superstep counts it.
 func WriteBytes(writes []checkpoint.Write) (n int64) {
 	for i := range writes {
 		n += int64(len(writes[i].Value))
@@ -30,7 +30,7 @@ func WriteBytes(writes []checkpoint.Write) (n int64) {
 	return n
 }
 
-// ReplaceWrites replaces what was written to a channel by the value that it comes to.
+// ReplaceWrites replaces the writes to a channel by their combined value.
 func ReplaceWrites(done []TaskWrites, channel string, value payload.JSON) []TaskWrites {
 	out := slices.Clone(done)
 	set := false
@@ -52,7 +52,7 @@ func ReplaceWrites(done []TaskWrites, channel string, value payload.JSON) []Task
 	return out
 }
 
-// DropWrites leaves out what was written to a channel.
+// DropWrites returns the tasks without their writes to a channel.
 func DropWrites(done []TaskWrites, channel string) []TaskWrites {
 	out := slices.Clone(done)
 	for i := range out {

@@ -8,11 +8,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// What is untracked lives as long as the process that runs the graph: it is
-// left out of everything that is stored. As in LangGraph a Send loses only the
-// keys at the top of its input.
+// An untracked value lives in the process that runs the graph and is never
+// stored. As in LangGraph, a Send loses only untracked keys at the top of its
+// input.
 
-// DurableWrites leaves out of the writes of a task what must not be stored.
+// DurableWrites returns the writes of a task that may be stored.
 func (s *State) DurableWrites(writes []checkpoint.Write) []checkpoint.Write {
 	if !s.graph.HasUntracked() {
 		return writes
@@ -31,7 +31,8 @@ func (s *State) DurableWrites(writes []checkpoint.Write) []checkpoint.Write {
 	return kept
 }
 
-// StoredCheckpoint is the checkpoint in the form in which it may be stored.
+// StoredCheckpoint returns the checkpoint in the form in which it may be
+// stored.
 func (s *State) StoredCheckpoint() *checkpoint.Checkpoint {
 	cp := *s.checkpoint
 	known := 0
@@ -59,13 +60,13 @@ func (s *State) StoredCheckpoint() *checkpoint.Checkpoint {
 	return &cp
 }
 
-// wasWritten reports whether a channel was ever written. Of others a reader goes by
-// the graph.
+// wasWritten reports whether a channel was ever written. An unwritten channel has
+// the default of the graph.
 func wasWritten(ch *checkpoint.Channel) bool {
 	return ch.Version != 0 || ch.Value != "" || ch.List != nil || ch.Flag
 }
 
-// DurableValues are the state keys that may be stored.
+// DurableValues returns the state keys that may be stored, as an object.
 func (v *values) DurableValues() payload.JSON {
 	if !v.graph.HasUntracked() {
 		return v.Values()
@@ -75,7 +76,7 @@ func (v *values) DurableValues() payload.JSON {
 	}))
 }
 
-// DurableInput is what may be stored of the input of a Send.
+// DurableInput returns the part of a Send's input that may be stored.
 func (s *State) DurableInput(input payload.JSON) payload.JSON { return durableInput(s.graph, input) }
 
 func durableInput(g *graph.Graph, input payload.JSON) payload.JSON {

@@ -5,9 +5,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// UpdateOf is what a task's writes look like in an event or a snapshot: an
-// object of the state keys it wrote, null when it wrote none, and a list of
-// single-key objects when it wrote a key more than once.
+// UpdateOf returns the writes of a task in the form for events and snapshots:
+// an object of the state keys that it wrote, null without writes, and a list
+// of single-key objects when it wrote a key more than once.
 func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 	var few [8]payload.Field // on the stack; more fields spill to the heap
 	fields := few[:0]
@@ -35,7 +35,8 @@ func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 	return payload.Array(items)
 }
 
-// singleUpdate returns an object, or the bare value where the state is one value.
+// singleUpdate returns an object, or the bare value for a graph whose state is
+// one value.
 func singleUpdate(fields []payload.Field) payload.JSON {
 	if fields[0].Key == rootChannel {
 		return fields[0].Value

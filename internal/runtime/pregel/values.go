@@ -14,15 +14,15 @@ type values struct {
 	checkpoint *checkpoint.Checkpoint
 	// untracked holds values that are never stored, by channel position.
 	untracked map[int]payload.JSON
-	// tails are elements that come after those of lists, by channel position, in
-	// a state that is only looked at ahead: the lists themselves are not copied.
+	// tails holds elements that follow those of lists, by channel position, in a
+	// look-ahead. The lists themselves are not copied.
 	tails map[int][]payload.JSON
 }
 
 // rootChannel is the channel of a graph whose state is one value.
 const rootChannel = "__root__"
 
-// valueAt returns what a channel holds as JSON text, its default included.
+// valueAt returns the value of a channel as JSON text, its default included.
 func (v *values) valueAt(i int) (payload.JSON, bool) {
 	c, spec := &v.checkpoint.Channels[i], &v.graph.Channels[i]
 	switch {
@@ -56,8 +56,8 @@ func (v *values) Value(key string) (payload.JSON, bool) {
 }
 
 // Object returns the given state keys as one JSON object, in the graph's
-// order, leaving out those that are unset. For a graph whose state is one
-// value it returns that value, or "".
+// order, without unset keys. For a graph whose state is one value it returns
+// that value, or "".
 func (v *values) Object(keys []int) payload.JSON {
 	if i, ok := v.graph.ChannelIndex(rootChannel); ok {
 		value, _ := v.valueAt(i)
@@ -72,13 +72,14 @@ func (v *values) Object(keys []int) payload.JSON {
 	return payload.Object(fields)
 }
 
-// Values returns all state keys as people see them.
+// Values returns all state keys as one JSON object.
 func (v *values) Values() payload.JSON { return v.Object(v.graph.StateKeys) }
 
 // Output returns the keys that the graph declares as its result.
 func (v *values) Output() payload.JSON { return v.Object(v.graph.OutputKeys) }
 
-// StartInput is the input that waits for the start node, "" when there is none.
+// StartInput returns the input that waits for the start node, "" when there is
+// none.
 func (v *values) StartInput() payload.JSON {
 	return v.checkpoint.Channels[v.graph.StartChannel].Value
 }
@@ -93,7 +94,8 @@ func (v *values) HasOutputChanged() bool {
 	return false
 }
 
-// View is what one task sees of the state: the channels its node reads.
+// View is the part of the state that one task sees: the channels that its node
+// reads.
 type View struct {
 	values    *values
 	positions []int
@@ -102,7 +104,8 @@ type View struct {
 // NodeView returns the view of a node.
 func (s *State) NodeView(n *graph.Node) View { return View{values: &s.values, positions: n.Reads} }
 
-// FullView returns the view of what decides a conditional edge: every state key.
+// FullView returns the view for the decision of a conditional edge: every state
+// key.
 func (s *State) FullView() View { return View{values: &s.values, positions: s.graph.StateKeys} }
 
 // Lookup returns the value of a key the node reads, or false when it is unset.

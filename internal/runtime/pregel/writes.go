@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// ResultError says that a node's result can't be taken as an update.
+// ResultError refuses a node's result that is no update.
 type ResultError struct {
 	Problem string
 }
@@ -18,7 +18,7 @@ type ResultError struct {
 func (e *ResultError) Error() string { return e.Problem }
 
 // CompleteTask turns the result of a finished task into writes: its updates, its
-// gotos, and what its edges and conditional edges do. Routes holds the
+// gotos, and those of its edges and conditional edges. routes holds the
 // decisions of conditional edges that are made by code, by branch name. The
 // errors are *TargetError, *ResultError, *UpdateError, or a failed expression.
 func (s *State) CompleteTask(t *Task, r Result, routes map[string][]checkpoint.Send) ([]checkpoint.Write, error) {
@@ -33,7 +33,7 @@ func (s *State) CompleteTask(t *Task, r Result, routes map[string][]checkpoint.S
 		}
 	}
 	w.addEdges()
-	if err := s.limits.checkTaskWrites(s.graph, w.writes); err != nil { // before the edges look at it
+	if err := s.limits.checkTaskWrites(s.graph, w.writes); err != nil { // before the edges see it
 		return nil, err
 	}
 	if err := w.addBranches(s, own, r, routes); err != nil {
@@ -60,7 +60,8 @@ func (s *State) CommandWrites(r Result) ([]checkpoint.Write, error) {
 	return w.writes, nil
 }
 
-// OwnWrites returns what a task itself writes to state keys, without its edges.
+// OwnWrites returns the writes of a task itself to state keys, without those of
+// its edges.
 func (s *State) OwnWrites(t *Task, r Result) ([]checkpoint.Write, error) {
 	w := writeCollector{graph: s.graph, task: t}
 	err := w.addUpdates(r)

@@ -8,9 +8,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// AnswerReservation is the reservation for what a read shows: that of the call's
-// memory or, where that is nil, own, which the caller ends. Answer is how many bytes of
-// it are shown together, 0 = one state.
+// AnswerReservation returns the reservation for an answer: that of the call's memory
+// or, without one, own, which the caller releases. answer is the number of bytes that
+// are shown together, 0 = one state.
 func (d *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
 	if l := d.CallReservation(memory, answer); l != nil {
 		return l
@@ -19,7 +19,7 @@ func (d *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.Read
 	return own
 }
 
-// CallReservation is the reservation of a call's memory; nil without one.
+// CallReservation returns the reservation of a call's memory, nil without one.
 func (d *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtime.ReadReservation {
 	if memory == nil {
 		return nil
@@ -28,7 +28,7 @@ func (d *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtim
 }
 
 // ReserveValueMemory reserves bytes for a value that is about to be encoded, in the
-// memory of a call; without one it does nothing.
+// memory of a call. Without one it reserves nothing.
 func (d *Reader) ReserveValueMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
 	held := d.CallReservation(memory, 0)
 	if held == nil {
@@ -59,7 +59,7 @@ func listReserved[T any](
 	return list, err
 }
 
-// pendingBytes is how many bytes the progress of a superstep has.
+// pendingBytes returns the size of the progress of a superstep.
 func pendingBytes(p *checkpoint.Pending) (n int) {
 	for i := range p.Tasks {
 		n += len(p.Tasks[i].Update)

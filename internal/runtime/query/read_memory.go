@@ -24,7 +24,8 @@ func (d *Reader) RetryLargeRead(ctx context.Context, held *runtime.ReadReservati
 	}
 }
 
-// IgnoreLarge is nil for a checkpoint that is read again when there is memory for it.
+// IgnoreLarge returns nil for the error of a checkpoint that is read again when there
+// is memory for it.
 func IgnoreLarge(err error) error {
 	if _, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 		return nil
@@ -32,8 +33,8 @@ func IgnoreLarge(err error) error {
 	return err
 }
 
-// largeBytes is how many bytes to reserve: the most that a state may have when the
-// size is unknown.
+// largeBytes returns the number of bytes to reserve: the largest size of a state
+// when its size is unknown.
 func (d *Reader) largeBytes(large *checkpoint.LargeError) int64 {
 	if large.Bytes > 0 {
 		return int64(large.Bytes)
@@ -67,7 +68,8 @@ func (d *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation,
 	return p, nil
 }
 
-// TranslateUnlessLarge is TranslateStoreError for all but a checkpoint that is read again.
+// TranslateUnlessLarge is TranslateStoreError for all errors but that of a checkpoint
+// that is read again.
 func TranslateUnlessLarge(err error) error {
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 		return large

@@ -1,5 +1,6 @@
-// Package query reads threads, for callers and for the parts that change threads: heads, runs,
-// interrupts and states, large ones when there is memory for them.
+// Package query reads heads, runs, interrupts and states of threads, for callers and
+// for the packages that change threads. It reads a large state when there is memory for
+// it.
 package query
 
 import (
@@ -12,14 +13,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// Options are what a Reader uses.
+// Options are the collaborators and limits of a Reader.
 type Options struct {
 	Store  *commit.StoreClient
 	Graphs runtime.Graphs
 	Limits pregel.Limits
 	// Budget is the memory that calls hold of large states.
 	Budget *runtime.ReadBudget
-	// SmallStateBytes is how large a state may be that is read without a reservation.
+	// SmallStateBytes is the size up to which a state is read without a reservation.
 	SmallStateBytes int
 	// Follow begins to read the events of a thread.
 	Follow func(req runtime.FollowRequest) *feed.Follower
@@ -41,8 +42,8 @@ type boundedStore interface {
 // New makes a reader.
 func New(opts Options) *Reader { return &Reader{opts: &opts, store: opts.Store} }
 
-// WithView is a reader that answers what it can from a view of a thread; without a
-// view it is the same reader.
+// WithView returns a reader that answers from a view of a thread where it can.
+// Without a view it returns the same reader.
 func (d *Reader) WithView(view *commit.ThreadView) *Reader {
 	if view == nil {
 		return d

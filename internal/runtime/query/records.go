@@ -20,7 +20,7 @@ func (d *Reader) Run(ctx context.Context, memory *runtime.CallMemory, thread, ru
 	return r, err
 }
 
-// findRun is Run without an output that the store has as a state only.
+// findRun returns a run, without an output that the store has as a state only.
 func (d *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if run == "" {
 		head, err := d.store.Head(ctx, thread)
@@ -49,9 +49,10 @@ func (d *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.
 	return d.store.Run(ctx, thread, run)
 }
 
-// Runs lists a thread's runs, newest first, of Order smaller than before (0 =
-// all): at most limit, and fewer when with their outputs they hold more than some
-// bytes, 0 = any number, but at least one. more says that others follow.
+// Runs lists a thread's runs with an Order smaller than before (0 = all), newest
+// first. It returns at most limit runs, and fewer when with their outputs they
+// hold more than maxBytes, 0 = any number, but at least one. more reports whether
+// others follow.
 func (d *Reader) Runs(
 	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
@@ -80,8 +81,8 @@ func (d *Reader) Runs(
 	return runs, more, nil
 }
 
-// WaitRun returns the run, the newest for an empty id, when it has stopped: it
-// is over, or it waits for people. It returns the cause of ctx when ctx ends first.
+// WaitRun returns a run, the newest for an empty id, when it has stopped: it has
+// ended, or it waits for answers. It returns the cause of ctx when ctx ends first.
 func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	head, err := d.Thread(ctx, thread)
 	if err != nil {
@@ -110,7 +111,7 @@ func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 func (d *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
 	for {
 		events, err := f.Next(ctx)
-		if runtime.IsCursorError(err) { // look at the run, and go on from the end of the log
+		if runtime.IsCursorError(err) { // read the run, and continue from the end of the log
 			head, err := d.Thread(ctx, thread)
 			f.SkipTo(head.LastEvent)
 			return err
@@ -126,15 +127,15 @@ func (d *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread s
 	}
 }
 
-// readStoppedRun reads a run and reports whether it has stopped for good, or until
-// a client acts: a run that has been answered goes on by itself.
+// readStoppedRun reads a run and reports whether it has ended or waits for a
+// client. A run that has been answered continues by itself.
 func (d *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
 	r, err := d.findRun(ctx, thread, run)
 	if err != nil || r.State != checkpoint.RunInterrupted {
 		return r, err == nil && runtime.IsStopped(r.State), err
 	}
 	head, err := d.Thread(ctx, thread)
-	// A thread that is in another state by now has gone on since the run was read.
+	// A thread in another state by now has continued since the run was read.
 	rests := head.State == checkpoint.ThreadInterrupted && !CanResume(&head)
 	return r, err == nil && (head.Run != r.ID || rests), err
 }
@@ -162,9 +163,9 @@ func (d *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q c
 	return d.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
 }
 
-// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest first
-// and at most that many. It keeps nothing else of them and needs no reservation: it
-// also says what became of a change that is made.
+// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest
+// first and at most that many. It holds only the ids and needs no reservation, because
+// it also describes a change that is already made.
 func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	q := checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
@@ -186,7 +187,7 @@ func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 }
 
-// ListInterrupts is Interrupts for a caller with a time limit for the wait for memory.
+// ListInterrupts is Interrupts with a time limit for the wait for memory.
 func (d *Reader) ListInterrupts(
 	ctx context.Context, memory *runtime.CallMemory, timeout time.Duration, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
@@ -197,8 +198,8 @@ func (d *Reader) ListInterrupts(
 	})
 }
 
-// EachInterrupt shows all interrupts that a query finds, one part of them after
-// the other. What is not kept is not held.
+// EachInterrupt calls a function for every interrupt of a query. It holds one
+// page of them at a time.
 func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
 	if q.Limit == 0 {
 		q.Limit = interruptPageSize
@@ -242,7 +243,7 @@ func (d *Reader) StoredInterrupt(ctx context.Context, thread, id string) (checkp
 	return d.store.Interrupt(ctx, thread, id)
 }
 
-// FindRequest looks for a remembered request id; nil when it is new.
+// FindRequest finds a remembered request by its id; nil when it is new.
 func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
 	old, err := d.store.Request(ctx, thread, id)
 	switch {
@@ -276,14 +277,14 @@ func (d *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, 
 	return ids, err
 }
 
-// CanResume reports whether a thread that waits for people has answers to go on
-// with, though it is not driven yet.
+// CanResume reports whether a thread that waits for answers has some to
+// continue with, and is not driven yet.
 func CanResume(h *checkpoint.Head) bool {
 	return h.State == checkpoint.ThreadInterrupted && h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
 }
 
-// interruptPageSize is how many interrupts of a thread one read asks for.
+// interruptPageSize is the number of interrupts of a thread in one read.
 const interruptPageSize = 10_000
 
-// EventPageSize is how many events one read of the store asks for.
+// EventPageSize is the number of events in one read of the store.
 const EventPageSize = 256

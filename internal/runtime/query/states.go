@@ -72,8 +72,8 @@ func (d *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservatio
 	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, d.opts.Limits), nil
 }
 
-// GraphOfCheckpoint is the graph of a checkpoint's namespace: what the thread's graph
-// has there now, or what wrote the checkpoint.
+// GraphOfCheckpoint returns the graph of a checkpoint's namespace: that of the
+// thread's present graph, or the one that wrote the checkpoint.
 func (d *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
 	if cp.Namespace == "" {
 		return d.FindGraph(head.Graph, head.Version)
@@ -81,7 +81,7 @@ func (d *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpo
 	return d.FindGraph(cp.Graph, cp.Version)
 }
 
-// FindCheckpoint loads a checkpoint; the namespace may lack the task ids. The error
+// FindCheckpoint loads a checkpoint. The namespace may lack the task ids. The error
 // is a *checkpoint.LargeError when there is no memory for it yet.
 func (d *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	cp, err := d.ReadCheckpoint(ctx, memory, thread, namespace, id)
@@ -106,7 +106,7 @@ func (d *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReserva
 	return cp, nil
 }
 
-// findAnyTask looks for a checkpoint in all namespaces with the same node names.
+// findAnyTask finds a checkpoint in all namespaces with the same node names.
 func (d *Reader) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	q := checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true, Limit: 1}
 	if seq, ok := checkpointSeq(id); ok {
@@ -124,14 +124,15 @@ func (d *Reader) findAnyTask(ctx context.Context, thread, namespace, id string) 
 	return list[0], nil
 }
 
-// checkpointSeq is the number in the id of a checkpoint.
+// checkpointSeq returns the number in the id of a checkpoint.
 func checkpointSeq(id string) (seq uint64, ok bool) {
 	digits, _, ok := strings.Cut(id, "-")
 	seq, err := strconv.ParseUint(digits, 16, 64)
 	return seq, ok && err == nil && len(digits) == 12
 }
 
-// FindCheckpointSeq is the number of a checkpoint of the root, of which it reads little.
+// FindCheckpointSeq returns the number of a checkpoint of the root. It does not read
+// the state.
 func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
 	cp, err := d.store.ReadCheckpointWithin(ctx, thread, "", id, d.opts.SmallStateBytes)
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
@@ -143,8 +144,8 @@ func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint
 	return cp.Seq, nil
 }
 
-// fillOutput fills in the output of a run from the checkpoint that shows it.
-// It stays unset when that checkpoint, or the graph, is gone.
+// fillOutput fills in the output of a run from its checkpoint. It leaves the
+// output unset when the checkpoint, or the graph, no longer exists.
 func (d *Reader) fillOutput(ctx context.Context, memory *runtime.CallMemory, r *checkpoint.Run, answer int) error {
 	if r.Result == "" {
 		return nil

@@ -53,7 +53,8 @@ func (s *Scheduler) processGranted(ctx context.Context) (full bool) {
 	}
 }
 
-// processDueOnce looks once, and says how soon the next look is worth while.
+// processDueOnce processes the due threads once, and returns the time until
+// the next look.
 func (s *Scheduler) processDueOnce(ctx context.Context) time.Duration {
 	threads, next, err := s.listDue(ctx)
 	if err != nil {
@@ -74,9 +75,9 @@ func (s *Scheduler) processDue(ctx context.Context, due []string) {
 	r := round{scheduler: s}
 	threads := append(s.opts.Abandoned.ListMaybeLeased(), due...)
 	switch {
-	case r.isProbing(): // the first one shall not always be the same
+	case r.isProbing(): // vary the first thread
 		shuffleThreads(threads)
-	case s.opts.IsShared: // others look at the same moment: they shall not all begin with the same
+	case s.opts.IsShared: // other servers look at the same moment: vary the first thread
 		shuffleThreads(threads[len(threads)-len(due):])
 	}
 	s.processThreads(ctx, threads, &r)
@@ -112,9 +113,8 @@ func (s *Scheduler) processThreads(ctx context.Context, threads []string, r *rou
 	return nil
 }
 
-// listDue returns the due threads that are neither quarantined nor queued. Such
-// threads must not displace others from the batch: where they take nearly all of
-// it, twice as many are read.
+// listDue returns the due threads that are neither quarantined nor queued. If
+// such threads take nearly all of the batch, it reads twice as many.
 func (s *Scheduler) listDue(ctx context.Context) (threads []string, next time.Time, err error) {
 	most := dueBatch + s.countQuarantined() + s.opts.Queue.CountQueued()
 	for limit := dueBatch; ; limit = min(2*limit, most) {
@@ -167,8 +167,8 @@ func (s *Scheduler) isWaiting(thread string) bool {
 	return s.quarantine.isQuarantined(thread, s.opts.Uptime()) || s.opts.Queue.IsQueued(thread) && !s.opts.IsLive(thread)
 }
 
-// freeStoreSpace deletes of some threads what is not to be kept any longer: a store
-// that is full may take that.
+// freeStoreSpace deletes the expired records of some threads. A full store may
+// accept that.
 func (s *Scheduler) freeStoreSpace(ctx context.Context, threads []string) {
 	for _, thread := range threads {
 		if s.quarantine.isQuarantined(thread, s.opts.Uptime()) || s.opts.IsLive(thread) {

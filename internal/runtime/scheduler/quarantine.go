@@ -7,11 +7,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/backoff"
 )
 
-// A thread may be such that the engine fails whenever it takes it: a defect in the
-// engine, in a graph or in a stored record. The thread is quarantined, longer each
-// time, and its head counts how often: every server sees that, a restart does not
-// begin anew, and the thread shows it. What this process remembers besides is for
-// the metric, and for a store that can't take even that change.
+// The engine may fail whenever it processes a certain thread, because of a defect
+// in the engine, in a graph or in a stored record. The scheduler quarantines such
+// a thread, longer each time, and counts the failures in its head, for every
+// server, for restarts and for callers. The entries in this process are for the
+// metric, and for a store that refuses even that change.
 
 // Pauses of a thread that can't be taken.
 const (
@@ -20,7 +20,7 @@ const (
 	forgetAfter   = time.Minute // beyond the pause
 )
 
-// maxQuarantined bounds how many such threads a process remembers.
+// maxQuarantined is the number of such threads that a process remembers.
 const maxQuarantined = 1024
 
 // quarantine holds the threads that this process does not take for a while.
@@ -29,13 +29,13 @@ type quarantine struct {
 	threads map[string]quarantineEntry
 }
 
-// quarantineEntry is why and for how long one thread is left alone.
+// quarantineEntry is the quarantine of one thread.
 type quarantineEntry struct {
 	count int
 	until time.Duration // uptime of the engine
 }
 
-// pauseAfter is how long a thread is left alone after so many failures in a row.
+// pauseAfter returns the quarantine after so many failures in a row.
 func pauseAfter(count int) time.Duration {
 	return backoff.Policy{First: minQuarantine, Max: maxQuarantine}.Delay(count)
 }
@@ -54,8 +54,8 @@ func (f *quarantine) removeThread(thread string) {
 	delete(f.threads, thread)
 }
 
-// addFailure notes one more failure of a thread, of which its head knows some, and
-// returns how many there were.
+// addFailure adds one failure of a thread and returns the number of failures.
+// known is the number in its head.
 func (f *quarantine) addFailure(thread string, known int, now time.Duration) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,9 +81,9 @@ func (f *quarantine) evictEarliest() {
 	delete(f.threads, first)
 }
 
-// pruneStale forgets threads that have not failed again for longer than they were put
-// off: another server attends to them, or they are gone. It returns how many
-// are left.
+// pruneStale removes threads that have not failed again for longer than their
+// quarantine. Another server processes them, or they no longer exist. It returns the
+// number of remaining threads.
 func (f *quarantine) pruneStale(now time.Duration) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

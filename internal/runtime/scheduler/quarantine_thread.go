@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// countQuarantined returns how many threads are quarantined and reports a change to
-// the observer.
+// countQuarantined returns the number of quarantined threads, and reports a change
+// to the observer.
 func (s *Scheduler) countQuarantined() int {
 	n := s.quarantine.pruneStale(s.opts.Uptime())
 	if s.reportedQuarantined.Swap(int64(n)) != int64(n) {
@@ -21,8 +21,8 @@ func (s *Scheduler) countQuarantined() int {
 	return n
 }
 
-// QuarantineThread leaves a thread alone for a while because it could not be
-// processed. Other threads go on.
+// QuarantineThread quarantines a thread that could not be processed. Other
+// threads continue.
 func (s *Scheduler) QuarantineThread(ctx context.Context, thread string, why error) {
 	head, known := checkpoint.Head{}, false
 	caught := contain.Call(func() {

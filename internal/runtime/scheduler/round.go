@@ -7,15 +7,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// round counts what the store refused while the scheduler processed a batch of
-// threads.
+// round counts the refusals of the store while the scheduler processes a batch
+// of threads.
 type round struct {
 	scheduler    *Scheduler
 	refusedCount atomic.Int32
-	isStoreFull  atomic.Bool // for want of space
+	isStoreFull  atomic.Bool // the store refused a change because it has no space
 }
 
-// addRefusal notes one refusal.
+// addRefusal counts one refusal.
 func (r *round) addRefusal(err error) {
 	r.refusedCount.Add(1)
 	if errors.Is(err, checkpoint.ErrStoreFull) {
@@ -23,14 +23,15 @@ func (r *round) addRefusal(err error) {
 	}
 }
 
-// isOver reports whether the rest would be refused as well. Another part of the
-// store may take changes: one refusal is no proof until a whole round had them.
+// isOver reports whether the store would refuse the rest as well. One refusal
+// is no proof, because another part of the store may take changes; a whole
+// round of them is.
 func (r *round) isOver() bool {
 	n := r.refusedCount.Load()
 	return n >= MaxParallelDue || n > 0 && r.isProbing()
 }
 
-// isProbing reports whether threads are tried one at a time.
+// isProbing reports whether the scheduler tries threads one at a time.
 func (r *round) isProbing() bool { return r.scheduler.storeBackoff.isRefusing() }
 
 // finishRound ends the round.

@@ -1,7 +1,6 @@
-// Package scheduler looks for threads that are due and has each of them processed: it
-// takes them from the queues and from the store, a few at a time, quarantines those that
-// can't be processed, and leaves a store alone that refuses changes. What is done for a
-// thread is the business of its Processor.
+// Package scheduler finds due threads in the queues and in the store, and passes them
+// to a Processor, a few at a time. It quarantines threads that can't be processed, and
+// pauses while the store refuses changes.
 package scheduler
 
 import (
@@ -15,20 +14,21 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Store is what the scheduler reads of a store.
+// Store is the part of the store that the scheduler reads.
 type Store interface {
-	// Due lists threads that are due, and says when the next one is.
+	// Due lists due threads, and returns the time at which the next thread is
+	// due.
 	Due(ctx context.Context, limit int) (threads []string, next time.Time, err error)
 	Head(ctx context.Context, thread string) (checkpoint.Head, error)
 }
 
-// Processor does what is due for one thread.
+// Processor does the due work of one thread.
 type Processor interface {
 	ProcessDue(ctx context.Context, thread string) error
-	// FreeSpace does what of it frees space in the store.
+	// FreeSpace does the part of that work that frees space in the store.
 	FreeSpace(ctx context.Context, thread string) error
-	// StoreQuarantine records in the head of a thread how often it failed and that it is
-	// left alone for a while.
+	// StoreQuarantine records in the head of a thread the number of its failures and
+	// its quarantine.
 	StoreQuarantine(ctx context.Context, head *checkpoint.Head, failures int, pause time.Duration) error
 }
 
@@ -39,7 +39,7 @@ type Granter interface {
 	EndGrants(threads []string)
 }
 
-// Queue knows which threads wait for capacity.
+// Queue has the threads that wait for capacity.
 type Queue interface {
 	IsQueued(thread string) bool
 	CountQueued() int
@@ -53,7 +53,7 @@ type Abandoned interface {
 	ClearMaybeLeased(thread string)
 }
 
-// Options are what a scheduler works with.
+// Options are the collaborators and limits of a scheduler.
 type Options struct {
 	Store     Store
 	Processor Processor
@@ -66,16 +66,16 @@ type Options struct {
 	// QueueServed queues threads that waited for workers that are here now. It returns
 	// those whose workers are elsewhere.
 	QueueServed  func() []string
-	IsShared     bool          // whether other servers look at the same store
-	ScanInterval time.Duration // how often the store is looked at
+	IsShared     bool          // other servers use the same store
+	ScanInterval time.Duration // interval of looks at the store
 	Uptime       func() time.Duration
 	Now          func() time.Time
 	Observer     runtime.Observer
 	Logger       *zap.Logger
 }
 
-// Scheduler has threads processed that are due. Its parts have locks of their own,
-// and none of them is held during a call.
+// Scheduler passes due threads to its Processor. Its parts have locks of their
+// own, and hold none during a call.
 type Scheduler struct {
 	opts                Options
 	log                 *zap.Logger
@@ -88,17 +88,18 @@ type Scheduler struct {
 // New makes a scheduler; Run starts it.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o, log: o.Logger, wakeups: make(chan struct{}, 1)}
-	s.reportedQuarantined.Store(-1) // the observer knows nothing yet
+	s.reportedQuarantined.Store(-1) // nothing is reported yet
 	return s
 }
 
-// dueBatch is how many threads one look at the store takes up.
+// dueBatch is the number of threads that one look at the store processes.
 const dueBatch = 256
 
-// minUsefulBatch is how many threads make a look at the store worth while.
+// minUsefulBatch is the number of threads that justifies a look at the store.
 const minUsefulBatch = dueBatch / 4
 
-// MaxParallelDue is how many due threads are processed at the same time.
+// MaxParallelDue is the number of due threads that are processed at the same
+// time.
 const MaxParallelDue = 16
 
 // Wake makes the scheduler look for due threads now. It does not block.
@@ -109,8 +110,8 @@ func (s *Scheduler) Wake() {
 	}
 }
 
-// NoteCommitted notes that the store has taken a change of a thread, whose head counts
-// so many faults now.
+// NoteCommitted records that the store has accepted a change of a thread, whose head
+// now counts so many faults.
 func (s *Scheduler) NoteCommitted(thread string, faults int) {
 	if s.storeBackoff.isRefusing() {
 		s.storeBackoff.endPause()
@@ -121,8 +122,8 @@ func (s *Scheduler) NoteCommitted(thread string, faults int) {
 	}
 }
 
-// Run processes what is due until ctx or stop ends. What is due follows from the
-// heads, so no wake-up can be lost.
+// Run processes due threads until ctx or stop ends. The heads say what is due,
+// so no wake-up can be lost.
 func (s *Scheduler) Run(ctx context.Context, stop <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

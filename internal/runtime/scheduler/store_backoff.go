@@ -8,24 +8,23 @@ import (
 	"github.com/graphd-dev/graphd/internal/backoff"
 )
 
-// A store that takes no changes would refuse each thread that is due, again and
-// again. So the scheduler stops after a few refusals and pauses, longer each time;
-// then one thread is enough to learn whether the store takes changes again. A
-// change that the store takes, of whichever thread, ends that.
+// A store that takes no changes would refuse each due thread again and again. So
+// the scheduler pauses after a few refusals, longer each time. Then it tries one
+// thread. A change of any thread that the store accepts ends the pauses.
 
 // maxPauseScans is the longest pause, in scan intervals.
 const maxPauseScans = 8
 
-// storeBackoff says when the scheduler may try the store again.
+// storeBackoff decides when the scheduler may try the store again.
 type storeBackoff struct {
 	refusedRounds atomic.Int32 // in a row, in which the store refused changes
 
 	mu            sync.Mutex
-	minPauseUntil time.Duration // until then the scheduler pauses in any case; uptime of the engine
+	minPauseUntil time.Duration // the scheduler pauses at least until then; uptime of the engine
 	pauseUntil    time.Duration // and until then while the store refuses changes
 }
 
-// addRefusedRound notes a round in which the store refused changes.
+// addRefusedRound records a round in which the store refused changes.
 func (r *storeBackoff) addRefusedRound(now, interval time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +33,7 @@ func (r *storeBackoff) addRefusedRound(now, interval time.Duration) {
 	r.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
 }
 
-// endPause notes that the store takes changes.
+// endPause ends the pause after the store has accepted a change.
 func (r *storeBackoff) endPause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +41,7 @@ func (r *storeBackoff) endPause() {
 	r.pauseUntil = r.minPauseUntil
 }
 
-// remainingPause returns how long the scheduler still has to pause.
+// remainingPause returns the remaining time of the pause.
 func (r *storeBackoff) remainingPause(now time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,18 +14,19 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// maxCopiedCheckpoints is how many of a thread's newest checkpoints a copy gets,
-// besides what it needs to go on: all of it is one change.
+// maxCopiedCheckpoints is the number of a thread's newest checkpoints that a
+// copy gets, in addition to those that it needs to continue. A copy is one
+// change.
 const maxCopiedCheckpoints = 1000
 
-// CopyThread makes a thread that is what another one is: its state and history,
-// its runs, and its interrupts, which are answered apart from the other's. Ids
-// within the thread stay the same. What waits in the queue is not copied, nor
-// are request ids. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
-// THREAD_EXISTS, REQUEST_ID_CONFLICT, CHANGE_TOO_LARGE, and those of the store.
+// CopyThread makes a copy of a thread: its state and history, its runs, and its
+// interrupts, which need their own answers. Ids within the thread stay the
+// same. Queued runs and request ids are not copied. The errors are *Error:
+// THREAD_NOT_FOUND, THREAD_BUSY, THREAD_EXISTS, REQUEST_ID_CONFLICT,
+// CHANGE_TOO_LARGE, and those of the store.
 //
-// A copy is one change, which is held as a whole: its size is bounded, and others
-// wait until it is made.
+// A copy is one change in memory. So its size is bounded, and other copies wait
+// until it is made.
 func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
 		req.Thread = NewThreadID(req.RequestID)
@@ -79,12 +80,12 @@ func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (chec
 	}
 }
 
-// isActive reports whether a run goes on or is about to.
+// isActive reports whether a run is driven or about to be.
 func isActive(h *checkpoint.Head) bool {
 	return h.State == checkpoint.ThreadBusy || query.CanResume(h) || (h.State != checkpoint.ThreadInterrupted && len(h.Queue) > 0)
 }
 
-// newCopyHead is the head of a copy.
+// newCopyHead returns the head of a copy.
 func (m *Manager) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) checkpoint.Head {
 	h := m.NewHead(req.Thread)
 	h.Graph, h.Version, h.Metadata = source.Graph, source.Version, source.Metadata
@@ -97,13 +98,13 @@ func (m *Manager) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) 
 	return h
 }
 
-// threadCopier reads what belongs to a thread into a change that makes a copy.
+// threadCopier reads the records of a thread into a change that makes a copy.
 type threadCopier struct {
 	manager     *Manager
 	ctx         context.Context //nolint:containedctx // of the one call it is made for
 	source      checkpoint.Head
 	change      *commit.Tx
-	eventOffset uint64 // what is taken off the numbers of events
+	eventOffset uint64 // subtracted from the numbers of events
 	readBytes   int    // that were read
 }
 
@@ -177,7 +178,8 @@ func (c *threadCopier) adoptInterrupts(list []checkpoint.Interrupt) []checkpoint
 	return list
 }
 
-// readCheckpoints reads the newest ones, and older ones that are needed.
+// readCheckpoints reads the newest checkpoints, and older ones that the copy
+// needs.
 func (c *threadCopier) readCheckpoints() error {
 	needed := map[string]bool{c.source.Checkpoint: true}
 	limit := maxCopiedCheckpoints
@@ -188,7 +190,7 @@ func (c *threadCopier) readCheckpoints() error {
 		}
 		needed[r.Base], needed[r.Result] = true, true
 		if r.Request.From != "" && c.source.State == checkpoint.ThreadInterrupted {
-			limit = int(c.source.Seq) // it goes through the past, and may need any of it
+			limit = int(c.source.Seq) // a replay may need any checkpoint
 		}
 	}
 	for i := range c.change.Interrupts {
@@ -231,7 +233,7 @@ func (c *threadCopier) readCheckpoints() error {
 	return nil
 }
 
-// readProgress reads what is known of the supersteps that the thread is in.
+// readProgress reads the progress of the thread's present supersteps.
 func (c *threadCopier) readProgress() error {
 	var asked []checkpoint.Interrupt
 	for _, cp := range c.change.Checkpoints {
@@ -257,7 +259,7 @@ func (c *threadCopier) readProgress() error {
 	return nil
 }
 
-// progressBytes is about how many bytes tasks and memos hold.
+// progressBytes estimates the bytes that tasks and memos hold.
 func progressBytes(p *checkpoint.Pending) (n int) {
 	for i := range p.Tasks {
 		n += len(p.Tasks[i].Update)
@@ -314,7 +316,8 @@ func (c *threadCopier) readEvents() error {
 	return nil
 }
 
-// renumberEvent is the number of an event in the copy, 0 when it is not there.
+// renumberEvent returns the number of an event in the copy, 0 when the copy
+// does not have it.
 func (c *threadCopier) renumberEvent(n uint64) uint64 {
 	if n <= c.eventOffset {
 		return 0

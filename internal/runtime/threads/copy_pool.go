@@ -7,14 +7,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// copyPool lets checkpoints that were read in several parts share what they have
-// in common, as those do that are read together, and counts what they hold.
+// copyPool shares equal parts among checkpoints that were read in several reads,
+// and counts their bytes. Checkpoints of one read share them already.
 type copyPool struct {
 	values   map[valueKey]payload.JSON
 	segments map[valueKey][]payload.JSON
 }
 
-// valueKey is where a value was written, or where a list of elements begins.
+// valueKey identifies a value by the checkpoint that wrote it, or a list by
+// its beginning.
 type valueKey struct {
 	channel string
 	seq     uint64
@@ -24,8 +25,8 @@ func newCopyPool() *copyPool {
 	return &copyPool{values: make(map[valueKey]payload.JSON), segments: make(map[valueKey][]payload.JSON)}
 }
 
-// shareCheckpoint returns a checkpoint that shares its parts with those before it, and how
-// many bytes it holds besides.
+// shareCheckpoint returns a checkpoint that shares its parts with earlier ones, and the
+// number of bytes that it adds.
 func (p *copyPool) shareCheckpoint(cp *checkpoint.Checkpoint) (shared *checkpoint.Checkpoint, bytes int) {
 	own := *cp
 	own.Channels = nil

@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// Options are what a Manager uses.
+// Options are the collaborators and limits of a Manager.
 type Options struct {
 	Store     *commit.StoreClient
 	Reader    *query.Reader
@@ -24,20 +24,21 @@ type Options struct {
 	Logger *zap.Logger
 
 	MaxCopyBytes int // bytes of a thread that is copied
-	// KeepCheckpoints is how many checkpoints a thread keeps at rest, 0 = all.
+	// KeepCheckpoints is the number of checkpoints that a thread keeps at
+	// rest, 0 = all.
 	KeepCheckpoints uint64
-	PruneDelay      time.Duration // how long a thread is left alone before it is pruned
+	PruneDelay      time.Duration // time for which a thread rests before it is pruned
 
 	// Change makes one change to a thread that may be driven here.
 	Change func(ctx context.Context, thread string, b commit.Build) (checkpoint.Head, error)
-	// Remove deletes a thread that may be driven here; at the revision of head, unless
-	// any will do.
+	// Remove deletes a thread that may be driven here, if it is at the revision of
+	// head or any revision will do.
 	Remove func(ctx context.Context, head checkpoint.Head, anyRevision bool) error
-	// WakeScheduler has the scheduler look for threads that are due.
+	// WakeScheduler makes the scheduler look for due threads.
 	WakeScheduler func()
 }
 
-// Manager does for callers what concerns whole threads, and prunes those at rest.
+// Manager makes, changes, copies, forks, prunes and deletes threads.
 type Manager struct {
 	opts     Options
 	copySlot chan struct{} // holds a value while a thread is copied

@@ -15,7 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// CheckpointsToKeep is how many checkpoints of a thread are kept at rest, 0 = all.
+// CheckpointsToKeep returns the number of checkpoints that a thread keeps at rest,
+// 0 = all.
 func (m *Manager) CheckpointsToKeep(h *checkpoint.Head) uint64 {
 	switch {
 	case h.Keep > 0:
@@ -26,8 +27,8 @@ func (m *Manager) CheckpointsToKeep(h *checkpoint.Head) uint64 {
 	return m.opts.KeepCheckpoints
 }
 
-// PruneBound is the number of the oldest checkpoint that a thread's history must
-// keep: those of the superstep it is in are never given up.
+// PruneBound returns the number of the oldest checkpoint that a thread's history
+// must keep. The checkpoints of the present superstep are always kept.
 func (m *Manager) PruneBound(h *checkpoint.Head) uint64 { return oldestKept(h, m.CheckpointsToKeep(h)) }
 
 func oldestKept(h *checkpoint.Head, keep uint64) uint64 {
@@ -37,9 +38,9 @@ func oldestKept(h *checkpoint.Head, keep uint64) uint64 {
 	return min(h.Seq+1-keep, pregel.CheckpointSeq(h.Checkpoint))
 }
 
-// PruneTime is when a thread's history shall be cut off, zero = it need not be. A
-// little more than what is kept is left alone, or every run would have to be
-// followed by it; and followers of the thread have time to catch up.
+// PruneTime returns the time at which a thread is to be pruned, zero = never. A
+// history may exceed its limit a little, so that not every run causes a prune.
+// The delay gives followers of the thread time to catch up.
 func (m *Manager) PruneTime(h *checkpoint.Head) time.Time {
 	if h.State == checkpoint.ThreadBusy || m.PruneBound(h) <= max(h.FirstSeq, 1)+m.CheckpointsToKeep(h)/4 {
 		return time.Time{}
@@ -53,14 +54,14 @@ func (m *Manager) IsPruneDue(h *checkpoint.Head) bool {
 	return !at.IsZero() && !at.After(h.Now)
 }
 
-// PruneRested cuts off the history of a thread in which nothing is going on: old
-// checkpoints, and the events before the ones that are left. What interrupts and
-// the thread's run refer to stays.
+// PruneRested prunes a thread at rest. It removes old checkpoints, and the
+// events before the remaining ones. It keeps the checkpoints that interrupts and
+// the thread's run refer to.
 func (m *Manager) PruneRested(ctx context.Context, head checkpoint.Head) error {
 	from := min(m.PruneBound(&head), max(head.FirstSeq, 1)+MaxPrunedAtOnce)
 	_, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.FirstSeq = from
-		t.Head.Updated, t.Head.Due = head.Updated, t.Now // what else is due is found at the next look
+		t.Head.Updated, t.Head.Due = head.Updated, t.Now // the next look finds other due work
 		var run checkpoint.Run
 		if head.Run != "" {
 			var err error
@@ -69,7 +70,7 @@ func (m *Manager) PruneRested(ctx context.Context, head checkpoint.Head) error {
 			}
 		}
 		if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
-			return nil // it goes through the past, and the time for this is when it is through
+			return nil // the replay prunes when it has ended
 		}
 		return m.PutPrune(ctx, t, &run, from)
 	})
@@ -80,8 +81,8 @@ func (m *Manager) PruneRested(ctx context.Context, head checkpoint.Head) error {
 	return err
 }
 
-// PruneThread removes all but the newest checkpoints of a thread, and what led
-// to those that are gone. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
+// PruneThread removes all but the newest checkpoints of a thread, and the
+// events before them. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
 // THREAD_INTERRUPTED, ETAG_MISMATCH, and those of the store.
 func (m *Manager) PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
 	for {
@@ -121,8 +122,8 @@ func (m *Manager) PruneThread(ctx context.Context, req runtime.PruneRequest) (ch
 	}
 }
 
-// readPrunableRun reads the run that a thread is in, and refuses one that replays the
-// past: it may need any of it.
+// readPrunableRun reads the present run of a thread. It refuses a run that replays
+// the past, because a replay may need any checkpoint.
 func (m *Manager) readPrunableRun(ctx context.Context, head *checkpoint.Head) (run checkpoint.Run, err error) {
 	if head.Run == "" {
 		return run, nil
@@ -145,11 +146,16 @@ func (m *Manager) skipPrune(ctx context.Context, head checkpoint.Head, from uint
 	return err
 }
 
-// listNeededCheckpoints lists checkpoints that are needed whatever their age.
+// listNeededCheckpoints lists the checkpoints that a prune keeps whatever their age: the
+// present one, the base and the result of the run, and those of open interrupts. An id may
+// be "": a thread without a run has no base. The errors are those of EachOpenInterrupt.
 func (m *Manager) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
-	spare := []string{head.Checkpoint, run.Base, run.Result}
-	err := m.opts.Reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
-	return spare, err
+	needed := []string{head.Checkpoint, run.Base, run.Result}
+	err := m.opts.Reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { needed = append(needed, q.Checkpoint) })
+	if err != nil {
+		return nil, err
+	}
+	return needed, nil
 }
 
 // findFirstEvent finds the event of a checkpoint, or of the next one that
@@ -173,12 +179,12 @@ func (m *Manager) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq
 	}
 }
 
-// MaxPrunedAtOnce is how many checkpoints one change cuts off at most: others wait
-// for the store meanwhile.
+// MaxPrunedAtOnce is the number of checkpoints that one change removes at most,
+// because other changes wait for the store meanwhile.
 const MaxPrunedAtOnce = 4096
 
-// PutPrune puts the end of a history into a change. What interrupts and the run
-// refer to stays.
+// PutPrune adds the removal of old history to a change. It keeps the
+// checkpoints that interrupts and the run refer to.
 func (m *Manager) PutPrune(ctx context.Context, t *commit.Tx, run *checkpoint.Run, from uint64) (err error) {
 	first, err := m.findFirstEvent(ctx, &t.Head, from)
 	if err != nil {

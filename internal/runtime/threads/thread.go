@@ -46,8 +46,8 @@ func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequ
 	return made, err
 }
 
-// answerDuplicate answers a creation that came second: the same request gets what it
-// made, any other is refused.
+// answerDuplicate answers a creation of an existing thread. The same request gets
+// the thread; any other request is refused.
 func (m *Manager) answerDuplicate(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	if req.RequestID != "" {
 		old, err := m.opts.Reader.FindRequest(ctx, req.Thread, req.RequestID, req.Digest)
@@ -67,8 +67,8 @@ func setExpiration(t *commit.Tx, x runtime.Expiration) {
 	t.ScheduleBy(commit.ExpiryTime(&t.Head))
 }
 
-// UpdateThread changes labels, expiry and how much history is kept. The errors are *Error:
-// THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
+// UpdateThread changes labels, expiry and the length of the history. The errors are
+// *Error: THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
 func (m *Manager) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error) {
 	return m.opts.Change(ctx, req.Thread, func(t *commit.Tx) error {
 		if err := checkRevision(t.Expect, req.Etag); err != nil {
@@ -100,8 +100,8 @@ func checkRevision(is, want uint64) error {
 	return runtime.Errorf(runtime.ReasonEtagMismatch, "the record was changed; read it again").With("current", strconv.FormatUint(is, 10))
 }
 
-// DeleteThread removes a thread that is at the revision etag (0 = any) and not
-// busy; when forced, whatever it does and even when it is damaged. The errors are *Error:
+// DeleteThread deletes a thread that is at the revision etag (0 = any) and not busy.
+// With force it deletes a busy or damaged thread too. The errors are *Error:
 // THREAD_NOT_FOUND, THREAD_BUSY, ETAG_MISMATCH, and those of the store.
 func (m *Manager) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
 	for {
@@ -124,9 +124,9 @@ func (m *Manager) DeleteThread(ctx context.Context, thread string, etag uint64, 
 	}
 }
 
-// ForkThread makes a thread that begins with the state another one has, or had
-// at a checkpoint. Interrupts are not copied: tasks that were waiting ask anew.
-// The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
+// ForkThread makes a thread that begins with the present state of another
+// thread, or with its state at a checkpoint. Interrupts are not copied: waiting
+// tasks ask again. The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
 // CHECKPOINT_NOT_FOUND, and those of the store.
 func (m *Manager) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
@@ -193,9 +193,9 @@ func putForkedState(t *commit.Tx, origin *pregel.State) error {
 	return nil
 }
 
-// UpdateInterrupt changes who is asked and until when. The errors are *Error:
-// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
-// the store.
+// UpdateInterrupt changes the assignees and the expiry of an interrupt. The
+// errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
+// ETAG_MISMATCH, and those of the store.
 func (m *Manager) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
 	_, err := m.opts.Change(ctx, c.Thread, func(t *commit.Tx) error {
 		q, err := m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
@@ -226,8 +226,8 @@ func (m *Manager) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterrupt
 	return m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
 }
 
-// NewThreadID makes a thread id; the same request id makes the same one, so
-// that a repeated call finds its thread.
+// NewThreadID makes a thread id. The same request id yields the same thread
+// id, so that a repeated call finds its thread.
 func NewThreadID(request string) string {
 	if request == "" {
 		return uuid.Must(uuid.NewV7()).String()
@@ -236,7 +236,7 @@ func NewThreadID(request string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// NewHead is the head of a thread that does not exist yet.
+// NewHead returns the head of a thread that does not exist yet.
 func (m *Manager) NewHead(thread string) checkpoint.Head {
 	return checkpoint.Head{
 		Thread: thread, LogID: uuid.NewString()[:8], Created: m.opts.Now(), State: checkpoint.ThreadIdle,
