@@ -10,9 +10,9 @@ import (
 type (
 	// Hello is how a worker introduces itself.
 	Hello = message.Hello
-	// Credit is how many tasks a worker takes at the same time.
+	// Credit is the number of tasks that a worker takes at the same time.
 	Credit = message.Credit
-	// Welcome is what the hub grants.
+	// Welcome is the hub's answer to a Hello.
 	Welcome = message.Welcome
 	// Message is something to be sent to a worker.
 	Message = message.Message
@@ -24,17 +24,17 @@ type (
 	Completion = message.Completion
 	// Receipt is the answer to a completion.
 	Receipt = message.Receipt
-	// Result is what one attempt of a task came to.
+	// Result is the outcome of one attempt of a task.
 	Result = message.Result
 	// Failure is a failed attempt.
 	Failure = message.Failure
-	// Capability is what a worker runs.
+	// Capability is a node, or all nodes, that a worker runs.
 	Capability = message.Capability
 	// Coverage reports which tasks a process takes.
 	Coverage = coverage.Coverage
-	// Memos are those that were recorded in one attempt.
+	// Memos are the memos of one attempt.
 	Memos = attempt.Memos
 )
 
-// NewCoverage makes the coverage of what is served.
+// NewCoverage makes the coverage of some capabilities.
 func NewCoverage(serves []Capability) *Coverage { return coverage.NewCoverage(serves) }

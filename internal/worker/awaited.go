@@ -50,8 +50,8 @@ func (a *awaitedJobs) removeDetached(j *job) {
 // detachedOf lists the tasks that wait for a worker to come back, the oldest first.
 func (a *awaitedJobs) detachedOf(worker string) []*job { return sortedByAge(a.detached[worker]) }
 
-// addDisconnected records that the worker of a task has no stream here: it may
-// have one to another server.
+// addDisconnected records that the worker of a task has no stream here. The
+// worker may have a stream to another server.
 func (a *awaitedJobs) addDisconnected(j *job) []notice {
 	a.disconnected[j] = struct{}{}
 	_, list := a.followHolder(j)
@@ -59,13 +59,14 @@ func (a *awaitedJobs) addDisconnected(j *job) []notice {
 }
 
 // removeDisconnected records that the worker of a task has a stream here, or is not
-// waited for any more.
+// awaited any more.
 func (a *awaitedJobs) removeDisconnected(j *job) {
 	delete(a.disconnected, j)
 	a.clearHolder(j)
 }
 
-// followDisconnected looks for the worker of a task if it has no stream here.
+// followDisconnected finds the server of a task's worker if that has no stream
+// here.
 func (a *awaitedJobs) followDisconnected(j *job) []notice {
 	if _, ok := a.disconnected[j]; !ok {
 		return nil
@@ -101,8 +102,8 @@ func (a *awaitedJobs) removeWithheld(j *job) {
 	a.scheduleClaims()
 }
 
-// handOffWithheld leaves the run of a withheld task to the next server, because
-// this one stops.
+// handOffWithheld hands the run of a withheld task to the next server, because
+// this server stops.
 func (a *awaitedJobs) handOffWithheld(j *job) notice {
 	a.unserved.setStranded(j, true)
 	return notice{job: j, notify: runtime.Host.HandOff}
@@ -121,7 +122,7 @@ func (a *awaitedJobs) handOffAll() []notice {
 	return list
 }
 
-// followAll looks for the workers of all tasks at other servers.
+// followAll finds the servers of all awaited workers.
 func (a *awaitedJobs) followAll() []notice {
 	var list []notice
 	for _, jobs := range []map[*job]struct{}{a.withheld, a.disconnected} {
@@ -155,12 +156,12 @@ func (a *awaitedJobs) followHolder(j *job) (waits bool, list []notice) {
 	}
 	j.holderServer = server
 	k.Holder.Store(&server)
-	k.Withheld.Store(!j.calls.HasLiveCalls()) // what the task has called goes on here
+	k.Withheld.Store(!j.calls.HasLiveCalls()) // the graphs that the task has called continue here
 	return true, []notice{a.placement.noticeStranded(j)}
 }
 
-// findHolder names the other server to which the worker of a task is attached, ""
-// when none is known.
+// findHolder returns the other server to which the worker of a task is attached,
+// "" when none is known.
 func (a *awaitedJobs) findHolder(j *job) string {
 	if j.isStopping {
 		return ""
@@ -184,7 +185,7 @@ func (a *awaitedJobs) clearHolder(j *job) {
 	a.scheduleClaims()
 }
 
-// listPlaces lists the places of the tasks whose worker is awaited, maxClaims at
+// listPlaces lists the places of the tasks whose worker is awaited, lease.MaxClaims at
 // most.
 func (a *awaitedJobs) listPlaces() []string {
 	var places []string

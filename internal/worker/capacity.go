@@ -6,8 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
-// capacity is what the worker of a session takes: which tasks, and how many more of
-// them. It is guarded by the dispatcher's mu.
+// capacity holds the tasks that the worker of a session serves, and its free slots.
+// The dispatcher's mu guards it.
 type capacity struct {
 	session        *Session
 	coverage       *coverage.Coverage
@@ -28,12 +28,12 @@ func (c *capacity) CanServe(r queue.Route) bool {
 	return c.coverage.Covers(r.Capability())
 }
 
-// maxRecentRefusals bounds how many tasks a worker may have refused at a time. It is given
-// none beyond that until a delay has passed: they would be looked through, over and
-// over, for one that it has not refused.
+// maxRecentRefusals is the number of tasks that a worker may have refused at a time.
+// Beyond it the worker is offered no task until a delay has passed, because each offer
+// would search the queue for a task that it has not refused.
 const maxRecentRefusals = 64
 
-// FreeSlots is how many more tasks the worker could take.
+// FreeSlots returns the number of further tasks that the worker could take.
 func (c *capacity) FreeSlots() int {
 	if c.session.isLeaving || c.session.hasEnded || c.recentRefusals >= maxRecentRefusals {
 		return 0
@@ -42,8 +42,8 @@ func (c *capacity) FreeSlots() int {
 }
 
 // RankTask reports whether a task may be offered to the worker now. The worker that
-// has just finished a task of the same thread and waits for the next comes first,
-// then the one with most free slots.
+// has just finished a task of the same thread and waits for the next has the
+// highest rank, then the worker with the most free slots.
 func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
 	const awaits = 1 << 40
 	free := c.FreeSlots()
@@ -63,7 +63,7 @@ func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
 	return rank, true
 }
 
-// busySlots is how many tasks of a node the worker is at work on.
+// busySlots returns the number of tasks of a node that the worker runs.
 func (c *capacity) busySlots(r queue.Route) int {
 	n := 0
 	for _, j := range c.jobs {
@@ -74,7 +74,7 @@ func (c *capacity) busySlots(r queue.Route) int {
 	return n
 }
 
-// addJob notes that the worker has a task, under its lease.
+// addJob adds a task of the worker, by its lease.
 func (c *capacity) addJob(j *job) {
 	c.removeJob(j)
 	c.jobs[j.token] = j
@@ -83,7 +83,7 @@ func (c *capacity) addJob(j *job) {
 	}
 }
 
-// removeJob notes that it has it no more.
+// removeJob removes a task of the worker.
 func (c *capacity) removeJob(j *job) {
 	if c.jobs[j.token] != j {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/outbox"
 )
 
-// CompleteTask takes the result of a task. The error is an *runtime.Error:
-// TASK_LEASE_LOST, or WAIT_TIMEOUT when the call should be repeated.
+// CompleteTask accepts the result of a task. The error is a *runtime.Error:
+// TASK_LEASE_LOST, or WAIT_TIMEOUT when the caller should repeat the call.
 func (h *Hub) CompleteTask(ctx context.Context, c message.Completion) (message.Receipt, error) {
 	if r, known := h.repeatReceipt(c); known {
 		return r, nil
@@ -26,8 +26,8 @@ func (h *Hub) CompleteTask(ctx context.Context, c message.Completion) (message.R
 	}
 }
 
-// tryComplete takes the result for the task as it is asked for now. It reports
-// false when the run has gone elsewhere meanwhile and may come back.
+// tryComplete accepts the result for the task that the run asks for now. It
+// reports false when the run has moved meanwhile and may come back.
 func (h *Hub) tryComplete(ctx context.Context, c message.Completion) (r message.Receipt, over bool, err error) {
 	j, err := h.waitForJob(ctx, c.Token)
 	if err != nil {
@@ -64,8 +64,8 @@ func (h *Hub) hasConnectedWorker(j *job) bool {
 	return j.session != nil
 }
 
-// repeatReceipt answers a completion whose result was applied before, with the task
-// of the first answer, as long as that shows no sign of life.
+// repeatReceipt answers a completion whose result was applied before, with the next
+// task of the first answer until the worker gives a sign of life for that task.
 func (h *Hub) repeatReceipt(c message.Completion) (message.Receipt, bool) {
 	d := h.dispatcher
 	d.mu.Lock()
@@ -103,9 +103,8 @@ func (h *Hub) completeIfLeased(j *job, c message.Completion) (s *Session, waitin
 	return s, waiting, taken
 }
 
-// HandleCompletion takes a result that came on the stream, as Hub.CompleteTask does, and
-// answers on the stream. It does not wait: what has to is done beside the
-// stream.
+// HandleCompletion accepts a result from the stream, as Hub.CompleteTask does, and
+// answers on the stream. It does not wait: a goroutine does the waiting.
 func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 	if s.tryCompleteNow(c) {
 		return
@@ -125,8 +124,8 @@ func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 	})()
 }
 
-// tryCompleteNow takes the result of a task that this session has, if there is
-// nothing to wait for but the next task.
+// tryCompleteNow accepts the result of a task of this session, if only the
+// next task has to be awaited.
 func (s *Session) tryCompleteNow(c message.Completion) (taken bool) {
 	d := s.dispatcher
 	d.update(func() []notice {
@@ -156,9 +155,9 @@ func (s *Session) replyWithoutNext(p *outbox.WaitingCall) {
 	}
 }
 
-// waitForNextTask waits a moment for the next task. A task that was given to a call
-// whose caller has gone is not lost: the repeated call gets it, or another worker
-// when the lease ends.
+// waitForNextTask waits a moment for the next task. A task for a call that ended
+// meanwhile is not lost: the repeated call gets it, or another worker when the
+// lease ends.
 func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *outbox.WaitingCall) *message.Assignment {
 	timer := time.NewTimer(outbox.NextTaskWait)
 	defer timer.Stop()

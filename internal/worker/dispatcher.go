@@ -17,11 +17,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
-// dispatcher gives tasks to workers and takes them back. All that changes together
-// when a task changes hands is guarded by its mu: the queue, the leases, the
-// sessions and the tasks themselves. Its methods expect that mu is held, save for
-// those that say otherwise; the notices that they return are sent when mu is
-// released.
+// dispatcher gives tasks to workers and takes them back. Its mu guards all that
+// changes together when a task changes hands: the queue, the leases, the sessions
+// and the tasks themselves. The caller of a method holds mu unless the method's
+// comment says otherwise. The caller sends the returned notices after it has
+// released mu.
 type dispatcher struct {
 	opts         Options
 	log          *zap.Logger
@@ -63,8 +63,8 @@ func (d *dispatcher) containPanics(f func()) func() {
 	return contain.Func(f, contain.LogPanic(d.log, "the hub of workers panicked"))
 }
 
-// runLocked makes a change under mu, and returns the notices that come of it: their
-// tasks don't end before they are sent. The caller does not hold mu.
+// runLocked makes a change under mu, and returns its notices. Their tasks don't end
+// before the notices are sent. The caller does not hold mu.
 func (d *dispatcher) runLocked(change func() []notice) []notice {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,8 +75,8 @@ func (d *dispatcher) runLocked(change func() []notice) []notice {
 	return list
 }
 
-// update makes a change under mu, and sends the notices that come of it. The caller
-// does not hold mu.
+// update makes a change under mu, and sends its notices. The caller does not hold
+// mu.
 func (d *dispatcher) update(change func() []notice) { sendNotices(d.log, d.runLocked(change)) }
 
 // scheduleClaims publishes soon which leases of other servers are known here.
@@ -86,7 +86,7 @@ func (d *dispatcher) scheduleClaims() {
 	}
 }
 
-// takeClaims lists what is to be published of leases. The caller does not hold mu.
+// takeClaims lists the leases to be published. The caller does not hold mu.
 func (d *dispatcher) takeClaims() (peers runtime.Peers, c checkpoint.Claims) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +103,7 @@ func (d *dispatcher) takeClaims() (peers runtime.Peers, c checkpoint.Claims) {
 	return d.placement.peers, c
 }
 
-// admitJob queues a task, or gives it to the worker that has it already.
+// admitJob queues a task, or gives it to the worker that runs it already.
 func (d *dispatcher) admitJob(j *job) []notice {
 	d.lastOrder++
 	j.order = d.lastOrder
@@ -118,8 +118,8 @@ func (d *dispatcher) admitJob(j *job) []notice {
 	return d.enqueueJob(j)
 }
 
-// enqueueJob puts a task where its age belongs, and offers the tasks of its route to
-// workers with free slots.
+// enqueueJob adds a task to the queue by its age, and offers the tasks of its route
+// to workers with free slots.
 func (d *dispatcher) enqueueJob(j *job) []notice {
 	d.queue.AddTask(j)
 	list := d.unserved.noticeRoute(j.route, false)
@@ -139,7 +139,8 @@ func (d *dispatcher) dispatchJob(j *job) {
 	}
 }
 
-// offerOldestTo gives a worker with free slots the oldest tasks that it serves.
+// offerOldestTo offers a worker with free slots the oldest tasks that it
+// serves.
 func (d *dispatcher) offerOldestTo(s *Session) {
 	for {
 		j, ok := d.queue.TakeOldest(&s.capacity)
@@ -165,8 +166,8 @@ func (d *dispatcher) offerJob(j *job, s *Session) {
 	s.deliverAssignment(j, j.newAssignment(d.opts.LeaseTTL))
 }
 
-// requeueJob puts a task back to where it was in the queue. Graphs that it has
-// called must stop before it runs again.
+// requeueJob returns a task to its place in the queue. Graphs that the task
+// has called must stop before it runs again.
 func (d *dispatcher) requeueJob(j *job) []notice {
 	d.releaseLease(j) // before finishJob, so that a result under the old lease does not count
 	if j.isStopping {
@@ -189,8 +190,8 @@ func (d *dispatcher) requeueJob(j *job) []notice {
 	return nil
 }
 
-// releaseJobs requeues what has not left for a worker whose stream is over, and
-// keeps the rest for it.
+// releaseJobs requeues the tasks that were not sent to a worker whose stream
+// has ended. It keeps the others for that worker.
 func (d *dispatcher) releaseJobs(s *Session) []notice {
 	var list []notice
 	unsent := s.unsentJobs()
@@ -204,8 +205,8 @@ func (d *dispatcher) releaseJobs(s *Session) []notice {
 	return list
 }
 
-// requeueDetached requeues what a worker that has come back does not hold. What it
-// was given in the answer to a call may still be on its way: that stays.
+// requeueDetached requeues the tasks that a reconnected worker does not hold. It
+// keeps a task in the answer to a call, because that may still be on its way.
 func (d *dispatcher) requeueDetached(s *Session) []notice {
 	var list []notice
 	for _, j := range d.awaited.detachedOf(s.hello.Worker) {
@@ -218,7 +219,7 @@ func (d *dispatcher) requeueDetached(s *Session) []notice {
 	return list
 }
 
-// attachJob notes which session has the worker of a task.
+// attachJob sets the session of the worker of a task.
 func (d *dispatcher) attachJob(j *job, s *Session) {
 	if j.session != nil {
 		j.session.capacity.removeJob(j)
@@ -229,7 +230,7 @@ func (d *dispatcher) attachJob(j *job, s *Session) {
 	s.capacity.addJob(j)
 }
 
-// refuseJob gives a task that a worker does not want to others.
+// refuseJob gives a task that a worker refuses to other workers.
 func (d *dispatcher) refuseJob(j *job, s *Session, reason string, delay time.Duration) []notice {
 	j.nacks++
 	if j.nacks >= d.opts.MaxNacks {
@@ -283,7 +284,7 @@ func (d *dispatcher) applyCompletion(j *job, c message.Completion, waiting *outb
 	return list
 }
 
-// finishJob hands over the result of a task.
+// finishJob delivers the result of a task to its run.
 func (d *dispatcher) finishJob(j *job, r pregel.Result) {
 	if j.stage == stageOver {
 		return
@@ -295,7 +296,7 @@ func (d *dispatcher) finishJob(j *job, r pregel.Result) {
 	j.result <- r
 }
 
-// endJob notes that a task is not asked for any more.
+// endJob removes a task that its run does not request any more.
 func (d *dispatcher) endJob(j *job) {
 	d.releaseLease(j)
 	d.queue.RemoveTask(j)

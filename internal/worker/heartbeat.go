@@ -42,11 +42,12 @@ func (s *Session) recordSignOfLife() bool {
 	return true
 }
 
-// maxForgedLeases bounds how many leases a beat may name that no server has given.
+// maxForgedLeases is the number of leases in a heartbeat that no server may have
+// given.
 const maxForgedLeases = 1000
 
-// HandleHeartbeat prolongs the leases of the tasks that the worker says it holds. One
-// that names many leases which no server has given ends the session.
+// HandleHeartbeat renews the leases of the tasks that the worker holds. A heartbeat
+// with many leases that no server has given ends the session.
 func (s *Session) HandleHeartbeat(number uint64, running []string) {
 	given, forged := s.dispatcher.signer.ParseTokens(running)
 	s.dispatcher.update(func() []notice { return s.renewLeases(number, given, forged) })
@@ -81,7 +82,7 @@ func (s *Session) renewLeases(number uint64, given []lease.Lease, forged []strin
 	return list
 }
 
-// HandleAlive notes that a task has begun or is still worked on.
+// HandleAlive records a sign of life for a task.
 func (s *Session) HandleAlive(token string) {
 	j := s.beginJob(token, s.hub.opts.LeaseTTL)
 	if j != nil && j.task.Host != nil {
@@ -89,7 +90,8 @@ func (s *Session) HandleAlive(token string) {
 	}
 }
 
-// beginJob notes that the worker is at work on a task, and returns it, nil for none.
+// beginJob records that the worker runs a task, and returns the task, nil if there
+// is none.
 func (s *Session) beginJob(token string, ttl time.Duration) *job {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
@@ -110,7 +112,8 @@ func (s *Session) jobOfLease(token string) *job {
 	return s.capacity.jobs[token]
 }
 
-// HandleCredit sets how much the worker takes. An older one than the last is ignored.
+// HandleCredit sets the worker's credit. It ignores a credit that is older than the
+// last one.
 func (s *Session) HandleCredit(c message.Credit) {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()

@@ -1,14 +1,15 @@
-// Package worker hands tasks to processes that dial graphd: it keeps their
-// sessions, offers each task to one with a free slot, and takes back what a lost
-// process leaves behind. It knows no wire; transport speaks for it.
+// Package worker runs tasks in processes that dial graphd. It keeps their
+// sessions, offers each task to a worker with a free slot, and takes back the
+// tasks of a lost worker. It knows no wire format: package transport has the
+// streams.
 //
 // A task is queued, or withheld while a worker of an earlier server may still run
-// it, then offered under a lease, then started, until its result
-// comes. Each time it changes hands it gets a new lease, so that the result of
-// an older one cannot be applied any more.
+// it. Then it is offered under a lease, and then started, until its result
+// arrives. Each time it changes hands it gets a new lease, so that a result under
+// an older lease is refused.
 //
-// A Hub is what callers see, a Session one worker. Both change what is shared, the
-// queue, the leases and the sessions, through one dispatcher, under one lock.
+// A Hub serves the engine, and a Session one worker. Both change the queue, the
+// leases and the sessions through one dispatcher, under one lock.
 package worker
 
 import (
@@ -31,27 +32,27 @@ import (
 
 // Options tune a Hub. Zero fields mean the defaults that are named.
 type Options struct {
-	HeartbeatInterval time.Duration // how often workers give a sign of life; 10 s
-	LeaseTTL          time.Duration // how long a task waits for a silent worker; 30 s
-	// ReclaimTimeout is how long a task that a worker brings along from an earlier server
-	// is kept for the run to come back to; 60 s.
+	HeartbeatInterval time.Duration // interval of the workers' signs of life; 10 s
+	LeaseTTL          time.Duration // time for which a task waits for a silent worker; 30 s
+	// ReclaimTimeout is the time for which a task that a worker brings from an earlier
+	// server is kept for its run; 60 s.
 	ReclaimTimeout time.Duration
-	// StopGrace is how long a worker is told it has to stop a task, and how long its
-	// result is waited for when another task of the superstep has failed; 5 s.
+	// StopGrace is the time that a worker has to stop a task, and for which its
+	// result is awaited when another task of the superstep has failed; 5 s.
 	StopGrace time.Duration
 	MaxLosses int // workers a task may lose before it fails; 5
 	MaxNacks  int // refusals of a task before it fails; 10
-	// MaxWorkers is how many may be connected; 2000. MaxProfileBytes is how many bytes
-	// what they say of themselves may take; 32 MiB.
+	// MaxWorkers is the number of connected workers; 2000. MaxProfileBytes bounds the
+	// size of all their profiles; 32 MiB.
 	MaxWorkers      int
 	MaxProfileBytes int64
-	// MaxEventBytes is how many bytes of events may wait to be handed on to their runs, of
-	// all tasks together, MaxWaitingResultBytes of results that came on streams and wait
-	// for their run; 64 MiB each.
+	// MaxEventBytes bounds the events of all tasks that wait for their runs.
+	// MaxWaitingResultBytes bounds the results from streams that wait for their runs.
+	// 64 MiB each.
 	MaxEventBytes         int64
 	MaxWaitingResultBytes int64
-	// Key marks the leases. With the same key a restarted server, or another
-	// replica, knows the leases of the one before; random when empty.
+	// Key signs the leases. A restarted server, or another replica, with the
+	// same key knows the leases of the earlier one; random when empty.
 	Key    []byte
 	Logger *zap.Logger // silent when nil
 }
@@ -104,8 +105,8 @@ func New(options Options) *Hub {
 	return h
 }
 
-// Execute hands a task to a worker and waits for its result. It waits for a
-// worker as long as ctx allows.
+// Execute runs a task at a worker and returns the result. It waits for a
+// worker until ctx ends.
 func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	h.activeTasks.Add(1)
 	defer h.activeTasks.Add(-1)
@@ -119,8 +120,8 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	return r
 }
 
-// Drain tells every worker that the server is about to leave. Tasks are still
-// handed out, because the supersteps under way need them; runs whose tasks no
+// Drain announces to every worker that the server will stop. Tasks are still
+// handed out, because the present supersteps need them. Runs whose tasks no
 // worker can take are handed off.
 func (h *Hub) Drain(left time.Duration, reason string) {
 	d := h.dispatcher
@@ -138,8 +139,8 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	})
 }
 
-// beginDrain has the hub take no further worker. It reports false when it takes
-// none already.
+// beginDrain makes the hub refuse new workers. It reports false when the hub
+// drains already.
 func (h *Hub) beginDrain() bool {
 	h.dispatcher.mu.Lock()
 	defer h.dispatcher.mu.Unlock()
@@ -150,8 +151,8 @@ func (h *Hub) beginDrain() bool {
 	return true
 }
 
-// WaitIdle waits until no task is left, for as long as ctx allows. A superstep may
-// need one task after another, so a short silence does not count.
+// WaitIdle waits until no task is left, or until ctx ends. A superstep may need
+// one task after another, so a short pause without tasks does not count.
 func (h *Hub) WaitIdle(ctx context.Context) {
 	const pause = 50 * time.Millisecond
 	timer := time.NewTimer(pause)
@@ -189,9 +190,9 @@ func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 	return h.dispatcher.sessions.describeWorkers(), nil
 }
 
-// WaitingTasks counts the tasks that wait: because no connected worker serves them,
-// and because those that do have no free slot. The former include those of runs
-// that gave their slot up.
+// WaitingTasks counts the waiting tasks: those that no connected worker serves, and
+// those whose workers have no free slot. The former include the tasks of runs that
+// have released their slots.
 func (h *Hub) WaitingTasks() (unserved, busy int) {
 	d := h.dispatcher
 	unserved = int(max(0, d.unserved.count.Load()))
@@ -205,14 +206,14 @@ func (h *Hub) WaitingTasks() (unserved, busy int) {
 	return unserved, busy
 }
 
-// WorkerLosses counts how often a worker that had a task was lost.
+// WorkerLosses returns the number of times that a worker with a task was lost.
 func (h *Hub) WorkerLosses() uint64 { return h.dispatcher.workerLosses.Load() }
 
 // CountEndpointLoss counts an endpoint that was lost while it may have run a task.
 func (h *Hub) CountEndpointLoss() { h.dispatcher.workerLosses.Add(1) }
 
-// SetPeers makes those known that are told what workers take: the engine, and by it the
-// other servers on the same store, to which tasks may go that no worker here takes.
+// SetPeers sets the receivers of what workers take: the engine, and through it the
+// other servers on the same store, which may take tasks that no worker here takes.
 func (h *Hub) SetPeers(peers runtime.Peers) {
 	h.dispatcher.mu.Lock()
 	h.dispatcher.placement.peers = peers
@@ -220,7 +221,7 @@ func (h *Hub) SetPeers(peers runtime.Peers) {
 	h.capabilities.PublishCapabilities()
 }
 
-// Covers reports whether a connected worker takes what is needed.
+// Covers reports whether a connected worker has a capability.
 func (h *Hub) Covers(need checkpoint.Capability) bool {
 	d := h.dispatcher
 	d.mu.Lock()
@@ -235,8 +236,8 @@ func (h *Hub) RecheckTasks() {
 	d.update(func() []notice { return append(d.unserved.noticeAll(true), d.awaited.followAll()...) })
 }
 
-// listServed lists what each worker serves, and how much that is: nothing while the
-// server drains.
+// listServed lists what each worker serves, and the number of entries. It lists
+// nothing while the server drains.
 func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int) {
 	d := h.dispatcher
 	d.mu.Lock()
@@ -248,7 +249,8 @@ func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability
 }
 
 // NeedsComparison reports whether a task has answers that must be compared with
-// what the code asks: a process that does not compare must not get them.
+// what the code asks. A process that does not compare must not get such
+// answers.
 func NeedsComparison(t *runtime.Task) bool { return queue.NeedsComparison(t) }
 
 func nodeFailure(kind, text string) pregel.Result {

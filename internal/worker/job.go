@@ -18,12 +18,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
-// stage is how far a task has come.
+// stage is the stage of a task between its request and its result.
 type stage int
 
 const (
 	stageQueued   stage = iota
-	stageWithheld       // a worker may have it from an earlier server: kept until that one comes back, or its lease is over
+	stageWithheld       // a worker of an earlier server may have it: kept until that worker comes back, or its lease ends
 	stageOffered        // on its way to a worker, without a sign of life
 	stageStarted
 	stageOver
@@ -37,10 +37,10 @@ type job struct {
 	task   *runtime.Task
 	key    string
 	route  queue.Route
-	result chan pregel.Result // takes one
+	result chan pregel.Result // buffered for one result
 	events *inbox.EventQueue
 	calls  *attempt.GraphCalls
-	// memos are the memos of this attempt; they have a lock of their own.
+	// memos are the memos of this attempt. They have a lock of their own.
 	memos *attempt.Memos
 	// notifying waits for the notices to the run that no worker can take the
 	// task.
@@ -52,11 +52,11 @@ type job struct {
 	token          string   // of the lease, "" for none
 	session        *Session // nil while no worker has it, or its stream is broken
 	detachedWorker string   // the worker that may have it though its stream is broken
-	holderServer   string   // the server to which its worker is attached, when that is another one
+	holderServer   string   // the other server to which its worker is attached
 	leaseTimer     *time.Timer
 	deliveries     int
 	losses         int
-	hasLostWorker  bool // the worker before was lost, and the run does not know
+	hasLostWorker  bool // the previous worker was lost, and the run does not know
 	nacks          int
 	refusedBy      map[*Session]struct{} // sessions that have refused it for now
 	isReported     bool                  // the run was notified that no worker can take it
@@ -64,7 +64,7 @@ type job struct {
 	pendingCalls   int                   // graphs that it waits for
 	isOnEndpoint   bool                  // runs on an endpoint
 	answeredLease  string                // the lease whose result was answered with this task
-	isInCallAnswer bool                  // the answer was that of a call, which no stream keeps in order
+	isInCallAnswer bool                  // it was sent in the answer to a call, which no stream orders
 	isStopping     bool                  // is being stopped: no other worker gets it
 	stopReason     string                // why
 	stopDeadline   time.Time             // until then its result is of use
@@ -77,16 +77,16 @@ func newJob(ctx context.Context, t *runtime.Task, budget *inbox.EventBudget, log
 	}
 }
 
-// Route is what a worker must serve to run the task.
+// Route returns what a worker must serve to run the task.
 func (j *job) Route() queue.Route { return j.route }
 
-// Order is the age of the task among all tasks.
+// Order returns the age of the task among all tasks.
 func (j *job) Order() uint64 { return j.order }
 
 // IsRefused reports whether a worker has refused the task a moment ago. mu is held.
 func (j *job) IsRefused() bool { return len(j.refusedBy) > 0 }
 
-// taskFields names a task in the log.
+// taskFields returns the log fields of a task.
 func (j *job) taskFields() []zap.Field {
 	return []zap.Field{
 		zap.String("thread", j.task.Thread), zap.String("run", j.task.Run), zap.String("task", j.task.ID),
@@ -94,7 +94,8 @@ func (j *job) taskFields() []zap.Field {
 	}
 }
 
-// deliveryFields names a task and the worker that has it. mu is held.
+// deliveryFields returns the log fields of a task and of the worker that has
+// it. mu is held.
 func (j *job) deliveryFields() []zap.Field {
 	f := j.taskFields()
 	if j.session != nil {
@@ -119,15 +120,15 @@ func (j *job) renewLease(ttl time.Duration) {
 	}
 }
 
-// beginPendingCall notes that the task waits for a graph that it calls. Meanwhile it
-// takes no slot of its worker. mu is held.
+// beginPendingCall records that the task waits for a graph that it calls. Meanwhile
+// it takes no slot of its worker. mu is held.
 func (j *job) beginPendingCall() {
 	if j.pendingCalls++; j.pendingCalls == 1 && j.session != nil {
 		j.session.capacity.blockedJobs++
 	}
 }
 
-// endPendingCall notes that a call of the task has ended. mu is held.
+// endPendingCall records that a call of the task has ended. mu is held.
 func (j *job) endPendingCall() {
 	if j.pendingCalls--; j.pendingCalls == 0 && j.session != nil {
 		j.session.capacity.blockedJobs--

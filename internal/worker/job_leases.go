@@ -10,16 +10,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
-// claimResult is what becomes of a lease that a worker holds by its own account.
+// claimResult is the outcome of a worker's claim to a lease.
 type claimResult int
 
 const (
 	claimLost      claimResult = iota
-	claimUndecided             // kept until the run is taken up here, or the time for that is over
+	claimUndecided             // kept until this server drives the run, or the time for that ends
 	claimGranted
 )
 
-// grantLease puts a lease into force.
+// grantLease makes a lease valid.
 func (d *dispatcher) grantLease(j *job, s *Session, l lease.Lease) {
 	j.lease, j.token, j.session = l, l.Token, s
 	d.unserved.setStranded(j, false)
@@ -32,8 +32,8 @@ func (d *dispatcher) grantLease(j *job, s *Session, l lease.Lease) {
 	}))
 }
 
-// releaseLease ends the lease of a task; what comes under it from now on is
-// refused.
+// releaseLease ends the lease of a task. Messages under it are refused from
+// now on.
 func (d *dispatcher) releaseLease(j *job) {
 	d.awaited.removeDisconnected(j)
 	d.awaited.removeWithheld(j)
@@ -54,8 +54,8 @@ func (d *dispatcher) expireLease(j *job, token string) []notice {
 	if j.token != token || j.stage == stageOver {
 		return nil
 	}
-	if waits, list := d.awaited.followHolder(j); waits { // the run is about to go to where the worker is
-		if j.session != nil { // what is left of that stream is dead
+	if waits, list := d.awaited.followHolder(j); waits { // the run is about to move to the worker's server
+		if j.session != nil { // the earlier stream is dead
 			list = append(list, d.awaited.addDetached(j)...)
 		}
 		j.renewLease(d.opts.LeaseTTL)
@@ -71,7 +71,7 @@ func (d *dispatcher) expireLease(j *job, token string) []notice {
 	return list
 }
 
-// handleLoss gives a task whose worker is lost to another one.
+// handleLoss gives a task whose worker is lost to another worker.
 func (d *dispatcher) handleLoss(j *job) []notice {
 	j.losses++
 	j.hasLostWorker = true
@@ -83,10 +83,10 @@ func (d *dispatcher) handleLoss(j *job) []notice {
 	return d.requeueJob(j)
 }
 
-// withholdJob withholds a task that a worker may still run for the server before
-// this one. That worker gets it when it comes back; when the time of a lease has
-// passed since the run was taken up, any worker may. It reports false for a task
-// that no worker can have.
+// withholdJob withholds a task that a worker may still run for the previous
+// server. That worker gets the task when it comes back. Any worker may get it
+// when the time of a lease has passed since this server took the run over.
+// withholdJob reports false for a task that no worker can have.
 func (d *dispatcher) withholdJob(j *job) ([]notice, bool) {
 	if j.task.RecoveredAt.IsZero() || j.task.Router != "" || j.task.Reduce != nil {
 		return nil, false
@@ -106,7 +106,7 @@ func (d *dispatcher) releaseWithheld(j *job) []notice {
 	if j.stage != stageWithheld {
 		return nil
 	}
-	if waits, list := d.awaited.followHolder(j); waits { // the run is about to go there
+	if waits, list := d.awaited.followHolder(j); waits { // the run is about to move there
 		j.renewLease(d.opts.LeaseTTL)
 		return list
 	}
@@ -130,7 +130,7 @@ func (d *dispatcher) claimLease(s *Session, l lease.Lease) (claimResult, []notic
 	}
 	if j.session != s {
 		d.attachJob(j, s)
-		if j.isStopping { // what was said on the stream before may be lost
+		if j.isStopping { // messages on the previous stream may be lost
 			s.sendCancel(j)
 		}
 	}
@@ -158,7 +158,7 @@ func (d *dispatcher) claimUnknownLease(s *Session, l lease.Lease) (claimResult, 
 		return d.claimJob(j, s, l)
 	}
 	if d.history.IsRequestedSince(l) {
-		return claimLost, nil // it was done without the worker, or has come further since
+		return claimLost, nil // the task was done without the worker, or has made progress since
 	}
 	d.reclaims.Add(s, l)
 	return claimUndecided, nil
@@ -181,8 +181,9 @@ func (d *dispatcher) claimJob(j *job, s *Session, l lease.Lease) (claimResult, [
 	return claimGranted, d.resumeLease(j, s, l)
 }
 
-// adoptReclaimed gives a requested task to the worker that runs it already. A lease
-// of an earlier attempt or pass is lost. It reports false when no worker runs it.
+// adoptReclaimed gives a requested task to the worker that runs it already. The
+// lease of an earlier attempt or pass is lost. It reports false when no worker runs
+// the task.
 func (d *dispatcher) adoptReclaimed(j *job) ([]notice, bool) {
 	held := d.reclaims.FindPlace(lease.PlaceOf(j.task))
 	if held == nil {
@@ -204,7 +205,7 @@ func (d *dispatcher) adoptReclaimed(j *job) ([]notice, bool) {
 	return list, true
 }
 
-// resumeLease makes an old lease the one of a task.
+// resumeLease makes an old lease the present lease of a task.
 func (d *dispatcher) resumeLease(j *job, s *Session, l lease.Lease) []notice {
 	j.deliveries++
 	j.events.AddMarker(runtime.EventContinued)
@@ -216,7 +217,7 @@ func (d *dispatcher) resumeLease(j *job, s *Session, l lease.Lease) []notice {
 	return nil
 }
 
-// retainDeparted records that a worker may go on with a task whose run goes on at
+// retainDeparted records that a worker may continue a task whose run continues at
 // another server, and keeps its lease in case the run comes back.
 func (d *dispatcher) retainDeparted(j *job) {
 	if j.task.StillRemote != nil {
@@ -233,7 +234,8 @@ func (d *dispatcher) retainDeparted(j *job) {
 	}
 }
 
-// startReclaimTimer starts what gives up a reclaimed lease that no run asks for.
+// startReclaimTimer starts the timer that releases a reclaimed lease without a
+// run.
 func (d *dispatcher) startReclaimTimer(held *lease.Reclaimed[Session]) *time.Timer {
 	return time.AfterFunc(d.opts.ReclaimTimeout, d.containPanics(func() {
 		d.mu.Lock()

@@ -7,15 +7,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// notice is what the run of a task is to be told. Methods that expect mu to be held
-// return notices; the caller that took mu sends them when it is released.
+// notice is a notification for the run of a task. Methods that expect mu to be held
+// return notices. The caller that took mu sends them after it has released mu.
 type notice struct {
 	job    *job
-	why    string // for the log of the run; "" = the run was notified before, or another server serves it
+	why    string // for the log of the run; "" = the run was notified earlier, or another server serves it
 	notify func(runtime.Host)
 }
 
-// sendNotices tells the runs, each on a goroutine of its own. No lock is held.
+// sendNotices sends notices to the runs, each on a goroutine of its own. No
+// lock is held.
 func sendNotices(log *zap.Logger, list []notice) {
 	for _, n := range list {
 		if n.why != "" {

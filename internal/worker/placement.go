@@ -5,14 +5,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// placement says where runs may go that can't go on here. It is guarded by the
-// dispatcher's mu.
+// placement decides where runs may continue that cannot continue here. The
+// dispatcher's mu guards it.
 type placement struct {
-	peers      runtime.Peers // nil before the engine has asked for what workers take
+	peers      runtime.Peers // nil before the engine has called SetPeers
 	isDraining bool
 }
 
-// hasWorkersFor reports whether another server has workers for all that is needed.
+// hasWorkersFor reports whether another server has workers for all the needs.
 func (p *placement) hasWorkersFor(needs ...checkpoint.Capability) bool {
 	return p.peers != nil && p.peers.Cover(needs...)
 }
@@ -21,7 +21,8 @@ func (p *placement) hasWorkersFor(needs ...checkpoint.Capability) bool {
 // worker.
 func (p *placement) isAwaited(place string) bool { return p.peers != nil && p.peers.IsAwaited(place) }
 
-// noticeStranded has a run look for another server, or leave this one if it drains.
+// noticeStranded returns the notice that makes a run look for another server, or
+// leave this server if it drains.
 func (p *placement) noticeStranded(j *job) notice {
 	if p.isDraining {
 		return notice{job: j, notify: runtime.Host.HandOff}

@@ -16,15 +16,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/outbox"
 )
 
-// Session is one stream of one worker. What follows outbox is guarded by the
-// dispatcher's mu.
+// Session is one stream of one worker. The dispatcher's mu guards the fields
+// after outbox.
 type Session struct {
 	hub          *Hub
 	dispatcher   *dispatcher
 	id           string
 	hello        message.Hello
 	outbox       *outbox.Outbox
-	profileBytes int64 // bytes of what the worker says of itself
+	profileBytes int64 // size of the worker's profile
 
 	capacity      capacity
 	waitingCalls  outbox.WaitingCalls // for another task
@@ -32,20 +32,20 @@ type Session struct {
 	isLeaving     bool
 	silenceTimer  *time.Timer
 	lastHeard     time.Time
-	heldUp        time.Duration // how long events have held up the stream since the last beat
+	heldUp        time.Duration // time for which events have blocked the stream since the last heartbeat
 	droppedEvents uint64        // emits since the last throttle
 	lastThrottle  time.Time
 }
 
-// maxMissedHeartbeats is how many heartbeats may be missed before a stream counts
-// as dead.
+// maxMissedHeartbeats is the number of missed heartbeats from which a stream
+// counts as dead.
 const maxMissedHeartbeats = 3
 
-// errSessionEnded says that the stream of a session is closed already.
+// errSessionEnded refuses a call to a session whose stream is closed.
 var errSessionEnded = errors.New("the session has ended")
 
-// OpenSession begins a session. An older one of the same worker is ended. The error
-// is an *runtime.Error.
+// OpenSession begins a session, and ends an older session of the same worker. The
+// error is a *runtime.Error.
 func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error) {
 	d := h.dispatcher
 	held, forged := d.signer.ParseTokens(hello.HeldLeases)
@@ -69,8 +69,8 @@ func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error
 	return s, w, nil
 }
 
-// beginSession admits the worker, in place of an older session of it, decides about
-// the leases that it holds, and offers it tasks. mu is held.
+// beginSession admits the worker in place of its older session, decides about the
+// leases that it holds, and offers it tasks. mu is held.
 func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice, error) {
 	d := s.dispatcher
 	if d.placement.isDraining {
@@ -113,14 +113,14 @@ func (s *Session) claimHeldLeases(w *message.Welcome, held []lease.Lease) []noti
 	return list
 }
 
-// Ended is closed when the session has ended.
+// Ended returns a channel that is closed when the session has ended.
 func (s *Session) Ended() <-chan struct{} { return s.outbox.EndSignal() }
 
-// ID names the session in logs.
+// ID returns the id of the session, for logs.
 func (s *Session) ID() string { return s.id }
 
-// NextMessage waits for the next message to the worker. The error says why the
-// session has ended, or is ctx's.
+// NextMessage waits for the next message to the worker. The error is the cause
+// with which the session has ended, or that of ctx.
 func (s *Session) NextMessage(ctx context.Context) (message.Message, error) {
 	return s.outbox.WaitForMessage(ctx)
 }
@@ -136,9 +136,9 @@ func (s *Session) endSession(cause error) {
 	s.outbox.EndDelivery(cause)
 }
 
-// Close says that the stream is closed. Tasks that have not left for the worker
-// go to others at once; all others wait for it until their lease ends, whether
-// it is known that they have begun or not.
+// Close ends the session because its stream is closed. Tasks that were not sent
+// to the worker go to other workers at once. The other tasks wait for the
+// worker until their leases end, also those of which no start is known.
 func (s *Session) Close() {
 	d := s.dispatcher
 	notices := d.runLocked(func() []notice {
@@ -151,11 +151,11 @@ func (s *Session) Close() {
 	sendNotices(s.hub.log, notices)
 }
 
-// HandleEvents queues events of a task. Events that the run does not take in time
-// are dropped, and the worker is told to send less. For durable events it waits
-// while the budget is used up, one heartbeat interval at most between two heartbeats
-// of the worker: they stand behind the events on the stream, and its leases depend
-// on them.
+// HandleEvents queues events of a task. It drops ephemeral events that the run does
+// not take in time, and throttles the worker. For durable events it waits while the
+// budget is used up, at most one heartbeat interval between two heartbeats of the
+// worker. The leases of the worker depend on its heartbeats, which follow the events
+// on the stream.
 func (s *Session) HandleEvents(token string, events []runtime.Emission, dropped uint64) {
 	j, timeout := s.jobOfEvents(token)
 	if j == nil {
@@ -189,7 +189,7 @@ func (s *Session) jobOfEvents(token string) (*job, time.Duration) {
 	return j, s.hub.opts.HeartbeatInterval - s.heldUp
 }
 
-// waitForEventRoom holds up the stream until there is room for events of a task.
+// waitForEventRoom blocks the stream until there is room for events of a task.
 func (s *Session) waitForEventRoom(j *job, timeout time.Duration, events []runtime.Emission) {
 	began, late := time.Now(), make(chan struct{})
 	timer := time.AfterFunc(timeout, s.dispatcher.containPanics(func() { close(late) }))
@@ -200,7 +200,8 @@ func (s *Session) waitForEventRoom(j *job, timeout time.Duration, events []runti
 	s.heldUp += time.Since(began)
 }
 
-// throttleWorker tells the worker, at most once a second, what was dropped. mu is held.
+// throttleWorker reports dropped events to the worker, at most once a second. mu is
+// held.
 func (s *Session) throttleWorker(lost uint64) {
 	const every = time.Second
 	s.droppedEvents += lost
@@ -211,8 +212,8 @@ func (s *Session) throttleWorker(lost uint64) {
 	s.droppedEvents, s.lastThrottle = 0, time.Now()
 }
 
-// HandleNack takes back a task that the worker did not begin. It goes to others, and
-// to this worker not before delay has passed.
+// HandleNack takes back a task that the worker did not begin. Other workers may get
+// it at once, this worker after delay.
 func (s *Session) HandleNack(token, reason string, delay time.Duration) {
 	d := s.dispatcher
 	d.update(func() []notice {
@@ -227,8 +228,8 @@ func (s *Session) HandleNack(token, reason string, delay time.Duration) {
 	})
 }
 
-// HandleGoodbye says that the worker takes nothing new, and gives back what it
-// releases. What has not left for it goes to others, too.
+// HandleGoodbye stops offers to the worker, and takes back the tasks that it
+// releases. Tasks that were not sent to it go to other workers, too.
 func (s *Session) HandleGoodbye(released []string, reason string) {
 	d, isAlive := s.dispatcher, false
 	notices := d.runLocked(func() []notice {
@@ -245,8 +246,8 @@ func (s *Session) HandleGoodbye(released []string, reason string) {
 	sendNotices(d.log, notices)
 }
 
-// requeueReleased gives the tasks to others that the worker releases, and those that
-// have not left for it. mu is held.
+// requeueReleased requeues the tasks that the worker releases, and those that were
+// not sent to it. mu is held.
 func (s *Session) requeueReleased(released []string) []notice {
 	var list []notice
 	for _, token := range released {
@@ -263,8 +264,8 @@ func (s *Session) requeueReleased(released []string) []notice {
 }
 
 // HandleStreamEnd records that the worker has closed its side of the stream in
-// order, and that no message of it was lost. After a goodbye it begins no task any
-// more: tasks without a sign of life go to others.
+// order, without losing a message. After a goodbye the worker begins no task any
+// more, so tasks without a sign of life go to other workers.
 func (s *Session) HandleStreamEnd() {
 	s.dispatcher.update(func() []notice {
 		var list []notice
@@ -289,8 +290,8 @@ func (s *Session) unsentJobs() map[string]*job {
 	return jobs
 }
 
-// deliverAssignment gives a task to a call that waits for one, or else sends it on
-// the stream. mu is held.
+// deliverAssignment gives a task to a waiting call, or else sends it on the
+// stream. mu is held.
 func (s *Session) deliverAssignment(j *job, a message.Assignment) {
 	p := s.waitingCalls.TakeLatest()
 	if p == nil {

@@ -18,15 +18,15 @@ type sessionTable struct {
 	maxWorkers      int
 	maxProfileBytes int64
 	byWorker        map[string]*Session
-	profileBytes    int64 // bytes of what the workers say of themselves
+	profileBytes    int64 // size of the workers' profiles
 }
 
 func newSessionTable(o Options) *sessionTable {
 	return &sessionTable{maxWorkers: o.MaxWorkers, maxProfileBytes: o.MaxProfileBytes, byWorker: make(map[string]*Session)}
 }
 
-// addSession admits a worker. It returns the older session that this one replaces,
-// nil for none.
+// addSession admits a worker. It returns the older session that this session
+// replaces, nil without one.
 func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 	older = t.byWorker[s.hello.Worker]
 	sum, connected := t.profileBytes+s.hello.EstimateBytes(s.capacity.credit), len(t.byWorker)
@@ -46,20 +46,21 @@ func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 	return older, nil
 }
 
-// removeSession removes a session, unless a newer one of its worker has replaced it.
+// removeSession removes a session, unless a newer session of its worker has replaced
+// it.
 func (t *sessionTable) removeSession(s *Session) {
 	if t.byWorker[s.hello.Worker] == s {
 		delete(t.byWorker, s.hello.Worker)
 	}
 }
 
-// updateProfile counts what a worker says of itself by now.
+// updateProfile counts the present profile of a worker.
 func (t *sessionTable) updateProfile(s *Session) error {
 	return t.reserveProfile(s, t.profileBytes-s.profileBytes+s.hello.EstimateBytes(s.capacity.credit))
 }
 
-// reserveProfile counts the bytes of what a worker says of itself, up to the
-// limit for all workers; sum is what they would come to.
+// reserveProfile counts the bytes of a worker's profile, up to the limit for
+// all workers. sum is the total with the profile.
 func (t *sessionTable) reserveProfile(s *Session, sum int64) error {
 	if sum > t.maxProfileBytes {
 		return tooManyError("bytes of what workers serve", "max-worker-bytes", t.maxProfileBytes, sum)
@@ -70,7 +71,7 @@ func (t *sessionTable) reserveProfile(s *Session, sum int64) error {
 	return nil
 }
 
-// releaseProfile counts no more what the worker of an ended session said of itself.
+// releaseProfile removes the profile of an ended session from the count.
 func (t *sessionTable) releaseProfile(s *Session) { t.profileBytes -= s.profileBytes }
 
 func tooManyError(what, limit string, most, need int64) error {
@@ -81,7 +82,7 @@ func tooManyError(what, limit string, most, need int64) error {
 // listSessions lists all sessions, in no order.
 func (t *sessionTable) listSessions() iter.Seq[*Session] { return maps.Values(t.byWorker) }
 
-// listCapacities lists what each worker takes.
+// listCapacities iterates over the capacities of the workers.
 func (t *sessionTable) listCapacities() iter.Seq[*capacity] {
 	return func(yield func(*capacity) bool) {
 		for _, s := range t.byWorker {
@@ -112,7 +113,8 @@ func (t *sessionTable) isServed(r queue.Route) bool {
 	return false
 }
 
-// listServed lists what each worker that stays serves, and how much that is.
+// listServed lists what each worker that stays serves, and the number of
+// entries.
 func (t *sessionTable) listServed() (lists [][]checkpoint.Capability, sum int) {
 	for _, s := range t.byWorker {
 		if !s.isLeaving {
@@ -123,7 +125,8 @@ func (t *sessionTable) listServed() (lists [][]checkpoint.Capability, sum int) {
 	return lists, sum
 }
 
-// unservedReason says to the operator why a route is not served.
+// unservedReason returns, for the operator, the reason why a route is not
+// served.
 func (t *sessionTable) unservedReason(r queue.Route) string {
 	var served []checkpoint.Capability
 	for _, s := range t.byWorker {

@@ -33,7 +33,7 @@ func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 	}
 	h.withdrawJob(j, cause)
 	select {
-	case r := <-j.result: // it came in between, and the worker was told that it counts
+	case r := <-j.result: // the result arrived meanwhile, and the worker was told that it was accepted
 		return r
 	default:
 		return nodeFailure("Cancelled", "the task was stopped: "+cause.Error())
@@ -41,15 +41,15 @@ func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 }
 
 // GraceContext returns a context that ends as ctx does, but only after the grace
-// when a sibling of the task has failed: what is finished until then is kept.
+// when a sibling of the task has failed. Work that is finished by then is kept.
 // The deadline of ctx stays.
 func (h *Hub) GraceContext(ctx context.Context, t *runtime.Task) (context.Context, context.CancelFunc) {
 	return attempt.NewGraceContext(ctx, t.Unwanted, h.opts.StopGrace, h.log)
 }
 
-// requestStop asks the worker of a task to stop it. It reports false when there is
-// nothing to wait for, because no worker can have begun. Routers and reducers are
-// for a node that has finished: they are let be.
+// requestStop asks the worker of a task to stop it. It reports false when no
+// worker can have begun, so that the caller need not wait. It does not stop
+// routers and reducers, which serve a node that has finished.
 func (h *Hub) requestStop(j *job, cause error) bool {
 	h.dispatcher.mu.Lock()
 	defer h.dispatcher.mu.Unlock()
@@ -71,8 +71,8 @@ func (s *Session) sendCancel(j *job) {
 	s.outbox.AddMessage(message.TaskCancel{Token: j.token, Reason: j.stopReason, Grace: max(0, time.Until(j.stopDeadline))})
 }
 
-// withdrawJob gives up a task that its run does not want any more. Its worker is
-// not told to stop when another server goes on with the run.
+// withdrawJob removes a task that its run does not want any more. It does not
+// stop the worker when another server continues the run.
 func (h *Hub) withdrawJob(j *job, cause error) {
 	d := h.dispatcher
 	d.mu.Lock()

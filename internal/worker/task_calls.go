@@ -29,7 +29,7 @@ func (h *Hub) FailTask(token string, r pregel.Result) {
 	}
 }
 
-// RecordMemo records a memo of a task; the first value stays.
+// RecordMemo records a memo of a task. The first value stays.
 func (h *Hub) RecordMemo(ctx context.Context, token string, m checkpoint.Memo) (payload.JSON, bool, error) {
 	for {
 		j, err := h.waitForJob(ctx, token)
@@ -40,7 +40,7 @@ func (h *Hub) RecordMemo(ctx context.Context, token string, m checkpoint.Memo) (
 		switch h.leaseState(j, token) {
 		case claimGranted:
 			return value, existed, toRepeatableError(err)
-		case claimUndecided: // whether it is stored is known where the run goes on
+		case claimUndecided: // the server that continues the run knows whether it is stored
 		case claimLost:
 			return "", false, lease.NewLostError(j.task.ID)
 		}
@@ -48,7 +48,7 @@ func (h *Hub) RecordMemo(ctx context.Context, token string, m checkpoint.Memo) (
 }
 
 // toRepeatableError asks the caller to repeat a call that ended because this server
-// is about to lose the run: the lease may go on at another one.
+// is about to lose the run. The lease may continue at another server.
 func toRepeatableError(err error) error {
 	if errors.Is(err, runtime.ErrElsewhere) || errors.Is(err, context.Canceled) {
 		return runtime.Errorf(runtime.ReasonWaitTimeout, "the run goes on at another server, or here in a moment; repeat the call")
@@ -56,7 +56,7 @@ func toRepeatableError(err error) error {
 	return err
 }
 
-// leaseState reports what became of a lease during a call for its task.
+// leaseState returns the state of a lease during a call for its task.
 func (h *Hub) leaseState(j *job, token string) claimResult {
 	d := h.dispatcher
 	l, ok := d.signer.ParseToken(token)
@@ -93,7 +93,7 @@ func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) 
 		switch h.leaseState(j, token) {
 		case claimGranted:
 			return r, toRepeatableError(err)
-		case claimUndecided: // the run goes on elsewhere, or here under another lease
+		case claimUndecided: // the run continues elsewhere, or here under another lease
 			if h.hasLeft(token) {
 				return runtime.CallResult{}, notTakenUp(j.task.ID)
 			}
@@ -140,7 +140,8 @@ type EndpointLease struct {
 
 // LeaseToEndpoint leases a task to an endpoint, so that the node can record memos,
 // which are added to those of earlier deliveries, and call graphs. The lease lasts
-// until End. lost says that an earlier delivery was lost, which followers are told.
+// until End. lost is true when an earlier delivery was lost; followers get an event
+// for it.
 func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int, lost bool, memos *attempt.Memos) *EndpointLease {
 	j := newJob(ctx, t, h.events, h.log)
 	j.memos = memos
@@ -157,8 +158,8 @@ func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int
 	return &EndpointLease{Assignment: j.newAssignment(h.opts.LeaseTTL), dispatcher: d, job: j}
 }
 
-// EmitEvents hands on events of the node. It waits until there is room for those that
-// must be kept.
+// EmitEvents delivers events of the node. It waits until there is room for durable
+// events.
 func (l *EndpointLease) EmitEvents(ctx context.Context, events []runtime.Emission, dropped uint64) (flooded bool) {
 	l.job.events.WaitForRoom(ctx.Done(), events)
 	_, flooded = l.job.events.AddEvents(events, dropped)

@@ -32,7 +32,7 @@ func (u *unservedTasks) noticeRoute(r queue.Route, again bool) []notice {
 		u.setStranded(j, true)
 		elsewhere := somewhere && (len(j.task.AlsoNeeds) == 0 || u.placement.hasWorkersFor(append(slices.Clip(j.task.AlsoNeeds), r.Capability())...))
 		switch {
-		case u.placement.isDraining: // another server goes on with the run
+		case u.placement.isDraining: // another server continues the run
 			list = append(list, u.placement.noticeStranded(j))
 		case !elsewhere && !j.isReported:
 			j.isReported = true
@@ -67,8 +67,8 @@ func (u *unservedTasks) setStranded(j *job, stranded bool) {
 	}
 }
 
-// countStranded counts a task that no worker can take, or counts it no more. The run
-// is not told.
+// countStranded adds a task that no worker can take to the count, or removes it. It
+// does not notify the run.
 func (u *unservedTasks) countStranded(j *job, stranded bool) {
 	if j.isStranded == stranded {
 		return

@@ -34,8 +34,8 @@ func (h *Hub) waitForJob(ctx context.Context, token string) (*job, error) {
 	}
 }
 
-// findJob returns the task of a lease that is in force, nil for none. The task has
-// begun: its worker calls.
+// findJob returns the task of a valid lease, nil without one. The task has begun,
+// because its worker calls.
 func (h *Hub) findJob(token string) *job {
 	h.dispatcher.mu.Lock()
 	defer h.dispatcher.mu.Unlock()
@@ -64,8 +64,8 @@ func (h *Hub) claimForCall(l lease.Lease) (c claimResult, held *lease.Reclaimed[
 	return c, held
 }
 
-// waitForRun waits until the run of a reclaimed lease has asked for its task. The
-// error says what to do when it has not.
+// waitForRun waits until the run of a reclaimed lease has requested its task. The
+// error asks the caller to repeat the call when the run has not.
 func (h *Hub) waitForRun(ctx context.Context, held *lease.Reclaimed[Session]) error {
 	select {
 	case <-held.Decided():
@@ -86,7 +86,8 @@ func (h *Hub) waitForRun(ctx context.Context, held *lease.Reclaimed[Session]) er
 	return nil
 }
 
-// notTakenUp has a call repeated, here or at the server that has the run.
+// notTakenUp asks for a repetition of the call, here or at the server that has
+// the run.
 func notTakenUp(task string) *runtime.Error {
 	return runtime.Errorf(runtime.ReasonWaitTimeout, "the run of task %q is not taken up here yet; repeat the call", task)
 }

@@ -1,3 +1,3 @@
-// Package attempt keeps what an attempt of a task does besides its result: memos that it
-// records, and graphs that it calls.
+// Package attempt keeps the effects of one attempt of a task besides its result: the
+// memos that it records, and the graphs that it calls.
 package attempt

@@ -12,8 +12,8 @@ import (
 )
 
 // NewGraceContext returns a context that ends as ctx does, but only after the grace
-// when a sibling of the task has failed, or when unwanted is closed: what is finished
-// until then is kept. The deadline of ctx stays.
+// when a sibling of the task has failed, or when unwanted is closed. Work that is
+// finished by then is kept. The deadline of ctx stays.
 func NewGraceContext(
 	ctx context.Context, unwanted <-chan struct{}, grace time.Duration, log *zap.Logger,
 ) (context.Context, context.CancelFunc) {

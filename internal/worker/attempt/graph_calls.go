@@ -19,7 +19,7 @@ type GraphCalls struct {
 	parent context.Context //nolint:containedctx // the calls end with the task, not with the caller
 	host   runtime.Host
 	log    *zap.Logger
-	onIdle func() // is called when the last one under way has ended; nil = no hub waits for that
+	onIdle func() // is called when the last running call has ended; nil = no hub waits for that
 
 	mu        sync.Mutex
 	ctx       context.Context //nolint:containedctx // of the delivery
@@ -44,7 +44,8 @@ func NewGraphCalls(ctx context.Context, host runtime.Host, log *zap.Logger) *Gra
 	return &GraphCalls{parent: ctx, host: host, log: log}
 }
 
-// NotifyIdle has onIdle called whenever the last call under way has ended.
+// NotifyIdle sets the function that is called whenever the last running call
+// has ended.
 func (c *GraphCalls) NotifyIdle(onIdle func()) { c.onIdle = onIdle }
 
 // CallGraph runs a graph, or waits for the run that an earlier call began.
@@ -91,7 +92,7 @@ func (c *GraphCalls) beginCall(g runtime.GraphCall) (*graphCall, error) {
 	return run, nil
 }
 
-// finishCall notes that a called graph has ended.
+// finishCall removes a called graph that has ended.
 func (c *GraphCalls) finishCall(run *graphCall) {
 	c.mu.Lock()
 	c.liveCount--

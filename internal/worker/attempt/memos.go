@@ -10,9 +10,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Memos are those that were recorded in one attempt, over all its
-// deliveries. They have a lock of their own: however many there are, no caller waits
-// for them under the dispatcher's mu.
+// Memos are the memos that were recorded in one attempt, over all its deliveries.
+// They have a lock of their own, so that many memos do not delay the holder of the
+// dispatcher's mu.
 type Memos struct {
 	mu     sync.Mutex
 	memos  []checkpoint.Memo // only ever grows
@@ -27,7 +27,7 @@ type memoKey struct {
 
 func keyOfMemo(m *checkpoint.Memo) memoKey { return memoKey{m.Scope, m.Key, m.Index} }
 
-// findMemo returns what was recorded where a memo is to stand.
+// findMemo returns the recorded value at the place of a memo.
 func (r *Memos) findMemo(m *checkpoint.Memo) (payload.JSON, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Memos) findMemo(m *checkpoint.Memo) (payload.JSON, bool) {
 	return value, ok
 }
 
-// addMemo takes in a memo that is stored, unless it is known.
+// addMemo adds a stored memo, unless it is known.
 func (r *Memos) addMemo(m checkpoint.Memo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,16 +50,16 @@ func (r *Memos) addMemo(m checkpoint.Memo) {
 	r.memos = append(r.memos, m)
 }
 
-// RecordMemo records a memo of the task, unless one stands there already; it returns
-// the value that counts.
+// RecordMemo records a memo of the task, unless its place has one already. It
+// returns the value of the memo at that place.
 func (r *Memos) RecordMemo(ctx context.Context, effects runtime.Effects, m checkpoint.Memo) (payload.JSON, bool, error) {
 	if known, ok := r.findMemo(&m); ok {
 		return known, true, nil
 	}
 	value, existed, err := effects.RecordMemo(ctx, m)
 	if err == nil {
-		// The next worker of the task must see it, also when the worker
-		// that recorded it has lost the task meanwhile and is not told.
+		// The next worker of the task must see the memo, even when the worker
+		// that recorded it has lost the task meanwhile and gets no answer.
 		m.Value = value
 		r.addMemo(m)
 	}

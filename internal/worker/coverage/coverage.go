@@ -7,21 +7,21 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
-// Coverage reports which tasks a process takes, in a time that does not depend on
-// how much it serves.
+// Coverage reports which tasks a process takes. The time for it does not depend
+// on the number of capabilities.
 type Coverage struct {
 	entries []message.Capability
 	hashes  []uint64 // hashes of the entries, sorted
 	seed    maphash.Seed
 }
 
-// maxListedEntries is how many entries are compared one by one.
+// maxListedEntries is the number of entries that are compared one by one.
 const maxListedEntries = 8
 
-// anyNode stands for the work of no node in particular in a hash.
+// anyNode represents, in a hash, the work of the graph itself.
 const anyNode = "\x00"
 
-// NewCoverage makes the coverage of what is served.
+// NewCoverage makes the coverage of some capabilities.
 func NewCoverage(serves []message.Capability) *Coverage {
 	if len(serves) <= maxListedEntries {
 		return &Coverage{entries: serves}
@@ -42,7 +42,7 @@ func NewCoverage(serves []message.Capability) *Coverage {
 
 func (c *Coverage) hashEntry(s message.Capability) uint64 { return maphash.Comparable(c.seed, s) }
 
-// Covers reports whether one of the entries includes what is needed.
+// Covers reports whether one of the entries includes a capability.
 func (c *Coverage) Covers(need message.Capability) bool {
 	if c.hashes == nil {
 		return slices.ContainsFunc(c.entries, func(s message.Capability) bool { return s.Covers(need) })
@@ -59,7 +59,8 @@ func (c *Coverage) hasEntry(s message.Capability) bool {
 	return found
 }
 
-// ExplainUncovered says to the operator what of the served misses what is needed.
+// ExplainUncovered returns, for the operator, which served capabilities are the
+// nearest to the needed one.
 func ExplainUncovered(served []message.Capability, need message.Capability) string {
 	var versions []string
 	known := false

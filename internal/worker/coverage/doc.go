@@ -1,3 +1,3 @@
-// Package coverage says what workers take: whether a task is covered, why one is not,
-// and to other servers what the workers here serve.
+// Package coverage decides whether workers take a task, explains why not, and
+// publishes the capabilities of the workers here to other servers.
 package coverage

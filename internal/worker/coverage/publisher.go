@@ -13,32 +13,32 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// maxSyncPublish is how many entries are put in order at once, while the caller
-// waits.
+// maxSyncPublish is the number of entries that are sorted at once, while the
+// caller waits.
 const maxSyncPublish = 1000
 
-// Publisher tells the engine, and by it the other servers, what the workers
-// serve.
+// Publisher reports to the engine, and through it to the other servers, what
+// the workers serve.
 type Publisher struct {
 	log *zap.Logger
-	// listServed lists what each worker serves, and how much that is. It takes a
-	// lock of its own. peers is nil when no server wants to know.
+	// listServed lists what each worker serves, and the number of entries. It
+	// takes a lock of its own. peers is nil when no server is interested.
 	listServed func() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int)
 
 	mu           sync.Mutex
 	isPublishing bool // on a goroutine of its own
-	mustRepeat   bool // what is served has changed meanwhile
+	mustRepeat   bool // the entries have changed meanwhile
 }
 
-// NewPublisher makes a publisher of what listServed lists.
+// NewPublisher makes a publisher of the entries that listServed lists.
 func NewPublisher(
 	log *zap.Logger, listServed func() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int),
 ) *Publisher {
 	return &Publisher{log: log, listServed: listServed}
 }
 
-// PublishCapabilities publishes what is served now: at once, or, when that is much,
-// soon. No lock of the hub is held.
+// PublishCapabilities publishes the present entries: at once, or, when there are
+// many, soon. No lock of the hub is held.
 func (p *Publisher) PublishCapabilities() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,8 +56,8 @@ func (p *Publisher) PublishCapabilities() {
 	}
 }
 
-// publishUntilCurrent puts what is served in order while no call waits, and publishes
-// it. It rests in between: workers may come and go all the time.
+// publishUntilCurrent sorts and publishes the entries while no call waits. It pauses
+// in between, because workers may connect and disconnect all the time.
 func (p *Publisher) publishUntilCurrent() {
 	for more := true; more; {
 		began := time.Now()
@@ -77,7 +77,7 @@ func (p *Publisher) publishUntilCurrent() {
 	}
 }
 
-// mergeCapabilities is what is in one of the lists, in order.
+// mergeCapabilities returns the union of the lists, sorted.
 func mergeCapabilities(lists [][]checkpoint.Capability) []checkpoint.Capability {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b checkpoint.Capability) int {

@@ -14,7 +14,7 @@ type EventBudget struct {
 
 	mu        sync.Mutex
 	usedBytes int64
-	freed     chan struct{} // closed when there is room again; nil = no task waits
+	freed     chan struct{} // closed when there is room; nil = no task waits
 }
 
 // NewEventBudget makes a budget of so many bytes.
@@ -23,7 +23,7 @@ func NewEventBudget(maxBytes int64) *EventBudget { return &EventBudget{maxBytes:
 // taskShareDivisor is the part of the bytes that the events of one task may take.
 const taskShareDivisor = 4
 
-// eventSize is about how many bytes of memory an event takes.
+// eventSize estimates the bytes of memory of an event.
 func eventSize(e runtime.Emission) int64 {
 	const around = 128
 	return int64(len(e.Value)+len(e.Name)) + around
@@ -75,7 +75,8 @@ func (l *EventQueue) WaitForRoom(late <-chan struct{}, events []runtime.Emission
 	}
 }
 
-// RoomSignal returns nil when events can be taken, or what is closed when they may be.
+// RoomSignal returns nil when events can be taken, or else a channel that is closed
+// when they may be.
 func (l *EventQueue) RoomSignal() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

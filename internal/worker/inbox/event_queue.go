@@ -13,9 +13,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// EventQueue carries the events of one task to its run, in order, on a goroutine of
-// its own, so that no event delays anything else. It is bounded: the oldest
-// ephemeral events are dropped.
+// EventQueue delivers the events of one task to its run, in order, on a goroutine
+// of its own, so that an event delays only events. It is bounded: it drops the
+// oldest ephemeral events.
 type EventQueue struct {
 	effects runtime.Effects
 	budget  *EventBudget
@@ -25,11 +25,11 @@ type EventQueue struct {
 	items         []runtime.Emission
 	waitingBytes  int64         // of items, and of those that are being handed on
 	durableCount  int           // among items
-	freed         chan struct{} // closed when there is room again; nil = no stream waits
+	freed         chan struct{} // closed when there is room; nil = no stream waits
 	droppedCount  uint64
 	receivedCount uint64
 	isClosed      bool
-	drained       chan struct{} // closed when nothing is left to hand on; nil while nothing runs
+	drained       chan struct{} // closed when the queue is empty; nil while no delivery runs
 	arrived       chan struct{} // closed when events arrive; nil = no waiter
 }
 
@@ -44,8 +44,8 @@ func NewEventQueue(effects runtime.Effects, all *EventBudget, log *zap.Logger) *
 	return &EventQueue{effects: effects, budget: all, log: log}
 }
 
-// AddEvents adds events. It says how many were dropped, and whether more events that
-// must be kept are waiting than can be held.
+// AddEvents adds events. It returns the number of dropped events, and whether more
+// durable events wait than the queue can hold.
 func (l *EventQueue) AddEvents(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *EventQueue) AddEvents(events []runtime.Emission, dropped uint64) (lost 
 	lost = l.dropOldest()
 	flooded = l.durableCount > maxDurableEvents || l.durableCount > 1 && l.waitingBytes > l.budget.maxBytes/taskShareDivisor
 	l.isClosed = flooded
-	if l.drained == nil && (len(l.items) > 0 || l.droppedCount > 0) { // also of a flood: what waits counts until it is handed on
+	if l.drained == nil && (len(l.items) > 0 || l.droppedCount > 0) { // also for a flood: a waiting event counts until it is delivered
 		l.drained = make(chan struct{})
 		idle := l.drained
 		go contain.Func(func() { l.deliverEvents(idle) }, contain.LogPanic(l.log, "a lane of events panicked"))()
@@ -76,7 +76,7 @@ func (l *EventQueue) AddEvents(events []runtime.Emission, dropped uint64) (lost 
 	return lost, flooded
 }
 
-// AddMarker puts an event of the hub into the order of the events.
+// AddMarker adds an event of the hub to the sequence of the events.
 func (l *EventQueue) AddMarker(kind checkpoint.EventKind) {
 	l.AddEvents([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
 }
@@ -91,7 +91,7 @@ func (l *EventQueue) addBytes(n int64) {
 	}
 }
 
-// dropOldest drops the oldest events that may be dropped: of many, and of large ones.
+// dropOldest drops the oldest ephemeral events when they are many or large.
 func (l *EventQueue) dropOldest() (lost uint64) {
 	surplus := len(l.items) - l.durableCount - maxEphemeralEvents
 	within := l.budget.maxBytes / taskShareDivisor
@@ -114,7 +114,7 @@ func (l *EventQueue) dropOldest() (lost uint64) {
 	return lost
 }
 
-// deliverEvents hands events on until none is left.
+// deliverEvents delivers events until the queue is empty.
 func (l *EventQueue) deliverEvents(idle chan struct{}) {
 	defer close(idle)
 	for {
@@ -139,7 +139,7 @@ func (l *EventQueue) deliverEvents(idle chan struct{}) {
 	}
 }
 
-// deliverEvent hands one event on. One that panics is lost.
+// deliverEvent delivers one event. An event that causes a panic is lost.
 func (l *EventQueue) deliverEvent(e runtime.Emission) {
 	if p := contain.Call(func() { l.effects.EmitEvent(e) }); p != nil {
 		l.log.Error("an event of a task panicked and is lost", p.Fields()...)
@@ -161,8 +161,9 @@ func (l *EventQueue) CloseAndFlush(ctx context.Context) {
 	}
 }
 
-// lateEventTimeout is how long a result waits at most for events that were sent
-// before it: they are on an open stream, so as a rule they are there.
+// lateEventTimeout is the time for which a result waits at most for events that
+// were sent before it. They are on an open stream, so they have usually
+// arrived.
 const lateEventTimeout = time.Second
 
 // WaitForEvents waits a moment until so many events have arrived.

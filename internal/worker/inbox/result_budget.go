@@ -18,10 +18,12 @@ type ResultBudget struct {
 // NewResultBudget makes a budget of so many bytes.
 func NewResultBudget(maxBytes int64) *ResultBudget { return &ResultBudget{maxBytes: maxBytes} }
 
-// resultOverhead is about how many bytes a result takes that waits, besides its own.
+// resultOverhead estimates the bytes of memory that a waiting result takes in
+// addition to its own.
 const resultOverhead = 8 << 10
 
-// ReserveResult counts a result, if the limit allows it. A single one always fits.
+// ReserveResult counts a result, if the limit allows it. A single result always
+// fits.
 func (b *ResultBudget) ReserveResult(c message.Completion) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// claimsDelay is how long changes of claims are collected before they are
-	// published: workers come back at the same moment.
+	// claimsDelay is the time for which changes of claims are collected before
+	// they are published, because workers come back at the same moment.
 	claimsDelay = 10 * time.Millisecond
-	// MaxClaims bounds how many of each kind are published. The tasks of the
-	// others wait no longer than a lease.
+	// MaxClaims is the number of claims of each kind that are published. The
+	// tasks of the others wait at most for the time of a lease.
 	MaxClaims = 10_000
 )
 
-// ClaimsPublisher tells the other servers which of their leases are known here, and
-// which workers are awaited.
+// ClaimsPublisher reports to the other servers which of their leases are known
+// here, and which workers are awaited.
 type ClaimsPublisher struct {
 	log *zap.Logger
-	// takeClaims reads what is to be published, under the lock of its owner, which it
-	// takes. peers is nil when no server wants to know.
+	// takeClaims reads the claims to be published, under the lock of its owner, which
+	// it takes. peers is nil when no server is interested.
 	takeClaims  func() (peers runtime.Peers, claims checkpoint.Claims)
 	isScheduled bool // guarded by the lock of the owner
 
-	publishing sync.Mutex // one after the other: the latest are published last
+	publishing sync.Mutex // serializes publishing: the latest claims are published last
 }
 
-// NewClaimsPublisher makes a publisher of what takeClaims reads.
+// NewClaimsPublisher makes a publisher of the claims that takeClaims reads.
 func NewClaimsPublisher(log *zap.Logger, takeClaims func() (runtime.Peers, checkpoint.Claims)) *ClaimsPublisher {
 	return &ClaimsPublisher{log: log, takeClaims: takeClaims}
 }
 
-// BeginClaims says that the claims are read now: a change from now on is published
-// anew. The lock of the owner is held.
+// BeginClaims records that the claims are read now. A later change is published
+// again. The lock of the owner is held.
 func (p *ClaimsPublisher) BeginClaims() { p.isScheduled = false }
 
 // ScheduleClaims publishes the claims soon. The lock of the owner is held.
@@ -51,8 +51,8 @@ func (p *ClaimsPublisher) ScheduleClaims() {
 	time.AfterFunc(claimsDelay, contain.Func(p.publishClaims, contain.LogPanic(p.log, "the hub of workers panicked")))
 }
 
-// publishClaims publishes what is claimed now. No lock of the hub is held while the
-// claims are sorted and published.
+// publishClaims publishes the present claims. No lock of the hub is held while it
+// sorts and publishes them.
 func (p *ClaimsPublisher) publishClaims() {
 	p.publishing.Lock()
 	defer p.publishing.Unlock()

@@ -2,15 +2,15 @@ package lease
 
 import "github.com/graphd-dev/graphd/internal/runtime"
 
-// History remembers what became of leases, the latest maxRemembered of each kind.
+// History remembers the outcome of leases, the latest maxRemembered of each kind.
 type History struct {
-	completed tokenSet // their results were taken; a repeated one is acknowledged again
+	completed tokenSet // their results were taken; a repeated result is acknowledged again
 	rejected  tokenSet // of an earlier server, and no run has asked for their tasks
 	departed  tokenSet // the runs of their tasks went elsewhere
 	requested requestedTasks
 }
 
-// NewHistory makes one that remembers nothing.
+// NewHistory makes an empty history.
 func NewHistory() *History {
 	return &History{
 		completed: newTokenSet(), rejected: newTokenSet(), departed: newTokenSet(),
@@ -39,7 +39,8 @@ func (h *History) IsDeparted(token string) bool { return h.departed.hasToken(tok
 // AddRequest remembers that a run has requested a task here.
 func (h *History) AddRequest(t *runtime.Task) { h.requested.addTask(t) }
 
-// RemoveRequest notes that another server knows better what becomes of a task.
+// RemoveRequest forgets a requested task, because another server decides about
+// it now.
 func (h *History) RemoveRequest(t *runtime.Task) { h.requested.removeTask(t) }
 
 // IsRequestedSince reports whether the task of a lease was requested here after the
@@ -52,7 +53,7 @@ type tokenSet struct {
 	order  []string
 }
 
-// maxRemembered bounds how many leases are remembered.
+// maxRemembered is the number of leases of each kind that a History remembers.
 const maxRemembered = 4096
 
 func newTokenSet() tokenSet { return tokenSet{tokens: make(map[string]struct{})} }

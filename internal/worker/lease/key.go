@@ -7,9 +7,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// KeyOf names a piece of work, over restarts too. A node that has got answers
-// is another piece of work than before: a result from before must not pass for
-// one from after. So is the same task in a copy of its thread.
+// KeyOf returns the key of a task. The key stays the same over restarts. It changes with
+// the answers of a node, so that a result from before an answer is not used after it. The
+// same task in a copy of its thread has another key.
 func KeyOf(t *runtime.Task) string {
 	switch {
 	case t.Reduce != nil:
@@ -23,10 +23,12 @@ func KeyOf(t *runtime.Task) string {
 // nodeKeyMark marks the keys of nodes.
 const nodeKeyMark = ":run"
 
-// PlaceOf is what the keys of all passes of a node have in common.
+// PlaceOf returns the part that the keys of all passes of a node have in common: the task
+// and its thread, without the answers.
 func PlaceOf(t *runtime.Task) string { return t.ID + nodeKeyMark + ":" + threadHash(t) }
 
-// threadHash stands for the thread in a key: its id may look like any part of one.
+// threadHash returns the thread's part of a key. A hash is used because the id of
+// a thread may look like any part of a key.
 func threadHash(t *runtime.Task) string {
 	sum := sha256.Sum256([]byte(t.Thread))
 	return hex.EncodeToString(sum[:8])

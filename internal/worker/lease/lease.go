@@ -1,9 +1,10 @@
-// Package lease makes and reads leases: the right of a worker to hand over the one
-// result of a task. It remembers which of them are over, and keeps those that a
-// worker brings until the run of their task asks for it.
+// Package lease makes and reads leases. A lease is the right of a worker to
+// deliver the one result of a task. The package remembers the ended leases, and
+// keeps the leases that a reconnected worker brings until the run requests their
+// tasks.
 //
-// Signers are safe for concurrent use; a History and Reclaims are guarded by a lock
-// of their owner.
+// Signers are safe for concurrent use. A lock of the owner guards a History and
+// Reclaims.
 package lease
 
 import (
@@ -20,23 +21,23 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Lease is what a token says.
+// Lease is the content of a token.
 type Lease struct {
 	Token       string
 	Key         string // of the task, see KeyOf
 	incarnation string // of the server
 	number      uint64 // among the leases of the server
-	fence       uint64 // how often servers had taken the run up
+	fence       uint64 // the fence of the run
 	attempt     uint64
 }
 
-// TaskID is the id of the leased task.
+// TaskID returns the id of the leased task.
 func (l Lease) TaskID() string {
 	id, _, _ := strings.Cut(l.Key, ":")
 	return id
 }
 
-// Place is the leased task, whatever it was answered, as PlaceOf names it.
+// Place returns the place of the leased task, as PlaceOf does.
 func (l Lease) Place() string {
 	if i := strings.LastIndexByte(l.Key, ':'); i > 0 {
 		return l.Key[:i]
@@ -48,7 +49,7 @@ func (l Lease) Place() string {
 // routers and reducers depends on results that may have been lost with it.
 func (l Lease) OutlivesServer() bool { return strings.Contains(l.Key, nodeKeyMark) }
 
-// IsNewer reports whether a lease of the same task was given after another one.
+// IsNewer reports whether this lease of a task is newer than another one.
 func (l Lease) IsNewer(than Lease) bool {
 	order := cmp.Or(cmp.Compare(l.fence, than.fence), cmp.Compare(l.attempt, than.attempt))
 	if order == 0 && l.incarnation == than.incarnation {
@@ -57,32 +58,32 @@ func (l Lease) IsNewer(than Lease) bool {
 	return order > 0
 }
 
-// IsFor reports whether the lease is for a task as its run asks for it, and not for
-// an earlier attempt or pass of it.
+// IsFor reports whether the lease is for a task as its run requests it, and not for
+// an earlier attempt or pass.
 func (l Lease) IsFor(t *runtime.Task, key string) bool {
 	return l.Key == key && l.attempt >= uint64(max(t.Attempt, 0))
 }
 
-// NameOf names one lease of a task for other servers, without the right that it
-// gives.
+// NameOf returns the name of a lease for other servers. The name does not give
+// the right of the lease.
 func NameOf(place, token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return place + "#" + hex.EncodeToString(sum[:8])
 }
 
-// Signer makes tokens, and knows those that were made with its key.
+// Signer makes tokens, and verifies tokens made with its key.
 type Signer struct {
 	key         []byte
 	incarnation string // distinguishes the leases of this process from those of an earlier one
 	last        atomic.Uint64
 }
 
-// NewSigner makes the signer of one server. With the same key another server knows
-// its leases.
+// NewSigner makes the signer of one server. Another server with the same key
+// accepts its leases.
 func NewSigner(key []byte) *Signer { return &Signer{key: key, incarnation: rand.Text()[:12]} }
 
-// SignLease makes a lease of a task: its token says which task, which server, when,
-// and has a mark that only the owner of the key can make.
+// SignLease makes a lease of a task. Its token names the task, the server and the
+// time, and has a signature.
 func (s *Signer) SignLease(t *runtime.Task, key string) Lease {
 	l := Lease{Key: key, incarnation: s.incarnation, number: s.last.Add(1), fence: t.Fence, attempt: uint64(max(t.Attempt, 0))}
 	body := strings.Join([]string{l.incarnation, formatBase36(l.number), formatBase36(l.fence), formatBase36(l.attempt), key}, "/")

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Reclaimed is a lease that a worker was given by an earlier server, or for a run
-// that this server has lost, and still works under. It is kept until the run is
-// taken up here and asks for the task. S is the session of a worker.
+// Reclaimed is a lease under which a worker still runs a task, and which it got
+// from an earlier server, or for a run that this server has lost. It is kept
+// until this server drives the run and the run requests the task. S is the
+// session of a worker.
 type Reclaimed[S any] struct {
 	Lease
 	session      *S
@@ -18,13 +19,14 @@ type Reclaimed[S any] struct {
 	decided      chan struct{}
 }
 
-// Session is the stream of the worker, nil when it has none here.
+// Session returns the stream of the worker, nil without a stream here.
 func (r *Reclaimed[S]) Session() *S { return r.session }
 
 // HasWorker reports whether the worker has a stream or a call here.
 func (r *Reclaimed[S]) HasWorker() bool { return r.session != nil || r.waitingCalls > 0 }
 
-// Decided is closed when the run has asked for the task, or did not in time.
+// Decided returns a channel that is closed when the run has requested the
+// task, or has not done so in time.
 func (r *Reclaimed[S]) Decided() <-chan struct{} { return r.decided }
 
 // IsUnclaimed reports whether no run has asked for the task in time, while another
@@ -40,8 +42,9 @@ type Reclaims[S any] struct {
 	bySession  map[*S]map[*Reclaimed[S]]struct{}
 }
 
-// NewReclaims keeps none yet. startTimer starts what ends the waiting of one;
-// onChange is called whenever other servers are to learn of a change.
+// NewReclaims makes an empty set. startTimer starts the timer that ends the
+// wait of a lease. onChange is called for every change that other servers must
+// know.
 func NewReclaims[S any](history *History, startTimer func(*Reclaimed[S]) *time.Timer, onChange func()) *Reclaims[S] {
 	return &Reclaims[S]{
 		history: history, startTimer: startTimer, onChange: onChange,
@@ -49,16 +52,17 @@ func NewReclaims[S any](history *History, startTimer func(*Reclaimed[S]) *time.T
 	}
 }
 
-// FindPlace returns the lease that is kept for a place, nil for none.
+// FindPlace returns the lease of a place, nil without one.
 func (r *Reclaims[S]) FindPlace(place string) *Reclaimed[S] { return r.byPlace[place] }
 
-// All lists what is kept.
+// All iterates over the leases.
 func (r *Reclaims[S]) All() iter.Seq[*Reclaimed[S]] { return maps.Values(r.byPlace) }
 
-// CountOf is how many leases the worker of a session has brought.
+// CountOf returns the number of leases that the worker of a session has
+// brought.
 func (r *Reclaims[S]) CountOf(s *S) int { return len(r.bySession[s]) }
 
-// Add keeps a lease until its run asks for the task here. s is nil when the worker
+// Add keeps a lease until its run requests the task here. s is nil when the worker
 // has no stream here.
 func (r *Reclaims[S]) Add(s *S, l Lease) {
 	held := &Reclaimed[S]{Lease: l, decided: make(chan struct{})}
@@ -68,8 +72,8 @@ func (r *Reclaims[S]) Add(s *S, l Lease) {
 	r.onChange()
 }
 
-// Claim decides about a lease for a place of which one is kept: of two the newer one
-// counts. It reports whether the claimed one is kept now.
+// Claim decides between a new claim and the kept lease of a place: the newer lease
+// wins. It reports whether the claimed lease is kept now.
 func (r *Reclaims[S]) Claim(known *Reclaimed[S], s *S, l Lease, timeout time.Duration) bool {
 	if known.Token == l.Token {
 		if s != nil && known.session != s {
@@ -109,9 +113,9 @@ func (r *Reclaims[S]) Remove(held *Reclaimed[S]) {
 	r.onChange()
 }
 
-// Expire gives up a lease that no run has asked for in time, unless another server
-// awaits its worker: the run is about to come then. The lease of a worker whose
-// stream is at another server may still be valid.
+// Expire removes a lease whose task no run has requested in time, unless another
+// server awaits its worker, because the run is then about to come. The lease of a
+// worker whose stream is at another server may still be valid.
 func (r *Reclaims[S]) Expire(held *Reclaimed[S], isAwaited func(place string) bool, timeout time.Duration) {
 	place := held.Place()
 	if r.byPlace[place] != held {

@@ -20,5 +20,5 @@ type Completion struct {
 // Receipt is the answer to a completion.
 type Receipt struct {
 	IsDuplicate bool        // the lease had its result already
-	Next        *Assignment // another task for the worker, nil for none
+	Next        *Assignment // another task for the worker, nil = none
 }

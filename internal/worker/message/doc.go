@@ -1,3 +1,3 @@
-// Package message has the words between the hub and its workers: how a worker introduces
-// itself, what it is sent, and how it ends a task.
+// Package message has the messages between the hub and its workers: the introduction of
+// a worker, the messages to it, and the completion of a task.
 package message

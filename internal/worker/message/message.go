@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Capability is what a worker runs: a node of a graph; an empty version or node
+// Capability is a node of a graph that a worker runs. An empty version or node
 // means all of them.
 type Capability = checkpoint.Capability
 
@@ -19,25 +19,26 @@ type Hello struct {
 	HeldLeases   []string // leases of tasks that it still runs
 	Labels       map[string]string
 	Credit       Credit
-	// ComparesAnswers says that it compares what its code asks with what was
-	// answered, and reports which answers it has used.
+	// ComparesAnswers is true when the worker compares what its code asks with
+	// what was answered, and reports the answers that it has used.
 	ComparesAnswers bool
 }
 
-// Credit is how many tasks a worker takes at the same time.
+// Credit is the number of tasks that a worker takes at the same time.
 type Credit struct {
 	Total    int
 	PerNode  map[string]int // by "graph/node"
 	Revision uint64
 }
 
-// Welcome is what the hub grants.
+// Welcome is the hub's answer to a Hello.
 type Welcome struct {
 	SessionID         string
 	HeartbeatInterval time.Duration
 	LeaseTTL          time.Duration
 	RenewedLeases     []string
-	// UndecidedLeases are those of Renewed whose run is not taken up here yet.
+	// UndecidedLeases are the Renewed leases whose runs this server does not
+	// drive yet.
 	UndecidedLeases []string
 	LostLeases      []string
 }
@@ -53,7 +54,7 @@ type Assignment struct {
 	Delivery int
 	Timeout  time.Duration // left for the attempt, 0 = any time
 	Task     *runtime.Task
-	Memos    []checkpoint.Memo // besides those in the journal of the task
+	Memos    []checkpoint.Memo // beyond those in the journal of the task
 }
 
 // TaskCancel is a task to stop.
@@ -70,19 +71,19 @@ type HeartbeatAck struct {
 	UndecidedLeases []string
 }
 
-// LeaseRenewal says that a lease which was undecided goes on.
+// LeaseRenewal reports that an undecided lease is valid.
 type LeaseRenewal struct {
 	Token    string
 	LeaseTTL time.Duration
 }
 
-// DrainNotice says that the server is about to leave.
+// DrainNotice announces that the server will stop.
 type DrainNotice struct {
 	TimeLeft time.Duration
 	Reason   string
 }
 
-// ThrottleNotice says that emits were dropped.
+// ThrottleNotice reports that emissions were dropped.
 type ThrottleNotice struct {
 	MinInterval   time.Duration
 	DroppedEvents uint64
@@ -92,7 +93,7 @@ type ThrottleNotice struct {
 type CompletionReply struct {
 	Token   string
 	Receipt Receipt
-	Err     error // a *runtime.Error; the completion was not taken
+	Err     error // a *runtime.Error that refused the completion
 }
 
 func (Assignment) isMessage() {}

@@ -2,7 +2,7 @@ package message
 
 import "slices"
 
-// EstimateBytes estimates the bytes of memory of what a worker says of itself.
+// EstimateBytes estimates the bytes of memory of a worker's profile.
 func (h *Hello) EstimateBytes(c Credit) int64 {
 	const session, text = 1024, 32
 	n := session + len(h.BuildID)
@@ -18,7 +18,7 @@ func (h *Hello) EstimateBytes(c Credit) int64 {
 	return int64(n)
 }
 
-// ListNodes lists what the worker runs, as GRAPH/NODE.
+// ListNodes lists the nodes that the worker runs, as GRAPH/NODE.
 func (h *Hello) ListNodes() []string {
 	var nodes []string
 	for _, x := range h.Capabilities {

@@ -4,7 +4,7 @@ import "github.com/graphd-dev/graphd/internal/runtime/pregel"
 
 // Types of results, for callers that speak for workers.
 type (
-	// Result is what one attempt of a task came to.
+	// Result is the outcome of one attempt of a task.
 	Result = pregel.Result
 	// Ask is one interrupt of a task.
 	Ask = pregel.Ask
@@ -12,6 +12,6 @@ type (
 	UsedAnswer = pregel.UsedAnswer
 	// Failure is a failed attempt.
 	Failure = pregel.Failure
-	// Journal is what a task must see again.
+	// Journal is the record that a task must see again.
 	Journal = pregel.Journal
 )

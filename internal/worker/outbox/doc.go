@@ -1,2 +1,2 @@
-// Package outbox holds what waits to be sent to one worker.
+// Package outbox holds the messages that wait to be sent to one worker.
 package outbox

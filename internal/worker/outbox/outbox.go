@@ -10,16 +10,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
-// maxBacklogBytes bounds what waits for a worker that asks for answers and does not
-// read them, in bytes. Tasks don't count: credit bounds them. Above
-// maxAllBacklogBytes of all workers together, each has minBacklogBytes.
+// maxBacklogBytes bounds the messages that wait for a worker that asks for answers
+// and does not read them, in bytes. Tasks don't count, because credit bounds them.
+// Above maxAllBacklogBytes for all workers together, the bound of each worker is
+// minBacklogBytes.
 const (
 	maxBacklogBytes    = 16 << 20
 	maxAllBacklogBytes = 64 << 20
 	minBacklogBytes    = 64 << 10
 )
 
-// messageSize is about how many bytes of memory a message takes that waits.
+// messageSize estimates the bytes of memory of a waiting message.
 func messageSize(m message.Message) int {
 	const around = 256
 	switch m := m.(type) {
@@ -38,7 +39,8 @@ func messageSize(m message.Message) int {
 	return around
 }
 
-// offeredToken is the lease of the task that a message brings, "" for none.
+// offeredToken returns the lease of the task that a message brings, "" without
+// a task.
 func offeredToken(m message.Message) string {
 	switch m := m.(type) {
 	case message.Assignment:
@@ -51,12 +53,12 @@ func offeredToken(m message.Message) string {
 	return ""
 }
 
-// Outbox is what waits to be sent to one worker. It has a lock of its own, under
-// which it calls nothing: a stream that takes its next message does not wait for
-// the hub.
+// Outbox holds the messages that wait to be sent to one worker. It calls no
+// other package under its lock, so a stream that takes its next message does not
+// wait for the hub.
 type Outbox struct {
 	allBytes *atomic.Int64 // bytes that wait for all workers
-	added    chan struct{} // takes one
+	added    chan struct{} // buffered for one signal
 	ended    chan struct{}
 
 	mu        sync.Mutex
@@ -66,12 +68,12 @@ type Outbox struct {
 	endCause  error     // why it has ended
 }
 
-// NewOutbox makes an outbox; allBytes counts what waits for all workers.
+// NewOutbox makes an outbox. allBytes counts the waiting bytes of all workers.
 func NewOutbox(allBytes *atomic.Int64) *Outbox {
 	return &Outbox{allBytes: allBytes, added: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// EndSignal is closed when the outbox has ended.
+// EndSignal returns a channel that is closed when the outbox has ended.
 func (o *Outbox) EndSignal() <-chan struct{} { return o.ended }
 
 // AddMessage queues a message, unless the outbox has ended.
@@ -92,8 +94,8 @@ func (o *Outbox) AddMessage(m message.Message) {
 	}
 }
 
-// WaitForMessage waits for the next message. The error says why the outbox has
-// ended, or is ctx's.
+// WaitForMessage waits for the next message. The error is the cause with which
+// the outbox has ended, or that of ctx.
 func (o *Outbox) WaitForMessage(ctx context.Context) (message.Message, error) {
 	for {
 		m, err := o.popMessage()
@@ -131,8 +133,8 @@ func (o *Outbox) addBytes(n int) {
 	o.allBytes.Add(int64(n))
 }
 
-// EndDelivery sends nothing any more, for a reason. Of the messages those are kept
-// that bring tasks: listTasks says what has not left.
+// EndDelivery stops the delivery of messages with a cause. It keeps the messages that
+// bring tasks, for ListTasks.
 func (o *Outbox) EndDelivery(cause error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,8 +147,9 @@ func (o *Outbox) EndDelivery(cause error) {
 	close(o.ended)
 }
 
-// CountUnread counts the messages that wait, and reports whether the worker reads
-// too little: none for longer than timeout, or less than it makes the server hold.
+// CountUnread counts the waiting messages, and reports whether the worker reads
+// too little: no message for longer than timeout, or less than it makes the server
+// hold.
 func (o *Outbox) CountUnread(timeout time.Duration) (count int, tooMuch bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -178,7 +181,7 @@ func (o *Outbox) HasTask(token string) bool {
 	return o.indexOfTask(token) >= 0
 }
 
-// RemoveTask takes back a task that has not left yet. It reports false when there is
+// RemoveTask removes a task that was not sent yet. It reports false when there is
 // none.
 func (o *Outbox) RemoveTask(token string) bool {
 	o.mu.Lock()

@@ -12,17 +12,17 @@ import (
 type WaitingCall struct {
 	CompletedLease string // of the lease whose result it brought
 	Thread         string
-	NextTask       chan message.Assignment // takes one; nil for a result that came on the stream
+	NextTask       chan message.Assignment // buffered for one task; nil for a result from the stream
 	Timer          *time.Timer             // ends the waiting of such a result
 }
 
-// NextTaskWait is how long a call waits for another task: about as long as a
-// superstep takes to be stored. It keeps nothing from being done, because what
-// the worker is given meanwhile goes to the calls that wait.
+// NextTaskWait is the time for which a call waits for another task, about the
+// time in which a superstep is stored. The wait delays no other work, because
+// tasks for the worker go to its waiting calls.
 const NextTaskWait = 20 * time.Millisecond
 
-// WaitingCalls are those of one worker, the latest last. They are guarded by the
-// lock of the hub.
+// WaitingCalls are the waiting calls of one worker, the latest last. The lock of
+// the hub guards them.
 type WaitingCalls struct{ calls []*WaitingCall }
 
 // AddCall adds a call.
@@ -38,7 +38,7 @@ func (w *WaitingCalls) RemoveCall(c *WaitingCall) bool {
 	return true
 }
 
-// TakeLatest removes the call that came last, nil when none waits.
+// TakeLatest removes the latest call and returns it, nil without one.
 func (w *WaitingCalls) TakeLatest() *WaitingCall {
 	last := len(w.calls) - 1
 	if last < 0 {

@@ -18,12 +18,12 @@ type Task interface {
 	IsRefused() bool
 }
 
-// Worker takes tasks.
+// Worker is a worker that may take tasks.
 type Worker[T any] interface {
 	CanServe(r Route) bool
 	FreeSlots() int
-	// RankTask reports whether the worker can take a task now, and how good a choice
-	// it is: of several workers the one with the highest rank gets it.
+	// RankTask reports whether the worker can take a task now, and its rank. The
+	// worker with the highest rank gets the task.
 	RankTask(task T) (rank int64, ok bool)
 }
 
@@ -37,7 +37,7 @@ type Queue[T Task, W Worker[T]] struct {
 // New makes an empty queue.
 func New[T Task, W Worker[T]]() *Queue[T, W] { return &Queue[T, W]{byRoute: make(map[Route][]T)} }
 
-// Len is how many tasks wait. It is safe for concurrent use.
+// Len returns the number of waiting tasks. It is safe for concurrent use.
 func (q *Queue[T, W]) Len() int { return int(q.count.Load()) }
 
 // Routes lists the routes of all waiting tasks.
@@ -47,7 +47,7 @@ func (q *Queue[T, W]) Routes() iter.Seq[Route] { return maps.Keys(q.byRoute) }
 // changed, and valid until the queue changes.
 func (q *Queue[T, W]) TasksOf(r Route) []T { return q.byRoute[r] }
 
-// AddTask puts a task where its age belongs.
+// AddTask adds a task by its age.
 func (q *Queue[T, W]) AddTask(task T) {
 	tasks := q.byRoute[task.Route()]
 	at := sort.Search(len(tasks), func(i int) bool { return tasks[i].Order() > task.Order() })
@@ -55,7 +55,7 @@ func (q *Queue[T, W]) AddTask(task T) {
 	q.count.Add(1)
 }
 
-// RemoveTask takes a task out of the queue. It reports false if it is not there.
+// RemoveTask removes a task. It reports false if the task is not in the queue.
 func (q *Queue[T, W]) RemoveTask(task T) bool {
 	r := task.Route()
 	tasks := q.byRoute[r]
@@ -128,7 +128,7 @@ func (q *Queue[T, W]) TakeOldest(worker W) (oldest T, ok bool) {
 	return oldest, ok
 }
 
-// findWorker picks the worker for a task, if one takes it now.
+// findWorker chooses the worker for a task, if one takes it now.
 func findWorker[T any, W Worker[T]](task T, workers iter.Seq[W]) (best W, ok bool) {
 	var highest int64
 	for w := range workers {
