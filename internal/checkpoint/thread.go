@@ -231,7 +231,7 @@ type Interrupt struct {
 	// ShownDigest is the digest of what is shown: message, value and schema.
 	ShownDigest string
 	Drift       Drift    // what happens when a replay asks something else
-	DriftIgnore []string // parts that may differ: JSON pointers, or see DriftParts
+	DriftIgnore []string // parts that may differ: JSON pointers into the value, or "message", "schema", "value"
 	Round       int      // how often the place was asked anew, because a replay asked something else
 	Replaces    string   // the interrupt whose answer was not used for this one, "" = none
 	Differs     []string // what differs from that interrupt

@@ -194,6 +194,7 @@ func (o *jsonObject) toJSONOrEmpty() payload.JSON {
 	return o.toJSON()
 }
 
+// addJSON adds a field unless its value is "".
 func (o *jsonObject) addJSON(key string, value payload.JSON) {
 	if value != "" {
 		o.fields = append(o.fields, payload.Field{Key: key, Value: value})

@@ -162,7 +162,7 @@ type Vars struct {
 
 // StateReader gives the values of state keys.
 type StateReader interface {
-	// GraphLookup returns the value of a key, or false when it is unset.
+	// Lookup returns the value of a key, or false when it is unset.
 	Lookup(key string) (payload.JSON, bool)
 	// Keys lists the keys that are set, in a fixed order.
 	Keys() []string

@@ -18,7 +18,7 @@ type decimal struct {
 // computed in floating point: 1e999999999 must not cost a gigabyte.
 const maxShift = 4096
 
-// parseDecimal reads a well-formed number. It is false when the exponent is
+// parseDecimal reads a well-formed number. It reports false when the exponent is
 // beyond maxShift.
 func parseDecimal(text string) (decimal, bool) {
 	d := decimal{}
@@ -39,7 +39,7 @@ func parseDecimal(text string) (decimal, bool) {
 // farExponent is beyond any exponent that is computed with.
 const farExponent = 1 << 62
 
-// splitExponent returns the exponent as a number from -far to far.
+// splitExponent returns the exponent as a number from -farExponent to farExponent.
 func splitExponent(text string) (mantissa string, exponent int) {
 	i := strings.IndexAny(text, "eE")
 	if i < 0 {
@@ -97,8 +97,8 @@ func subtractDigits(x, y string) string {
 	return string(difference)
 }
 
-// toJSON spells the number without an exponent; it keeps the zeros of its scale,
-// so that 1.5 + 1.5 is 3.0.
+// toJSON returns the number without an exponent. It keeps the zeros of its scale, so
+// that 1.5 + 1.5 is 3.0. Zero has no sign.
 func (d decimal) toJSON() JSON {
 	digits := d.digits
 	if pad := d.scale + 1 - len(digits); pad > 0 {

@@ -25,7 +25,8 @@ func PackEvents(b []byte, list []checkpoint.Event) []byte {
 	return w.Bytes()
 }
 
-// PackEvent appends the record of an event that stands alone.
+// PackEvent appends the record of one event to b. The record can be read without
+// any other one.
 func PackEvent(b []byte, e *checkpoint.Event) []byte {
 	w := packed.NewWriter(b)
 	w.WriteUint(fSeq, e.Seq)

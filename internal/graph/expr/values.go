@@ -22,8 +22,8 @@ type textCarrier interface{ sourceText() payload.JSON }
 type decoder struct {
 	evaluation *evaluation
 	where      string // how messages name the value that is read
-	// plainObject gives up the spelling of numbers, for values that are computed
-	// with and not carried.
+	// isPlain gives up the spelling of numbers, for values that expressions compute
+	// with and do not carry.
 	isPlain bool
 }
 
@@ -117,8 +117,11 @@ func (d decoder) decodeObject(text payload.JSON) ref.Val {
 	return o
 }
 
+// decodeNumber returns an integer of 64 bits as an int, and every other number as a
+// double. A number that a double cannot give back as it was written keeps its text,
+// unless d is plain. A plain number beyond the range ends the evaluation.
 func (d decoder) decodeNumber(text payload.JSON) ref.Val {
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && text != "-0" {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && text != "-0" { // an int has no -0
 		return types.Int(n)
 	}
 	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range is ±Inf
