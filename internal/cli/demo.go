@@ -15,11 +15,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
-// DemoOptions are what the demo is about.
+// DemoOptions are the parts of the demo.
 type DemoOptions struct {
 	Thread   string
 	Document string // the graph file; "" = the thread is there and waits
-	Name     string // of the file, for the words of problems
+	Name     string // of the file, as problems name it
 	Request  string // what the customer writes
 	User     string // JSON: who the customer is
 	Answer   string // JSON; "" = ask at a terminal
@@ -104,7 +104,7 @@ func (d *demo) showEvent(e *graphdv1.Event) error {
 	return d.PrintEvent(e)
 }
 
-// answerInterrupts answers until nothing is asked any more.
+// answerInterrupts answers until no question is open.
 func (d *demo) answerInterrupts(ctx context.Context) error {
 	for {
 		if d.end != nil && d.end.GetRun().GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {
@@ -174,7 +174,7 @@ func (d *demo) takeAnswer(
 	return &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: argument.NewPayload(text)}}, d.WriteError()
 }
 
-// endWaiting says how to go on later.
+// endWaiting prints how to continue later.
 func (d *demo) endWaiting(q *graphdv1.Interrupt) error {
 	d.PrintLine("")
 	d.PrintLine("%s", d.Colorize(output.Yellow, "waiting for a person; everything is stored. Resume with"))
@@ -218,8 +218,8 @@ func (d *demo) printOutcome(ctx context.Context) error {
 	return d.WriteError()
 }
 
-// printProse writes a text that may have several lines, which then have a bar before
-// them, so that none looks like one of ours.
+// printProse writes a text that may have several lines. A bar before each line sets
+// it apart from graphd's own lines.
 func (d *demo) printProse(s string) {
 	if !strings.Contains(s, "\n") {
 		d.PrintLine("  %s", s)
@@ -230,7 +230,7 @@ func (d *demo) printProse(s string) {
 	}
 }
 
-// readableText is a JSON string as the text it is, and any other value as JSON.
+// readableText returns a JSON string without quotes, and any other value as JSON.
 func readableText(text string) string {
 	if s, ok := jsontext.UnquoteString(text); ok {
 		return strings.TrimRight(s, "\n")

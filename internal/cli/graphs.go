@@ -89,7 +89,7 @@ func nodeKindName(n *graphdv1.NodeSpec) string {
 	return "-"
 }
 
-// PutGraph sends a graph file to the server, which checks and keeps it.
+// PutGraph sends a graph file to the server, which checks and stores it.
 func (s *Session) PutGraph(ctx context.Context, path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller names the file
 	if err != nil {

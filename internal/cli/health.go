@@ -10,7 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
-// CheckHealth asks the server whether it takes work; exit.StatusError with 1 when not.
+// CheckHealth asks the server whether it takes work. The error is an
+// exit.StatusError with code 1 when it does not.
 func (s *Session) CheckHealth(ctx context.Context) error {
 	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {

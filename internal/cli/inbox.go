@@ -37,7 +37,7 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	}
 	if len(all) == 0 && o.Thread != "" {
 		if _, err := s.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: o.Thread}); err != nil {
-			return err // nothing is asked, because there is no such thread
+			return err // there is no such thread
 		}
 	}
 	if s.Format != output.Text {
@@ -67,7 +67,7 @@ func formatStateNote(q *graphdv1.Interrupt) string {
 	return "  " + output.InterruptStateName(q)
 }
 
-// watchInterrupts follows the questions until the caller leaves, over restarts of
+// watchInterrupts follows the questions until the caller cancels, over restarts of
 // the server.
 func (s *Session) watchInterrupts(ctx context.Context, o InboxOptions) error {
 	req := &graphdv1.WatchInterruptsRequest{Filter: o.Filter}
@@ -93,14 +93,15 @@ func (s *Session) watchInterrupts(ctx context.Context, o InboxOptions) error {
 		switch {
 		case r.WaitForAttempt(ctx):
 		case ctx.Err() != nil:
-			return nil // left while the server was away
+			return nil // cancelled while the server was away
 		default:
 			return err
 		}
 	}
 }
 
-// readInterruptChanges shows changes until the stream ends, which is always an error.
+// readInterruptChanges shows changes until the stream ends, and always returns an
+// error.
 func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
 	changes, err := s.Interrupts.WatchInterrupts(ctx, req)
 	if err != nil {

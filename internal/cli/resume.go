@@ -33,8 +33,8 @@ type ResumeOptions struct {
 	RequestID string
 }
 
-// Resume answers questions and shows the run that goes on. Without an answer
-// it asks at a terminal.
+// Resume answers questions and shows the run that continues. Without an answer it
+// asks at a terminal.
 func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	spec, err := buildResumeSpec(s.In, o)
 	if err != nil {
@@ -53,11 +53,10 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	return s.resumeRun(ctx, spec, chosen, o)
 }
 
-// interruptIDLength is how long the ids of questions are.
+// interruptIDLength is the length of a question's id.
 const interruptIDLength = 32
 
-// completeIDs completes ids of which only the beginning was given. The server takes
-// whole ids only.
+// completeIDs completes shortened ids, because the server takes only whole ids.
 func (s *Session) completeIDs(ctx context.Context, spec *graphdv1.ResumeSpec) error {
 	if !slices.ContainsFunc(spec.GetResponses(), func(r *graphdv1.InterruptResponse) bool {
 		return len(r.GetInterruptId()) < interruptIDLength
@@ -176,8 +175,8 @@ func parseResponses(in io.Reader, o ResumeOptions) ([]*graphdv1.InterruptRespons
 	return all, nil
 }
 
-// askAndResume asks for every open question in turn. What the server refuses
-// because of its schema is asked again.
+// askAndResume asks for every open question in turn. It asks again when the server
+// refuses an answer because of its schema.
 func (s *Session) askAndResume(
 	ctx context.Context, spec *graphdv1.ResumeSpec, chosen stream.Selection, o ResumeOptions,
 ) error {

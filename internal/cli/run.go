@@ -19,9 +19,9 @@ import (
 type RunOptions struct {
 	Graph    string // NAME or NAME@VERSION
 	Thread   string // "" = made by the server
-	Input    string // "" = go on with what the thread has left to do
+	Input    string // "" = continue with the next nodes of the thread
 	Context  string
-	From     string // checkpoint to run again from
+	From     string // checkpoint from which to run again
 	Events   []string
 	Before   []string // breakpoints
 	After    []string
@@ -59,8 +59,8 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 	})
 }
 
-// requestIDOrNew makes a call repeatable, so that it may be tried again when the
-// answer was lost.
+// requestIDOrNew returns the given request id or a new one, so that the call can be
+// repeated when its answer was lost.
 func requestIDOrNew(given string) string {
 	if given == "" {
 		return rand.Text()
@@ -106,7 +106,7 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	return spec, err
 }
 
-// showDetached shows a run that is not followed yet.
+// showDetached shows a run that is not followed.
 func (s *Session) showDetached(run *graphdv1.Run) error {
 	if s.Format != output.Text {
 		return s.ShowMessage(run)

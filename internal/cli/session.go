@@ -7,7 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
-// Session is a command on its way: a server and a person or program.
+// Session is one call of a command: a server, and the input and output of its
+// caller.
 type Session struct {
 	*client.Client
 	output.Output

@@ -16,7 +16,7 @@ type StateOptions struct {
 	Subgraphs  bool
 }
 
-// ShowState shows the state of a thread and what comes next.
+// ShowState shows the state of a thread and its next nodes.
 func (s *Session) ShowState(ctx context.Context, o StateOptions) error {
 	req := &graphdv1.GetStateRequest{ThreadId: o.Thread, Keys: o.Keys, Subgraphs: o.Subgraphs}
 	if o.Checkpoint != "" {
@@ -34,7 +34,7 @@ type UpdateOptions struct {
 	Thread     string
 	Values     string
 	AsNode     string
-	Checkpoint string // to build on, "" = the newest
+	Checkpoint string // on which to build, "" = the newest
 	Supersede  bool
 	RequestID  string
 }

@@ -55,7 +55,7 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	return p.WriteError()
 }
 
-// formatFault says that servers fail over a thread.
+// formatFault returns a description of the fault of a thread, "" if it has none.
 func formatFault(f *graphdv1.ThreadFault) string {
 	if f == nil {
 		return ""

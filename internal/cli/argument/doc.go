@@ -1,2 +1,2 @@
-// Package argument reads words of the command line as parts of a request.
+// Package argument parses arguments of the command line into parts of requests.
 package argument

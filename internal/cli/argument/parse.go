@@ -10,7 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// ParseFilter reads names of channels; nil for none, which is the default of the server.
+// ParseFilter parses names of channels. It returns nil for none, which means the
+// default of the server.
 func ParseFilter(names []string) (*graphdv1.EventFilter, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -26,8 +27,9 @@ func ParseFilter(names []string) (*graphdv1.EventFilter, error) {
 	return f, nil
 }
 
-// ParseEnum reads a word of an enum as the command line spells it: in small
-// letters, without the prefix, with a dash for an underscore.
+// ParseEnum parses an enum value as the command line spells it: in small letters,
+// without the prefix, with a dash for an underscore. The error is an
+// exit.UsageError.
 func ParseEnum(flag, word string, values map[string]int32, prefix string) (int32, error) {
 	name := prefix + strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
 	if n, ok := values[name]; ok && n != 0 {
@@ -43,7 +45,7 @@ func ParseEnum(flag, word string, values map[string]int32, prefix string) (int32
 	return 0, exit.Usagef("%s %q is not one of %s", flag, word, strings.Join(right, ", "))
 }
 
-// ParseBusyPolicy reads what to do with a thread that is not free.
+// ParseBusyPolicy parses the policy for a thread that is not free.
 func ParseBusyPolicy(word string) (graphdv1.ConcurrencyPolicy, error) {
 	switch word {
 	case "":
@@ -55,7 +57,7 @@ func ParseBusyPolicy(word string) (graphdv1.ConcurrencyPolicy, error) {
 	return graphdv1.ConcurrencyPolicy(n), err
 }
 
-// ParseOpenPolicy reads what to do with questions that are open.
+// ParseOpenPolicy parses the policy for open questions.
 func ParseOpenPolicy(word string) (graphdv1.OpenInterruptPolicy, error) {
 	if word == "" {
 		return 0, nil
@@ -64,7 +66,7 @@ func ParseOpenPolicy(word string) (graphdv1.OpenInterruptPolicy, error) {
 	return graphdv1.OpenInterruptPolicy(n), err
 }
 
-// ParseCoverage reads how many of the open questions must be answered.
+// ParseCoverage parses whether all open questions must be answered.
 func ParseCoverage(word string) (graphdv1.ResumeCoverage, error) {
 	if word == "" {
 		return 0, nil
@@ -73,7 +75,7 @@ func ParseCoverage(word string) (graphdv1.ResumeCoverage, error) {
 	return graphdv1.ResumeCoverage(n), err
 }
 
-// ParseLabels reads KEY=VALUE pairs.
+// ParseLabels parses KEY=VALUE pairs. The error is an exit.UsageError.
 func ParseLabels(flag string, pairs []string) (map[string]string, error) {
 	if len(pairs) == 0 {
 		return nil, nil
@@ -95,12 +97,12 @@ func SplitGraphName(given string) (name, version string) {
 	return name, version
 }
 
-// FormatCursor shows a position so that --from takes it.
+// FormatCursor returns a position in the form that --from takes.
 func FormatCursor(c *graphdv1.Cursor) string {
 	return c.GetLogId() + ":" + strconv.FormatUint(c.GetSequence(), 10)
 }
 
-// ParseCursor reads a position that FormatCursor wrote.
+// ParseCursor parses a position that FormatCursor returned.
 func ParseCursor(text string) (*graphdv1.Cursor, error) {
 	i := strings.LastIndexByte(text, ':')
 	if i > 0 {

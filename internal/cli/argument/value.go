@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
-// ReadValue reads JSON that a flag gives: the text itself, @FILE, or - for
-// standard input, which is in. The text stays as it is.
+// ReadValue reads the JSON value of a flag: the text itself, @FILE, or - for
+// standard input, which is in. The text stays unchanged.
 func ReadValue(in io.Reader, flag, given string) (*graphdv1.Payload, error) {
 	text, from, err := readSource(in, given)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewPayload(text string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: text}}
 }
 
-// readSource returns the text of a value and how to name where it came from.
+// readSource returns the text of a value and a description of its source.
 func readSource(in io.Reader, given string) (text, from string, err error) {
 	switch name, isFile := strings.CutPrefix(given, "@"); {
 	case isFile:
@@ -51,7 +51,7 @@ func readSource(in io.Reader, given string) (text, from string, err error) {
 	return given, "it", nil
 }
 
-// quoteForHint is text as a JSON string, shortened for a hint.
+// quoteForHint returns text as a JSON string, shortened for a hint.
 func quoteForHint(text string) string {
 	const most = 40
 	if len([]rune(text)) > most {

@@ -14,14 +14,15 @@ func (c *Client) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, 
 	return c.Registry.GetGraph(ctx, req)
 }
 
-// PutGraphDocument sends the text of a graph file to the server, which checks and keeps it.
+// PutGraphDocument sends the text of a graph file to the server, which checks and
+// stores it.
 func (c *Client) PutGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
 	return c.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
 	})
 }
 
-// ListOpenInterrupts lists what a thread waits for.
+// ListOpenInterrupts lists the open questions of a thread.
 func (c *Client) ListOpenInterrupts(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
 	var all []*graphdv1.Interrupt
 	req := &graphdv1.ListInterruptsRequest{ThreadId: thread}
@@ -37,8 +38,8 @@ func (c *Client) ListOpenInterrupts(ctx context.Context, thread string) ([]*grap
 	}
 }
 
-// FetchReplaced reads the questions in whose place others were asked. What can't be
-// read is left out.
+// FetchReplaced reads the questions that others have replaced. It leaves out
+// questions that can't be read.
 func (c *Client) FetchReplaced(ctx context.Context, questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 	var replaced []*graphdv1.Interrupt
 	isRead := make(map[string]bool)
@@ -67,7 +68,7 @@ func (c *Client) ListCheckpoints(ctx context.Context, thread string, limit int, 
 	})
 }
 
-// CollectPages reads pages until there are limit elements; 0 = all there are.
+// CollectPages reads pages until there are limit elements; 0 = all.
 func CollectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
 	const most = 500
 	all, token := []T{}, ""

@@ -14,10 +14,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// DefaultServer is where a server listens unless it is told otherwise.
+// DefaultServer is the address of a server without --listen.
 const DefaultServer = "127.0.0.1:7700"
 
-// Client speaks to one server.
+// Client calls one server.
 type Client struct {
 	Target     string
 	Graphs     graphdv1.GraphServiceClient
@@ -29,16 +29,16 @@ type Client struct {
 	conn *grpc.ClientConn
 }
 
-// A server may allow larger messages than gRPC's 4 MiB; a dead connection is
-// noticed by pings that the server permits.
+// A server may allow larger messages than gRPC's 4 MiB. Pings, which the server
+// permits, detect a dead connection.
 const (
 	maxMessageBytes  = 64 << 20
 	keepaliveTime    = 20 * time.Second
 	keepaliveTimeout = 10 * time.Second
 )
 
-// DialServer makes a client; it connects with the first call. More options are for
-// tests.
+// DialServer makes a client, which connects with the first call. more are options
+// for tests.
 func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 	if !strings.Contains(target, ":") {
 		return nil, exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)

@@ -1,2 +1,3 @@
-// Package client calls a server: connection, repeated attempts, pages of lists.
+// Package client calls a server: it connects, repeats calls, and reads pages of
+// lists.
 package client

@@ -6,8 +6,8 @@ import (
 )
 
 // IsRetryable reports whether a call that was refused for a reason is made again,
-// with the same request id, and whether the reason is known to pass at all. What
-// needs an operator, or a decision of the caller, is told at once.
+// with the same request id, and whether the reason is known to pass at all. An
+// error that needs an operator or a decision of the caller is returned at once.
 func IsRetryable(reason string) (again, known bool) {
 	switch reason {
 	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "STORE_BUSY", "OUTCOME_UNKNOWN",
@@ -32,7 +32,8 @@ const (
 	maxRetryDelay   = 2 * time.Second
 )
 
-// NewRetryTimer makes a timer that gives up when attempts have failed for timeout.
+// NewRetryTimer makes a timer that ends the attempts when they have failed for
+// timeout.
 func NewRetryTimer(timeout time.Duration) *RetryTimer {
 	r := &RetryTimer{timer: time.NewTimer(0), timeout: timeout}
 	<-r.timer.C
@@ -40,13 +41,15 @@ func NewRetryTimer(timeout time.Duration) *RetryTimer {
 	return r
 }
 
-// ResetDelay begins anew after an attempt that has succeeded.
+// ResetDelay starts again with the first delay, after an attempt that has
+// succeeded.
 func (r *RetryTimer) ResetDelay() { r.delay, r.deadline = firstRetryDelay, time.Time{} }
 
-// StopTimer frees the timer.
+// StopTimer stops the timer.
 func (r *RetryTimer) StopTimer() { r.timer.Stop() }
 
-// WaitForAttempt returns true when it is time for the next attempt.
+// WaitForAttempt waits for the next attempt. It reports false when ctx has ended or
+// the attempts have failed for too long.
 func (r *RetryTimer) WaitForAttempt(ctx context.Context) bool {
 	now := time.Now()
 	if r.deadline.IsZero() {

@@ -1,2 +1,2 @@
-// Package exit has the errors with which commands end, and the exit code of each.
+// Package exit has the errors with which commands end, and their exit codes.
 package exit

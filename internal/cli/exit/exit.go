@@ -8,22 +8,22 @@ import (
 // Exit codes of graphd.
 const (
 	CodeDone    = 0
-	CodeError   = 1 // something else went wrong
+	CodeError   = 1 // any other error
 	CodeUsage   = 2 // the command line is wrong
 	CodeWaiting = 3 // the run waits for a person
 	CodeFailed  = 4 // the run failed
 )
 
-// StatusError is a command that has said everything and ends with a code.
+// StatusError ends a command with a code, after the command has printed everything.
 type StatusError struct{ Code int }
 
-// Error names the code.
+// Error returns the code as text.
 func (e *StatusError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// UsageError is a command line that is wrong.
+// UsageError is an error of the command line.
 type UsageError struct {
 	Message string
-	Hint    string // what would be right; may be empty
+	Hint    string // a correct command line; may be empty
 }
 
 // Error returns the message.
@@ -34,12 +34,12 @@ func Usagef(format string, args ...any) *UsageError {
 	return &UsageError{Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint returns a copy of the error that says what would be right.
+// WithHint returns a copy of the error with a hint at a correct command line.
 func (e *UsageError) WithHint(format string, args ...any) *UsageError {
 	return &UsageError{Message: e.Message, Hint: fmt.Sprintf(format, args...)}
 }
 
-// HintError is an error with words for what helps.
+// HintError is an error with a hint at a remedy.
 type HintError struct {
 	Err  error
 	Hint string
@@ -48,10 +48,10 @@ type HintError struct {
 // Error returns the error's message.
 func (e *HintError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error.
+// Unwrap returns the wrapped error.
 func (e *HintError) Unwrap() error { return e.Err }
 
-// CodeOf is what the process ends with after err.
+// CodeOf returns the exit code of the process after err.
 func CodeOf(err error) int {
 	var ended *StatusError
 	var usage *UsageError

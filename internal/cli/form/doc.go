@@ -1,3 +1,3 @@
-// Package form tells a person how to answer a question: what its schema demands, an
-// answer that fits, and the arguments of the command that gives it.
+// Package form describes to a person how to answer a question: the demands of its
+// schema, an example that fits, and the arguments of the command that answers.
 package form

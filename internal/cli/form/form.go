@@ -9,16 +9,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// Form describes to a person what a schema demands of an answer: which keys
-// there are and what may stand in them. It is a help to type, never a check; the
-// server checks.
+// Form describes to a person an answer that a schema demands: its keys and their
+// possible values. It helps to type an answer and never checks one; the server
+// checks.
 type Form struct {
 	choices   []string // of the whole answer, as JSON
-	typeText  string   // for its type; "" = any
-	sample    string   // of it, as JSON; "" = none is known
+	typeText  string   // describes its type; "" = any
+	sample    string   // an example, as JSON; "" = none is known
 	fields    []formField
 	cases     []formCase
-	isUnknown bool // there is a schema, of which nothing is understood
+	isUnknown bool // there is a schema, no part of which is understood
 }
 
 type formField struct {
@@ -28,7 +28,7 @@ type formField struct {
 	isRequired bool
 }
 
-// formCase is what else is required when a field has a value.
+// formCase has the further demands when a field has a value.
 type formCase struct {
 	field, value string
 	then         Form
@@ -37,7 +37,7 @@ type formCase struct {
 // ParseSchema reads a JSON Schema as far as people need it.
 func ParseSchema(schema string) Form { return parseFormWithin(schema, maxFormDepth) }
 
-// maxFormDepth is how deep a schema is read.
+// maxFormDepth is the depth to which a schema is read.
 const maxFormDepth = 8
 
 func parseFormWithin(schema string, depth int) Form {
@@ -69,7 +69,7 @@ func parseFormWithin(schema string, depth int) Form {
 	return f
 }
 
-// listAlternatives are schemas of which one holds for an answer that fits.
+// listAlternatives returns the schemas of which an answer has to fit one.
 func listAlternatives(parts map[string]string) []string {
 	var list []string
 	if other := parts["else"]; other != "" {
@@ -81,7 +81,7 @@ func listAlternatives(parts map[string]string) []string {
 	return list
 }
 
-// hasConstraints reports whether a schema is more than words about an answer.
+// hasConstraints reports whether a schema has more than descriptions of an answer.
 func hasConstraints(parts map[string]string) bool {
 	for key := range parts {
 		switch key {
@@ -104,7 +104,7 @@ func parseFormFields(parts map[string]string, depth int) []formField {
 	return fields
 }
 
-// parseFormCases reads an if that asks for one value of one field.
+// parseFormCases reads an if that tests one value of one field.
 func parseFormCases(parts map[string]string, depth int) []formCase {
 	var cases []formCase
 	for _, m := range jsontext.SplitObject(jsontext.MembersByKey(parts["if"])["properties"]) {
@@ -115,9 +115,9 @@ func parseFormCases(parts map[string]string, depth int) []formCase {
 	return cases
 }
 
-// sampleList is a list that is long enough.
+// sampleList returns a list that is long enough.
 func sampleList(parts map[string]string, depth int) string {
-	least, _ := strconv.Atoi(parts["minItems"]) // 0 for what is no number, too
+	least, _ := strconv.Atoi(parts["minItems"]) // 0 if it is not a number
 	one := parseFormWithin(parts["items"], depth-1).sampleAnswer()
 	return "[" + strings.TrimSuffix(strings.Repeat(one+",", min(max(least, 0), maxSampleItems)), ",") + "]"
 }
@@ -139,8 +139,8 @@ func parseChoices(schema string) []string {
 	return list
 }
 
-// describeType words what may stand somewhere, like "integer from 0 to 15", and gives
-// a value that may.
+// describeType returns a description of a type, like "integer from 0 to 15", and an
+// example that fits.
 func describeType(parts map[string]string) (word, sample string) {
 	bounds := ""
 	switch parts["type"] {
@@ -161,7 +161,7 @@ func describeType(parts map[string]string) (word, sample string) {
 	return "", ""
 }
 
-// DescribeAnswer words the form on one line; "" when anything goes.
+// DescribeAnswer describes the form in one line; "" when any answer fits.
 func (f Form) DescribeAnswer() string {
 	if len(f.choices) > 0 {
 		return strings.Join(f.choices, " | ")
@@ -188,11 +188,11 @@ func (f Form) DescribeAnswer() string {
 	return strings.Join(words, ", ")
 }
 
-// ExampleText is an answer that fits the form as far as it is known, which can be
-// pasted.
+// ExampleText returns an answer that fits the form as far as it is known, in a form
+// that can be pasted.
 func (f Form) ExampleText() string { return visible.JSON(f.sampleAnswer()) }
 
-// PromptText is what stands before the place to type.
+// PromptText returns the prompt for an answer.
 func (f Form) PromptText() string {
 	if f.isUnknown {
 		return "answer (JSON)> "
@@ -200,7 +200,7 @@ func (f Form) PromptText() string {
 	return "answer (JSON, like " + f.ExampleText() + ")> "
 }
 
-// unknownAnswer stands where the schema does not tell what fits.
+// unknownAnswer is the example when the schema does not determine an answer.
 const unknownAnswer = "JSON"
 
 func (f Form) sampleAnswer() string {
@@ -217,8 +217,8 @@ func (f Form) sampleAnswer() string {
 	return f.sampleObject()
 }
 
-// sampleObject has what is required, with choices that require nothing more if
-// there are such.
+// sampleObject returns an object with the required fields. It chooses values that
+// make no further fields required, if there are such.
 func (f Form) sampleObject() string {
 	var list []jsontext.Member
 	var more []formField
@@ -238,7 +238,7 @@ func (f Form) sampleObject() string {
 	return jsontext.JoinObject(list)
 }
 
-// fieldSample is a value of a field, and the fields that it makes required.
+// fieldSample returns an example of a field, and the fields that it makes required.
 func (f Form) fieldSample(field formField) (value string, then []formField) {
 	if field.typeText == "" && len(field.choices) == 0 && len(field.fields) == 0 && field.sample == "" {
 		return `"..."`, nil
@@ -260,8 +260,8 @@ func (f Form) fieldSample(field formField) (value string, then []formField) {
 	return value, held(value)
 }
 
-// CompleteAnswer turns what a person typed into JSON: JSON stays, and a bare word
-// that is a choice becomes the answer it stands for.
+// CompleteAnswer turns the input of a person into JSON. JSON stays unchanged, and a
+// bare word that is a choice becomes its answer.
 func (f Form) CompleteAnswer(typed string) (string, error) {
 	err := jsontext.CheckValue(typed)
 	if err == nil {
@@ -279,7 +279,7 @@ func (f Form) CompleteAnswer(typed string) (string, error) {
 	return "", err
 }
 
-// unquoteAll shows JSON strings without their quotes.
+// unquoteAll returns JSON strings without their quotes.
 func unquoteAll(list []string) []string {
 	words := make([]string, len(list))
 	for i, text := range list {

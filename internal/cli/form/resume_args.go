@@ -2,8 +2,8 @@ package form
 
 import graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 
-// ResumeArgsFor returns the arguments that answer one interrupt among others that
-// may be open.
+// ResumeArgsFor returns the arguments that answer one interrupt while others may be
+// open.
 func ResumeArgsFor(q *graphdv1.Interrupt) []string {
 	if q.GetReason() == "breakpoint" {
 		return []string{"resume", q.GetThreadId()}
@@ -12,7 +12,7 @@ func ResumeArgsFor(q *graphdv1.Interrupt) []string {
 	return []string{"resume", q.GetThreadId(), "--answer", q.GetInterruptId() + "=" + example}
 }
 
-// ResumeArgs are the arguments of a resume that fits the questions.
+// ResumeArgs returns the arguments of a resume that answers the questions.
 func ResumeArgs(thread string, questions []*graphdv1.Interrupt) []string {
 	args := []string{"resume", thread}
 	asked := WithoutBreakpoints(questions)
@@ -26,7 +26,8 @@ func ResumeArgs(thread string, questions []*graphdv1.Interrupt) []string {
 	return args
 }
 
-// WithoutBreakpoints are the questions that want an answer.
+// WithoutBreakpoints returns the questions without breakpoints, which need no
+// answer.
 func WithoutBreakpoints(questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 	var asked []*graphdv1.Interrupt
 	for _, q := range questions {

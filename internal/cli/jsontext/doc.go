@@ -1,3 +1,3 @@
-// Package jsontext writes messages as JSON and takes JSON text apart. Numbers, spellings
-// and the order of keys stay what they are: no value is decoded.
+// Package jsontext writes messages as JSON and splits JSON text. No value is
+// decoded, so numbers, escapes and the order of keys stay unchanged.
 package jsontext

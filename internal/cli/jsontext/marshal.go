@@ -15,17 +15,17 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// MarshalMessage writes a message on one line as protojson does, except that a payload is
-// the JSON value it carries, character by character: as a string in a string it
-// would not be readable, and no query language could look inside.
+// MarshalMessage writes a message on one line as protojson does, except that a
+// payload is written as its JSON value, character by character. As a string in a
+// string it would not be readable, and query tools could not look inside.
 func MarshalMessage(m proto.Message) []byte {
 	w := &writer{}
 	w.writeMessage(m.ProtoReflect())
 	return w.buf.Bytes()
 }
 
-// MarshalList is Marshal for a response that is a list: its lists are there
-// when they are empty too, so that programs can count on them.
+// MarshalList is MarshalMessage for a response that is a list. It writes empty
+// lists too, so that programs can rely on them.
 func MarshalList(m proto.Message) []byte {
 	w := &writer{}
 	r := m.ProtoReflect()
@@ -40,7 +40,8 @@ func MarshalList(m proto.Message) []byte {
 	return w.buf.Bytes()
 }
 
-// IndentText breaks JSON text into lines. Numbers and the order of keys stay.
+// IndentText breaks JSON text into lines. Numbers and the order of keys stay
+// unchanged.
 func IndentText(text []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
@@ -49,7 +50,8 @@ func IndentText(text []byte) []byte {
 	return b.Bytes()
 }
 
-// CompactText puts JSON text on one line. Numbers and the order of keys stay.
+// CompactText puts JSON text on one line. Numbers and the order of keys stay
+// unchanged.
 func CompactText(text string) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {
@@ -58,7 +60,7 @@ func CompactText(text string) string {
 	return b.String()
 }
 
-// writer writes messages as JSON. Fields come in the order of the contract.
+// writer writes messages as JSON, with the fields in the order of the contract.
 type writer struct{ buf bytes.Buffer }
 
 type protoField struct {
@@ -165,7 +167,8 @@ func (w *writer) writeSingular(d protoreflect.FieldDescriptor, v protoreflect.Va
 	}
 }
 
-// writePayload writes what a payload carries; what is not JSON keeps its message.
+// writePayload writes the value of a payload. A payload that is not JSON keeps its
+// message.
 func (w *writer) writePayload(p *graphdv1.Payload) {
 	text, ok := p.GetBody().(*graphdv1.Payload_Json)
 	if ok && json.Valid([]byte(text.Json)) {
@@ -175,7 +178,8 @@ func (w *writer) writePayload(p *graphdv1.Payload) {
 	w.writeWellKnown(p.ProtoReflect())
 }
 
-// writeWellKnown leaves a message to protojson, whose spaces vary by design.
+// writeWellKnown writes a well-known type with protojson, and removes its spaces,
+// which vary by design.
 func (w *writer) writeWellKnown(m protoreflect.Message) {
 	text, err := protojson.Marshal(m.Interface())
 	if err != nil {

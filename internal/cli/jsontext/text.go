@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ValueAtPointer is what a JSON pointer leads to, "" for nothing.
+// ValueAtPointer returns the value at a JSON pointer, "" if there is none.
 func ValueAtPointer(value, pointer string) string {
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
@@ -30,7 +30,7 @@ func ValueAtPointer(value, pointer string) string {
 	return value
 }
 
-// CheckValue says where text stops being one JSON value.
+// CheckValue returns an error with the place where text stops being one JSON value.
 func CheckValue(text string) error {
 	if text == "" {
 		return errors.New("it is empty")
@@ -57,10 +57,11 @@ func QuoteString(text string) string {
 	return w.buf.String()
 }
 
-// Member is one key of a JSON object with its value as text.
+// Member is one key of a JSON object, with its value as text.
 type Member struct{ Key, Value string }
 
-// SplitObject splits a JSON object, in order; nil when it is none.
+// SplitObject splits a JSON object into its members, in order; nil for any other
+// value.
 func SplitObject(text string) []Member {
 	dec := json.NewDecoder(strings.NewReader(text))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
@@ -98,7 +99,7 @@ func JoinObject(list []Member) string {
 	return w.buf.String()
 }
 
-// MembersByKey are the members of a JSON object; none when text is no object.
+// MembersByKey returns the members of a JSON object, none for any other value.
 func MembersByKey(text string) map[string]string {
 	parts := make(map[string]string)
 	for _, m := range SplitObject(text) {
@@ -107,7 +108,7 @@ func MembersByKey(text string) map[string]string {
 	return parts
 }
 
-// SplitArray splits a JSON array; nil when it is none.
+// SplitArray splits a JSON array; nil for any other value.
 func SplitArray(text string) []string {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
@@ -120,7 +121,8 @@ func SplitArray(text string) []string {
 	return list
 }
 
-// UnquoteString is a JSON string without its quotes; false for any other value.
+// UnquoteString returns a JSON string without its quotes, and false for any other
+// value.
 func UnquoteString(text string) (string, bool) {
 	var s *string
 	if err := json.Unmarshal([]byte(text), &s); err != nil || s == nil {

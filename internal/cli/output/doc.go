@@ -1,3 +1,3 @@
-// Package output shows what a server sent: as text at a terminal, where nothing that
-// came from elsewhere can pass for graphd's own words, or as JSON for programs.
+// Package output shows the data of a server: as text at a terminal, where no
+// foreign text can pass for graphd's own, or as JSON for programs.
 package output

@@ -14,13 +14,13 @@ type EventPrinter struct {
 	*Printer
 
 	inMessage  bool // a message is being shown piece by piece
-	ShowsRuns  bool // a thread is followed: say how each of its runs goes
-	ShowsTasks bool // show what becomes of every task
+	ShowsRuns  bool // a thread is followed: report the state of each of its runs
+	ShowsTasks bool // report the state of every task
 
 	CommandLine CommandLine // of calls that are recommended
 }
 
-// PrintEvent prints one event, unless it is one that people are not shown.
+// PrintEvent prints one event. It leaves out events that are not shown to people.
 func (p *EventPrinter) PrintEvent(e *graphdv1.Event) error {
 	if t := e.GetTask(); t != nil && !p.ShowsTasks && !isDelay(t) {
 		return p.err
@@ -71,7 +71,8 @@ func (p *EventPrinter) printOpened(e *graphdv1.Event, o *graphdv1.StreamOpened) 
 	p.PrintLine("%s", p.Colorize(Dim, text))
 }
 
-// printRunState tells how a run goes; of a single run that is said at the end.
+// printRunState reports the state of a run. The state of a single run is printed at
+// the end of the command.
 func (p *EventPrinter) printRunState(e *graphdv1.Event, c *graphdv1.RunStateChanged) {
 	if !p.ShowsRuns {
 		return
@@ -169,8 +170,8 @@ func (p *EventPrinter) printTask(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	}
 }
 
-// isDelay reports whether a task is held up or set back: its worker is missing,
-// or it begins anew.
+// isDelay reports whether a task is delayed or set back: its worker is missing, or
+// it begins again.
 func isDelay(t *graphdv1.TaskChange) bool {
 	switch t.GetPhase() {
 	case graphdv1.TaskChange_PHASE_UNASSIGNED, graphdv1.TaskChange_PHASE_RETRYING, graphdv1.TaskChange_PHASE_RESTARTED:
@@ -196,8 +197,8 @@ func (p *EventPrinter) printDelay(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	p.PrintLine("%s%s", p.formatNode(e), p.Colorize(Yellow, text+t.GetFailure().GetMessage()))
 }
 
-// printMessagePart shows a part of a message where the one before it ended. Lines of a
-// message have a bar before them, so that none looks like one of ours.
+// printMessagePart continues a message where the part before ended. A bar before
+// each line of a message sets it apart from graphd's own lines.
 func (p *EventPrinter) printMessagePart(m *graphdv1.MessageDelta) {
 	shown, ok := jsontext.UnquoteString(m.GetValue().GetJson())
 	if !ok {
@@ -244,7 +245,7 @@ func (p *EventPrinter) formatNode(e *graphdv1.Event) SafeText {
 	return p.Colorize(Bold, nodePath(e.GetNamespace(), e.GetNode()))
 }
 
-// nodePath names a node with the subgraphs around it: "outer/inner/node".
+// nodePath returns a node with the subgraphs around it: "outer/inner/node".
 func nodePath(namespace []string, node string) string {
 	var b strings.Builder
 	for _, element := range namespace {

@@ -12,10 +12,10 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// FormatInteger prints any integer.
+// FormatInteger formats any integer.
 func FormatInteger[T int32 | uint32 | uint64 | int](n T) string { return fmt.Sprint(n) }
 
-// FormatTime shows a time of the server as the reader's clock has it.
+// FormatTime formats a time of the server in the reader's time zone.
 func FormatTime(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return "-"
@@ -23,7 +23,7 @@ func FormatTime(t *timestamppb.Timestamp) string {
 	return t.AsTime().Local().Format("2006-01-02 15:04:05")
 }
 
-// FormatAge shows how long ago something happened.
+// FormatAge formats the time since an event.
 func FormatAge(t *timestamppb.Timestamp, now time.Time) string {
 	if t == nil {
 		return "-"
@@ -40,22 +40,22 @@ func FormatAge(t *timestamppb.Timestamp, now time.Time) string {
 	}
 }
 
-// RunStateName returns the state of a run as people read it.
+// RunStateName returns the state of a run for people.
 func RunStateName(s graphdv1.RunState) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "RUN_STATE_"))
 }
 
-// ThreadStateName shows the state of a thread.
+// ThreadStateName returns the state of a thread for people.
 func ThreadStateName(s graphdv1.ThreadState) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "THREAD_STATE_"))
 }
 
-// sourceName shows what made a checkpoint.
+// sourceName returns the source of a checkpoint for people.
 func sourceName(s graphdv1.CheckpointSource) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "CHECKPOINT_SOURCE_"))
 }
 
-// OrDash shows a dash for an empty text.
+// OrDash returns text, a dash for an empty one.
 func OrDash(text string) string {
 	if text == "" {
 		return "-"
@@ -63,7 +63,7 @@ func OrDash(text string) string {
 	return text
 }
 
-// InterruptStateName shows how far a question has come.
+// InterruptStateName returns the state of a question for people.
 func InterruptStateName(q *graphdv1.Interrupt) string {
 	if q.GetDismissed() {
 		return "dismissed"
@@ -71,7 +71,7 @@ func InterruptStateName(q *graphdv1.Interrupt) string {
 	return strings.ToLower(strings.TrimPrefix(q.GetState().String(), "INTERRUPT_STATE_"))
 }
 
-// FormatLabels shows labels as KEY=VALUE, by key.
+// FormatLabels formats labels as KEY=VALUE, sorted by key.
 func FormatLabels(all map[string]string) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {

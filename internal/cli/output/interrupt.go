@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 )
 
-// PrintInterrupt shows what a person has to know to answer.
+// PrintInterrupt prints all that a person needs to answer.
 func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	what := " asks"
 	if q.GetReason() != "" {
@@ -47,8 +47,8 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	}
 }
 
-// printChangedParts says what differs from the question that was answered, and what
-// the answer was.
+// printChangedParts prints the differences from the question that was answered, and
+// that answer.
 func (p *Printer) printChangedParts(q *graphdv1.Interrupt) {
 	if q.GetReplaces() == "" {
 		return
@@ -71,7 +71,7 @@ func (p *Printer) printChangedParts(q *graphdv1.Interrupt) {
 	}
 }
 
-// formatPart is a part of a question, named as drift_ignore names it.
+// formatPart formats a part of a question. part is a name as in drift_ignore.
 func (p *Printer) formatPart(q *graphdv1.Interrupt, part string) SafeText {
 	var found string
 	switch part {
@@ -90,7 +90,7 @@ func (p *Printer) formatPart(q *graphdv1.Interrupt, part string) SafeText {
 	return p.formatValue("        ", found)
 }
 
-// RecordReplaced keeps questions in whose place others may be asked.
+// RecordReplaced remembers those questions that others have replaced.
 func (p *Printer) RecordReplaced(questions ...*graphdv1.Interrupt) {
 	for _, q := range questions {
 		if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED {
@@ -122,14 +122,14 @@ func (p *Printer) PrintResolved(q *graphdv1.Interrupt) {
 	}
 }
 
-// cutFirstLine divides a text that may have several lines.
+// cutFirstLine splits a text after its first line.
 func cutFirstLine(s string) (first, further string) {
 	first, further, _ = strings.Cut(s, "\n")
 	return strings.TrimSuffix(first, "\r"), further
 }
 
-// printBarred shows lines that come from elsewhere, with a bar before each, so that
-// none looks like one of ours.
+// printBarred prints foreign lines, with a bar before each that sets it apart from
+// graphd's own lines.
 func (p *Printer) printBarred(indent, lines string) {
 	for line := range strings.Lines(lines) {
 		p.PrintLine("%s| %s", indent, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))

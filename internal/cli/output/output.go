@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 )
 
-// Format is how a command shows what it got.
+// Format is an output format of a command.
 type Format string
 
 // Formats of the output.
@@ -20,7 +20,7 @@ const (
 	JSONL Format = "jsonl" // one document per line
 )
 
-// ParseFormat returns a Format or a usage error that names the right ones.
+// ParseFormat returns a Format, or a usage error that names the formats.
 func ParseFormat(name string) (Format, error) {
 	switch f := Format(name); f {
 	case Text, JSON, JSONL:
@@ -29,17 +29,17 @@ func ParseFormat(name string) (Format, error) {
 	return "", exit.Usagef("-o %s: the formats are text, json and jsonl", name)
 }
 
-// IO is where a command reads and writes.
+// IO has the streams of a command.
 type IO struct {
 	In  io.Reader
-	Out io.Writer // what was asked for
+	Out io.Writer // the result
 	Err io.Writer // everything else
-	// IsTerminal says that a person reads Out and types In.
+	// IsTerminal is set if a person reads Out and types In.
 	IsTerminal bool
 	HasColor   bool
 }
 
-// Output is where a command writes, and how.
+// Output is the output of a command and its format.
 type Output struct {
 	IO
 
@@ -70,12 +70,12 @@ func ShowList[T proto.Message](o *Output, whole proto.Message, elements []T) err
 	return nil
 }
 
-// PrintNote tells a person something that is not the result.
+// PrintNote prints a line that is not part of the result, to Err.
 func (o *Output) PrintNote(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
-	_ = WriteLine(o.Err, format, args...) // there is no other place to say so
+	_ = WriteLine(o.Err, format, args...) // an error has no other place to go
 }
 
 // NewPrinter makes a printer to Out.

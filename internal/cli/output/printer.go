@@ -13,30 +13,31 @@ import (
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// SafeText is fit for a terminal: what came from a graph or a client in it is
-// visible, and the only escapes are our colours. It is made of constants, by
-// MakeSafe and by Colorize.
+// SafeText is text that is fit for a terminal: control characters of graphs and
+// clients are visible, and the only escapes are our colours. It is made of
+// constants, by MakeSafe and by Colorize.
 type SafeText string
 
-// MakeSafe makes a text of what came from elsewhere, on one line.
+// MakeSafe makes safe text of a foreign text, on one line.
 func MakeSafe(s string) SafeText { return SafeText(visible.Line(s)) }
 
-// Printer writes text for people, in colour when they can see it. All that a
-// command prints goes through it, or through WriteLine, WriteDocument, WriteJSON
-// and WriteValue in this file.
+// Printer writes text for people, in colour if the terminal shows it. All output of
+// commands goes through it, or through WriteLine, WriteDocument, WriteJSON and
+// WriteValue in this file.
 type Printer struct {
 	out      io.Writer
 	hasColor bool
 	err      error
 
-	// replacedInterrupts are questions in whose place others were asked, by id.
+	// replacedInterrupts are questions that others have replaced, by id.
 	replacedInterrupts map[string]*graphdv1.Interrupt
 }
 
 // NewPrinter makes a printer without colours.
 func NewPrinter(w io.Writer) *Printer { return &Printer{out: w} }
 
-// WriteError returns why output could not be written; nothing is written after that.
+// WriteError returns the first error of a write. The printer writes nothing after
+// that.
 func (p *Printer) WriteError() error { return p.err }
 
 // Colours of the terminal.
@@ -49,7 +50,7 @@ const (
 	cyan   = "36"
 )
 
-// Colorize makes a text of what came from elsewhere, in colour.
+// Colorize makes safe text of a foreign text, in colour.
 func (p *Printer) Colorize(code, s string) SafeText { return p.colorizeSafe(code, MakeSafe(s)) }
 
 func (p *Printer) colorizeSafe(code string, t SafeText) SafeText {
@@ -59,7 +60,7 @@ func (p *Printer) colorizeSafe(code string, t SafeText) SafeText {
 	return "\x1b[" + SafeText(code) + "m" + t + "\x1b[0m"
 }
 
-// PrintLine writes a line. Text that is not made visible yet is.
+// PrintLine writes a line. It makes arguments visible that are not safe yet.
 func (p *Printer) PrintLine(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
@@ -67,7 +68,8 @@ func (p *Printer) PrintLine(format string, args ...any) {
 	p.PrintText(format+"\n", args...)
 }
 
-// PrintText writes text that need not end a line. What is not made visible yet is.
+// PrintText writes text that need not end a line. It makes arguments visible that
+// are not safe yet.
 func (p *Printer) PrintText(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
@@ -78,11 +80,11 @@ func (p *Printer) PrintText(format string, args ...any) {
 	_, p.err = fmt.Fprintf(p.out, format, makeArgsSafe(args)...)
 }
 
-// isPrintf guards calls that are never made: by them go vet knows a function
-// that wraps fmt.Printf, and checks formats and arguments of its callers.
+// isPrintf guards calls that are never made. They tell go vet that a function wraps
+// fmt.Printf, so that it checks the formats and arguments of callers.
 const isPrintf = false
 
-// makeArgsSafe makes what came from elsewhere visible, however a verb formats it.
+// makeArgsSafe makes foreign arguments visible, whatever verb formats them.
 func makeArgsSafe(args []any) []any {
 	shown := make([]any, len(args))
 	for i, arg := range args {
@@ -103,7 +105,7 @@ func (a untrustedArg) Format(b fmt.State, verb rune) {
 	_, _ = io.WriteString(b, visible.Line(fmt.Sprintf(fmt.FormatString(b, verb), a.value))) // into a buffer of fmt
 }
 
-// WriteLine writes a line for people; what its arguments hold is made visible.
+// WriteLine writes a line for people. It makes its arguments visible.
 func WriteLine(w io.Writer, format string, args ...any) error {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
@@ -140,7 +142,7 @@ func WriteValue(w io.Writer, format Format, value any) error {
 	return WriteJSON(w, b.Bytes())
 }
 
-// maxLineWidth is how long a line may get before a value is broken.
+// maxLineWidth is the width from which a value is broken into lines.
 const maxLineWidth = 110
 
 // PrintMembers writes keys and their JSON values, aligned; long values are broken
@@ -161,8 +163,8 @@ func (p *Printer) PrintMembers(indent string, list []jsontext.Member) {
 	}
 }
 
-// formatValue is JSON text for people: on one line if it fits, else on lines of its
-// own, broken only where it has to be.
+// formatValue formats JSON text for people: on one line if it fits, else on lines
+// of its own, broken only where necessary.
 func (*Printer) formatValue(indent, value string) SafeText {
 	short := visible.JSON(jsontext.CompactText(value))
 	if !json.Valid([]byte(short)) {
@@ -174,14 +176,14 @@ func (*Printer) formatValue(indent, value string) SafeText {
 	return SafeText("\n" + indent + visible.JSON(breakValue(indent, short)))
 }
 
-// textWidth is how many columns a text without colours takes.
+// textWidth returns the number of columns of a text without colours.
 func textWidth(t SafeText) int { return utf8.RuneCountInString(string(t)) }
 
 func fitsLine(indent, text string) bool {
 	return len(indent)+utf8.RuneCountInString(text) <= maxLineWidth
 }
 
-// breakValue writes one line per element of a value that does not fit on one.
+// breakValue breaks a value that does not fit on one line into a line per element.
 func breakValue(indent, text string) string {
 	if fitsLine(indent, text) {
 		return text

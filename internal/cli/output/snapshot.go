@@ -34,8 +34,8 @@ func (p *Printer) PrintSnapshot(indent string, state *graphdv1.StateSnapshot) {
 	}
 }
 
-// printFailures shows why tasks failed; what failed for the same reason is told once,
-// with the names of all its nodes.
+// printFailures prints why tasks failed. Tasks that failed for the same reason
+// share a line with the names of their nodes.
 func (p *Printer) printFailures(indent string, tasks []*graphdv1.SnapshotTask) {
 	var causes []*graphdv1.Failure
 	for _, t := range tasks {

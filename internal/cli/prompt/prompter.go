@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
-// ErrNoAnswer says that the person went away without an answer.
+// ErrNoAnswer means that the person left without an answer.
 var ErrNoAnswer = errors.New("no answer was given")
 
 // Prompter asks at a terminal, line by line.
@@ -58,8 +58,8 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 	}
 }
 
-// readLine reads one line. A terminal can't be told to stop reading, so the
-// reading goroutine is left behind when ctx ends; the process ends with it.
+// readLine reads one line. A read of a terminal can't be cancelled, so the reading
+// goroutine is left behind when ctx ends, and ends with the process.
 func (p *Prompter) readLine(ctx context.Context) (string, error) {
 	type result struct {
 		line string

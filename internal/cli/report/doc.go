@@ -1,2 +1,2 @@
-// Package report says what went wrong and which command helps.
+// Package report describes errors, and the command that helps.
 package report

@@ -22,7 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// Report is an error as people and programs see it.
+// Report is an error as it is shown to people and programs.
 type Report struct {
 	Code       string            `json:"code"`
 	Reason     string            `json:"reason,omitempty"`
@@ -31,7 +31,7 @@ type Report struct {
 	Violations []violation       `json:"violations,omitempty"`
 	Hint       string            `json:"hint,omitempty"`
 
-	receivedViolations int // how many of the violations came with the error
+	receivedViolations int // number of violations that came with the error
 }
 
 type violation struct {
@@ -39,7 +39,7 @@ type violation struct {
 	Description string `json:"description"`
 }
 
-// NewStatusReport reads the status of a call; nil when err carries none.
+// NewStatusReport reads the status of a call; nil when err has none.
 func NewStatusReport(err error) *Report {
 	var carrier interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &carrier) {
@@ -60,17 +60,17 @@ func NewStatusReport(err error) *Report {
 	return r
 }
 
-// limitOption is the option of the server that sets the limit which refuses, "" when none
-// is known.
+// limitOption returns the option of the server that sets the exceeded limit, ""
+// when the error names none.
 func (r *Report) limitOption() string {
 	name := cmp.Or(r.Metadata["option"], r.Metadata["limit"])
 	if name == "" || strings.Trim(name, "0123456789") == "" {
-		return "" // in reasons that are older than the rule, limit is the value
+		return "" // older reasons have the value in limit, not the name
 	}
 	return "--" + name
 }
 
-// reasonWithLimit is the reason, with the option of the limit.
+// reasonWithLimit returns the reason, with the option of the limit.
 func (r *Report) reasonWithLimit() string {
 	if option := r.limitOption(); option != "" {
 		return r.Reason + ", " + option
@@ -78,7 +78,7 @@ func (r *Report) reasonWithLimit() string {
 	return r.Reason
 }
 
-// Reason returns the reason of a refused call, "" when err is none.
+// Reason returns the reason of a refused call, "" for any other error.
 func Reason(err error) string {
 	if r := NewStatusReport(err); r != nil {
 		return r.Reason
@@ -101,13 +101,13 @@ func codeName(c codes.Code) string {
 	return strings.ToUpper(b.String())
 }
 
-// IsUnreachable reports whether no server answered at all.
+// IsUnreachable reports whether no server answered.
 func IsUnreachable(err error) bool {
 	return status.Code(err) == codes.Unavailable && Reason(err) == ""
 }
 
-// PrintError tells a person, or with a format for programs a program, what went
-// wrong and what to do next. Self is how to call graphd again.
+// PrintError prints an error and what to do next, for a person or, in a format for
+// programs, for a program. self is the command line to call graphd again.
 func PrintError(w io.Writer, err error, format output.Format, target string, self shell.Invocation) {
 	var ended *exit.StatusError
 	if err == nil || errors.As(err, &ended) {
@@ -127,7 +127,7 @@ func PrintError(w io.Writer, err error, format output.Format, target string, sel
 	}
 	if format == output.JSON || format == output.JSONL {
 		if text, failed := json.Marshal(map[string]*Report{"error": r}); failed == nil {
-			_ = output.WriteJSON(w, text) // there is no other place to say so
+			_ = output.WriteJSON(w, text) // an error has no other place to go
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func newLocalReport(err error) *Report {
 	return r
 }
 
-// PrintReport tells a person what went wrong and what to do next.
+// PrintReport prints for a person what went wrong and what to do next.
 func (r *Report) PrintReport(w io.Writer) {
 	p := output.NewPrinter(w)
 	r.dropRepeatedProblem()
@@ -174,8 +174,8 @@ func (r *Report) PrintReport(w io.Writer) {
 	}
 }
 
-// dropRepeatedProblem drops what is told twice: a message ends with the first problem,
-// for callers who read nothing else.
+// dropRepeatedProblem drops a violation that the message repeats: a message ends
+// with the first problem, for callers who read nothing else.
 func (r *Report) dropRepeatedProblem() {
 	r.receivedViolations = len(r.Violations)
 	if r.receivedViolations == 0 {
@@ -197,7 +197,7 @@ func (r *Report) dropRepeatedProblem() {
 
 var fileLinePattern = regexp.MustCompile(`^line [0-9]+$`)
 
-// messageText is what was said. Only what this program says itself has lines.
+// messageText returns the message. Only graphd's own messages keep their lines.
 func (r *Report) messageText() output.SafeText {
 	if r.Code == "ERROR" || r.Code == "USAGE" {
 		return indentLines(r.Message)
@@ -205,7 +205,8 @@ func (r *Report) messageText() output.SafeText {
 	return output.MakeSafe(r.Message)
 }
 
-// indentLines is a text of several lines, of which none looks like one of ours.
+// indentLines returns a text of several lines, indented so that none looks like
+// graphd's own.
 func indentLines(s string) output.SafeText {
 	lines := strings.Split(visible.Lines(s), "\n")
 	for i, line := range lines {
@@ -216,7 +217,7 @@ func indentLines(s string) output.SafeText {
 	return output.SafeText(strings.Join(lines, "\n"))
 }
 
-// connectionCause takes what matters out of gRPC's words for a failed connection.
+// connectionCause returns the cause in gRPC's message for a failed connection.
 func connectionCause(message string) string {
 	if _, after, ok := strings.Cut(message, `desc = "`); ok {
 		message = strings.TrimSuffix(after, `"`)
@@ -224,8 +225,7 @@ func connectionCause(message string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(message, "connection error: "), "transport: Error while dialing: ")
 }
 
-// interruptedHint says what to do about open questions that are in the way of a
-// command.
+// interruptedHint returns what to do about open questions that block a command.
 func interruptedHint(inbox, verb string) string {
 	text := "see the question with " + inbox + " and answer it with resume"
 	switch verb {
@@ -237,7 +237,7 @@ func interruptedHint(inbox, verb string) string {
 	return text
 }
 
-// busyHint says what to do about an active run that is in the way of a command.
+// busyHint returns what to do about an active run that blocks a command.
 func busyHint(watch, cancel, verb string) string {
 	text := "follow the active run with " + watch
 	switch verb {
@@ -249,7 +249,7 @@ func busyHint(watch, cancel, verb string) string {
 	return text + ", or stop it with " + cancel
 }
 
-// hintFor says which command helps.
+// hintFor returns the command that helps.
 func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) string {
 	if unreachable {
 		return fmt.Sprintf("start a server with `%s serve --listen %s`, or name another with --server",
@@ -295,7 +295,7 @@ func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) 
 	return ""
 }
 
-// ExplainReconnect says why a stream is opened again.
+// ExplainReconnect returns why a stream is opened again.
 func ExplainReconnect(err error) string {
 	r := NewStatusReport(err)
 	switch {

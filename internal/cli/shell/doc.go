@@ -1,2 +1,2 @@
-// Package shell words commands so that a person can paste them into a shell.
+// Package shell formats commands so that a person can paste them into a shell.
 package shell

@@ -2,14 +2,14 @@ package shell
 
 import "slices"
 
-// Invocation is how to call this graphd again from where the caller stands.
+// Invocation is the command line that calls this graphd again.
 type Invocation struct {
 	Program     []string // one word, or those of "go run"
-	ServerFlags []string // that lead to the same server
-	Verb        string   // what this call does: "run", "threads delete"
+	ServerFlags []string // flags that lead to the same server
+	Verb        string   // the present command: "run", "threads delete"
 }
 
-// CommandLine words a call so that it can be pasted into a shell.
+// CommandLine returns a command line that can be pasted into a shell.
 func (s Invocation) CommandLine(args ...string) string {
 	return QuoteCommand(slices.Concat(s.Program, args, s.ServerFlags)...)
 }

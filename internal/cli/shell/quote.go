@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// QuoteCommand words a command so that a POSIX shell reads the same arguments.
+// QuoteCommand quotes a command so that a POSIX shell reads the same arguments.
 func QuoteCommand(args ...string) string {
 	plain := regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 	words := make([]string, len(args))

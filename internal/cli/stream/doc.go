@@ -1,3 +1,3 @@
 // Package stream follows events over restarts of the server, shows them, and ends a
-// command as the run stands.
+// command with the exit code of the run.
 package stream

@@ -18,21 +18,24 @@ import (
 // EventStream is the stream of a call that sends events.
 type EventStream = grpc.ServerStreamingClient[graphdv1.Event]
 
-// follower reads a stream to its end and, when it breaks, continues it from the
-// last cursor with Watch: a run belongs to the server, not to the connection.
+// follower reads a stream to its end. When the stream breaks it continues from the
+// last cursor with Watch, because a run belongs to the server and not to the
+// connection.
 type follower struct {
 	graphs graphdv1.GraphServiceClient
 	Selection
-	// onEvent gets every event but the opening of a stream that replaces another.
+	// onEvent gets every event, except the opening of a stream that replaces
+	// another.
 	onEvent func(*graphdv1.Event) error
-	// onReconnect is told that the connection broke and is made again.
+	// onReconnect is called when the connection broke and is made again.
 	onReconnect func(error)
-	// timeout is how long a server may stay away before the follower gives up.
+	// reconnectTimeout bounds the time that a server may be away.
 	reconnectTimeout time.Duration
 	// endsWithLog follows to the present end of the log only.
 	endsWithLog bool
 
-	// followsRun follows the run that the first stream shows, not the whole thread.
+	// followsRun follows the run that the first stream shows, instead of the whole
+	// thread.
 	followsRun bool
 
 	thread   string
@@ -42,7 +45,8 @@ type follower struct {
 	end      *graphdv1.EndOfStream
 }
 
-// followToEnd reads until the stream has ended in order for good, and returns how.
+// followToEnd reads until the stream has ended in order for good, and returns its
+// end.
 func (f *follower) followToEnd(
 	ctx context.Context, open func(context.Context) (EventStream, error),
 ) (*graphdv1.EndOfStream, error) {
@@ -79,15 +83,16 @@ func (f *follower) followToEnd(
 
 var errDrained = errors.New("the server shuts down and none has taken its place")
 
-// asksToReconnect reports whether the server asks to go on elsewhere.
+// asksToReconnect reports whether the server asks the client to continue on a new
+// connection.
 func asksToReconnect(end *graphdv1.EndOfStream) bool {
 	cause := end.GetCause()
 	return cause == graphdv1.EndOfStream_CAUSE_DRAINING || cause == graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER
 }
 
-// canReconnect reports whether trying again is safe and may help. Before anything
-// was received only a server that answers is tried again, by the same request id;
-// no server at all is more likely a wrong address.
+// canReconnect reports whether another attempt is safe and may help. Before the
+// first event it tries again only if a server has answered, with the same request
+// id. Without an answer the address is more likely wrong.
 func (f *follower) canReconnect(err error) bool {
 	if reason := report.Reason(err); reason != "" {
 		again, _ := client.IsRetryable(reason)
@@ -107,7 +112,7 @@ func (f *follower) reopenStream(ctx context.Context) (EventStream, error) {
 }
 
 // readStream shows one stream until it ends. A stream that closes without an end
-// broke.
+// message is broken.
 func (f *follower) readStream(ctx context.Context, open func(context.Context) (EventStream, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -6,15 +6,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
-// Selection is what of a stream is asked for and shown.
+// Selection selects the events that a command requests and shows.
 type Selection struct {
 	Filter *graphdv1.EventFilter
-	// showsTasks shows all events of tasks. Otherwise people see those that say why
-	// nothing happens, and programs none.
+	// showsTasks shows all events of tasks. Otherwise people see those that explain
+	// a delay, and programs none.
 	showsTasks bool
 }
 
-// NewSelection reads names of event kinds, like "updates" and "values".
+// NewSelection parses names of event kinds, like "updates" and "values".
 func NewSelection(names []string, format output.Format) (Selection, error) {
 	if len(names) == 0 && format == output.Text {
 		return Selection{Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{

@@ -13,7 +13,7 @@ import (
 )
 
 // The health of the server is checked when a stream has shown nothing for
-// firstCheckDelay, then less and less often.
+// firstCheckDelay, then at growing intervals.
 const (
 	firstCheckDelay = 2 * time.Second
 	maxCheckDelay   = 30 * time.Second
@@ -29,8 +29,8 @@ type storeWatcher struct {
 	goroutines sync.WaitGroup
 }
 
-// startStoreWatcher starts the checks, which end with ctx; then waitStopped must be
-// called.
+// startStoreWatcher starts the checks, which end with ctx. The caller must call
+// waitStopped.
 func startStoreWatcher(ctx context.Context, health grpc_health_v1.HealthClient, say func(reason string)) *storeWatcher {
 	s := &storeWatcher{health: health, report: say, eventShown: make(chan struct{}, 1)}
 	s.goroutines.Go(func() { s.keepChecking(ctx) })
@@ -48,7 +48,7 @@ func (s *storeWatcher) recordEvent(e *graphdv1.Event) {
 	}
 }
 
-// waitStopped returns when nothing is said any more.
+// waitStopped returns when the watcher reports nothing any more.
 func (s *storeWatcher) waitStopped() { s.goroutines.Wait() }
 
 func (s *storeWatcher) keepChecking(ctx context.Context) {
@@ -72,8 +72,8 @@ func (s *storeWatcher) keepChecking(ctx context.Context) {
 	}
 }
 
-// fetchRefusal is why the server's store takes no changes, "" when it does or that
-// can't be known.
+// fetchRefusal returns the reason for which the store takes no changes, "" when it
+// takes them or the reason is unknown.
 func (s *storeWatcher) fetchRefusal(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, firstCheckDelay)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *storeWatcher) fetchRefusal(ctx context.Context) string {
 	return ""
 }
 
-// explainRefusal says what a stream waits for while the store takes no changes.
+// explainRefusal returns what a stream waits for while the store takes no changes.
 func explainRefusal(reason string) string {
 	switch reason {
 	case "STORE_FULL":

@@ -17,10 +17,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
-// ReconnectTimeout is how long a stream waits for a server that went away.
+// ReconnectTimeout bounds the wait of a stream for a server that is away.
 const ReconnectTimeout = 30 * time.Second
 
-// Viewer shows streams in the format of a command, and how they end.
+// Viewer shows streams, and how they end, in the format of a command.
 type Viewer struct {
 	output.Output
 
@@ -28,10 +28,11 @@ type Viewer struct {
 	Invocation shell.Invocation
 }
 
-// openStream makes the call whose stream is to be shown.
+// openStream makes the call whose stream is shown.
 type openStream = func(context.Context) (EventStream, error)
 
-// ShowRun follows one run from its opening and ends as the run stands.
+// ShowRun follows one run from its opening, and returns the error with its exit
+// code.
 func (v *Viewer) ShowRun(ctx context.Context, chosen Selection, open openStream) error {
 	f := &follower{Selection: chosen, followsRun: true}
 	end, err := v.showStream(ctx, f, open)
@@ -41,8 +42,8 @@ func (v *Viewer) ShowRun(ctx context.Context, chosen Selection, open openStream)
 	return v.showEnd(ctx, f.thread, end)
 }
 
-// ShowLog shows the log of a thread or of one of its runs: to its present end, or as
-// long as it goes on.
+// ShowLog shows the log of a thread or of one of its runs, to its present end or
+// while it continues.
 func (v *Viewer) ShowLog(ctx context.Context, chosen Selection, req *graphdv1.WatchRequest) error {
 	f := &follower{Selection: chosen, run: req.GetRunId(), endsWithLog: !req.GetFollow()}
 	end, err := v.showStream(ctx, f, func(ctx context.Context) (EventStream, error) {
@@ -65,7 +66,7 @@ func (v *Viewer) FollowRun(
 // showStream shows a stream and returns how it ended.
 func (v *Viewer) showStream(ctx context.Context, f *follower, open openStream) (*graphdv1.EndOfStream, error) {
 	f.graphs, f.reconnectTimeout = v.Client.Graphs, ReconnectTimeout
-	var one sync.Mutex // says something at a time
+	var one sync.Mutex // only one goroutine prints at a time
 	lost := false
 	f.onReconnect = func(err error) {
 		one.Lock()
@@ -103,7 +104,7 @@ func (v *Viewer) showStream(ctx context.Context, f *follower, open openStream) (
 	return end, err
 }
 
-// eventHandler returns what shows events in the command's format.
+// eventHandler returns a function that shows events in the command's format.
 func (v *Viewer) eventHandler(allRuns, tasks bool) func(*graphdv1.Event) error {
 	switch v.Format {
 	case output.JSONL:
@@ -118,8 +119,9 @@ func (v *Viewer) eventHandler(allRuns, tasks bool) func(*graphdv1.Event) error {
 	return shown.PrintEvent
 }
 
-// endLeft tells a person who interrupts a stream that only the stream has ended. To
-// stop watching a thread is no failure; a run was to be followed to its end.
+// endLeft tells a person who interrupts a stream that only the stream has ended.
+// That is no failure for a thread, but one for a run, which was to be followed to
+// its end.
 func (v *Viewer) endLeft(f *follower) error {
 	if f.thread == "" {
 		return &exit.StatusError{Code: exit.CodeError}
@@ -138,8 +140,8 @@ func (v *Viewer) endLeft(f *follower) error {
 	return &exit.StatusError{Code: exit.CodeError}
 }
 
-// showEnd shows how a run stands when its stream has ended, and turns that
-// into the exit code.
+// showEnd shows the state of a run when its stream has ended, and turns it into the
+// exit code.
 func (v *Viewer) showEnd(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
 	if v.Format == output.JSON {
 		if err := v.showRunJSON(ctx, thread, end); err != nil {
@@ -154,7 +156,7 @@ func (v *Viewer) showEnd(ctx context.Context, thread string, end *graphdv1.EndOf
 	return ExitErrorOf(end)
 }
 
-// showRunJSON shows the run as it stands, one that waits with its questions.
+// showRunJSON shows the run as JSON, with its questions if it waits.
 func (v *Viewer) showRunJSON(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
 	run := end.GetRun()
 	if run == nil {
@@ -223,8 +225,8 @@ func (v *Viewer) printEnd(ctx context.Context, thread string, end *graphdv1.EndO
 	return p.WriteError()
 }
 
-// printReplayCommand prints the command that leads out of a run whose code no longer
-// fits what was answered.
+// printReplayCommand prints the command for a run whose code no longer fits the
+// answers it was given.
 func (v *Viewer) printReplayCommand(ctx context.Context, p *output.Printer, run *graphdv1.Run) {
 	thread, err := v.Client.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: run.GetThreadId()})
 	at, version := thread.GetCheckpoint().GetCheckpointId(), thread.GetGraphVersion()
