@@ -2,11 +2,10 @@ package server
 
 import "runtime/debug"
 
-// gcPercent is by how many percent the heap grows before it is collected. What
-// a server holds is small, a few megabytes, and what it uses up with each
-// superstep is as large as that after some hundred of them: at Go's 100 a tenth
-// of the processor goes into collections that find nothing. GOMEMLIMIT bounds
-// the heap as ever.
+// gcPercent is the growth of the heap, in percent, before it is collected. A server
+// holds little, a few megabytes, and some hundred supersteps allocate as much. At
+// Go's 100, collections that free nothing take a tenth of the processor. GOMEMLIMIT
+// still bounds the heap.
 const gcPercent = 400
 
 // raiseGCPercent sets gcPercent, unless the operator sets GOGC.

@@ -9,14 +9,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/schema"
 )
 
-// GraphOptions bound what graphs and their schemas may cost.
+// GraphOptions bound the cost of graphs and their schemas.
 type GraphOptions struct {
 	SchemaLimits   schema.Limits
 	GraphLimits    graph.Limits
 	RegistryLimits registry.Limits
 }
 
-// RegisterFlags is the table of these limits.
+// RegisterFlags registers these limits.
 func (o *GraphOptions) RegisterFlags(f *pflag.FlagSet) {
 	standard := graph.DefaultLimits()
 	f.IntVar(&o.GraphLimits.Nodes, "max-graph-nodes", standard.Nodes, "how many nodes a graph may have, and how many state keys")

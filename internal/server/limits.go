@@ -18,8 +18,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// LimitOptions bound what clients and endpoints can make a server hold. The
-// defaults fit a container with 1 GiB.
+// LimitOptions bound the memory and connections that clients and endpoints can
+// occupy. The defaults fit a container with 1 GiB.
 type LimitOptions struct {
 	MaxLiveRuns      int
 	MaxLiveBytes     int64
@@ -59,7 +59,7 @@ type LimitOptions struct {
 	StoreTimeout     time.Duration
 }
 
-// RegisterFlags is the table of the limits: names, defaults and what they mean.
+// RegisterFlags registers the limits, with their defaults.
 func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxConnections, "max-connections", 5000, "how many clients may be connected; others wait until one leaves")
 	f.IntVar(&o.MaxCalls, "max-connection-calls", 5000, "how many calls one connection may have at a time; further ones wait in the client")
@@ -181,7 +181,7 @@ func (o *LimitOptions) payloadLimits() payload.Limits {
 	return payload.Limits{MaxBytes: o.MaxPayload, MaxDepth: o.MaxDepth}
 }
 
-// endpointOptions are the limits towards node services.
+// endpointOptions returns the limits towards node services.
 func (o *LimitOptions) endpointOptions(losses int, log *zap.Logger) endpoint.Options {
 	return endpoint.Options{
 		Limits: o.payloadLimits(), MaxMessageBytes: o.MaxMessage, IdleTimeout: o.EndpointIdle, MaxConns: o.MaxEndpoints,
@@ -202,14 +202,15 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 
-// What live runs may hold: a part of the memory that Go may use, or that of a
-// container with 1 GiB where no option says how much that is.
+// The part of the memory that live runs may hold. Without a limit for Go, the
+// memory is that of a container with 1 GiB.
 const (
 	liveMemoryDivisor = 4
 	defaultLiveBytes  = 256 << 20
 )
 
-// liveByteLimit is what live runs may hold where Go may use so much memory.
+// liveByteLimit returns the bytes that live runs may hold when Go may use so much
+// memory.
 func (o *LimitOptions) liveByteLimit(memory int64) int64 {
 	switch {
 	case o.MaxLiveBytes > 0:

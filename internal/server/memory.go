@@ -11,13 +11,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// heapRatio is the part of the container's memory that Go may use. The rest is
-// for what Go does not count, SQLite's pages and the kernel's socket buffers,
-// and for what comes in during a collection, which takes long on a busy machine.
+// heapRatio is the part of the container's memory that Go may use. The rest is for
+// memory that Go does not count, SQLite's pages and the kernel's socket buffers,
+// and for allocations during a collection, which takes long on a busy machine.
 const heapRatio = 0.7
 
-// limitMemory has Go collect garbage before the container's limit is reached:
-// at heapRatio of it, or where GOMEMLIMIT says.
+// limitMemory makes Go collect garbage before the container's limit is reached: at
+// heapRatio of it, or at GOMEMLIMIT.
 func limitMemory(log *zap.Logger) {
 	limit, err := memlimit.Set(memlimit.WithRatio(heapRatio))
 	switch {
@@ -28,21 +28,22 @@ func limitMemory(log *zap.Logger) {
 	}
 }
 
-// What a server may hold back besides what it uses up between two checks, and how
-// often the heap is checked.
+// The spare memory that a server may keep besides its allocations between two
+// checks, and the interval of the checks of the heap.
 const (
 	maxSpareBytes     = 16 << 20
 	heapCheckInterval = 2 * time.Second
 )
 
 // maxChecksWithoutGC is the number of checks without a collection after which one
-// is made, if there is something to collect: what is known of the heap is as old as
-// that.
+// is made, if there is something to collect. Statistics of the heap are as old as
+// the last collection.
 const maxChecksWithoutGC = 10
 
-// returnUnusedMemory gives memory that a peak has left behind back to the machine
-// until ctx ends. Go keeps it in proportion to what is in use, and with
-// heapGrowth, that is much; it collects every two minutes when little happens.
+// returnUnusedMemory returns memory that a peak has left behind to the machine,
+// until ctx ends. Go keeps spare memory in proportion to the memory in use, which
+// is much with gcPercent, and collects only every two minutes when the server is
+// idle.
 func returnUnusedMemory(ctx context.Context) {
 	tick := time.NewTicker(heapCheckInterval)
 	defer tick.Stop()
@@ -68,7 +69,7 @@ func returnUnusedMemory(ctx context.Context) {
 	}
 }
 
-// heapStats is what Go says of its memory.
+// heapStats are Go's statistics of its memory.
 type heapStats struct {
 	liveBytes      uint64 // bytes in use at the last collection
 	heldBytes      uint64 // bytes taken from the machine
@@ -76,16 +77,16 @@ type heapStats struct {
 	collections    uint64 // since the start
 }
 
-// heapWatcher records what the checks of the heap have shown.
+// heapWatcher records the results of the checks of the heap.
 type heapWatcher struct {
 	lastStats     heapStats
-	statsAtGC     heapStats // as it was when the last collection was first seen
+	statsAtGC     heapStats // when the last collection was first seen
 	checksSinceGC int       // since then
 }
 
-// shouldFreeMemory reports whether memory is to be given back: more of it is spare
-// than was used up since the last look, so that a busy server keeps what it will
-// use next.
+// shouldFreeMemory reports whether memory should be returned to the machine: more
+// of it is spare than was allocated since the last check, so that a busy server
+// keeps the memory that it will use next.
 func (s *heapWatcher) shouldFreeMemory(now heapStats) bool {
 	used := now.allocatedBytes - s.lastStats.allocatedBytes
 	if s.checksSinceGC++; now.collections != s.lastStats.collections {

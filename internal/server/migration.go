@@ -15,15 +15,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// CheckExists refuses a store that can't be there to be migrated: an operator who
-// names one has named another than was meant.
+// CheckExists returns an error for a store that does not exist, because an operator
+// who wants to migrate it must have meant another one.
 func (n StoreConfig) CheckExists() error {
 	switch n.Kind {
 	case kindMemory:
 		return exit.Usagef("--store memory ends with its server; there is nothing to migrate").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
 	case KindRedis:
-		return nil // an empty one answers
+		return nil // an empty Redis can be opened
 	}
 	if _, err := os.Stat(n.path); err != nil {
 		return &exit.HintError{
@@ -52,7 +52,7 @@ func (n StoreConfig) MigrateStore(
 	return m, nil
 }
 
-// migrateAndOpen opens the store, after it was migrated when that is wanted.
+// migrateAndOpen opens the store, and migrates it before if the options ask for it.
 func (o *Options) migrateAndOpen(
 	ctx context.Context, name StoreConfig, log *zap.Logger, sealed seal.Options,
 ) (Store, error) {
@@ -73,15 +73,15 @@ func (n StoreConfig) migrateBeforeServing(ctx context.Context, log *zap.Logger) 
 	return err
 }
 
-// logMigration logs how far a migration is.
+// logMigration logs the progress of a migration.
 func logMigration(log *zap.Logger) func(checkpoint.Migration) {
 	return func(m checkpoint.Migration) {
 		log.Info("store is being migrated", zap.Int("done", m.Done), zap.Int("threads", m.Threads))
 	}
 }
 
-// RepairStore says what a store on Redis has lost, and with accept makes it usable
-// without that.
+// RepairStore returns the records that a store on Redis has lost. With accept it
+// makes the store usable without them.
 func (n StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.Loss, error) {
 	if n.Kind != KindRedis {
 		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", n.Text).WithHint("a file that is damaged is restored from a backup")
@@ -90,7 +90,8 @@ func (n StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.L
 	return loss, explainRedisError(err)
 }
 
-// CheckHasThreads refuses a store that opening would make.
+// CheckHasThreads returns an error for a store that does not exist, which opening
+// would make.
 func (n StoreConfig) CheckHasThreads(ctx context.Context) error {
 	if n.Kind == kindMemory {
 		return exit.Usagef("--store memory ends with its server; there is nothing to dump").

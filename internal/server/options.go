@@ -20,9 +20,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// Options are all options of a server. A flag --drain-timeout is
-// also GRAPHD_DRAIN_TIMEOUT in the environment and drain-timeout in the file
-// that --config names; flags win over the environment, that over the file.
+// Options are all options of a server. A flag --drain-timeout is also
+// GRAPHD_DRAIN_TIMEOUT in the environment and drain-timeout in the file that
+// --config names. Flags override the environment, and the environment overrides the
+// file.
 type Options struct {
 	Listen         string
 	Store          string
@@ -50,10 +51,10 @@ type Options struct {
 	ValueOptions
 	StoreOptions
 
-	LogsFailuresOnly bool // calls that go well are not logged, unless at level debug
+	LogsFailuresOnly bool // successful calls are not logged, unless at level debug
 }
 
-// RegisterFlags registers the options: names, defaults and what they mean.
+// RegisterFlags registers the options, with their defaults.
 func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", client.DefaultServer, "address to serve gRPC on, HOST:PORT")
 	f.StringVar(&o.Store, "store", DefaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
@@ -88,20 +89,20 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.StoreOptions.RegisterFlags(f)
 }
 
-// minLease leaves time to renew a lease three times over a slow store.
+// minLease is long enough to renew a lease three times with a slow store.
 const minLease = time.Second
 
-// DefaultStore is where a server keeps everything unless it is told otherwise.
+// DefaultStore is the store of a server without --store.
 const DefaultStore = "sqlite:graphd.db"
 
-// Names of options that other texts name, too.
+// Names of options that are also used in messages.
 const (
 	flagConfig         = "config"
 	FlagEncryptionKeys = "encryption-keys"
 )
 
-// CompleteOptions takes what no flag said from the environment, then from the file,
-// and checks the whole.
+// CompleteOptions sets options without a flag from the environment, then from the
+// file, and checks all options.
 func (o *Options) CompleteOptions(f *pflag.FlagSet, getenv func(string) string) error {
 	if err := o.readSources(f, getenv); err != nil {
 		return err
@@ -124,7 +125,7 @@ func (o *Options) readSources(f *pflag.FlagSet, getenv func(string) string) erro
 	return setFromFile(f, given, o.Config)
 }
 
-// validateOptions refuses values that can't work together.
+// validateOptions returns an error for values that can't work together.
 func (o *Options) validateOptions() error {
 	switch {
 	case o.Lease < minLease:
@@ -150,7 +151,7 @@ func (o *Options) validateOptions() error {
 	return errors.Join(o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
-// KeepAll is the option that keeps every checkpoint.
+// KeepAll is the value that keeps every checkpoint.
 const KeepAll = "all"
 
 func isCount(text string) bool {
@@ -158,7 +159,8 @@ func isCount(text string) bool {
 	return err == nil && n > 0
 }
 
-// CheckpointLimit is how many checkpoints a thread at rest keeps, 0 = all.
+// CheckpointLimit returns the number of checkpoints that a thread at rest keeps, 0
+// = all.
 func (o *Options) CheckpointLimit(store StoreConfig) uint64 {
 	switch o.Checkpoints {
 	case "":
@@ -166,16 +168,16 @@ func (o *Options) CheckpointLimit(store StoreConfig) uint64 {
 	case KeepAll:
 		return 0
 	}
-	n, _ := strconv.ParseUint(o.Checkpoints, 10, 32) // was checked
+	n, _ := strconv.ParseUint(o.Checkpoints, 10, 32) // validated before
 	return n
 }
 
-// minEvents is a second of a quick run.
+// minEvents is the number of events in a second of a quick run.
 const minEvents = 1000
 
-// EventLimit is how many events a thread keeps, 0 = all.
+// EventLimit returns the number of events that a thread keeps, 0 = all.
 func (o *Options) EventLimit() uint64 {
-	n, _ := strconv.ParseUint(o.Events, 10, 32) // 0 for what is no number, too
+	n, _ := strconv.ParseUint(o.Events, 10, 32) // 0 for KeepAll
 	return n
 }
 
@@ -183,9 +185,8 @@ func envName(flag string) string {
 	return "GRAPHD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// UnknownVariables names variables that look like a mistyped option. Others
-// beside them are no mistake: Kubernetes sets GRAPHD_PORT and the like for a
-// service named graphd.
+// UnknownVariables lists variables that look like a mistyped option. It ignores all
+// others: Kubernetes sets GRAPHD_PORT and the like for a service named graphd.
 func UnknownVariables(environ []string) []string {
 	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN"} // for clients; servers that they start inherit them
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -264,7 +265,7 @@ func optionNames(m map[string]bool) []string {
 	return names
 }
 
-// setFlag gives a flag the values that were found elsewhere.
+// setFlag sets a flag to values from the environment or the file.
 func setFlag(f *pflag.FlagSet, name, where string, values []string) error {
 	if _, many := f.Lookup(name).Value.(pflag.SliceValue); !many && len(values) != 1 {
 		return exit.Usagef("%s: takes one value", where).WithHint("correct it, or use --%s", name)

@@ -5,7 +5,7 @@ import (
 	"net/http/pprof"
 )
 
-// registerProfiles lets the tools of Go look at the running server.
+// registerProfiles serves Go's profiles of the running server.
 func registerProfiles(routes *http.ServeMux) {
 	routes.HandleFunc("/debug/pprof/", pprof.Index)
 	routes.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -8,14 +8,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// Environment is what a server knows of where it runs.
+// Environment has the properties of the process that runs a server.
 type Environment struct {
 	Version string
 	Getenv  func(string) string
 }
 
-// RunServer runs a server until ctx ends, and drains it. ready is told when it
-// serves; it may be nil.
+// RunServer runs a server until ctx ends, and drains it. It calls ready when the
+// server serves; ready may be nil.
 func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment, ready func(*Server)) error {
 	raiseGCPercent(own.Getenv)
 	limitMemory(log)

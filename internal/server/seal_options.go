@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// ReadSealOptions reads what the store is to be sealed with.
+// ReadSealOptions returns the compression and the encryption keys of the store.
 func (o *Options) ReadSealOptions(store StoreConfig, log *zap.Logger) (seal.Options, error) {
 	opts := seal.Options{Compress: o.Compress}
 	if (o.Compress || o.EncryptionKeys != "") && store.Kind == kindMemory {

@@ -34,8 +34,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// WatchGraphs returns what takes up the graph files of a folder when they change, until
-// ctx ends.
+// WatchGraphs returns a function that loads the graph files of a folder again when
+// they change, until ctx ends.
 func (s *Server) WatchGraphs(ctx context.Context, dir string, interval time.Duration) func() {
 	return s.registry.WatchDir(ctx, dir, interval, s.logReload)
 }
@@ -62,13 +62,13 @@ type Server struct {
 	listener        net.Listener
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
-	serveErrors     chan error   // serving has ended by itself
-	stopBackground  func()       // ends what startBackground started; nil = nothing
+	serveErrors     chan error   // an error that ended serving
+	stopBackground  func()       // ends the goroutines of startBackground; nil = none
 	isDraining      atomic.Bool
 }
 
-// NewServer wires a server and begins to listen; serve starts it. Whatever was
-// opened before an error is closed again.
+// NewServer wires a server and begins to listen; StartServing starts it. On an
+// error it closes everything that it has opened.
 func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) (_ *Server, err error) {
 	s := &Server{log: log, serveErrors: make(chan error, 2)}
 	defer func() {
@@ -84,7 +84,8 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if err != nil {
 		return s, err
 	}
-	// First the port: a second server should say that, not that the store is locked.
+	// First the port: a second server should report that, and not that the store is
+	// locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
 		return s, &exit.HintError{
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
@@ -109,7 +110,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	return s, err
 }
 
-// listFeatures are the optional parts of the server that clients may ask for.
+// listFeatures returns the optional parts of the server, for clients.
 func listFeatures(o Options) []string {
 	if o.Reflection {
 		return []string{"reflection", "workers"}
@@ -117,12 +118,12 @@ func listFeatures(o Options) []string {
 	return []string{"workers"}
 }
 
-// graphRefreshInterval is how often a server looks for graphs that other servers on
-// the same store were given.
+// graphRefreshInterval is the interval at which a server looks for graphs that were
+// put at other servers on the same store.
 const graphRefreshInterval = time.Second
 
 // startBackground checks the store until the server is released: whether it takes
-// changes, and, when others write to it too, which graphs they were given.
+// changes and, if other servers write to it, which graphs they have put.
 func (s *Server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -138,7 +139,7 @@ func (s *Server) startBackground(ctx context.Context, shared bool) {
 	}
 }
 
-// keepRefreshingGraphs takes up the graphs of other servers until ctx ends.
+// keepRefreshingGraphs loads the graphs of other servers until ctx ends.
 func (s *Server) keepRefreshingGraphs(ctx context.Context) {
 	tick := time.NewTicker(graphRefreshInterval)
 	defer tick.Stop()
@@ -154,8 +155,8 @@ func (s *Server) keepRefreshingGraphs(ctx context.Context) {
 	}
 }
 
-// refreshGraphs takes up what is new. A graph over which it panics must not keep the
-// next ones out.
+// refreshGraphs loads new graphs. A graph that makes it panic must not prevent the
+// next ones.
 func (s *Server) refreshGraphs(ctx context.Context) (err error) {
 	if p := contain.Call(func() { err = s.registry.Refresh(ctx) }); p != nil {
 		s.log.Error("taking up the graphs of other servers panicked", p.Fields()...)
@@ -219,8 +220,8 @@ func (s *Server) buildServices(
 	return err
 }
 
-// readWorkerKey marks the leases of workers. Without an option all servers on the
-// store share one that it keeps.
+// readWorkerKey returns the key that marks the leases of workers. Without an
+// option, all servers on the store share a key that the store keeps.
 func (s *Server) readWorkerKey(ctx context.Context, o Options) ([]byte, error) {
 	if o.WorkerKey != "" {
 		return []byte(o.WorkerKey), nil
@@ -229,7 +230,7 @@ func (s *Server) readWorkerKey(ctx context.Context, o Options) ([]byte, error) {
 	return []byte(key), err
 }
 
-// NewCompileEnv is what graphs are checked against.
+// NewCompileEnv returns the environment in which graphs are compiled.
 func NewCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
 	expressions, err := expr.New(limits)
 	if err != nil {
@@ -241,7 +242,7 @@ func NewCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, err
 }
 
 // loadGraphs reads the folders with graphs. A server does not start with a broken
-// graph: it would not be looked for later.
+// graph, because an operator would not look for it later.
 func (s *Server) loadGraphs(ctx context.Context, dirs []string) error {
 	var all []error
 	for _, dir := range dirs {
@@ -298,10 +299,11 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// Address is where gRPC is served.
+// Address returns the address at which gRPC is served.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// StartServing serves in the background; failed tells when that ends by itself.
+// StartServing serves in the background. serveErrors gets the error when serving
+// ends by itself.
 func (s *Server) StartServing() {
 	go func() {
 		if err := s.grpc.Serve(s.listener); err != nil {
@@ -318,9 +320,10 @@ func (s *Server) StartServing() {
 	}()
 }
 
-// DrainServer ends the server in order: health says no, streams are told where to go
-// on, runs finish their superstep, and only then the store is let go. When ctx
-// ends first the rest is cut; it will run again.
+// DrainServer stops the server in order: health reports NOT_SERVING, streams end
+// with the cursor from which clients continue, runs finish their superstep, and
+// then the store is closed. When ctx ends first, DrainServer cuts the remaining
+// calls and runs; those runs are driven again later.
 func (s *Server) DrainServer(ctx context.Context) error {
 	s.isDraining.Store(true)
 	drained := make(chan error, 1)
@@ -334,7 +337,7 @@ func (s *Server) DrainServer(ctx context.Context) error {
 	return errors.Join(err, s.closeAll())
 }
 
-// closeAll closes what is open.
+// closeAll stops the background work and closes all that is open.
 func (s *Server) closeAll() error {
 	var all []error
 	if s.stopBackground != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 )
 
-// Store is what a backend offers.
+// Store has the methods of a backend that a server uses.
 type Store interface {
 	checkpoint.Store
 	checkpoint.Graphs
@@ -37,15 +37,15 @@ type StoreConfig struct {
 	Kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
 
-	Options StoreOptions // of changes, and of what is remembered
+	Options StoreOptions // bounds of changes and of tombstones
 }
 
-// sharedPollInterval is how often a server looks for what other servers on the same
-// store have done.
+// sharedPollInterval is the interval at which a server reads the changes of other
+// servers on the same store.
 const sharedPollInterval = 50 * time.Millisecond
 
-// pollInterval is how often a follower looks at the store, 0 = never: no other
-// process writes to it.
+// pollInterval returns the interval at which a follower reads the store, 0 = never,
+// because no other process writes to it.
 func (n StoreConfig) pollInterval() time.Duration {
 	if n.Kind == KindRedis {
 		return sharedPollInterval
@@ -53,8 +53,8 @@ func (n StoreConfig) pollInterval() time.Duration {
 	return 0
 }
 
-// defaultCheckpoints is how many checkpoints are kept of a thread by default, 0 =
-// all: disk is cheap, Redis is memory.
+// defaultCheckpoints returns the number of checkpoints that are kept of a thread by
+// default, 0 = all. Disk is cheap, and Redis needs memory.
 func (n StoreConfig) defaultCheckpoints() uint64 {
 	if n.Kind == KindRedis {
 		return engine.MemoryStoreCheckpoints
@@ -68,7 +68,7 @@ const (
 	KindRedis  = "redis"
 )
 
-// ParseStore refuses what names no store.
+// ParseStore parses the value of --store. The error is an exit.UsageError.
 func ParseStore(text string) (StoreConfig, error) {
 	kind, path, hasPath := strings.Cut(text, ":")
 	name := StoreConfig{Text: text, Kind: kind, path: path}
@@ -130,7 +130,7 @@ func (n StoreConfig) nothingStoredError() error {
 }
 
 func (n StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
-	logging.Disable() // what the client would print comes back as errors
+	logging.Disable() // the client returns errors for all that it would print
 	s, err := redis.Open(ctx, redis.Options{
 		URL: n.Text, Seal: sealed, Tombstones: n.Options.GraphTombstones, Logger: log.Named("redis"),
 	})
@@ -141,7 +141,8 @@ func (n StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal
 	return s, nil
 }
 
-// explainRedisError says why a store on Redis can't be used.
+// explainRedisError adds to an error why a store on Redis can't be used, and what
+// to do.
 func explainRedisError(err error) error {
 	if err == nil {
 		return nil
@@ -165,8 +166,8 @@ func explainRedisError(err error) error {
 	}
 }
 
-// explainUnavailable says what was tried when a store that was open did not answer a server
-// which starts. Other errors stay as they are.
+// explainUnavailable adds to the error of a store that was opened but does not
+// answer the starting server what was tried. It returns other errors unchanged.
 func (n StoreConfig) explainUnavailable(tried string, err error) error {
 	refused, ok := errors.AsType[*runtime.Error](err)
 	switch {

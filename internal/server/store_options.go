@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// StoreOptions bound what is remembered of deleted graphs, and what one change
-// may cost the others on SQLite, where one writer serves all.
+// StoreOptions bound the tombstones of deleted graphs, and the size of one change
+// on SQLite, where one writer serves all changes.
 type StoreOptions struct {
 	GraphTombstones int
 
@@ -22,7 +22,7 @@ type StoreOptions struct {
 	DiskReserve    int64
 }
 
-// RegisterFlags is the table of these limits.
+// RegisterFlags registers these limits.
 func (o *StoreOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.GraphTombstones, "graph-tombstones", checkpoint.DefaultTombstones,
 		"how many deleted versions of graphs are remembered, so that nothing else comes under their names")

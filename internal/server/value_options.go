@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// ValueOptions bound what expressions may cost and how large values may grow.
+// ValueOptions bound the cost of expressions and the size of values.
 type ValueOptions struct {
 	MaxSteps  int64
 	MaxBytes  int64
@@ -18,7 +18,7 @@ type ValueOptions struct {
 	MaxSends  int
 }
 
-// RegisterFlags is the table of these limits.
+// RegisterFlags registers these limits.
 func (o *ValueOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.MaxSteps, "max-expression-steps", 10_000_000,
 		"how much work an expression may do: about one step of 100 ns per call, per part of a loop, and per 32 bytes of text")
@@ -50,12 +50,12 @@ func (o *ValueOptions) validateOptions() error {
 	return nil
 }
 
-// stateLimits are the limits of what graphs hold.
+// stateLimits returns the limits of the state of graphs.
 func (o *ValueOptions) stateLimits() pregel.Limits {
 	return pregel.Limits{MaxValueBytes: o.MaxValue, MaxStateBytes: o.MaxState, MaxWriteBytes: o.MaxWrites, MaxSends: o.MaxSends}
 }
 
-// expressionOptions are the limits of one evaluation.
+// expressionOptions returns the limits of one evaluation.
 func (o *Options) expressionOptions() expr.Options {
 	return expr.Options{MaxSteps: o.MaxSteps, MaxBytes: o.MaxBytes, MaxResult: o.MaxValue, MaxDepth: o.MaxDepth}
 }
