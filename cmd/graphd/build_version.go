@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// unknownVersion is the version of a build of which nothing is recorded.
+// unknownVersion is the version of a build without recorded information.
 const unknownVersion = "dev"
 
-// shownHashDigits is how many digits of a commit a version has.
+// shownHashDigits is the number of digits of a commit in a version.
 const shownHashDigits = 12
 
-// buildVersion is what the linker was told; else the module's version, when the
-// module was installed or its commit has a tag; else the commit, with -dirty when
-// something was changed since; else unknownVersion.
+// buildVersion returns the version that the linker set; else the module's version,
+// when the module was installed or its commit has a tag; else the commit, with
+// -dirty when the checkout had changes; else unknownVersion.
 func buildVersion(linked string, read func() (*debug.BuildInfo, bool)) string {
 	if linked != "" {
 		return linked
@@ -43,7 +43,8 @@ func buildVersion(linked string, read func() (*debug.BuildInfo, bool)) string {
 // tag: v0.0.0-20261122185003-3f988d6abcde.
 var pseudoVersionPattern = regexp.MustCompile(`[-.]\d{14}-[0-9a-f]{12}$`)
 
-// buildSetting is what the Go tool recorded of a build under a key, "" when nothing.
+// buildSetting returns the value that the Go tool recorded for a key, "" if there
+// is none.
 func buildSetting(info *debug.BuildInfo, key string) string {
 	for _, s := range info.Settings {
 		if s.Key == key {

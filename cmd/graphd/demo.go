@@ -29,7 +29,7 @@ type demoOptions struct {
 	cli.DemoOptions
 
 	graph string // a file in place of the embedded one
-	store string // sqlite:PATH; "" = where demos are kept
+	store string // sqlite:PATH; "" = in the folder of demos
 }
 
 func (p *program) demoCommand() *cobra.Command {
@@ -89,8 +89,8 @@ func (p *program) demoResumeCommand() *cobra.Command {
 	return cmd
 }
 
-// runDemo starts a server, plays the demo against it over a loopback port, and
-// drains it. The store goes when nothing waits in it.
+// runDemo starts a server, runs the demo against it over a loopback port, and
+// drains it. It removes the store when no run waits in it.
 func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	kept := o.store != "" && o.Document != ""
 	if o.store == "" {
@@ -122,8 +122,8 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	return err
 }
 
-// isDemoOver reports whether nothing waits in the store of a demo. What went wrong
-// with a demo that was stored before says nothing about it.
+// isDemoOver reports whether no run waits in the store of a demo. After an error the
+// store of an earlier demo may still have one.
 func isDemoOver(err error, fresh bool) bool {
 	switch exit.CodeOf(err) {
 	case exit.CodeDone, exit.CodeFailed:
@@ -134,9 +134,9 @@ func isDemoOver(err error, fresh bool) bool {
 	return fresh && report.Reason(err) != "RESPONSE_SCHEMA_MISMATCH"
 }
 
-// demoStoreURL is where a demo keeps its thread until it is answered: in the
-// user's state folder, so that it survives the process, or else among the
-// temporary files.
+// demoStoreURL returns the store of a demo's thread until it is answered: in the
+// user's state folder, so that it survives the process, or else among the temporary
+// files.
 func demoStoreURL(thread string) string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil {
@@ -152,7 +152,7 @@ func demoStoreURL(thread string) string {
 	return "sqlite:" + filepath.Join(own, thread+".db")
 }
 
-// removeStore removes the file of a store and what lies beside it.
+// removeStore removes the file of a store and the files beside it.
 func removeStore(name string) error {
 	path, ok := strings.CutPrefix(name, "sqlite:")
 	if !ok {

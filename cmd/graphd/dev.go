@@ -15,10 +15,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
-// graphWatchInterval is how soon a changed graph file is noticed.
+// graphWatchInterval is the interval at which graph files are checked for changes.
 const graphWatchInterval = 500 * time.Millisecond
 
-// devStore is where `dev` keeps threads unless it is told otherwise.
+// devStore is the store of `dev` without --store.
 const devStore = ".graphd/dev.db"
 
 func (p *program) devCommand() *cobra.Command {
@@ -60,7 +60,7 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 	watch, stop := context.WithCancel(ctx)
 	defer stop()
 	dirs := o.Graphs
-	o.Graphs = nil // a broken file must not keep a developer from starting
+	o.Graphs = nil // a broken file must not prevent the start
 	return server.RunServer(ctx, o, log, server.Environment{Version: p.version, Getenv: p.getenv}, func(s *server.Server) {
 		for _, dir := range dirs {
 			watching.Go(s.WatchGraphs(watch, dir, graphWatchInterval))
@@ -71,7 +71,7 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 	})
 }
 
-// printWelcome says how to call the server.
+// printWelcome prints how to call the server.
 func (p *program) printWelcome(address string) error {
 	p.serverAddress = address
 	call := p.newInvocation()

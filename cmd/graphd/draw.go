@@ -36,7 +36,8 @@ func (p *program) graphDrawCommand() *cobra.Command {
 	}
 }
 
-// compileForDrawing compiles what is to be drawn. Subgraphs are fetched from the server.
+// compileForDrawing compiles the graph to draw. It fetches subgraphs from the
+// server.
 func compileForDrawing(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
 	env, err := server.NewCompileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {

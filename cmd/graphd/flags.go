@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// flagHint names the flag that was probably meant.
+// flagHint returns the flag that was probably meant.
 func flagHint(cmd *cobra.Command, err error) string {
 	const unknown = "unknown flag: --"
 	name, isUnknown := strings.CutPrefix(err.Error(), unknown)
@@ -30,5 +30,5 @@ func flagHint(cmd *cobra.Command, err error) string {
 	return strings.Replace(strings.TrimPrefix(graph.Suggest("--"+name, known), "; "), "?;", "?", 1)
 }
 
-// asUsageError makes an error the fault of the command line.
+// asUsageError turns an error into a usage error.
 func asUsageError(err error) error { return exit.Usagef("%v", err).WithHint("see --help") }

@@ -95,7 +95,7 @@ subgraphs are checked together. No server is needed.`,
 	}
 }
 
-// printChecked tells a person which graphs are right and what is wrong.
+// printChecked prints the valid graphs and the problems, for a person.
 func (p *program) printChecked(good []*graph.Graph, failures []error) error {
 	for _, g := range good {
 		if err := output.WriteLine(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
@@ -109,7 +109,7 @@ func (p *program) printChecked(good []*graph.Graph, failures []error) error {
 	return wrong
 }
 
-// writeProblems lists what is wrong; the list is empty when nothing is.
+// writeProblems writes a list of the problems, empty if there are none.
 func (p *program) writeProblems(format output.Format, failures []error) error {
 	problems := []fileProblem{}
 	for _, failure := range failures {
@@ -129,7 +129,7 @@ func (p *program) writeProblems(format output.Format, failures []error) error {
 	return err
 }
 
-// fileProblem is one thing that is wrong with a graph file, for programs.
+// fileProblem is one problem of a graph file, for programs.
 type fileProblem struct {
 	File    string       `json:"file"`
 	Line    int          `json:"line,omitempty"`
@@ -154,7 +154,7 @@ func listProblems(failure error) []fileProblem {
 	return []fileProblem{{Message: failure.Error()}}
 }
 
-// refuseFolder refuses a folder where a file is wanted.
+// refuseFolder returns a usage error for a folder in place of a file.
 func refuseFolder(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return exit.Usagef("%s is a folder", path).WithHint("name the files in it, like %s", filepath.Join(path, "*.yaml"))
@@ -162,8 +162,8 @@ func refuseFolder(path string) error {
 	return nil
 }
 
-// checkFiles returns the graphs that are right, and a *graphfile.FileError for
-// each file that is not.
+// checkFiles returns the valid graphs, and a *graphfile.FileError for each other
+// file.
 func checkFiles(paths []string) (good []*graph.Graph, failures []error, err error) {
 	var files []graphfile.File
 	for _, path := range paths {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// currentInvocation returns how to call this program again from the present folder.
-// The binary that `go run` makes is gone by then, so that call is named instead.
+// currentInvocation returns the command line that calls this program again from the
+// present folder. The binary that `go run` makes is removed when it ends, so the
+// `go run` command is returned instead.
 func currentInvocation() []string {
 	path, err := os.Executable()
 	if err != nil || !strings.Contains(filepath.ToSlash(path), "/go-build") {

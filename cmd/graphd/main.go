@@ -1,6 +1,6 @@
 // Command graphd serves stateful graphs over gRPC and is the client of such a
-// server. Here commands are parsed, and signals are turned into a drain; what a client
-// command does is in internal/cli, how a server is wired in internal/server.
+// server. This package parses commands and turns signals into a drain. internal/cli
+// implements the client commands, and internal/server wires a server.
 package main
 
 import (
@@ -41,8 +41,8 @@ func runProgram() int {
 	return p.executeCommand(ctx, os.Args[1:])
 }
 
-// withSignals returns a context that the first SIGINT or SIGTERM ends, in
-// order; the second ends the process at once.
+// withSignals returns a context that the first SIGINT or SIGTERM ends. The second
+// one ends the process at once.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)

@@ -23,8 +23,8 @@ type program struct {
 
 	isErrTerminal bool // a person reads Err
 	getenv        func(string) string
-	environ       func() []string // NAME=VALUE, all there are; may be nil
-	invocation    []string        // how to call it again
+	environ       func() []string // returns all variables as NAME=VALUE; may be nil
+	invocation    []string        // the command line to call it again
 	version       string
 
 	serverAddress string // --server
@@ -53,8 +53,8 @@ func (p *program) executeCommand(ctx context.Context, args []string) int {
 	return exit.CodeOf(err)
 }
 
-// classifyError finds the errors of cobra, which have no type: what fails before a
-// command begins is the fault of the command line.
+// classifyError makes the errors of cobra, which have no type, usage errors: an
+// error before a command begins is one of the command line.
 func classifyError(cmd *cobra.Command, err error) error {
 	var usage *exit.UsageError
 	if errors.As(err, &usage) && usage.Hint != "" {
@@ -125,7 +125,8 @@ func (p *program) envOr(name, fallback string) string {
 	return fallback
 }
 
-// newInvocation returns how to call graphd again for the same server.
+// newInvocation returns the command line that calls graphd again for the same
+// server.
 func (p *program) newInvocation() shell.Invocation {
 	s := shell.Invocation{Program: p.invocation}
 	if p.serverAddress != p.envOr("GRAPHD_SERVER", client.DefaultServer) {
@@ -148,10 +149,10 @@ func (p *program) withSession(do func(s *cli.Session) error) error {
 	return errors.Join(do(s), c.Close())
 }
 
-// exactArgs is cobra.ExactArgs with words for what is missing.
+// exactArgs is cobra.ExactArgs with an error that names the missing arguments.
 func exactArgs(names ...string) cobra.PositionalArgs { return argsBetween(len(names), names...) }
 
-// argsBetween takes at least `least` of the named arguments.
+// argsBetween accepts at least `least` of the named arguments.
 func argsBetween(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

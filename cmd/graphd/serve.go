@@ -49,13 +49,13 @@ GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that 
 	return cmd
 }
 
-// stopAtEOF calls stop when a reader has no more to say.
+// stopAtEOF calls stop at the end of a reader.
 func stopAtEOF(r io.Reader, stop func()) {
-	_, _ = io.Copy(io.Discard, r) // however it ends, it has ended
+	_, _ = io.Copy(io.Discard, r) // an error ends it as well
 	stop()
 }
 
-// newLogger makes the log of a server; people get lines to read.
+// newLogger makes the log of a server, in a readable format for people.
 func (p *program) newLogger(o server.Options) (*zap.Logger, error) {
 	format := o.LogFormat
 	if format == "" {

@@ -57,10 +57,10 @@ serve --migrate does the same before it serves.`,
 }
 
 func (p *program) printMigration(m checkpoint.Migration) {
-	_ = output.WriteLine(p.Err, "%d of %d threads", m.Done, m.Threads) // the migration goes on unseen
+	_ = output.WriteLine(p.Err, "%d of %d threads", m.Done, m.Threads) // an error must not stop the migration
 }
 
-// migrationText says in a sentence what a migration did.
+// migrationText describes a migration in a sentence.
 func migrationText(m checkpoint.Migration, dry bool) string {
 	switch m.From {
 	case 0:
@@ -102,7 +102,8 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 	return cmd
 }
 
-// printLoss prints what is missing of a store, and what the command did about it.
+// printLoss prints the missing records of a store, and what the command did about
+// them.
 func (p *program) printLoss(loss checkpoint.Loss, accepted bool) error {
 	if !loss.MetadataLost && len(loss.LostPartitions) == 0 {
 		return output.WriteLine(p.Out, "nothing is missing")

@@ -30,7 +30,7 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-// commitHash is what the Go tool recorded of the checkout, "" when nothing.
+// commitHash returns the commit that the Go tool recorded, "" if there is none.
 func commitHash() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
