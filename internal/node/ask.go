@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// executeAsk runs a node of kind ask: it asks, or goes on with the answer, or passes
-// through when there is nothing to ask.
+// executeAsk runs a node of kind ask: it asks, or continues with the answer, or
+// passes when its condition does not hold.
 func executeAsk(ctx context.Context, t *runtime.Task) pregel.Result {
 	vars := newVars(ctx, t)
 	needed, err := evalCondition(t.Node.When, vars)
@@ -80,8 +80,8 @@ func evalCondition(p graph.Program, vars graph.Vars) (bool, error) {
 	return false, fmt.Errorf("a condition must be true or false, not %s", shortenValue(value))
 }
 
-// evalText evaluates an expression that yields words. Other values are shown as
-// JSON, null and a missing expression as nothing.
+// evalText evaluates an expression that yields text. Other values become JSON; null
+// and a missing expression become "".
 func evalText(p graph.Program, vars graph.Vars) (string, error) {
 	if p == nil {
 		return "", nil

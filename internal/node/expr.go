@@ -18,13 +18,13 @@ func executeExpr(ctx context.Context, t *runtime.Task) pregel.Result {
 	return evalUpdate(t.Node.Update, t.Node.Spec.Expr.Update, t.Node.Goto, newVars(ctx, t))
 }
 
-// newVars are the variables of the expressions of a node.
+// newVars returns the variables of the expressions of a node.
 func newVars(ctx context.Context, t *runtime.Task) graph.Vars {
 	in := newTaskInput(t)
 	return graph.Vars{State: &in, Input: t.Send, Context: t.Context, Failed: failureJSON(t.Failed), Cancelled: ctx.Done()}
 }
 
-// evalUpdate computes an update and where to go.
+// evalUpdate computes an update and the next nodes.
 func evalUpdate(programs []graph.Program, list []graph.Assignment, goTo graph.Program, vars graph.Vars) pregel.Result {
 	fields := make([]payload.Field, len(programs))
 	for i, p := range programs {
@@ -63,8 +63,8 @@ func evalGoto(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
 	return pregel.ParseTargets(value)
 }
 
-// expressionFailure is the failure of an expression. The same state gives the same
-// failure, so it is not repeated.
+// expressionFailure returns the failure of an expression. The same state gives the
+// same failure, so it is not retried.
 func expressionFailure(where string, err error) *pregel.Failure {
 	f := permanentFailure(runtime.FailedNode, "ExpressionError", clipText(fmt.Sprintf("%s: %v", where, err)))
 	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
@@ -73,7 +73,7 @@ func expressionFailure(where string, err error) *pregel.Failure {
 	return f
 }
 
-// failureJSON is a failure as expressions see it.
+// failureJSON returns a failure as expressions see it.
 func failureJSON(f *checkpoint.Failure) payload.JSON {
 	if f == nil {
 		return ""

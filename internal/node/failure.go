@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// maxMessageBytes bounds the words of a failure, in bytes: they are stored.
+// maxMessageBytes bounds the message of a failure, in bytes, because it is stored.
 const maxMessageBytes = 8 << 10
 
 func failedResult(f *pregel.Failure) pregel.Result { return pregel.Result{Failure: f} }
@@ -26,7 +26,7 @@ func permanentFailure(reason, kind, message string) *pregel.Failure {
 	}
 }
 
-// failureOfError turns the error of a function into a failure.
+// failureOfError converts the error of a function to a failure.
 func failureOfError(err error) *pregel.Failure {
 	f := &pregel.Failure{Failure: checkpoint.Failure{
 		Reason: runtime.FailedNode, Type: errorType(err), Message: clipText(err.Error()),
@@ -53,8 +53,9 @@ func failureOfError(err error) *pregel.Failure {
 	return f
 }
 
-// errorType is what retry policies know an error by: the type it was given, or
-// the name of its Go type, wrappers of the standard library left aside.
+// errorType returns the name by which retry policies know an error: the type that
+// it was given, or the name of its Go type without wrappers of the standard
+// library.
 func errorType(err error) string {
 	var typed *api.TypedError
 	if errors.As(err, &typed) && typed.Type != "" {
@@ -98,7 +99,7 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// panicFailure is the failure of a node that panicked with p, or left its
+// panicFailure returns the failure of a node that panicked with p, or left its
 // goroutine when p is nil. It must be called by the function that recovered.
 func panicFailure(p any) *pregel.Failure {
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: runtime.FailedNode, Type: "panic"}}
@@ -110,7 +111,7 @@ func panicFailure(p any) *pregel.Failure {
 	return f
 }
 
-// panicText survives a value whose own text panics.
+// panicText returns the text of a value, also if its methods panic.
 func panicText(p any) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -123,8 +124,8 @@ func panicText(p any) (text string) {
 	return fmt.Sprint(p)
 }
 
-// panicStack lists where a panic came from, innermost first, at most 20 lines: the
-// frames between the panic and the executor, without those of the Go runtime.
+// panicStack lists the frames between the panic and the executor, innermost first,
+// at most 20, without those of the Go runtime.
 func panicStack() string {
 	const most = 20
 	pcs := make([]uintptr, 128)
@@ -149,11 +150,11 @@ func panicStack() string {
 	}
 }
 
-// ownFramePrefix begins the names of this package's functions; below them is
-// nothing that the author of a node wrote.
+// ownFramePrefix begins the names of this package's functions. The frames below
+// them are not of the author of a node.
 const ownFramePrefix = "github.com/graphd-dev/graphd/internal/node."
 
-// toAPIFailure shows an error handler what it takes over.
+// toAPIFailure converts the failure that an error handler handles.
 func toAPIFailure(f *checkpoint.Failure) *api.Failure {
 	if f == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// functionCall is one attempt of a function: what the function sees as its task.
+// functionCall is one attempt of a function. It is the task that the function gets.
 type functionCall struct {
 	mux    *Mux
 	task   *runtime.Task
@@ -42,9 +42,9 @@ func newFunctionCall(m *Mux, t *runtime.Task) *functionCall {
 	return c
 }
 
-// runFunction calls the function. Where a time limit is set, the function gets a
-// goroutine of its own, so that the attempt ends in time even if the function
-// does not; without a limit that is not worth its microseconds.
+// runFunction calls the function. With a time limit the function gets a goroutine
+// of its own, so that the attempt ends in time even if the function does not.
+// Without one the goroutine is not worth its microseconds.
 func (c *functionCall) runFunction(ctx context.Context, f api.Func) pregel.Result {
 	_, limited := ctx.Deadline()
 	if !limited && c.task.Node.IdleTimeout <= 0 && !c.mux.options.SeparateGoroutines {
@@ -74,8 +74,8 @@ func (c *functionCall) runInGoroutine(ctx context.Context, f api.Func) {
 	c.outcome = c.callFunction(ctx, f)
 }
 
-// abandonFunction gives up a function that goes on. What it still does is ignored: the
-// effects of an attempt end with it.
+// abandonFunction ends the attempt of a function that still runs. Its later effects
+// are ignored, because the effects of an attempt end with it.
 func (c *functionCall) abandonFunction(ctx context.Context) pregel.Result {
 	c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
 		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run))
@@ -85,8 +85,8 @@ func (c *functionCall) abandonFunction(ctx context.Context) pregel.Result {
 	}})
 }
 
-// callFunction calls the function and works out what came of it. A panic, also in
-// what encodes the result, is a failure.
+// callFunction calls the function and determines its outcome. A panic is a failure,
+// also one in the encoding of the result.
 func (c *functionCall) callFunction(ctx context.Context, f api.Func) (r pregel.Result) {
 	ended := false
 	defer func() {
@@ -108,7 +108,7 @@ func (c *functionCall) callFunction(ctx context.Context, f api.Func) (r pregel.R
 	return r
 }
 
-// resolveOutcome replaces what the function returned where the replay differs or an
+// resolveOutcome replaces the result of the function if the replay differs or an
 // interrupt was raised.
 func (c *functionCall) resolveOutcome(r pregel.Result) pregel.Result {
 	asks, unused, differs := c.replay.finishReplay()
@@ -147,15 +147,15 @@ func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage
 	return json.RawMessage(answer), err
 }
 
-// checkValue refuses a value that the server does not carry. It may have come from the
-// store, with keys that are repeated.
+// checkValue returns an error for a value that the server does not accept. The
+// value may come from the store, with repeated keys.
 func (c *functionCall) checkValue(value payload.JSON) error {
 	limits := c.mux.options.Limits
 	limits.RepeatedKeys = payload.AllowRepeatedKeys
 	return payload.Validate(string(value), limits)
 }
 
-// checkAsk refuses an interrupt that cannot be answered.
+// checkAsk returns an error for an interrupt that cannot be answered.
 func (c *functionCall) checkAsk(ctx context.Context, a *pregel.Ask) error {
 	if err := c.checkValue(a.Value); err != nil {
 		return fmt.Errorf("the payload of the question: %w", err)
@@ -180,7 +180,8 @@ func (c *functionCall) checkAsk(ctx context.Context, a *pregel.Ask) error {
 	return nil
 }
 
-// checkDrift refuses an interrupt that says nothing useful about replays.
+// checkDrift returns an error for an unknown drift policy, and for parts that can't
+// be ignored.
 func checkDrift(a *pregel.Ask) error {
 	if a.Drift != checkpoint.DriftDefault && !slices.Contains(graph.Drifts(), string(a.Drift)) {
 		return fmt.Errorf("unknown drift %q; use DriftFail, DriftAskAgain or DriftAccept", a.Drift)
@@ -196,7 +197,7 @@ func checkDrift(a *pregel.Ask) error {
 	return nil
 }
 
-// Memo returns the record of a key, or runs f and records what it returns.
+// Memo returns the record of a key, or runs f and records its result.
 func (c *functionCall) Memo(
 	ctx context.Context, scope, key string, f api.Effect,
 ) (json.RawMessage, error) {
@@ -216,7 +217,7 @@ func (c *functionCall) Memo(
 		Task: c.task.ID, Scope: scope, Key: key, Index: index, Value: payload.JSON(value),
 	})
 	switch {
-	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonPayloadTooLarge}): // as it will be again
+	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonPayloadTooLarge}): // it would be too large again
 		return nil, api.Permanent(fmt.Errorf("memo %q was not recorded: %w", key, err))
 	case err != nil:
 		return nil, fmt.Errorf("memo %q was not recorded: %w", key, err)
@@ -242,8 +243,8 @@ func (c *functionCall) Emit(e api.Event) error {
 	return nil
 }
 
-// scopeName puts the scopes of a router under a prefix, apart from those of its
-// node.
+// scopeName puts the scopes of a router under a prefix, to separate them from those
+// of its node.
 func (c *functionCall) scopeName(scope string) string {
 	if c.task.Router == "" {
 		return scope

@@ -19,26 +19,25 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// Options tune a Mux. Zero fields mean the defaults that are named.
+// Options tune a Mux. Zero fields mean the defaults in their comments.
 type Options struct {
 	// Remote runs nodes of kind remote; without it they fail.
 	Remote runtime.Executor
 	// Schemas checks the schema and the default of an interrupt before it is
-	// asked; unchecked when nil.
+	// raised; unchecked when nil.
 	Schemas runtime.Schemas
-	// Limits bound every value that a node hands over.
+	// Limits bound every value of a node's result.
 	Limits payload.Limits
-	// Grace is how long a function may go on after its ctx has ended before it
-	// is given up; 500 ms.
+	// Grace is the time that a function may run after its ctx has ended, before it
+	// is abandoned; 500 ms.
 	Grace time.Duration
-	// SeparateGoroutines runs every function in a goroutine of its own, as
-	// those with a time limit have anyway, so that Execute ends with its ctx
-	// whatever the function does. It costs a few microseconds per call. Without
-	// it a function that ignores the end of its ctx holds its run for as long
-	// as it goes on.
+	// SeparateGoroutines runs every function in a goroutine of its own, as those
+	// with a time limit always are, so that Execute ends with its ctx in any case.
+	// It costs a few microseconds per call. Without it, a function that ignores the
+	// end of its ctx holds its run for as long as it runs.
 	SeparateGoroutines bool
-	// StrictReplay fails a function that ends without asking for all that its
-	// journal holds. Otherwise it is logged.
+	// StrictReplay fails a function that ends without using all entries of its
+	// journal. Otherwise the server logs that.
 	StrictReplay bool
 	Logger       *zap.Logger // silent when nil
 }
@@ -104,7 +103,7 @@ func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
 		fmt.Sprintf("node %q is not for an executor to run", t.Node.Name)))
 }
 
-// checkResultSize refuses what expressions have made too large.
+// checkResultSize fails a result that expressions have made too large.
 func (m *Mux) checkResultSize(r pregel.Result) pregel.Result {
 	most := m.options.Limits.MaxBytes
 	size := len(r.Update)

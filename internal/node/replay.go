@@ -32,17 +32,17 @@ func (p journalKey) String() string {
 	return text
 }
 
-// replay matches what a function does with what it did before.
+// replay matches the calls of a function with those of its earlier attempts.
 type replay struct {
 	mu             sync.Mutex
-	spec           *graph.Spec // what the graph says of interrupts
+	spec           *graph.Spec // has the drift policies of the graph
 	journal        pregel.Journal
 	matched        map[journalKey]bool
-	unmatchedCount int                        // journal entries that have not come up yet
+	unmatchedCount int                        // journal entries that the function has not used yet
 	nextIndexes    map[journalKey]int         // by scope and key: the next index
 	asks           []pregel.Ask               // raised by this attempt
-	askedAgain     map[journalKey]bool        // of those: where something else was answered
-	usedAnswers    []pregel.UsedAnswer        // answers used for something else than was shown
+	askedAgain     map[journalKey]bool        // those whose earlier answer was given to another question
+	usedAnswers    []pregel.UsedAnswer        // answers used for other questions than were shown
 	difference     *api.NonDeterministicError // the first difference
 }
 
@@ -56,7 +56,7 @@ func (r *replay) loadJournal(t *runtime.Task) {
 	}
 }
 
-// isReplaying reports whether the function is still doing what it did before.
+// isReplaying reports whether the function still repeats its earlier calls.
 func (r *replay) isReplaying() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,8 +138,9 @@ func (r *replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
 	return known.Value, nil
 }
 
-// canUseAnswer reports whether an answer may be used for an interrupt: it was given to
-// this interrupt, or the program accepts that it was another one.
+// canUseAnswer reports whether an answer may be used for an interrupt: it was given
+// to this interrupt, or the program accepts a changed one. It records the use of an
+// answer to a changed interrupt.
 func (r *replay) canUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
 	a.SetDriftDefaults(r.spec)
 	if known.Matches(a) {
@@ -152,8 +153,9 @@ func (r *replay) canUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
 	return true
 }
 
-// nextMemo returns the record of the next use of a key, "" when there is none. It
-// refuses to go on in a scope that waits for an answer.
+// nextMemo returns the record of the next use of a key, "" when there is none. The
+// error is a *NonDeterministicError in a scope that waits for an answer at this
+// position.
 func (r *replay) nextMemo(scope, key string) (payload.JSON, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,8 +184,8 @@ func interruptedError(a *pregel.Ask) error {
 	return &api.Interrupted{Scope: a.Scope, Key: a.Key, Index: a.Index}
 }
 
-// finishReplay returns the asks of the attempt, one of the entries that it did not
-// match, or a difference.
+// finishReplay returns the asks of the attempt, an entry that it did not use if
+// there is one, and the difference from the earlier attempt.
 func (r *replay) finishReplay() (asks []pregel.Ask, unused string, differs error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,9 +198,9 @@ func (r *replay) finishReplay() (asks []pregel.Ask, unused string, differs error
 	return r.asks, r.firstUnmatched(), nil
 }
 
-// findMoved finds an answer that was not asked for in a scope that asked something
-// else: its interrupt has another position now, or another key. One key more or less
-// is what keys are for.
+// findMoved finds an unused answer in a scope that asked another question: its
+// interrupt now has another position or another key. An additional or a missing key
+// is allowed, because keys exist for that.
 func (r *replay) findMoved() *api.NonDeterministicError {
 	for i := range r.journal.Answers {
 		a := &r.journal.Answers[i]
@@ -209,7 +211,7 @@ func (r *replay) findMoved() *api.NonDeterministicError {
 		for k := range r.asks {
 			now := &r.asks[k]
 			if r.askedAgain[journalKey{now.Scope, now.Key, now.Index}] {
-				continue // it stands where it stood; what comes behind it is still to come
+				continue // it kept its position; the entries after it may still be used
 			}
 			if now.Scope == a.Scope && (a.Key == "" || now.Key == "") {
 				return &api.NonDeterministicError{

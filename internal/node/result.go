@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// toResult turns what a function returned into a result.
+// toResult converts the value that a function returned to a result.
 func (c *functionCall) toResult(value any) pregel.Result {
 	r, err := c.convertValue(value)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *functionCall) convertValue(value any) (pregel.Result, error) {
 	return pregel.Result{Update: update}, err
 }
 
-// combineCommands puts several commands into one result, in their order.
+// combineCommands combines several commands into one result, in their order.
 func (c *functionCall) combineCommands(list []api.Command) (pregel.Result, error) {
 	var r pregel.Result
 	var updates []payload.JSON
@@ -72,7 +72,7 @@ func (c *functionCall) combineCommands(list []api.Command) (pregel.Result, error
 	return r, err
 }
 
-// setUpdates sets what several updates write. Several values for one channel all
+// setUpdates sets the writes of several updates. Several values for one channel all
 // go to its reducer, in order.
 func (c *functionCall) setUpdates(r *pregel.Result, updates []payload.JSON) error {
 	switch {
@@ -99,8 +99,8 @@ func (c *functionCall) setUpdates(r *pregel.Result, updates []payload.JSON) erro
 	return nil
 }
 
-// encodeUpdate encodes an update. Only the whole state of a graph may be something
-// else than an object; of a parent graph that is not known here.
+// encodeUpdate encodes an update. It must be an object, unless the graph has one
+// channel for the whole state; for a parent graph that is not known here.
 func (c *functionCall) encodeUpdate(value any, parent bool) (payload.JSON, error) {
 	if value == nil {
 		return "", nil
@@ -142,7 +142,8 @@ func (c *functionCall) encodeTargets(list []api.Target) ([]checkpoint.Send, erro
 	return out, nil
 }
 
-// toRouterResult turns what the function of a conditional edge returned into targets.
+// toRouterResult converts the value that the function of a conditional edge
+// returned to targets.
 func (c *functionCall) toRouterResult(value any) pregel.Result {
 	targets, err := c.encodeDecision(value)
 	if err != nil {
@@ -176,8 +177,8 @@ func (c *functionCall) encodeDecision(value any) ([]checkpoint.Send, error) {
 	return targets, nil
 }
 
-// encodeValue writes a value as JSON text. Text that is JSON already is only checked; it
-// may have come from the store, with keys that are repeated.
+// encodeValue returns a value as JSON text. Text that is JSON already is only
+// checked; it may come from the store, with repeated keys.
 func (c *functionCall) encodeValue(value any, repeats payload.RepeatedKeys) (payload.JSON, error) {
 	var text payload.JSON
 	if raw, ok := value.(json.RawMessage); ok && raw != nil {
@@ -199,7 +200,7 @@ func (c *functionCall) encodeValue(value any, repeats payload.RepeatedKeys) (pay
 	return text, nil
 }
 
-// encoder writes JSON into a buffer that is used again.
+// encoder writes JSON into a buffer that is reused.
 type encoder struct {
 	buf         bytes.Buffer
 	jsonEncoder *json.Encoder
@@ -230,7 +231,7 @@ func (e *encoder) encodeJSON(value any) (payload.JSON, error) {
 	return text, nil
 }
 
-// invalidResult is the failure of a node whose result can't be used.
+// invalidResult returns the failure of a node with an unusable result.
 func invalidResult(err error) *pregel.Failure {
 	f := permanentFailure(runtime.FailedInvalidUpdate, "InvalidResult", clipText(err.Error()))
 	switch limit, _ := errors.AsType[*payload.LimitError](err); {

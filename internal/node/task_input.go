@@ -7,11 +7,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// taskInput is what a node sees as the state: its channels, or what a Send gave it.
+// taskInput is the state that a node sees: its channels, or the value of a Send.
 type taskInput struct {
 	view      pregel.View
 	sendInput payload.JSON
-	// isSingleValue says that the input of the Send is no object with a key per
+	// isSingleValue is set if the input of the Send is not an object with a key per
 	// channel.
 	isSingleValue bool
 }
