@@ -13,7 +13,7 @@ import (
 type compiledSchema struct {
 	schema *jsonschema.Schema
 	plan   *costPlan
-	bytes  int // what it takes in memory, about
+	bytes  int // memory that it takes, estimated
 }
 
 // schemaCache keeps the compiled schemas that were used last, within a size.

@@ -9,20 +9,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What things cost in steps. A step is some 50 ns.
+// Costs in steps. A step is some 50 ns.
 const (
-	visitSteps  = 8  // look at a value with one subschema
+	visitSteps  = 8  // apply one subschema to a value
 	numberSteps = 16 // compare two numbers exactly
 )
 
-// costPlan is a schema as a graph of its subschemas: what is needed to say what a
-// check can cost. Subschemas that look at the same value come after the one
-// that leads to them.
+// costPlan is a schema as a graph of its subschemas, with their costs. Subschemas
+// that apply to the same value come after the one that leads to them.
 type costPlan struct {
 	root  int
 	nodes []planNode
-	// maxStepsPerByte is the most steps that each byte of any value can cost; no
-	// bound when the schema leads back to itself.
+	// maxStepsPerByte bounds the steps for each byte of any value; it is unbounded
+	// when the schema refers back to itself.
 	maxStepsPerByte uint64
 	patternSizes    int // instructions of all regular expressions
 }
@@ -31,7 +30,7 @@ const unbounded = math.MaxUint64
 
 // planNode is one subschema. Others are positions in the plan, -1 = none.
 type planNode struct {
-	isBoolean   bool     // true or false: nothing else is looked at
+	isBoolean   bool     // true or false: it has no subschemas
 	types       []string // nil = any
 	steps       int      // by itself, for any value
 	textSteps   int      // for each byte of a text
@@ -40,14 +39,14 @@ type planNode struct {
 	otherSteps  int      // comparing with a constant: anything else
 	isUnique    bool
 
-	inPlace       []int // look at the same value
+	inPlace       []int // apply to the same value
 	properties    map[string]int
-	everyProperty []int // look at each property
-	otherProperty int   // looks at properties that are not in properties
-	propertyName  int   // looks at the name of each property
+	everyProperty []int // apply to each property
+	otherProperty int   // applies to properties that are not in properties
+	propertyName  int   // applies to the name of each property
 	prefixItems   []int
-	everyItem     []int // look at each item
-	otherItem     int   // looks at the items after prefix
+	everyItem     []int // apply to each item
+	otherItem     int   // applies to the items after prefix
 }
 
 // planBuilder builds a costPlan.
@@ -57,11 +56,12 @@ type planBuilder struct {
 	nodes     []planNode
 }
 
-// newCostPlan refuses a schema whose cost has no bound for a single value.
+// newCostPlan makes the plan of a schema. It returns an error if the cost for a
+// single value has no bound.
 func newCostPlan(root *jsonschema.Schema, limits Limits) (*costPlan, error) {
 	p := planBuilder{positions: make(map[*jsonschema.Schema]int)}
 	p.addSchema(root)
-	for len(p.nodes) < len(p.schemas) { // a node adds those that it leads to
+	for len(p.nodes) < len(p.schemas) { // a node adds the subschemas that it leads to
 		n, err := p.buildNode(p.schemas[len(p.nodes)])
 		if err != nil {
 			return nil, err
@@ -205,10 +205,10 @@ func (p *planBuilder) addArrayParts(s *jsonschema.Schema, n *planNode) {
 	}
 }
 
-// orderNodes lists the subschemas so that one comes before those that it applies
+// orderNodes lists the subschemas so that each comes before those that it applies
 // to the same value.
 func (p *planBuilder) orderNodes() ([]int, error) {
-	depth := make([]int, len(p.nodes)) // of what follows, 0 = not seen, -1 = being looked at
+	depth := make([]int, len(p.nodes)) // of the subschemas below, 0 = not visited, -1 = being visited
 	order := make([]int, 0, len(p.nodes))
 	var visit func(i int) error
 	visit = func(i int) error {
@@ -241,7 +241,7 @@ func (p *planBuilder) orderNodes() ([]int, error) {
 	return order, nil
 }
 
-// reorderNodes puts the nodes into an order.
+// reorderNodes returns the nodes in a given order, with their references adjusted.
 func (p *planBuilder) reorderNodes(order []int) []planNode {
 	to := make([]int, len(order))
 	for i, old := range order {
@@ -270,7 +270,8 @@ func (p *planBuilder) reorderNodes(order []int) []planNode {
 	return out
 }
 
-// successors lists every subschema that a node leads to, as often as it does.
+// successors lists every subschema that a node leads to, each as often as it
+// occurs.
 func (n *planNode) successors() []int {
 	out := slices.Concat(n.inPlace, n.everyProperty, n.prefixItems, n.everyItem)
 	out = slices.AppendSeq(out, maps.Values(n.properties))
@@ -282,8 +283,7 @@ func (n *planNode) successors() []int {
 	return out
 }
 
-// exceedsPerValue reports whether the nodes that look at one value can be more than
-// a limit.
+// exceedsPerValue reports whether more nodes than a limit can apply to one value.
 func (p *costPlan) exceedsPerValue(limit uint64) bool {
 	sums := make([]uint64, len(p.nodes))
 	for i := len(p.nodes) - 1; i >= 0; i-- {

@@ -6,12 +6,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Limits bound what schemas may cost. Zero fields mean the defaults.
+// Limits bound the cost of schemas. Zero fields mean the defaults.
 type Limits struct {
 	Bytes   int // of the text of one schema; 256 KiB
 	Objects int // in one schema, and so its subschemas; 4096
-	// Steps bound one check, counted before it begins as if every alternative
-	// were tried; 4 million, which is about half a second.
+	// Steps bound one check. They are counted before it begins, as if every
+	// alternative were tried; 4 million, which is about half a second.
 	Steps      int
 	CacheBytes int // of compiled schemas that are kept; 32 MiB
 }
@@ -28,29 +28,30 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Limits of a schema's form that no operator needs to move: what they exclude
-// no author writes.
+// Limits of a schema's form. No operator needs to change them, because no author
+// writes schemas beyond them.
 const (
 	maxDepth       = 100    // of the JSON of a schema
-	maxInPlace     = 128    // subschemas in a row that look at the same value
+	maxInPlace     = 128    // subschemas in a row that apply to the same value
 	maxList        = 1000   // lists and objects in one list of a schema
 	maxPattern     = 4096   // bytes of one regular expression
 	maxPatternSize = 20_000 // instructions of one regular expression
-	// maxPatternsSize bounds all of a schema. Each counts twice: it is compiled
-	// to be checked, and to be used.
+	// maxPatternsSize bounds all expressions of a schema. Each counts twice,
+	// because it is compiled to be checked and to be used.
 	maxPatternsSize = 100_000
 	maxReferences   = 4_000_000 // different references times objects
 )
 
-// LimitError says which limit a schema, or a value with its schema, is beyond.
+// LimitError is the error of a schema, or a value with its schema, that exceeds a
+// limit.
 type LimitError struct {
 	Limit   string // the option that sets it, like max-schema-steps; "" = none does
 	Max     int
 	Got     int    // 0 = not known
-	Problem string // what is beyond it, and what would be right
+	Problem string // the exceeded limit, and a remedy
 }
 
-// Error tells what is wrong and names the limit.
+// Error returns the problem and the limit.
 func (e *LimitError) Error() string {
 	if e.Limit == "" {
 		return fmt.Sprintf("%s; the limit is %d", e.Problem, e.Max)
@@ -58,12 +59,13 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s; the limit is %d (%s)", e.Problem, e.Max, e.Limit)
 }
 
-// ExceededLimit returns the limit, for what is made of the error.
+// ExceededLimit returns the option, the limit and the need, for the error of a
+// call.
 func (e *LimitError) ExceededLimit() (option string, most, need int64) {
 	return e.Limit, int64(e.Max), int64(e.Got)
 }
 
-// toRefusal is the error of a check that a limit has ended.
+// toRefusal returns the refusal of a check that exceeds a limit.
 func (e *LimitError) toRefusal() error {
 	return runtime.Errorf(runtime.ReasonSchemaLimitExceeded, "the check against the JSON Schema is refused: %w", e).
 		WithLimit(e.ExceededLimit())

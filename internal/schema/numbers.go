@@ -8,14 +8,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// maxExponent bounds the numbers that are checked. They are compared exactly,
-// so one of a few characters could otherwise cost seconds and megabytes.
+// maxExponent bounds the numbers that are checked. They are compared exactly, so a
+// number of a few characters could otherwise cost seconds and megabytes.
 const (
 	maxExponent = 1000
 	maxDigits   = 1000
 )
 
-// findOversizedNumbers finds the numbers that are beyond the bound.
+// findOversizedNumbers finds the numbers beyond the bound.
 func findOversizedNumbers(value any) []runtime.Violation {
 	var found []runtime.Violation
 	below := func(key string, item any) {

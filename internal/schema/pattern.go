@@ -11,19 +11,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// pattern is a regular expression that knows what it costs.
+// pattern is a regular expression with its cost.
 type pattern struct {
 	*regexp.Regexp
 
 	size int // instructions
 }
 
-// patternCompiler compiles the regular expressions of one schema and, later and from
-// anywhere, those that a value of format regex holds.
+// patternCompiler compiles the regular expressions of one schema. Later it
+// compiles, from any goroutine, the values of format regex.
 type patternCompiler struct {
-	isLinked   atomic.Bool // the schema is ready: what comes now is of values
+	isLinked   atomic.Bool // the schema is ready: later expressions are values
 	size       int         // of all in the schema, so far
-	limitError *LimitError // the library makes words of errors
+	limitError *LimitError // the library returns errors as text only
 }
 
 func (p *patternCompiler) compileCounted(text string) (jsonschema.Regexp, error) {
@@ -45,8 +45,8 @@ func (p *patternCompiler) compileCounted(text string) (jsonschema.Regexp, error)
 	return re, err
 }
 
-// compilePattern refuses an expression that is large when it is compiled: a
-// few characters with counts in them could otherwise take megabytes.
+// compilePattern returns an error for an expression whose compiled form is large.
+// Without that, a few characters with counts could take megabytes.
 func compilePattern(text string) (*pattern, error) {
 	if len(text) > maxPattern {
 		return nil, &LimitError{Max: maxPattern, Got: len(text), Problem: fmt.Sprintf("a regular expression has %d bytes", len(text))}
@@ -66,8 +66,8 @@ func compilePattern(text string) (*pattern, error) {
 	return &pattern{Regexp: compiled, size: n}, nil
 }
 
-// countInstructions is at least the size of the program of an expression; counts
-// are still what they were written as, and not yet copies.
+// countInstructions returns at least the size of the program of an expression, in
+// which counts are not expanded yet.
 func countInstructions(tree *syntax.Regexp) int {
 	n := 1 + len(tree.Rune)/2
 	for _, sub := range tree.Sub {
@@ -79,7 +79,7 @@ func countInstructions(tree *syntax.Regexp) int {
 	return n
 }
 
-// patternSize is what matching costs per byte.
+// patternSize returns the cost of matching per byte.
 func patternSize(re jsonschema.Regexp) int {
 	p, ok := re.(*pattern)
 	if !ok {

@@ -13,15 +13,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Checker checks values against JSON Schemas, draft 2020-12 unless a schema
-// says otherwise. It keeps compiled schemas, reads no file and opens no
-// connection. What a check can cost is known before it begins, so that none
-// has to be stopped. It is safe for concurrent use.
+// Checker checks values against JSON Schemas, draft 2020-12 unless a schema names
+// another. It caches compiled schemas, and reads no file and opens no connection.
+// It knows the cost of a check before the check begins, so that none has to be
+// stopped. It is safe for concurrent use.
 type Checker struct {
 	limits Limits
 	cache  *schemaCache
-	// expensiveSlots are taken by checks that need much memory for what they
-	// find.
+	// expensiveSlots are taken by checks that need much memory for their results.
 	expensiveSlots chan struct{}
 }
 
@@ -35,19 +34,20 @@ func New(limits Limits) *Checker {
 
 const (
 	maxExpensive = 2 // expensive checks at the same time
-	// expensiveSteps are some 10 ms, and 10 MB if all that is wrong is listed.
+	// expensiveSteps are some 10 ms, and 10 MB if all violations are listed.
 	expensiveSteps = 200_000
 )
 
-// Check returns what is wrong with a value, each with the JSON pointer of its
-// place, "" being the whole; nil when it fits. The error says that the schema is
-// broken or, a *runtime.Error, that the check is beyond a limit, or why ctx ended
-// while an expensive check waited for others.
+// Check returns the violations of a value, each with the JSON pointer of its place,
+// "" for the whole; nil when the value fits. The error reports that the schema is
+// broken; it is a *runtime.Error when the check exceeds a limit, and the error of
+// ctx when that ended while an expensive check waited for others.
 func (c *Checker) Check(ctx context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
 	return c.checkWith(schema, value, func() (func(), error) { return c.acquireSlot(ctx) })
 }
 
-// acquireSlot waits until an expensive check may begin, and returns what ends it.
+// acquireSlot waits until an expensive check may begin. The caller calls leave
+// after it. It returns the error of ctx when that ends first.
 func (c *Checker) acquireSlot(ctx context.Context) (leave func(), err error) {
 	select {
 	case c.expensiveSlots <- struct{}{}:
@@ -57,7 +57,7 @@ func (c *Checker) acquireSlot(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// checkWith is Check; acquire is called before an expensive check.
+// checkWith is Check. It calls enter before an expensive check.
 func (c *Checker) checkWith(schema, value payload.JSON, enter func() (leave func(), err error)) ([]runtime.Violation, error) {
 	s, err := c.getCompiled(schema)
 	if limit, ok := errors.AsType[*LimitError](err); ok {
@@ -100,14 +100,14 @@ func validateValue(s *jsonschema.Schema, value any) ([]runtime.Violation, error)
 	return listViolations(wrong), nil
 }
 
-// CheckSchema reports what is wrong with a schema.
+// CheckSchema returns an error with the problem of a schema.
 func (c *Checker) CheckSchema(schema payload.JSON) error {
 	_, err := c.getCompiled(schema)
 	return err
 }
 
-// CheckValue reports in one error all that is wrong with a value. It never waits: its
-// callers compile graphs, and bound how many they compile at the same time.
+// CheckValue returns one error with all violations of a value. It never waits: its
+// callers compile graphs, and bound the number that they compile at the same time.
 func (c *Checker) CheckValue(schema, value payload.JSON) error {
 	found, err := c.checkWith(schema, value, func() (func(), error) { return func() {}, nil })
 	if err != nil || len(found) == 0 {
@@ -162,7 +162,7 @@ func compileSchema(schema payload.JSON, limits Limits) (*compiledSchema, error) 
 	return &compiledSchema{schema: s, plan: p, bytes: compiledBytes(schema, p)}, nil
 }
 
-// linkSchema resolves what a schema refers to.
+// linkSchema resolves the references of a schema.
 func linkSchema(document any) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(refusingLoader{})
@@ -180,21 +180,21 @@ func linkSchema(document any) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// compiledBytes is about what a compiled schema takes in memory, as measured.
+// compiledBytes estimates the memory of a compiled schema, by measurements.
 func compiledBytes(text payload.JSON, p *costPlan) int {
 	return 12*len(text) + 1600*len(p.nodes) + 60*p.patternSizes
 }
 
-// refusingLoader refuses references out of the schema: checking must not depend on
-// what a network or a disk holds today.
+// refusingLoader refuses references out of the schema, because a check must not
+// depend on the contents of a network or a disk.
 type refusingLoader struct{}
 
-// Load refuses.
+// Load returns an error for every URL.
 func (refusingLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to %q is not allowed; put the definition into $defs", strings.TrimPrefix(url, rootURL+"local/"))
 }
 
-// explainError takes the words of an error that help the author.
+// explainError returns the part of an error that helps the author.
 func explainError(err error) error {
 	if limit, ok := errors.AsType[*LimitError](err); ok {
 		return limit

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// shapeChecker counts what makes a schema slow to compile, before it is compiled.
+// shapeChecker counts the parts that make a schema slow to compile, before it is
+// compiled.
 type shapeChecker struct {
 	limits     Limits
 	objects    int
 	references map[string]bool
 }
 
-// checkShape refuses a schema whose form alone costs too much.
+// checkShape returns an error for a schema that costs too much by its form alone.
 func checkShape(document any, limits Limits) error {
 	s := shapeChecker{limits: limits, references: make(map[string]bool)}
 	if err := s.checkValue(document, 1); err != nil {
@@ -79,8 +80,8 @@ func isScalar(value any) bool {
 	return true
 }
 
-// countValues counts the values of a constant; a number is compared exactly, which
-// costs as much as comparing many strings.
+// countValues counts the values of a constant. A number counts as many, because its
+// exact comparison costs as much as that of many strings.
 func countValues(value any) int {
 	n := 1
 	switch v := value.(type) {

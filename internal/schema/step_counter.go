@@ -14,7 +14,7 @@ const (
 )
 
 // maxStepsFrom returns the most steps that each byte of a value can cost from a
-// node on; known keeps what was computed, 1 marks what is being computed.
+// node on. known keeps computed results; 1 marks a node that is being computed.
 func (p *costPlan) maxStepsFrom(at int, known []uint64) uint64 {
 	if known[at] == 1 {
 		return unbounded
@@ -35,9 +35,9 @@ func (p *costPlan) maxStepsFrom(at int, known []uint64) uint64 {
 	return sum
 }
 
-// boundSteps is the most steps that a check can take. It does not look at the value
-// when its size in bytes alone says that the check is cheap: that bound is often
-// a thousand times what the check takes.
+// boundSteps returns the most steps that a check can take. It does not look at the
+// value when its size in bytes alone shows that the check is cheap. The bound is
+// often a thousand times the real number of steps.
 func (p *costPlan) boundSteps(value any, size, limit int) int {
 	if p.maxStepsPerByte <= uint64(min(limit, expensiveSteps)/(size+1)) {
 		return int(p.maxStepsPerByte) * (size + 1)
@@ -45,9 +45,9 @@ func (p *costPlan) boundSteps(value any, size, limit int) int {
 	return p.countSteps(value, limit)
 }
 
-// countSteps counts what a check can cost at most: as if every alternative were
-// tried and every regular expression matched. It stops beyond the limit, so
-// that counting is never dearer than what is allowed.
+// countSteps counts the most steps that a check can take, as if every alternative
+// were tried and every regular expression matched. It stops beyond the limit, so
+// that counting never costs more than the limit.
 func (p *costPlan) countSteps(value any, limit int) int {
 	c := stepCounter{plan: p, remaining: limit}
 	c.frameAt(0).addVisits(p.root, 1)
@@ -55,7 +55,7 @@ func (p *costPlan) countSteps(value any, limit int) int {
 	return limit - c.remaining
 }
 
-// stepCounter walks through a value, and knows how often each subschema looks at
+// stepCounter walks through a value, and counts how often each subschema applies to
 // each place.
 type stepCounter struct {
 	plan      *costPlan
@@ -63,11 +63,11 @@ type stepCounter struct {
 	frames    []*valueFrame // by depth of the value
 }
 
-// valueFrame is what looks at one value: how often by which node.
+// valueFrame counts how often each node applies to one value.
 type valueFrame struct {
 	times      []int
 	nodeBits   []uint64     // bits of the nodes whose times is not 0
-	descending []nodeVisits // those that look at what is in the value
+	descending []nodeVisits // nodes that apply to parts of the value
 }
 
 type nodeVisits struct{ node, times int }
@@ -89,7 +89,7 @@ func (f *valueFrame) addVisits(node, times int) {
 	f.nodeBits[node/64] |= 1 << (node % 64)
 }
 
-// takeNext removes the first node that is left.
+// takeNext removes the first remaining node.
 func (f *valueFrame) takeNext() (nodeVisits, bool) {
 	for w, word := range f.nodeBits {
 		if word == 0 {
@@ -115,7 +115,7 @@ func (c *stepCounter) spendSteps(times, steps int) {
 	c.remaining -= times * steps
 }
 
-// visitValue spends what the nodes in the frame of a depth cost for a value.
+// visitValue subtracts the cost of the nodes in the frame of a depth for a value.
 func (c *stepCounter) visitValue(value any, depth int) {
 	f := c.frameAt(depth)
 	f.descending = f.descending[:0]
@@ -136,7 +136,8 @@ func (c *stepCounter) visitValue(value any, depth int) {
 	}
 }
 
-// visitNode spends what one node costs, and adds those that look at the same value.
+// visitNode subtracts the cost of one node, and adds those that apply to the same
+// value.
 func (c *stepCounter) visitNode(f *valueFrame, l nodeVisits, value any, kind string) {
 	n := &c.plan.nodes[l.node]
 	if n.isBoolean || n.types != nil && !slices.Contains(n.types, kind) && (kind != "number" || !slices.Contains(n.types, "integer")) {
@@ -201,7 +202,7 @@ func (c *stepCounter) visitItem(f *valueFrame, i int, item any, depth int) {
 	c.visitValue(item, depth)
 }
 
-// ownSteps is what one look of a node at a value costs by itself.
+// ownSteps returns the steps that one check of a value by a node costs.
 func (n *planNode) ownSteps(value any) int {
 	switch v := value.(type) {
 	case map[string]any:
@@ -222,8 +223,8 @@ func (n *planNode) ownSteps(value any) int {
 	return n.steps + n.scalarSteps
 }
 
-// uniqueSteps is the cost of finding equal items. Hashes of texts and numbers
-// can't be made to collide, those of lists and objects can.
+// uniqueSteps returns the cost of finding equal items. Hashes of texts and numbers
+// can't be made to collide; those of lists and objects can.
 func (n *planNode) uniqueSteps(list []any) int {
 	if !n.isUnique {
 		return 0
@@ -239,7 +240,7 @@ func (n *planNode) uniqueSteps(list []any) int {
 	return steps + nested*nested/4
 }
 
-// typeName names a type as schemas do.
+// typeName returns the name of a type in schemas.
 func typeName(value any) string {
 	switch value.(type) {
 	case map[string]any:

@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// listViolations lists the leaves of an error: the places that are really wrong.
+// listViolations lists the leaves of an error, which are the wrong places.
 func listViolations(e *jsonschema.ValidationError) []runtime.Violation {
 	left := maxViolations
 	w := violationCollector{printer: message.NewPrinter(language.English), remaining: &left}
@@ -33,7 +33,7 @@ const (
 type violationCollector struct {
 	printer   *message.Printer
 	found     []runtime.Violation
-	remaining *int // places that may still be listed, those inside of alternatives included
+	remaining *int // places that may still be listed, including those in alternatives
 }
 
 func (w *violationCollector) collectViolations(e *jsonschema.ValidationError) {
@@ -79,7 +79,8 @@ func (w *violationCollector) collectViolations(e *jsonschema.ValidationError) {
 	}
 }
 
-// addAlternatives are one violation, as none of them is the one that was meant.
+// addAlternatives adds one violation for all alternatives, because the intended one
+// is unknown.
 func (w *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
 	parts := make([]string, 0, len(e.Causes))
 	for _, cause := range e.Causes {
@@ -108,13 +109,13 @@ func (w *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
 	w.addViolation(e.InstanceLocation, text)
 }
 
-// addBound tells numbers as they are: the library rounds them.
+// addBound adds a violation with exact numbers, which the library rounds.
 func (w *violationCollector) addBound(e *jsonschema.ValidationError, got *big.Rat, is string, want *big.Rat) {
 	w.addViolation(e.InstanceLocation, formatNumber(got)+" is "+is+" "+formatNumber(want))
 }
 
-// maxPlainDigits is from how many characters on a number is told with an exponent: 1e400
-// would be a one and 400 zeros.
+// maxPlainDigits is the length beyond which a number is written with an exponent:
+// 1e400 would have 400 zeros.
 const maxPlainDigits = 40
 
 func formatNumber(r *big.Rat) string {
@@ -147,7 +148,7 @@ func formatPointer(tokens []string) string {
 	return b.String()
 }
 
-// cutText shortens what a value or a schema says of itself.
+// cutText shortens the text of a value or a schema.
 func cutText(text string) string {
 	if len(text) <= maxDescription {
 		return text
