@@ -1,6 +1,6 @@
-// Package telemetry is how operators see graphd: structured logs and metrics.
+// Package telemetry makes structured logs and metrics.
 //
-// It keeps nothing global. The process makes one logger and one Metrics and hands
+// It has no global state. The process makes one logger and one Metrics and hands
 // them on.
 package telemetry
 
@@ -30,21 +30,21 @@ const (
 	FieldRequest = "request_id"
 )
 
-// OptionError says that an option has a value that telemetry does not know.
+// OptionError is the error of an option with an unknown value.
 type OptionError struct {
 	Option  string
 	Value   string
 	Allowed []string
 }
 
-// Error names the option, the value and what would have been right.
+// Error names the option, the value and the possible values.
 func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %q is not one of %s", e.Option, e.Value, strings.Join(e.Allowed, ", "))
 }
 
 // NewLogger makes a logger that writes to standard error. format is "json" or
-// "console", level is "debug", "info", "warn" or "error"; anything else is an
-// *OptionError.
+// "console", level is "debug", "info", "warn" or "error". The error for any other
+// value is an *OptionError.
 func NewLogger(format, level string) (*zap.Logger, error) {
 	lvl, err := parseLevel(level)
 	if err != nil {
@@ -105,8 +105,8 @@ func newEncoder(format string) (zapcore.Encoder, error) {
 	}
 }
 
-// visibleEncoder keeps texts of clients and graphs in a line from doing what a
-// terminal interprets, and from beginning another line.
+// visibleEncoder escapes control characters in the texts of clients and graphs, so
+// that they can't act on a terminal or begin another line.
 type visibleEncoder struct {
 	zapcore.Encoder
 

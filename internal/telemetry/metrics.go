@@ -21,7 +21,7 @@ const (
 	OutcomeCancelled   = "cancelled"
 )
 
-// Outcomes of a commit, as the label of graphd_commit_seconds has them.
+// Outcomes of a commit, as values of the label of graphd_commit_seconds.
 const (
 	commitOK          = "ok"
 	commitConflict    = "conflict"
@@ -29,10 +29,9 @@ const (
 	commitFailed      = "error"
 )
 
-// Metrics counts and times what the engine does, in a registry of its own.
-// Labels are names that a graph declares, never the id of a thread or a run;
-// beyond the first ones, which have a limit, they are "other".
-// It is safe for concurrent use.
+// Metrics counts and times the work of the engine, in a registry of its own. Labels
+// are names that a graph declares, never the id of a thread or a run. Beyond a
+// limit, further names are "other". It is safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
 	graphs   *labelValues[string]
@@ -55,7 +54,8 @@ type Metrics struct {
 	callsRefused       *prometheus.CounterVec
 }
 
-// DefaultLabelValues is how many graphs, nodes and reasons have series of their own.
+// DefaultLabelValues is the number of graphs, nodes and reasons that have series of
+// their own.
 const DefaultLabelValues = 256
 
 // NewMetrics makes the metrics of one process. version is that of the build,
@@ -136,10 +136,11 @@ func newHistogram(name, help string, buckets []float64, labels ...string) *prome
 	}, labels)
 }
 
-// Registry takes further collectors, such as those of the gRPC server.
+// Registry returns the registry, for further collectors such as those of the gRPC
+// server.
 func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
 
-// Handler serves the metrics in the Prometheus text format.
+// Handler returns a handler that serves the metrics in the Prometheus text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
@@ -154,8 +155,9 @@ func (m *Metrics) RunDriven(graph string) {
 	m.runsActive.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
 }
 
-// RunEnded ends what RunDriven began. state is the run's state now, which is
-// "interrupted" when it waits for a person; took is the time it was driven.
+// RunEnded records that this process no longer drives a run. state is the state of
+// the run, "interrupted" when it waits for a person, or "lost" when it continues at
+// another server. took is the time that this process drove the run.
 func (m *Metrics) RunEnded(graph, state string, took time.Duration) {
 	graph = valueOrOther(m.graphs, graph)
 	m.runsActive.WithLabelValues(graph).Dec()
@@ -172,7 +174,7 @@ func (m *Metrics) NodeEnded(graph, node, outcome string, took time.Duration) {
 	m.nodeSeconds.WithLabelValues(graph, node, outcome).Observe(took.Seconds())
 }
 
-// CommitEnded times one change of a thread; err is what the store said.
+// CommitEnded times one change of a thread; err is the error of the store.
 func (m *Metrics) CommitEnded(took time.Duration, err error) {
 	m.commitSeconds.WithLabelValues(commitResult(err)).Observe(took.Seconds())
 }
@@ -196,24 +198,24 @@ func (m *Metrics) InterruptRaised(graph, reason string) {
 }
 
 // InterruptResolved counts an interrupt that was answered, dismissed, expired or
-// superseded; state is the one it went to.
+// superseded; state is its new state.
 func (m *Metrics) InterruptResolved(graph, state string) {
 	m.interruptsResolved.WithLabelValues(valueOrOther(m.graphs, graph), state).Inc()
 }
 
-// ThreadsPoisoned sets how many threads are quarantined because taking them up
-// fails.
+// ThreadsPoisoned sets the number of quarantined threads, those that servers fail
+// to drive.
 func (m *Metrics) ThreadsPoisoned(n int) { m.poisonedThreads.Set(float64(n)) }
 
-// LiveBytes says how much the live runs hold.
+// LiveBytes sets the bytes that the live runs hold.
 func (m *Metrics) LiveBytes(n int64) { m.liveBytes.Set(float64(n)) }
 
-// RunEvicted counts a run that waits for memory.
+// RunEvicted counts a run that was evicted and waits for memory.
 func (m *Metrics) RunEvicted(graph string) {
 	m.runsEvicted.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
 }
 
-// SetStoreRefusal says whether the store takes no changes for a reason.
+// SetStoreRefusal sets whether the store takes no changes for a reason.
 func (m *Metrics) SetStoreRefusal(reason string, refuses bool) {
 	value := 0.0
 	if refuses {
@@ -223,19 +225,19 @@ func (m *Metrics) SetStoreRefusal(reason string, refuses bool) {
 }
 
 // CountRefusedCall counts a call that ended with an error. The reasons are those of
-// the protocol, which no client chooses.
+// the protocol; clients can't choose others.
 func (m *Metrics) CountRefusedCall(reason string) { m.callsRefused.WithLabelValues(reason).Inc() }
 
-// Tasks are those that a server hands to its workers.
+// Tasks counts the tasks that a server hands to its workers.
 type Tasks interface {
-	// WaitingTasks is how many wait: because no connected worker serves them,
-	// and because those that do have no free slot.
+	// WaitingTasks returns the number of tasks that wait: because no connected
+	// worker serves them, and because those that do have no free slot.
 	WaitingTasks() (unserved, busy int)
-	// WorkerLosses is how often a worker that had a task was lost.
+	// WorkerLosses returns the number of losses of a worker that had a task.
 	WorkerLosses() uint64
 }
 
-// WatchTasks has each page say how tasks do. It is called once.
+// WatchTasks adds the numbers of tasks to each page of metrics. It is called once.
 func (m *Metrics) WatchTasks(tasks Tasks) {
 	waiting := func(reason string, count func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -257,8 +259,8 @@ func (m *Metrics) WatchTasks(tasks Tasks) {
 // FollowerOpened counts an event stream that opened.
 func (m *Metrics) FollowerOpened() { m.followers.Inc() }
 
-// FollowerClosed ends what FollowerOpened began; slow says that the stream was
-// ended because its reader did not keep up.
+// FollowerClosed counts an event stream that closed; slow means that it was ended
+// because its reader did not keep up.
 func (m *Metrics) FollowerClosed(slow bool) {
 	m.followers.Dec()
 	if slow {
