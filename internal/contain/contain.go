@@ -1,8 +1,8 @@
-// Package contain keeps a panic from ending the process: it ends the work in
-// which it came up, and the starter of that work is told.
+// Package contain keeps a panic from ending the process. The panic ends the work
+// that caused it, and the starter of that work is notified.
 //
-// Every goroutine and timer of the packages that touch what users send runs
-// through Func; internal/arch holds them to it.
+// Every goroutine and timer of the packages that touch the data of users runs
+// through Func; internal/arch checks that.
 package contain
 
 import (
@@ -14,19 +14,19 @@ import (
 
 // PanicError is a panic that was caught.
 type PanicError struct {
-	Value string // what was panicked with, as text
+	Value string // the value of the panic, as text
 	Stack []byte
 }
 
-// Error says what was panicked with. It is for logs, never for clients.
+// Error returns the value of the panic. It is for logs, never for clients.
 func (p *PanicError) Error() string { return "panic: " + p.Value }
 
-// Fields are the panic and its stack for a log line.
+// Fields returns the panic and its stack for a log line.
 func (p *PanicError) Fields() []zap.Field {
 	return []zap.Field{zap.String("panic", p.Value), zap.ByteString("stack", p.Stack)}
 }
 
-// maxValueBytes bounds the text of a panic: the value may be what a user has sent.
+// maxValueBytes bounds the text of a panic, because the value may come from a user.
 const maxValueBytes = 1 << 10
 
 // Call runs f. It returns nil, or the panic that ended f.
@@ -40,8 +40,8 @@ func Call(f func()) (caught *PanicError) {
 	return nil
 }
 
-// Func returns f for a goroutine or a timer: a panic ends f, and caught is told.
-// A panic of caught ends caught.
+// Func returns f for a goroutine or a timer. A panic ends f and is passed to
+// caught. A panic of caught ends caught.
 func Func(f func(), caught func(*PanicError)) func() {
 	return func() {
 		if p := Call(f); p != nil {
@@ -50,12 +50,12 @@ func Func(f func(), caught func(*PanicError)) func() {
 	}
 }
 
-// LogPanic returns a caught for Func that writes a line at level error.
+// LogPanic returns a caught for Func that logs a line at level error.
 func LogPanic(log *zap.Logger, what string) func(*PanicError) {
 	return func(p *PanicError) { log.Error(what, p.Fields()...) }
 }
 
-// NewPanicError is the panic that recover has just returned as v.
+// NewPanicError returns the PanicError of v, which recover has just returned.
 func NewPanicError(v any) *PanicError {
 	text := fmt.Sprint(v) // also when its own methods panic
 	if len(text) > maxValueBytes {
