@@ -8,16 +8,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// compiledCache keeps the compiled graphs that were used last, within a size. What it
-// drops lives on as long as a run holds it, and is taken back from there
-// rather than compiled again. Using a graph that is kept takes no lock.
+// compiledCache keeps the compiled graphs that were used last, within a size. A
+// dropped graph lives as long as a run holds it, and the cache takes it back from
+// there instead of compiling it again. The use of a cached graph takes no lock.
 type compiledCache struct {
 	uses atomic.Int64
 
 	mu            sync.Mutex
 	freeBytes     int
 	ready         map[*graphVersion]struct{}
-	droppedGraphs map[*graphVersion]droppedGraph // perhaps still held
+	droppedGraphs map[*graphVersion]droppedGraph // runs may hold them
 }
 
 // droppedGraph is a graph that the cache has dropped.
@@ -32,7 +32,7 @@ func newCompiledCache(bytes int) *compiledCache {
 	}
 }
 
-// getCompiled returns what is kept, or nil.
+// getCompiled returns the compiled graph of a version, nil if it is not cached.
 func (c *compiledCache) getCompiled(v *graphVersion) *graph.Graph {
 	l := v.compiled.Load()
 	if l == nil {
@@ -42,8 +42,8 @@ func (c *compiledCache) getCompiled(v *graphVersion) *graph.Graph {
 	return l.graph
 }
 
-// restoreDropped keeps again what was dropped and is held by a run, and returns it; nil
-// = there is no such graph.
+// restoreDropped puts a dropped graph that a run holds back into the cache and
+// returns it, nil if there is none.
 func (c *compiledCache) restoreDropped(v *graphVersion) *graph.Graph {
 	c.mu.Lock()
 	held, ok := c.droppedGraphs[v]
@@ -58,8 +58,8 @@ func (c *compiledCache) restoreDropped(v *graphVersion) *graph.Graph {
 	return g
 }
 
-// putCompiled keeps a graph. The least recently used one is dropped. The graph at
-// hand stays even if it is larger than the cache.
+// putCompiled adds a graph and drops the least recently used ones. The graph stays
+// even if it is larger than the cache.
 func (c *compiledCache) putCompiled(v *graphVersion, g *graph.Graph, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *compiledCache) removeVersion(v *graphVersion) {
 func (c *compiledCache) dropCompiled(v *graphVersion) {
 	l := v.compiled.Load()
 	c.removeReady(v)
-	for other, held := range c.droppedGraphs { // of those that runs have released
+	for other, held := range c.droppedGraphs { // removes entries that runs have released
 		if held.graph.Value() == nil {
 			delete(c.droppedGraphs, other)
 		}

@@ -11,26 +11,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// catalog holds all versions of all graphs, by name. It is never changed, only
-// replaced.
+// catalog holds all versions of all graphs, by name. A change makes a new one.
 type catalog map[string]*versionList
 
-// versionList holds all versions of one graph. They are never changed, only
-// replaced.
+// versionList holds all versions of one graph. A change makes a new one.
 type versionList struct {
 	list      []*graphVersion // oldest first
 	byVersion map[string]*graphVersion
 	newest    *graphVersion
 }
 
-// graphVersion is one version of a graph. What it is compiled to may be dropped and
-// made again.
+// graphVersion is one version of a graph. Its compiled form may be dropped and made
+// again.
 type graphVersion struct {
 	versionID
 
 	created   time.Time
 	source    string // "" = the store has it
-	putNumber uint64 // of what this process has put, 0 = others have
+	putNumber uint64 // number of the put by this process, 0 = another process has put it
 
 	compiled  atomic.Pointer[compiledGraph]  // nil = not compiled now
 	failure   atomic.Pointer[compileFailure] // nil = compiles, or was not tried
@@ -42,15 +40,15 @@ type versionID struct{ name, version string }
 
 func (id versionID) String() string { return id.name + "@" + id.version }
 
-// compiledGraph is a compiled graph that is kept.
+// compiledGraph is a compiled graph in the cache.
 type compiledGraph struct {
 	graph   *graph.Graph
 	bytes   int
-	lastUse atomic.Int64 // when, counted in uses
+	lastUse atomic.Int64 // counted in uses
 }
 
-// compileFailure says why a version does not compile, as long as the catalog is
-// this one.
+// compileFailure is the error of a version that does not compile. It is valid while
+// the catalog is the same.
 type compileFailure struct {
 	err     error
 	catalog *catalog
@@ -87,7 +85,7 @@ func (s catalog) findVersion(id versionID) *graphVersion {
 	return v.byVersion[id.version]
 }
 
-// countVersions returns how many versions there are.
+// countVersions returns the number of versions.
 func (s catalog) countVersions() int {
 	n := 0
 	for _, v := range s {
@@ -109,7 +107,7 @@ func (s catalog) withVersion(one *graphVersion) *catalog {
 	return &next
 }
 
-// withoutVersions returns a catalog that lacks some versions.
+// withoutVersions returns a catalog without some versions.
 func (s catalog) withoutVersions(name string, gone []*graphVersion) *catalog {
 	next := maps.Clone(s)
 	before := s[name]
@@ -135,7 +133,8 @@ func (s catalog) withNewest(one *graphVersion) *catalog {
 	return &next
 }
 
-// newCatalog makes a catalog of lists. Where the newest is gone the last is.
+// newCatalog makes a catalog of lists. If the newest version of a list is gone, its
+// last one becomes the newest.
 func newCatalog(lists map[string][]*graphVersion, newest map[string]*graphVersion) *catalog {
 	next := make(catalog, len(lists))
 	for name, list := range lists {

@@ -13,18 +13,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// How far is looked for what uses a graph.
+// Bounds of the search for users of a graph.
 const (
-	maxThreadsChecked = 10_000 // those that changed last
+	maxThreadsChecked = 10_000 // the threads that changed last
 	threadsPerPage    = 500
 	maxNamedUsers     = 10 // users that an error names
 )
 
 // DeleteGraph removes a version of a graph, or all for an empty version, and
-// returns what it has removed. Unless forced it is refused while threads are
-// pinned to one of them or other graphs contain one. The error is a
-// *runtime.Error; then some of several versions may be gone, and calling again
-// removes the others.
+// returns the removed versions. Unless forced it refuses while threads are pinned
+// to one of them or other graphs contain one. The error is a *runtime.Error. After
+// an error some of several versions may be gone, and another call removes the
+// others.
 func (r *Registry) DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error) {
 	if err := r.Refresh(ctx); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (r *Registry) DeleteGraph(ctx context.Context, name, version string, force 
 	return newVersionList(gone).versionNames(), err
 }
 
-// selectVersions lists the versions that are meant.
+// selectVersions returns the versions to delete.
 func (r *Registry) selectVersions(name, version string) ([]*graphVersion, error) {
 	all := *r.catalog.Load()
 	switch {
@@ -93,7 +93,7 @@ func (r *Registry) unpublishVersions(name string, gone []*graphVersion) {
 	}
 }
 
-// checkUnused refuses versions that something uses, or may use.
+// checkUnused returns an error if versions are in use, or may be.
 func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graphVersion) error {
 	graphs, err := r.findUsers(ctx, name, doomed)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graph
 	return nil
 }
 
-// inUseError refuses to delete what something uses.
+// inUseError returns the refusal to delete versions that are in use.
 func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error {
 	e := runtime.Errorf(runtime.ReasonGraphInUse, "graph %q can't be deleted: %s; force it if they need not go on", name, why).
 		With("graph", name)
@@ -125,7 +125,7 @@ func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error 
 	return e
 }
 
-// findUsers names other graphs that contain one of the versions.
+// findUsers returns other graphs that contain one of the versions.
 func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVersion) ([]string, error) {
 	if err := r.readUnknownSubgraphs(ctx, doomed); err != nil {
 		return nil, err
@@ -152,11 +152,11 @@ func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVe
 	return found, nil
 }
 
-// maxParallelReads is how many sources are read at the same time.
+// maxParallelReads is the number of sources that are read at the same time.
 const maxParallelReads = 16
 
-// readUnknownSubgraphs reads what is not known yet of what graphs contain, those left out
-// which are to go. A server does so once.
+// readUnknownSubgraphs reads the subgraphs of graphs whose subgraphs are not known
+// yet, except for the versions to delete. A server does so once.
 func (r *Registry) readUnknownSubgraphs(ctx context.Context, without []*graphVersion) error {
 	each, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -189,8 +189,8 @@ func (r *Registry) readUnknownSubgraphs(ctx context.Context, without []*graphVer
 	return nil
 }
 
-// visitUnknown visits the versions of which is not known what they contain, until
-// visit says that it is enough.
+// visitUnknown visits the versions whose subgraphs are not known, until visit
+// returns false.
 func (r *Registry) visitUnknown(without []*graphVersion, visit func(*graphVersion) bool) {
 	for _, versions := range *r.catalog.Load() {
 		for _, v := range versions.list {
@@ -205,8 +205,8 @@ func containsVersion(list []*graphVersion, version string) bool {
 	return slices.ContainsFunc(list, func(v *graphVersion) bool { return v.version == version })
 }
 
-// findPinnedThreads names threads that are pinned to one of the versions, and says
-// whether all threads were looked at.
+// findPinnedThreads returns threads that are pinned to one of the versions, and
+// reports whether it has checked all threads.
 func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []*graphVersion) (threads []string, complete bool, err error) {
 	if r.threads == nil {
 		return nil, true, nil

@@ -21,8 +21,8 @@ import (
 // storeTimeout bounds the reading of one graph.
 const storeTimeout = 5 * time.Second
 
-// versionLoader reads and compiles versions of graphs when they are used. Reading
-// what is compiled takes no lock.
+// versionLoader reads and compiles versions of graphs when they are used. A read of
+// a compiled version takes no lock.
 type versionLoader struct {
 	store checkpoint.Graphs
 	env   graph.Env
@@ -32,10 +32,10 @@ type versionLoader struct {
 	cache        *compiledCache
 	readGroup    singleflight.Group // of sources, by version
 	compileGroup singleflight.Group // by version
-	// newReadContext returns the context for reading one graph, for which many
-	// may wait.
+	// newReadContext returns the context for reading one graph. Many callers may
+	// wait for that read.
 	newReadContext func() (context.Context, context.CancelFunc)
-	// compileSlots bounds what is compiled at the same time.
+	// compileSlots bounds the graphs that are compiled at the same time.
 	compileSlots chan struct{}
 }
 
@@ -57,7 +57,8 @@ func (l *versionLoader) loadGraph(v *graphVersion) (*graph.Graph, error) {
 	return l.loadNested(v, nil)
 }
 
-// loadNested is loadGraph for a graph that others contain, the innermost last.
+// loadNested is loadGraph for a subgraph. around lists the graphs that contain it,
+// the innermost last.
 func (l *versionLoader) loadNested(v *graphVersion, around []versionID) (*graph.Graph, error) {
 	if g := l.cache.getCompiled(v); g != nil {
 		return g, nil
@@ -81,8 +82,8 @@ func (l *versionLoader) loadNested(v *graphVersion, around []versionID) (*graph.
 	return nil, err
 }
 
-// compileVersion compiles a version, once for all concurrent callers. Graphs in it
-// are loaded first: nothing is waited for while others wait for this one.
+// compileVersion compiles a version, once for all concurrent callers. It loads the
+// subgraphs first, so that it does not wait while others wait for this one.
 func (l *versionLoader) compileVersion(v *graphVersion, around []versionID) (*graph.Graph, error) {
 	if g := l.cache.restoreDropped(v); g != nil {
 		return g, nil
@@ -110,14 +111,14 @@ func (l *versionLoader) compileVersion(v *graphVersion, around []versionID) (*gr
 	return g, err
 }
 
-// storedFile is a stored graph that could be read.
+// storedFile is a stored graph that was read.
 type storedFile struct {
 	graphfile.File
 
 	bytes int
 }
 
-// readVersion gets the source of a version and reads it.
+// readVersion reads and parses the source of a version.
 func (l *versionLoader) readVersion(ctx context.Context, v *graphVersion) (storedFile, error) {
 	source, err := l.fetchSource(ctx, v)
 	if err != nil {
@@ -150,7 +151,7 @@ func (l *versionLoader) fetchSource(ctx context.Context, v *graphVersion) (strin
 	return record.Source, nil
 }
 
-// compiledSubgraphs are the graphs that a Spec names, compiled.
+// compiledSubgraphs are the compiled graphs that a Spec names.
 type compiledSubgraphs map[versionID]*graph.Graph
 
 func (s compiledSubgraphs) lookupSubgraph(name, version string) (*graph.Graph, bool) {
@@ -158,8 +159,8 @@ func (s compiledSubgraphs) lookupSubgraph(name, version string) (*graph.Graph, b
 	return g, ok
 }
 
-// loadSubgraphs loads the graphs that a Spec with pinned versions contains. Those that
-// can't be had are left out, for the compiler to name.
+// loadSubgraphs loads the graphs that a Spec with pinned versions contains. It
+// leaves out graphs that it can't load, for the compiler to report.
 func (l *versionLoader) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSubgraphs, error) {
 	subs := make(compiledSubgraphs)
 	for i := range s.Nodes {
@@ -183,8 +184,8 @@ func (l *versionLoader) loadSubgraphs(s *graph.Spec, around []versionID) (compil
 	return subs, nil
 }
 
-// compileStored compiles what was checked when it was put. Schemas are checked
-// when they are used, and limits were those of then.
+// compileStored compiles a graph that was checked when it was put. Its schemas are
+// checked when they are used, because the limits may have changed since.
 func (l *versionLoader) compileStored(v *graphVersion, file storedFile, inside compiledSubgraphs) (*graph.Graph, error) {
 	env := l.env
 	env.Lookup, env.CheckSchema, env.CheckValue, env.Limits = inside.lookupSubgraph, nil, nil, graph.Limits{}
@@ -204,7 +205,7 @@ func (l *versionLoader) compileGraph(ctx context.Context, file graphfile.File) (
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // of two that are ready select takes any
+	if ctx.Err() != nil { // select takes any of two ready cases
 		return nil, context.Cause(ctx)
 	}
 	select {
@@ -232,7 +233,8 @@ func parseFile(name, text string) (graphfile.File, error) {
 	return graphfile.File{Path: name, Spec: spec, Positions: positions, Err: err}, nil
 }
 
-// compileFile compiles a file; what is wrong with it is a *graph.BuildError.
+// compileFile compiles a file. It returns a *graph.BuildError for a graph with
+// problems.
 func compileFile(file graphfile.File, env graph.Env) (*graph.Graph, error) {
 	g, err := file.Compile(env)
 	if build := (*graph.BuildError)(nil); errors.As(err, &build) {
@@ -241,14 +243,14 @@ func compileFile(file graphfile.File, env graph.Env) (*graph.Graph, error) {
 	return g, err
 }
 
-// isReadFailure reports whether an error leaves open what is stored, as the store
-// could not be read.
+// isReadFailure reports whether an error means that the store could not be read, so
+// that the stored graph is unknown.
 func isReadFailure(err error) bool {
 	refused, ok := errors.AsType[*runtime.Error](err)
 	return ok && (refused.IsStoreFault() || refused.Reason == runtime.ReasonCheckpointCorrupt)
 }
 
-// describeVersion returns a graph that has its Spec, if that can be read.
+// describeVersion returns a graph that has its Spec, if the Spec can be read.
 func (l *versionLoader) describeVersion(ctx context.Context, v *graphVersion) (*graph.Graph, int, error) {
 	if c := v.compiled.Load(); c != nil {
 		return c.graph, c.bytes / 8, nil
@@ -262,8 +264,8 @@ func (l *versionLoader) describeVersion(ctx context.Context, v *graphVersion) (*
 	return &graph.Graph{Name: v.name, Version: v.version, Spec: file.Spec}, file.bytes, nil
 }
 
-// readSubgraphs lists the graphs that a version contains. As versions never change
-// it is read at most once.
+// readSubgraphs lists the graphs that a version contains. Versions never change, so
+// it reads each at most once.
 func (l *versionLoader) readSubgraphs(ctx context.Context, v *graphVersion) ([]versionID, error) {
 	if known := v.subgraphs.Load(); known != nil {
 		return *known, nil

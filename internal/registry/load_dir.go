@@ -10,11 +10,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 )
 
-// LoadDir reads the graph files of a folder, stores what is new and makes each
-// file's graph the newest of its name. Called again, it takes up what has
-// changed: a changed file is a new version. It returns what has become the
-// newest, and every *graphfile.FileError joined: a broken file keeps what it
-// was before.
+// LoadDir reads the graph files of a folder, stores new versions and makes each
+// file's graph the newest of its name. A further call loads only changes: a changed
+// file is a new version. It returns the graphs that have become the newest, and all
+// *graphfile.FileErrors joined. A broken file keeps its earlier version.
 func (r *Registry) LoadDir(ctx context.Context, dir string) ([]*graph.Graph, error) {
 	files, others, readErr := graphfile.LoadDir(dir)
 	for _, path := range others {
@@ -36,7 +35,7 @@ func (r *Registry) LoadDir(ctx context.Context, dir string) ([]*graph.Graph, err
 	return l.changed, errors.Join(readErr, compileErr, errors.Join(l.failures...))
 }
 
-// dirLoader puts the graphs of a folder, each after those it contains.
+// dirLoader puts the graphs of a folder, each after the graphs that it contains.
 type dirLoader struct {
 	registry *Registry
 	files    map[*graph.Spec]graphfile.File
@@ -69,8 +68,8 @@ func (l *dirLoader) loadGraph(ctx context.Context, g *graph.Graph) {
 	l.changed = append(l.changed, kept)
 }
 
-// makeNewest makes a version the newest of its name, unless its file has done so
-// before.
+// makeNewest makes a version the newest of its name, unless it already did so for
+// the same file.
 func (r *Registry) makeNewest(path string, id versionID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// PutGraph checks a graph and, unless it is only to be checked, keeps it under
-// its version. Subgraphs that name no version are pinned to the newest of now.
-// The same content again is no error. What is wrong with the graph comes as a
-// *graph.BuildError, everything else as a *runtime.Error.
+// PutGraph checks a graph and stores it under its version, unless the request asks
+// only for a check. It pins subgraphs without a version to the newest one. The same
+// content again is no error. The error is a *graph.BuildError for a graph with
+// problems, and else a *runtime.Error.
 func (r *Registry) PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
 	file, err := parsePut(put)
 	if err != nil {
@@ -82,8 +82,8 @@ func (r *Registry) storeGraph(ctx context.Context, file graphfile.File) (*graph.
 	return r.publishVersion(v, g, len(text))
 }
 
-// publishVersion makes a version visible as the newest of its name. One that has
-// become known meanwhile stays what it is.
+// publishVersion makes a version visible as the newest of its name. A version that
+// has become known meanwhile is not replaced.
 func (r *Registry) publishVersion(v *graphVersion, g *graph.Graph, bytes int) (*graph.Graph, error) {
 	r.mu.Lock()
 	all := *r.catalog.Load()
@@ -99,7 +99,8 @@ func (r *Registry) publishVersion(v *graphVersion, g *graph.Graph, bytes int) (*
 	return g, nil
 }
 
-// requireSameContent returns a version that is there, if it is the same as another graph.
+// requireSameContent returns an existing version if it has the same content as
+// another graph, and an error if not.
 func (r *Registry) requireSameContent(there *graphVersion, g *graph.Graph) (*graph.Graph, error) {
 	theirs, err := r.loadGraph(there)
 	if err != nil {
@@ -111,8 +112,8 @@ func (r *Registry) requireSameContent(there *graphVersion, g *graph.Graph) (*gra
 	return theirs, nil
 }
 
-// checkLimits refuses a version beyond the limits. Servers that put at the same time
-// may together exceed them by a few.
+// checkLimits returns an error for a version beyond the limits. Servers that put at
+// the same time may together exceed them by a few.
 func (r *Registry) checkLimits(name string) error {
 	all := *r.catalog.Load()
 	switch {
@@ -162,8 +163,8 @@ func (r *Registry) resolveExisting(ctx context.Context, file graphfile.File, g *
 	return theirs, nil
 }
 
-// prepareGraph pins and compiles a graph. When its version is known with the same
-// content, that one is returned.
+// prepareGraph pins and compiles a graph. If its version is known with the same
+// content, it returns the known graph.
 func (r *Registry) prepareGraph(ctx context.Context, file graphfile.File) (g *graph.Graph, known bool, err error) {
 	before, err := r.findCompiled(file.Spec.Name, file.Spec.Version)
 	if err != nil {
@@ -188,7 +189,7 @@ func (r *Registry) prepareGraph(ctx context.Context, file graphfile.File) (g *gr
 	return before, true, nil
 }
 
-// findCompiled finds a version, nil = there is none that compiles here.
+// findCompiled returns a version, nil if there is none that compiles here.
 func (r *Registry) findCompiled(name, version string) (*graph.Graph, error) {
 	v := r.catalog.Load().findVersion(versionID{name, version})
 	if v == nil {
@@ -204,7 +205,8 @@ func (r *Registry) findCompiled(name, version string) (*graph.Graph, error) {
 // hasSameContent compares content; the order of channels and nodes does not count.
 func hasSameContent(a, b *graph.Spec) bool { return graph.Digest(a) == graph.Digest(b) }
 
-// versionPinner says which version a node's subgraph gets when it names none, "" = none.
+// versionPinner returns the version of a node's subgraph that names none, "" for
+// none.
 type versionPinner func(node *graph.NodeSpec) string
 
 func (r *Registry) newestVersion(n *graph.NodeSpec) string {
@@ -215,7 +217,7 @@ func (r *Registry) newestVersion(n *graph.NodeSpec) string {
 	return g.Version
 }
 
-// pinLike pins as another version of the graph is pinned.
+// pinLike pins subgraphs as in another version of the graph.
 func pinLike(s *graph.Spec) versionPinner {
 	return func(n *graph.NodeSpec) string {
 		for i := range s.Nodes {
@@ -227,9 +229,9 @@ func pinLike(s *graph.Spec) versionPinner {
 	}
 }
 
-// pinSubgraphs copies a Spec so that its subgraphs name a version: what a thread was
-// started with must be what it goes on with. A graph that contains itself is
-// left alone for the compiler to refuse.
+// pinSubgraphs copies a Spec so that its subgraphs name a version, because a thread
+// must continue with the versions it started with. It does not pin a graph that
+// contains itself, which the compiler refuses.
 func pinSubgraphs(s *graph.Spec, version versionPinner) *graph.Spec {
 	open := func(n *graph.NodeSpec) bool {
 		return n.Graph != nil && n.Graph.Version == "" && n.Graph.Name != s.Name
@@ -251,7 +253,7 @@ func pinSubgraphs(s *graph.Spec, version versionPinner) *graph.Spec {
 	return &pinned
 }
 
-// encodeSource is the form in which a graph is stored, its version included.
+// encodeSource returns the stored form of a graph, its version included.
 func encodeSource(g *graph.Graph) string {
 	named := *g.Spec
 	named.Version = g.Version

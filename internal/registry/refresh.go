@@ -6,9 +6,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Refresh takes up what others have stored or deleted since. It does nothing
-// without a store, and costs one small read when nothing has changed. The error
-// is a *runtime.Error.
+// Refresh loads versions that other servers have stored, and drops those they have
+// deleted. It does nothing without a store, and costs one small read when nothing
+// has changed. The error is a *runtime.Error.
 func (r *Registry) Refresh(ctx context.Context) error {
 	if r.store == nil {
 		return nil
@@ -32,10 +32,10 @@ func (r *Registry) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// updateCatalog makes a catalog of what the store lists. What this process has put
-// since the list was asked for stays, and so does everything when the store has
-// lost what it had: threads may need it. A version that was made at another time
-// than the known one came after that was deleted, and is read anew. mu is held.
+// updateCatalog makes a catalog of the store's list. It keeps versions that this
+// process has put since the read of the list, and all versions when the store has
+// lost its own, because threads may need them. A version with another time than the
+// known one was put after that was deleted, and is read again. The caller holds mu.
 func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, lost bool) {
 	old := *r.catalog.Load()
 	lists, newest := make(map[string][]*graphVersion), make(map[string]*graphVersion)
@@ -58,7 +58,7 @@ func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, 
 		listed[id] = true
 		lists[v.name] = append(lists[v.name], v)
 	}
-	if replaced { // compiled graphs may contain what it was
+	if replaced { // compiled graphs may contain the replaced version
 		r.dropAllCompiled(old)
 	}
 	for name, versions := range old {

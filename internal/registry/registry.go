@@ -1,7 +1,6 @@
-// Package registry keeps graphs: those that were put through the API and stored,
-// and those that lie in a folder as files. A version never changes once it is
-// known. It is compiled when it is used, and kept compiled as long as the cache has
-// space.
+// Package registry stores graphs: those that were put through the API, and those
+// from files of a folder. A version never changes. The registry compiles it when it
+// is used, and keeps it compiled while the cache has space.
 package registry
 
 import (
@@ -21,21 +20,22 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Options say what a registry works with.
+// Options are the parts that a registry uses.
 type Options struct {
-	// Store keeps the graphs; nil = they are known in this process only.
+	// Store stores the graphs; nil = only this process knows them.
 	Store checkpoint.Graphs
-	// ThreadLister finds out what uses a graph before it is deleted; nil = nothing.
+	// Threads finds threads that use a graph before it is deleted; nil = none are
+	// checked.
 	Threads ThreadLister
-	// Env is what graphs are compiled against. Its Lookup is not used: the
-	// registry's own graphs are what subgraphs are looked up in.
+	// Env is the environment in which graphs are compiled. Its Lookup is not used,
+	// because subgraphs are found in the registry itself.
 	Env    graph.Env
 	Limits Limits
 	Logger *zap.Logger      // silent when nil
 	Now    func() time.Time // time.Now when nil
 }
 
-// Limits bound what a registry keeps. Zero fields mean the defaults.
+// Limits bound the contents of a registry. Zero fields mean the defaults.
 type Limits struct {
 	Graphs     int // names; 1000
 	Versions   int // of all graphs together; 10,000
@@ -61,8 +61,8 @@ type ThreadLister interface {
 	Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
 }
 
-// Registry finds graphs by name and version, and changes which there are. It is safe
-// for concurrent use.
+// Registry finds graphs by name and version, and adds and removes versions. It is
+// safe for concurrent use.
 type Registry struct {
 	*versionLoader
 
@@ -72,14 +72,14 @@ type Registry struct {
 
 	refreshMu sync.Mutex // held while the store's list is read, for the order of lists
 
-	mu            sync.Mutex           // held while what follows is changed, and never for long
+	mu            sync.Mutex           // held briefly, while the fields below are changed
 	revision      uint64               // of the store's list
 	putCount      uint64               // versions that this process has put
-	versionByFile map[string]versionID // by path: what LoadDir last made of it
+	versionByFile map[string]versionID // by path: the version that LoadDir last made of the file
 }
 
-// New makes a registry with all graphs that are stored. None is compiled before
-// it is used. The error says that the store could not be read.
+// New makes a registry with all stored graphs. Each is compiled when it is used
+// first. The error is that of the store, which could not be read.
 func New(ctx context.Context, options Options) (*Registry, error) {
 	options = options.withDefaults()
 	r := &Registry{
@@ -87,7 +87,7 @@ func New(ctx context.Context, options Options) (*Registry, error) {
 		versionByFile: make(map[string]versionID),
 	}
 	if err := r.Refresh(ctx); err != nil {
-		if cause := errors.Unwrap(err); cause != nil { // who starts a server may read it
+		if cause := errors.Unwrap(err); cause != nil { // shown to the operator who starts the server
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
 		return nil, err
@@ -95,8 +95,8 @@ func New(ctx context.Context, options Options) (*Registry, error) {
 	return r, nil
 }
 
-// Graph returns a version of a graph, the newest that compiles for an empty
-// version. The error is a *runtime.Error.
+// Graph returns a version of a graph; an empty version means the newest that
+// compiles. The error is a *runtime.Error.
 func (r *Registry) Graph(name, version string) (*graph.Graph, error) {
 	all := *r.catalog.Load()
 	if version != "" {
@@ -125,8 +125,8 @@ func (r *Registry) Graph(name, version string) (*graph.Graph, error) {
 // maxListBytes bounds the text of the graphs in one answer.
 const maxListBytes = 4 << 20
 
-// ListGraphs returns the newest versions of graphs by name, those after a name,
-// and whether there are more. They are not compiled.
+// ListGraphs returns the newest versions of graphs by name, those after a name, and
+// reports whether there are more. They are not compiled.
 func (r *Registry) ListGraphs(ctx context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
 	all := *r.catalog.Load()
 	bytes := 0
@@ -149,9 +149,9 @@ func (r *Registry) ListGraphs(ctx context.Context, after string, limit int) (lis
 	return list, false, nil
 }
 
-// GetGraph returns a version of a graph; with an empty version the newest. One
-// that is not known here is looked for in the store, as another replica may
-// have put it. The error is a *runtime.Error.
+// GetGraph returns a version of a graph; an empty version means the newest. It
+// looks for an unknown version in the store, because another replica may have put
+// it. The error is a *runtime.Error.
 func (r *Registry) GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error) {
 	g, err := r.Graph(name, version)
 	if err != nil {
@@ -174,7 +174,7 @@ func (r *Registry) toEntry(g *graph.Graph) runtime.GraphEntry {
 	return e
 }
 
-// missingError says why a graph can't be had.
+// missingError returns the error for a graph that can't be loaded.
 func (r *Registry) missingError(name, version string) error {
 	all := *r.catalog.Load()
 	if version != "" {
@@ -185,8 +185,8 @@ func (r *Registry) missingError(name, version string) error {
 		graph.Suggest(name, slices.Collect(maps.Keys(all)))).With("graph", name)
 }
 
-// translateStoreError puts what a store answered into the words of a client. The cause
-// names files and keys and is for the operator.
+// translateStoreError converts an error of the store for a client. The cause names
+// files and keys and is for the operator.
 func translateStoreError(err error) error {
 	if errors.Is(err, checkpoint.ErrCorrupt) {
 		return runtime.Errorf(runtime.ReasonCheckpointCorrupt, "a stored graph can't be read").WithCause(err)

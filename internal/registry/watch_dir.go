@@ -12,10 +12,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// WatchDir loads a folder, and returns a function that looks at it this often and
-// loads it again when a file in it has changed, until ctx ends. Report is told
-// what LoadDir says; it is not called while nothing changes. No change is
-// missed between the call of Watch and that of the function.
+// WatchDir loads a folder, and returns a function that checks it at this interval
+// and loads it again when a file in it has changed, until ctx ends. It passes the
+// results of LoadDir to report, which is not called while nothing changes. No
+// change between the call of WatchDir and that of the function is missed.
 func (r *Registry) WatchDir(
 	ctx context.Context, dir string, every time.Duration, report func([]*graph.Graph, error),
 ) (look func()) {
@@ -30,7 +30,7 @@ func (r *Registry) WatchDir(
 				return
 			case <-ticker.C:
 			}
-			if ctx.Err() != nil { // of two that are ready select takes any
+			if ctx.Err() != nil { // select takes any of two ready cases
 				return
 			}
 			now := dirFingerprint(dir)
@@ -43,8 +43,8 @@ func (r *Registry) WatchDir(
 	}
 }
 
-// dirFingerprint changes when a graph file of a folder, or of the folders right below
-// it, changes.
+// dirFingerprint returns a value that changes when a graph file of a folder, or of
+// the folders right below it, changes.
 func dirFingerprint(dir string) string {
 	var b strings.Builder
 	for _, pattern := range []string{"*", "*/*"} {
