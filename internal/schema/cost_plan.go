@@ -270,9 +270,9 @@ func (p *planBuilder) reorderNodes(order []int) []planNode {
 	return out
 }
 
-// successors lists every subschema that a node leads to, each as often as it
+// listSuccessors lists every subschema that a node leads to, each as often as it
 // occurs.
-func (n *planNode) successors() []int {
+func (n *planNode) listSuccessors() []int {
 	out := slices.Concat(n.inPlace, n.everyProperty, n.prefixItems, n.everyItem)
 	out = slices.AppendSeq(out, maps.Values(n.properties))
 	for _, i := range []int{n.otherProperty, n.propertyName, n.otherItem} {

@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// newBusyChecker is a Checker whose slots for expensive checks are all taken.
+// newBusyChecker returns a Checker whose slots for expensive checks are all taken.
 func newBusyChecker() *Checker {
 	c := New(Limits{})
 	for range maxExpensive {
@@ -22,7 +22,7 @@ func newBusyChecker() *Checker {
 	return c
 }
 
-// The size of a value says little about what its check takes.
+// The size of a value does not determine the cost of its check.
 func TestOrdinaryChecksDoNotWaitForExpensiveOnes(t *testing.T) {
 	for n := range 60 {
 		var properties, values []string

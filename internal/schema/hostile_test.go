@@ -14,8 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/hostile"
 )
 
-// What a hostile schema makes of memory, garbage included, is what all others
-// have to live with at the same time.
+// All callers share the memory that a hostile schema takes, garbage included.
 func TestHostileSchemas(t *testing.T) {
 	for _, h := range hostile.Schemas() {
 		t.Run(h.Name, func(t *testing.T) {
@@ -49,7 +48,7 @@ func allocatedBytes() uint64 {
 	return m.TotalAlloc
 }
 
-// Limits must leave alone what people write.
+// Limits must admit the schemas that people write.
 func TestLargeHonestSchemas(t *testing.T) {
 	tree := payload.JSON(`{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
 		"children":{"type":"array","items":{"$ref":"#"}}}}`)
@@ -95,8 +94,8 @@ func TestSchemaLimitsAreSet(t *testing.T) {
 	}
 }
 
-// A few characters are a number that no machine can write out: it is checked as it
-// is, told as short as it came, or refused, and costs next to nothing.
+// A few characters are a number that no machine can write out. It is checked or
+// refused, reported in its short form, and costs next to nothing.
 func TestNumbersBeyondAnyRange(t *testing.T) {
 	c := schema.New(schema.Limits{})
 	check := func(definition, value string) string {

@@ -28,7 +28,7 @@ func (p *costPlan) maxStepsFrom(at int, known []uint64) uint64 {
 	if n.isUnique {
 		sum = unbounded // grows with the square
 	}
-	for _, next := range n.successors() {
+	for _, next := range n.listSuccessors() {
 		sum = saturatingAdd(sum, p.maxStepsFrom(next, known))
 	}
 	known[at] = sum
