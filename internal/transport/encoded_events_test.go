@@ -17,8 +17,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// TestWatchersShareWhatIsEncoded lets several streams show one log: each gets
-// what a lone one gets, and the work is done once.
+// TestWatchersShareWhatIsEncoded lets several streams show one log: each gets the
+// same as a single stream, and each event is encoded once.
 func TestWatchersShareWhatIsEncoded(t *testing.T) {
 	e := newFakeEngine()
 	e.values = `{"n": 9007199254740993}`
@@ -70,7 +70,7 @@ func TestWatchersShareWhatIsEncoded(t *testing.T) {
 	}
 }
 
-// What is kept of a long log is bounded, and what comes after it is shown as well.
+// The cache of a long log is bounded, and the events after it are shown as well.
 func TestSharedEventsAreForgotten(t *testing.T) {
 	e := newFakeEngine()
 	e.isShared = true

@@ -28,8 +28,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// publishedTable is the published table. A line may be added, and a key to a line; none
-// may change or go.
+// publishedTable is the published table. A line may be added, and a key to a line;
+// no line or key may change or be removed.
 const publishedTable = `
 INVALID_ARGUMENT INVALID_FIELD field violations limit most need
 INVALID_ARGUMENT INVALID_PAYLOAD_JSON field offset limit most
@@ -145,9 +145,9 @@ func TestTableKnowsEveryReason(t *testing.T) {
 	require.Greater(t, found, 40)
 }
 
-// sampleErrors has one error for each that a package below exports. ErrInvalid,
-// ErrRequestNotFound, ErrElsewhere, ErrMoved and ErrSiblingFailed never leave the
-// runtime: reaching a client, they are a defect.
+// sampleErrors has one error for each error that a package below exports.
+// ErrInvalid, ErrRequestNotFound, ErrElsewhere, ErrMoved and ErrSiblingFailed never
+// leave the runtime: if a client gets one, that is a defect.
 func sampleErrors() map[string]struct {
 	err    error
 	reason string
@@ -212,8 +212,8 @@ func TestEveryErrorOfTheLayersBelowHasAReason(t *testing.T) {
 	}
 }
 
-// A limit is told in the same way where the runtime refuses and where its error
-// comes through.
+// A limit is reported in the same way when the runtime refuses and when its error
+// passes through.
 func TestALimitIsReportedInOneWay(t *testing.T) {
 	e := newFakeEngine()
 	c := startServer(t, e)

@@ -53,7 +53,7 @@ func newFullSpec() *graph.Spec {
 	}
 }
 
-// A description comes out as it went in, field by field.
+// A description is the same after a round trip, field by field.
 func TestGraphsSurviveTheWire(t *testing.T) {
 	spec := newFullSpec()
 	r := &fakeRegistry{entries: []runtime.GraphEntry{{

@@ -20,8 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
 
-// fakeEngine is a runtime that answers what the test put into it and remembers what
-// it was asked.
+// fakeEngine is a runtime that returns what the test has set, and records requests.
 type fakeEngine struct {
 	mu         sync.Mutex
 	requests   []any // every request, in order
@@ -39,7 +38,7 @@ type fakeEngine struct {
 	log        []checkpoint.Event
 	logGrown   chan struct{} // closed when the log grows
 	isShared   bool          // others follow the thread too
-	stateReads int           // how often a state was looked up for an event
+	stateReads int           // number of states that were read for events
 }
 
 func newFakeEngine() *fakeEngine {
@@ -186,23 +185,23 @@ func (e *fakeEngine) DeleteThread(_ context.Context, thread string, etag uint64,
 }
 
 func (e *fakeEngine) State(_ context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
-	req.Memory = nil // it is of the call
+	req.Memory = nil // it belongs to the call
 	return e.state, e.recordRequest(req)
 }
 
 func (e *fakeEngine) States(_ context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
-	q.Memory = nil // it is of the call
+	q.Memory = nil // it belongs to the call
 	err := e.recordRequest(q)
 	return e.states[:min(q.Limit, len(e.states))], len(e.states) > q.Limit, err
 }
 
 func (e *fakeEngine) UpdateState(_ context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
-	req.Memory = nil // it is of the call
+	req.Memory = nil // it belongs to the call
 	return e.state, e.recordRequest(req)
 }
 
 func (e *fakeEngine) BulkUpdateState(_ context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
-	req.Memory = nil // it is of the call
+	req.Memory = nil // it belongs to the call
 	return e.state, e.recordRequest(req)
 }
 
@@ -217,8 +216,7 @@ func (e *fakeEngine) InputAt(context.Context, *runtime.CallMemory, string, strin
 	return e.values, e.err
 }
 
-// Interrupts pages like a store: by creation in the order of e.asks, or by
-// change.
+// OpenInterruptIDs returns the ids of open interrupts in the order of e.asks.
 func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	open, err := e.Interrupts(ctx, nil, checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
@@ -385,7 +383,7 @@ func (r *fakeRegistry) PutGraph(_ context.Context, put runtime.PutGraphRequest) 
 	return r.entries[0], nil
 }
 
-// testClient is everything a test calls.
+// testClient has a client of each service.
 type testClient struct {
 	graphdv1.GraphServiceClient
 	graphdv1.ThreadServiceClient

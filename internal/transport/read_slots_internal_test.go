@@ -36,8 +36,8 @@ func (e *slowHistories) States(context.Context, runtime.HistoryQuery) ([]runtime
 	return nil, false, nil
 }
 
-// However many calls ask for histories, few of these are in memory at a time; the
-// others have their turn, or leave.
+// However many calls ask for histories, few of them are in memory at a time; the
+// other calls wait, or are cancelled.
 func TestFewCallsReadHistoriesAtATime(t *testing.T) {
 	const calls = 40
 	e := &slowHistories{entered: make(chan struct{}, calls), finish: make(chan struct{})}

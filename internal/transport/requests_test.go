@@ -40,7 +40,7 @@ func newPutGraph(bytes int) *graphdv1.PutGraphRequest {
 	return &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{Document: strings.Repeat("#", bytes)}}
 }
 
-// Of requests that do not end so much is held as may be; a later request is served.
+// Unfinished requests are held up to the limit; a later request is served.
 func TestUnfinishedRequestsAreBounded(t *testing.T) {
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.RequestPatience = 8<<20, time.Hour })
 	var open []grpc.ClientStream
@@ -56,7 +56,7 @@ func TestUnfinishedRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// A request, or a message of a stream, has a time in which it arrives.
+// A request, or a message of a stream, has to arrive within a time limit.
 func TestRequestsArriveInTime(t *testing.T) {
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.RequestPatience = 50 * time.Millisecond })
 	for method, request := range map[string]proto.Message{
@@ -88,7 +88,7 @@ func TestOpenCallsAreBounded(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// slowRegistry answers when it is told to.
+// slowRegistry answers when the test permits it.
 type slowRegistry struct {
 	fakeRegistry
 
@@ -102,8 +102,8 @@ func (r *slowRegistry) PutGraph(context.Context, runtime.PutGraphRequest) (runti
 	return runtime.GraphEntry{}, runtime.Errorf(runtime.ReasonGraphExists, "there is one")
 }
 
-// Requests that wait to be served are held as well: further large ones are
-// refused, small ones are not.
+// Requests that wait to be served count as well: further large ones are refused,
+// small ones are not.
 func TestServedRequestsAreBounded(t *testing.T) {
 	slow := &slowRegistry{entered: make(chan struct{}), release: make(chan struct{})}
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
@@ -141,7 +141,7 @@ func TestMessagesOfEmptyPartsAreRefused(t *testing.T) {
 	requireReason(t, err, codes.InvalidArgument, runtime.ReasonPayloadTooLarge)
 }
 
-// A message that was compressed counts as what it becomes.
+// A compressed message counts with its expanded size.
 func TestCompressedRequestsCountAsWhatTheyBecome(t *testing.T) {
 	slow := &slowRegistry{entered: make(chan struct{}), release: make(chan struct{})}
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })

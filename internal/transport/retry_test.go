@@ -27,7 +27,7 @@ func readPythonReasons(t *testing.T, name string) map[string]bool {
 	return reasons
 }
 
-// What may pass, by its code, is tried again by both clients or told by both.
+// Both clients repeat calls for the same reasons.
 func TestBothClientsKnowWhatIsRetryable(t *testing.T) {
 	again, told := readPythonReasons(t, "_RETRYABLE"), readPythonReasons(t, "_NOT_RETRYABLE")
 	reasons := 0

@@ -22,7 +22,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// largeText is a value of which the engine of these tests shows one at a time.
+// largeText is a value so large that the engine of these tests can show only one at
+// a time.
 var largeText = payload.Quote(strings.Repeat("x", 300<<10))
 
 // graphs is a catalog of one graph.
@@ -30,7 +31,7 @@ type graphs struct{ graph *graph.Graph }
 
 func (g graphs) Graph(string, string) (*graph.Graph, error) { return g.graph, nil }
 
-// asking has every node ask a large question once.
+// asking is an executor whose nodes each ask a large question once.
 type asking struct{}
 
 func (asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
@@ -42,9 +43,9 @@ func (asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
 	return pregel.Result{Asks: []pregel.Ask{q}}
 }
 
-// crowded is an engine with room for one large read: that of the question of the thread
+// newCrowdedEngine returns an engine with room for one large read: that of the question of the thread
 // "asks", or of the state of the thread "large". "asks" has two questions.
-func crowded(t *testing.T) *engine.Engine {
+func newCrowdedEngine(t *testing.T) *engine.Engine {
 	t.Helper()
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(t, err)
@@ -88,10 +89,10 @@ func (f *quietFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error
 	return f.InterruptFollower.Next(ctx)
 }
 
-// A watch of the questions of all threads looks at one of them for its heartbeat, however
-// large it is, and then has no room until the next.
+// A watch of the questions of all threads reads one of them for its heartbeat,
+// however large it is, and releases its memory before the next.
 func TestRoomOfAHeartbeatIsGivenBack(t *testing.T) {
-	e := crowded(t)
+	e := newCrowdedEngine(t)
 	f := &quietFollower{quiet: make(chan struct{}), goOn: make(chan struct{})}
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.Engine, o.Heartbeat = e, 20*time.Millisecond
@@ -123,10 +124,10 @@ func TestRoomOfAHeartbeatIsGivenBack(t *testing.T) {
 	require.Zero(t, bookmark(), "it goes on")
 }
 
-// A caller that has answered is told so, with the large questions that are left, while
-// others have all the room for large reads: the answer is stored.
+// A caller that has answered gets the result, with the large open questions, while
+// others hold all memory for large reads, because the answer is stored.
 func TestRoomIsNotNeededToTellWhatAnAnswerDid(t *testing.T) {
-	e := crowded(t)
+	e := newCrowdedEngine(t)
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Engine = e })
 	asked, err := e.OpenInterruptIDs(t.Context(), "asks", "", 10)
 	require.NoError(t, err)
@@ -136,7 +137,7 @@ func TestRoomIsNotNeededToTellWhatAnAnswerDid(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, other.IsHeld())
 	defer other.Release()
-	for range 2 { // the second hears of the first
+	for range 2 { // the second call repeats the first
 		run, err := c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{
 			RequestId: "r1",
 			Resume: &graphdv1.ResumeSpec{

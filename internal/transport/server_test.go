@@ -68,7 +68,7 @@ func TestDrainEndsStreamsAndLetsHealthKnowFirst(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(<-waiting))
 }
 
-// A call that does not end by itself is cut when the drain's time is up.
+// Drain cuts a call that does not end by itself when its time is up.
 func TestDrainHasADeadline(t *testing.T) {
 	c := startServer(t, newFakeEngine())
 	stream, err := reflectionpb.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
@@ -129,8 +129,8 @@ func TestReflectionIsASwitch(t *testing.T) {
 	require.Equal(t, codes.Unimplemented, status.Code(err))
 }
 
-// A client that never reads costs one message, not the log: its stream is cut
-// and the server is free of it.
+// A client that never reads costs the memory of one message, not of the log: its
+// stream is cut and the server releases it.
 func TestSilentClientOverTheWire(t *testing.T) {
 	e := newFakeEngine()
 	c := startServer(t, e, func(o *transport.Options) { o.StallTimeout = 20 * time.Millisecond; o.MaxStreams = 1 })
@@ -243,7 +243,7 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 }
 
 // A server that closes old connections ends their streams before, and clients
-// go on elsewhere.
+// continue on another connection.
 func TestOldConnectionsAreLeftInOrder(t *testing.T) {
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.MaxConnectionAge, o.ConnectionGrace = 100*time.Millisecond, 10*time.Second
@@ -264,8 +264,8 @@ func TestOldConnectionsAreLeftInOrder(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A connection without calls is closed, so that idle ones don't keep others out; a
-// stream is a call. The client connects again when it has something to say.
+// A connection without calls is closed, so that idle connections do not occupy
+// places; a stream is a call. The client connects again for its next call.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.ConnectionIdle, o.Heartbeat = 100*time.Millisecond, 50*time.Millisecond

@@ -29,9 +29,9 @@ type closedStreams chan bool
 func (closedStreams) FollowerOpened()            {}
 func (c closedStreams) FollowerClosed(slow bool) { c <- slow }
 
-// TestServerDoesNotWaitForAClientThatReadsNothing lets a client take no byte of its
-// stream: a short one is over for the server all the same, and a long one is
-// given up after a while.
+// TestServerDoesNotWaitForAClientThatReadsNothing has a client that reads no byte
+// of its stream. The server still ends a short stream, and cuts a long one after a
+// while.
 func TestServerDoesNotWaitForAClientThatReadsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		bytes int
@@ -74,8 +74,8 @@ func TestServerDoesNotWaitForAClientThatReadsNothing(t *testing.T) {
 	}
 }
 
-// TestThoseWhoReadNothingDoNotKeepOthersWaiting lets many clients read nothing
-// of a log that is larger than what may be held for all of them.
+// TestThoseWhoReadNothingDoNotKeepOthersWaiting has many clients that read nothing
+// of a log that is larger than the limit for all of them.
 func TestThoseWhoReadNothingDoNotKeepOthersWaiting(t *testing.T) {
 	e := newFakeEngine()
 	e.isShared = true
@@ -130,7 +130,7 @@ func callWithoutWindow(t *testing.T, conn net.Conn, name string, request proto.M
 	require.NoError(t, err)
 	framer := http2.NewFramer(conn, conn)
 	require.NoError(t, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
-	go func() { // takes what comes, and says nothing to it
+	go func() { // reads and ignores all frames
 		for {
 			if _, err := framer.ReadFrame(); err != nil {
 				return

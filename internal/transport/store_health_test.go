@@ -22,7 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// fakeWriteChecker is a store that says what the test put into it.
+// fakeWriteChecker is a store that returns the error which the test has set.
 type fakeWriteChecker struct{ err atomic.Pointer[error] }
 
 func (c *fakeWriteChecker) CheckWritable(context.Context) error {
@@ -32,7 +32,7 @@ func (c *fakeWriteChecker) CheckWritable(context.Context) error {
 	return nil
 }
 
-// refusalCounts are what was counted of refused calls and changes.
+// refusalCounts are the counts of refused calls and changes.
 type refusalCounts struct {
 	mu    sync.Mutex
 	store map[string]bool
@@ -77,8 +77,8 @@ func TestRefusedCallsAreCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"INTERNAL": 1, "THREAD_NOT_FOUND": 2}, counted.calls)
 }
 
-// Health and the log say when a store refuses changes and when it takes them
-// again; a store that does not answer, or reads, are another matter.
+// Health and the log report when a store refuses changes and when it takes them
+// again. They report neither a store that does not answer nor failed reads.
 func TestHealthSaysWhetherTheStoreTakesChanges(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	counted := newRefusalCounts()

@@ -369,8 +369,8 @@ func TestTooManyStreamsOfOneKind(t *testing.T) {
 	require.Equal(t, "TOO_MANY_SUBSCRIBERS", requireErrorInfo(t, inbox()).GetReason())
 }
 
-// Many calls at once are answered, each one with a stream or with the limit, and
-// what leaves makes room.
+// Many calls at once are answered, each with a stream or with the limit, and
+// streams that end make room.
 func TestManyWatchesAtOnce(t *testing.T) {
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxStreams = 100 })
 	const crowd = 400

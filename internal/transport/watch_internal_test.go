@@ -92,7 +92,7 @@ func newQuietService(e Engine) *service {
 	}
 }
 
-// Clients that do not read keep no other watch from beginning.
+// Clients that do not read do not prevent other watches from beginning.
 func TestSlowReadersLetOthersBegin(t *testing.T) {
 	for name, slow := range map[string]func(context.Context, *service) error{
 		"WatchInterrupts": func(ctx context.Context, s *service) error {

@@ -79,7 +79,7 @@ func (t hostileEndpoint) handleConn(c net.Conn) {
 		switch f := f.(type) {
 		case *http2.SettingsFrame:
 			if !f.IsAck() {
-				p.once(p.WriteSettingsAck)
+				p.writeOnce(p.WriteSettingsAck)
 			}
 		case *http2.MetaHeadersFrame:
 			path := f.PseudoValue("path")
@@ -174,8 +174,8 @@ func encodeEmit(durable bool, text string, times int) []byte {
 	return encodeMessage(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: items}}})
 }
 
-// once writes a frame, apart from what others write.
-func (p *endpointConn) once(write func() error) (ok bool) {
+// writeOnce writes a frame, apart from what others write.
+func (p *endpointConn) writeOnce(write func() error) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return write() == nil
@@ -183,7 +183,7 @@ func (p *endpointConn) once(write func() error) (ok bool) {
 
 // repeatWrite writes the same frame until it fails.
 func (p *endpointConn) repeatWrite(write func() error) {
-	for p.once(write) {
+	for p.writeOnce(write) {
 		continue
 	}
 }
@@ -258,15 +258,15 @@ func hostileEndpoints() map[string]map[string]hostileEndpoint {
 				_ = p.Close()
 			}},
 			"goes away": {onBegin: func(p *endpointConn) {
-				p.once(func() error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) })
+				p.writeOnce(func() error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) })
 				_ = p.Close()
 			}},
 			"goes away at a task": {onTask: func(p *endpointConn, _ uint32) {
-				p.once(func() error { return p.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too_many_pings")) })
+				p.writeOnce(func() error { return p.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too_many_pings")) })
 				_ = p.Close()
 			}},
 			"resets": {onTask: func(p *endpointConn, stream uint32) {
-				p.once(func() error { return p.WriteRSTStream(stream, http2.ErrCodeRefusedStream) })
+				p.writeOnce(func() error { return p.WriteRSTStream(stream, http2.ErrCodeRefusedStream) })
 			}},
 			"goes away for ever": {onBegin: func(p *endpointConn) {
 				p.repeatWrite(func() error { return p.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil) })
@@ -278,7 +278,7 @@ func hostileEndpoints() map[string]map[string]hostileEndpoint {
 			"windows":  {onBegin: func(p *endpointConn) { p.repeatWrite(func() error { return p.WriteWindowUpdate(0, 1) }) }},
 			"headers": {onTask: func(p *endpointConn, stream uint32) {
 				block := encodeHeaders("x", strings.Repeat("y", 1000))
-				p.once(func() error {
+				p.writeOnce(func() error {
 					return p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaders(":status", "200")})
 				})
 				p.repeatWrite(func() error { return p.WriteContinuation(stream, false, block) })

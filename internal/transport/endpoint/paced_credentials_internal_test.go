@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Connections that end at once are made ever less often; one that lasts is followed
-// by another at once.
+// The pauses after connections that end at once grow; a connection that lasts is
+// followed by another at once.
 func TestConnectionsThatEndEarlyAreFollowedByAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newPacedCredentials(insecure.NewCredentials())

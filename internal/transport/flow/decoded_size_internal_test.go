@@ -14,8 +14,8 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// What a message takes in memory is estimated within a factor of three, whatever
-// its parts are.
+// The estimate of a message's memory is within a factor of three, whatever its
+// parts are.
 func TestDecodedSizeIsAboutWhatAMessageTakes(t *testing.T) {
 	const n = 100_000
 	labels := make(map[string]string, n)
@@ -38,7 +38,7 @@ func TestDecodedSizeIsAboutWhatAMessageTakes(t *testing.T) {
 		bytes, err := proto.Marshal(m)
 		require.NoError(t, err)
 		estimate := new(layoutCache).decodedSize(m.ProtoReflect().Descriptor(), bytes, math.MaxInt)
-		// What other tests leave behind is freed at any time and disturbs an attempt.
+		// Garbage of other tests is freed at any time and disturbs an attempt.
 		var taken int
 		for range 10 {
 			if taken = measureDecoded(t, m, bytes); estimate < 3*taken && taken < 3*estimate {
@@ -51,7 +51,7 @@ func TestDecodedSizeIsAboutWhatAMessageTakes(t *testing.T) {
 	}
 }
 
-// measureDecoded measures by how much the heap grows when a message is decoded.
+// measureDecoded measures the growth of the heap when a message is decoded.
 func measureDecoded(t *testing.T, m proto.Message, bytes []byte) int {
 	t.Helper()
 	into := m.ProtoReflect().New().Interface()
@@ -65,7 +65,7 @@ func measureDecoded(t *testing.T, m proto.Message, bytes []byte) int {
 	return int(after.HeapAlloc) - int(before.HeapAlloc)
 }
 
-// Each message of the contract can be estimated, also when it is broken.
+// Each message of the contract can be estimated, also a broken one.
 func TestDecodedSizeOfAnything(t *testing.T) {
 	protoregistry.GlobalTypes.RangeMessages(func(kind protoreflect.MessageType) bool {
 		d := kind.Descriptor()

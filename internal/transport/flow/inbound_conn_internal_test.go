@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// replayConn is a connection from which given bytes come.
+// replayConn is a connection that returns given bytes.
 type replayConn struct {
 	net.Conn
 
@@ -22,8 +22,8 @@ type replayConn struct {
 
 func (w replayConn) Read(into []byte) (int, error) { return w.reader.Read(into) }
 
-// Whatever the pieces in which frames come and are read, the bytes of each call
-// are counted, and its end is seen after its last byte.
+// The bytes of each call are counted, and its end is seen after its last byte,
+// however frames are split into writes and reads.
 func TestInboundCountsTheBytesOfCalls(t *testing.T) {
 	var text bytes.Buffer
 	text.WriteString(http2.ClientPreface)
@@ -70,7 +70,7 @@ func TestInboundCountsTheBytesOfCalls(t *testing.T) {
 	}
 }
 
-// addTestRequest registers a call as begin does.
+// addTestRequest registers a call as BeginCall does.
 func addTestRequest(t *testing.T, q *RequestTracker, c *inboundConn, id uint32) *TrackedRequest {
 	t.Helper()
 	_, cancel := context.WithCancel(t.Context())

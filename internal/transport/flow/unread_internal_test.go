@@ -74,8 +74,8 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 	require.Empty(t, u.conns)
 }
 
-// However many calls there are, small answers are held up to the limit only, and
-// a connection that holds nothing is served meanwhile.
+// However many calls there are, small answers are held only up to the limit, and a
+// connection that holds nothing is served meanwhile.
 func TestSmallAnswersOfManyCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, answer = 64 << 20, 60 << 10
@@ -119,8 +119,8 @@ func TestSmallAnswersOfManyCallsAreBounded(t *testing.T) {
 	})
 }
 
-// What comes above the limit, since calls check the limit at the same time, is
-// relieved though no call waits.
+// Calls check the limit at the same time and may exceed it. The excess is relieved
+// although no call waits.
 func TestRelievedWithoutACallThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := NewUnreadTracker(1<<20, 0, 2*time.Second, zap.NewNop())
@@ -144,8 +144,8 @@ func (u *UnreadTracker) stopReliefTimer() {
 	}
 }
 
-// Of small messages gRPC keeps more around them than in them: each counts, until
-// it is written or its connection is closed.
+// gRPC holds more around a small message than in it: each counts, until it is
+// written or its connection is closed.
 func TestSmallMessagesCount(t *testing.T) {
 	u := NewUnreadTracker(1<<20, 0, time.Second, zap.NewNop())
 	codec := NewCodec()
@@ -176,7 +176,7 @@ func TestSmallMessagesCount(t *testing.T) {
 	require.Zero(t, u.HeldBytes())
 }
 
-// A client that reads no small event has them counted.
+// Small events that a client does not read are counted.
 func TestSmallEventsThatNobodyReadsCount(t *testing.T) {
 	u := NewUnreadTracker(1<<20, 0, time.Second, zap.NewNop())
 	o, _ := u.openCall(t)
@@ -232,7 +232,7 @@ func TestStalledConnectionIsClosedWhenOthersWait(t *testing.T) {
 			done <- err
 		}()
 		step := newSizedMessage(1 << 10)
-		for range 10 { // one goes on reading
+		for range 10 { // one client still reads
 			passTime(100 * time.Millisecond)
 			reading.HoldMessage(step)
 			reading.ReleaseMessage(step)
@@ -270,7 +270,7 @@ func TestAnswersThatWaitAreBounded(t *testing.T) {
 	})
 }
 
-// An answer counts from when it is packed.
+// An answer counts as soon as it is encoded.
 func TestLargeAnswersCountWhenTheyArePacked(t *testing.T) {
 	u := NewUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
 	o, _ := u.openCall(t)

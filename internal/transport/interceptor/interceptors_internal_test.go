@@ -18,8 +18,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// logEndedCall ends a call with an error, and returns the lines of the log and what its
-// client is told.
+// logEndedCall ends a call with an error, and returns the log lines and the error
+// for the client.
 func logEndedCall(t *testing.T, err error) (lines []observer.LoggedEntry, told error) {
 	t.Helper()
 	core, logged := observer.New(zapcore.InfoLevel)
@@ -30,7 +30,8 @@ func logEndedCall(t *testing.T, err error) (lines []observer.LoggedEntry, told e
 	return logged.All(), told
 }
 
-// Callers learn that the store is unavailable; why is for the operator, in the log.
+// Callers learn that the store is unavailable; the cause is in the log, for the
+// operator.
 func TestLogSaysWhyTheStoreIsAway(t *testing.T) {
 	cause := fmt.Errorf("%w: redis: %w", checkpoint.ErrUnavailable, errors.New("OOM command not allowed"))
 	lines, told := logEndedCall(t, runtime.Errorf(runtime.ReasonStoreUnavailable, "the store did not answer").WithCause(cause))
@@ -40,8 +41,8 @@ func TestLogSaysWhyTheStoreIsAway(t *testing.T) {
 	require.Equal(t, "STORE_UNAVAILABLE", lines[0].ContextMap()["reason"])
 }
 
-// TestACallThatIsRefusedHasOneLine ends calls for every reason: one line logs
-// each, and asks an operator to look only where that helps.
+// TestACallThatIsRefusedHasOneLine ends calls for every reason. Each has one line
+// in the log, which asks an operator to act only where that helps.
 func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 	warned := map[string]bool{
 		"STORE_UNAVAILABLE": true, "STORE_BUSY": true, "STORE_FULL": true, "STORE_REPLACED": true, "OUTCOME_UNKNOWN": true,
@@ -73,8 +74,8 @@ func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 	require.Contains(t, told.Error(), lines[0].ContextMap()["error_id"])
 }
 
-// TestALogLineThatIsNotWrittenCostsNothing ends calls that go well where only errors
-// are logged.
+// TestALogLineThatIsNotWrittenCostsNothing ends successful calls with a log for
+// errors only.
 func TestALogLineThatIsNotWrittenCostsNothing(t *testing.T) {
 	core, logs := observer.New(zapcore.ErrorLevel)
 	d := &Interceptors{log: zap.New(core)}

@@ -25,7 +25,7 @@ import (
 
 const streamedMessages = 100
 
-// cheapService answers at once, so that what is around a call shows.
+// cheapService answers at once, so that the cost around a call is measured.
 type cheapService struct {
 	graphdv1.UnimplementedGraphServiceServer
 }
@@ -82,7 +82,8 @@ func newBenchInterceptors(log *zap.Logger) *Interceptors {
 	return New(reason.NewMapper(nil), flow.NewUnreadTracker(0, 0, 0, log), 8<<20, log)
 }
 
-// libraryOptions has the library log where the interceptors are silent.
+// libraryOptions returns options with the log of the library and none of the
+// interceptors.
 func libraryOptions(d *Interceptors, log *zap.Logger) []grpc.ServerOption {
 	logger := logging.LoggerFunc(func(ctx context.Context, _ logging.Level, msg string, fields ...any) {
 		entry := log.Check(zapcore.InfoLevel, msg)
@@ -121,8 +122,8 @@ func dialCheapService(b *testing.B, options ...grpc.ServerOption) graphdv1.Graph
 	return graphdv1.NewGraphServiceClient(conn)
 }
 
-// measureCPU repeats a call, and reports the time on processors beside that on the
-// clock, which other processes disturb.
+// measureCPU repeats a call, and reports the CPU time beside the time of the clock,
+// which other processes disturb.
 func measureCPU(b *testing.B, call func()) {
 	b.Helper()
 	b.ReportAllocs()

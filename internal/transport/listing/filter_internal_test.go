@@ -67,7 +67,7 @@ func FuzzFilter(f *testing.F) {
 			require.Empty(t, got)
 			return
 		}
-		// What was understood, written down again, is understood in the same way.
+		// A parsed filter, written and parsed again, is the same.
 		var parts []string
 		for _, c := range got {
 			name := c.Field

@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// A caller that is refused for a limit is told the option of the server that sets it.
+// The error of a caller that exceeds a limit names the option of the server.
 func TestPayloadLimitsNameTheOption(t *testing.T) {
 	limits := payload.Limits{MaxBytes: 4, MaxDepth: 1}
 	require.ErrorContains(t, reason.ToPayloadError(payload.Validate(`"12345"`, limits)), "limit of 4 bytes (--max-payload)")

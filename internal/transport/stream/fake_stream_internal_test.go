@@ -162,7 +162,7 @@ func (r *logReader) Next(ctx context.Context) ([]checkpoint.Event, error) {
 func (*logReader) Close() {}
 
 // fakeStream is the client's end of a stream. It takes a message for each permit;
-// isUnlimited takes all.
+// with isUnlimited it takes all.
 type fakeStream struct {
 	grpc.ServerStream
 
@@ -309,7 +309,7 @@ func (s *testStream) lastEvent(t *testing.T) *graphdv1.Event {
 	return events[len(events)-1]
 }
 
-// waitForEnd waits for the end and returns what the stream said of it.
+// waitForEnd waits for the end and returns the end message.
 func (s *testStream) waitForEnd(t *testing.T) *graphdv1.EndOfStream {
 	t.Helper()
 	<-s.done

@@ -10,7 +10,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// Clients that do not read keep no other watch from beginning.
+// Clients that do not read do not prevent other watches from beginning.
 func TestSlowReadersLetOthersBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())

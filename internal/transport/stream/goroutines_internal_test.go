@@ -10,8 +10,8 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// TestAStreamNeedsNoGoroutineBesideItsCall opens many streams that fit into what
-// gRPC takes at once, and counts.
+// TestAStreamNeedsNoGoroutineBesideItsCall opens many streams that fit into the
+// buffers of gRPC, and counts goroutines.
 func TestAStreamNeedsNoGoroutineBesideItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const streams = 50

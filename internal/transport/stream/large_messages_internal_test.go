@@ -22,7 +22,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
-// As many messages are admitted as fit: what was admitted counts before gRPC has it.
+// As many messages are admitted as fit: an admitted message counts before gRPC has
+// it.
 func TestLargeMessagesCountWhenTheyAreHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, size = 1 << 20, 200 << 10
@@ -51,7 +52,7 @@ func TestLargeMessagesCountWhenTheyAreHandedOver(t *testing.T) {
 	})
 }
 
-// What was admitted and is not taken, or is refused, counts no more.
+// An admitted message that is not sent stops counting.
 func TestMessageThatIsNotSentCountsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := flow.NewUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())

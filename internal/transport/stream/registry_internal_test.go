@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// A caller that is refused for a limit is told the option of the server that sets it.
+// The error of a caller that exceeds a limit names the option of the server.
 func TestStreamLimitsNameTheOption(t *testing.T) {
 	s := NewRegistry(Settings{MaxStreams: 1, MaxInterruptStreams: 1, MaxThreadStreams: 1})
 	require.NoError(t, s.AddInterruptStream())

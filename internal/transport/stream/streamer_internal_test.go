@@ -249,7 +249,7 @@ func TestWatchOfARun(t *testing.T) {
 		other := newUpdateEvent("other")
 		other.Run = "r0"
 		th.appendEvents(newUpdateEvent("a"), newRunStateEvent(checkpoint.RunInterrupted), newRunStateEvent(checkpoint.RunRunning), other)
-		// The run waited once and went on: a late watcher sees it through.
+		// The run waited once and continued: a late watcher sees it to its end.
 		s := openStream(t, th, newWatchCall(&graphdv1.WatchRequest{RunId: "r1", Follow: true}))
 		synctest.Wait()
 		require.Len(t, s.receivedEvents(), 4)
@@ -456,8 +456,8 @@ func TestAttachedStreamShowsTheRunFromItsBeginningToWhereItIs(t *testing.T) {
 	})
 }
 
-// A run may stop between the looks at the head and at the run: its last events
-// must still be shown.
+// A run may stop between the reads of the head and of the run. Its last events must
+// still be shown.
 func TestAStopBetweenTwoReadsIsShown(t *testing.T) {
 	head := checkpoint.Head{Run: "r", LastEvent: 10}
 	rest, last := isAtRest(&head, &checkpoint.Run{ID: "r", State: checkpoint.RunInterrupted, LastEvent: 18})

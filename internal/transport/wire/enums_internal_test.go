@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Every word of the domain has a number, and every number but UNSPECIFIED has
-// a word.
+// Every name of the domain has a number, and every number but UNSPECIFIED has a
+// name.
 func TestEnumNamesAndNumbersMatch(t *testing.T) {
 	complete := func(enum protoreflect.EnumDescriptor, numbers ...int32) {
 		t.Helper()
@@ -85,8 +85,8 @@ func TestEnumNamesAndNumbersMatch(t *testing.T) {
 	complete(graphdv1.SubgraphPersistence(0).Descriptor(), n...)
 }
 
-// The walk for unknown enum numbers does not look into maps: no map of the
-// contract may hold enums or messages with enums.
+// refuseUnknownEnums does not look into maps: no map of the contract may hold enums
+// or messages with enums.
 func TestNoMapHoldsEnums(t *testing.T) {
 	for _, file := range []protoreflect.FileDescriptor{
 		graphdv1.File_graphd_v1_payload_proto, graphdv1.File_graphd_v1_graph_proto, graphdv1.File_graphd_v1_run_proto,
