@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVersionSaysWhatWasBuilt reads what the Go tool records of builds of all kinds.
+// TestVersionSaysWhatWasBuilt reads the information that the Go tool records for
+// builds of all kinds.
 func TestVersionSaysWhatWasBuilt(t *testing.T) {
 	const hash = "3f988d6abcdef0123456789abcdef0123456789a"
 	for name, c := range map[string]struct {

@@ -46,8 +46,8 @@ func TestTheDemoRefusesAWrongAnswer(t *testing.T) {
 	require.Contains(t, r.err, "not JSON")
 }
 
-// normalizeOutput replaces what differs from run to run by words of the same length, so
-// that columns stay columns.
+// normalizeOutput replaces the parts that differ between runs by words of the same
+// length, so that columns stay aligned.
 func normalizeOutput(text, dir string) string {
 	for _, r := range []struct{ pattern, with string }{
 		{regexp.QuoteMeta(dir), "DIR"},

@@ -19,9 +19,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
-// What is shipped to deploy graphd with is read here as strictly as its
-// platforms do it: a field that these types don't know is a mistake in the file
-// or has to be thought about here.
+// These tests read the shipped deployment files as strictly as their platforms. A
+// field that these types do not have is an error in the file, or a missing field
+// here.
 
 const repository = "../.."
 

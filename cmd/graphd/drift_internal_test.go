@@ -19,8 +19,8 @@ nodes: { ask: { ask: { message: "'Pay?'", value: { pay: state.pay }, update: { o
 edges: [START -> ask -> END]
 `
 
-// TestADriftIsSeenAndLeadsOn answers an interrupt that is another one when the
-// node runs again, and follows what the command line says then.
+// TestADriftIsSeenAndLeadsOn answers an interrupt that differs when the node runs
+// again, and runs the commands that graphd then prints.
 func TestADriftIsSeenAndLeadsOn(t *testing.T) {
 	c := startServer(t, "memory")
 	answer := func(drift string) commandResult {

@@ -25,7 +25,7 @@ const examplesDir = "../../examples/refund-review"
 // A refund that a person has to decide.
 const refundInput = `{"user_id": 9007199254740993, "user_request": "I want a refund for order 8841"}`
 
-// commandResult is how a command ended.
+// commandResult is the outcome of a command.
 type commandResult struct {
 	code     int
 	out, err string
@@ -49,7 +49,7 @@ func (c commandRunner) runCommand(t *testing.T, args ...string) commandResult {
 	return commandResult{code: code, out: out.String(), err: complaints.String()}
 }
 
-// startCommand calls a command that goes on until it is left, as with Ctrl-C.
+// startCommand calls a command that runs until it is interrupted, as with Ctrl-C.
 func (c commandRunner) startCommand(t *testing.T, args ...string) (out *lockedBuffer, leave func() commandResult) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +151,7 @@ func (b *lockedBuffer) waitForMatch(t *testing.T, pattern *regexp.Regexp) string
 	}
 }
 
-// newCommandIn is a command in a folder.
+// newCommandIn returns a command in a folder.
 func newCommandIn(dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir

@@ -28,19 +28,19 @@ import (
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
-// limitCase goes beyond one limit of a server, and returns the error or the failure
-// of the run that says so.
+// limitCase exceeds one limit of a server, and returns the error or the failure of
+// the run.
 type limitCase struct {
 	value        string   // of the option
 	otherOptions []string // other options
 	exceedLimit  func(s *limitedServer) (reason string, meta map[string]string)
-	// limitIsValue says that limit is the value: the reason is older than the rule, and
-	// keeps its keys.
+	// limitIsValue means that limit is the value: the reason is older than the
+	// rule, and keeps its keys.
 	limitIsValue bool
 }
 
-// waitingLimits are the limits that refuse nothing: what is beyond them waits, is left
-// out, is counted as another, or ends a connection.
+// waitingLimits are the limits that refuse nothing. Beyond them a call waits, a
+// part is left out or counted as another, or a connection ends.
 var waitingLimits = []string{
 	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "unread-patience",
 	"connection-age", "connection-grace", "connection-idle", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
@@ -118,7 +118,7 @@ func limitCases() map[string]limitCase {
 			return s.reasonOf(err)
 		}},
 		"max-live-runs": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
-			// Without a timeout it would give its place up.
+			// Without a timeout the worker would give up its slot.
 			s.mustPutGraph(strings.Replace(remoteGraph, `{"remote":{}}`, `{"remote":{},"timeout":"1h"}`, 1))
 			require.NoError(s.t, s.startRun("a", "r", `{"x":1}`))
 			return s.reasonOf(s.startRun("b", "r", `{"x":1}`))
@@ -193,8 +193,8 @@ func newGraphJSON(name, update string) string {
 	return fmt.Sprintf(`{"graph":%q,"version":"v1","channels":{"x":{}},"nodes":{"n":{"expr":{"update":%s}}},"edges":["START -> n"]}`, name, update)
 }
 
-// TestEveryLimitIsToldByItsOption goes beyond each limit there is an option for: what
-// refuses names the option, its value and, where it is known, what was asked for.
+// TestEveryLimitIsToldByItsOption exceeds each limit that has an option. The
+// refusal names the option, its value and, where it is known, the need.
 func TestEveryLimitIsToldByItsOption(t *testing.T) {
 	all := limitCases()
 	require.ElementsMatch(t, limitNames(), append(slices.Collect(maps.Keys(all)), waitingLimits...), "a limit without a case")
@@ -222,11 +222,12 @@ func TestEveryLimitIsToldByItsOption(t *testing.T) {
 	}
 }
 
-// filesWithOlderForm are the places whose reasons told the value as limit before there was the rule.
+// filesWithOlderForm are the files whose reasons have had the value in limit since
+// before the rule.
 var filesWithOlderForm = []string{"engine/queue.go", "transport/stream/registry.go"}
 
-// TestNoLimitHasAnotherName looks for names of limits that no option has, and for
-// errors that tell a limit by hand: Error.Beyond does.
+// TestNoLimitHasAnotherName finds names of limits that no option has, and errors
+// that report a limit without Error.Beyond.
 func TestNoLimitHasAnotherName(t *testing.T) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&server.Options{}).RegisterFlags(f)
@@ -262,7 +263,7 @@ func TestNoLimitHasAnotherName(t *testing.T) {
 	require.Greater(t, found, 15)
 }
 
-// limitNames are the options that set limits.
+// limitNames returns the options that set limits.
 func limitNames() []string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := &server.Options{}
@@ -315,7 +316,7 @@ func serveLimited(t *testing.T, args []string) *limitedServer {
 	return s
 }
 
-// recordMemo has a worker take a task, and record a memo.
+// recordMemo makes a worker take a task and record a memo.
 func (s *limitedServer) recordMemo(text string) error {
 	s.mustPutGraph(remoteGraph)
 	stream, err := s.client.Connect(s.t.Context())

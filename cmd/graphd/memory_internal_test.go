@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// An operator who says how much memory there is has the last word, and one who says
-// that there is no limit reads so.
+// An operator's GOMEMLIMIT takes precedence, and a log line reports that there is
+// no limit.
 func TestGOMEMLIMITIsRespectedAndLogged(t *testing.T) {
 	path := built.Graphd(t)
 	for limit, says := range map[string]string{

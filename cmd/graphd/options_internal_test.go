@@ -21,7 +21,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// readOptions reads what a server is told in the three ways there are.
+// readOptions reads the options of a server from flags, environment and file.
 func readOptions(t *testing.T, args []string, env map[string]string, file string) (*server.Options, error) {
 	t.Helper()
 	if file != "" {
@@ -111,9 +111,9 @@ func TestMistypedVariablesAreTold(t *testing.T) {
 	}))
 }
 
-// TestOurOwnVariablesAreNoMistypedOptions looks for variables that make, tools and
-// tests set: servers that they start inherit them, and must not warn of them. Those
-// that are for tests alone begin with TEST_.
+// TestOurOwnVariablesAreNoMistypedOptions finds the variables that make, tools and
+// tests set. Servers that they start inherit them, and must not warn of them.
+// Variables for tests alone begin with TEST_.
 func TestOurOwnVariablesAreNoMistypedOptions(t *testing.T) {
 	name := regexp.MustCompile(`\bGRAPHD_[A-Z_]+`)
 	found := map[string]bool{}
@@ -138,8 +138,8 @@ func TestOurOwnVariablesAreNoMistypedOptions(t *testing.T) {
 	require.Empty(t, server.UnknownVariables(slices.Collect(maps.Keys(found))))
 }
 
-// A file where a folder is wanted, and the other way round, is told with what
-// would be right; a folder without graphs is told, too.
+// A file in place of a folder, or the other way round, is refused with a hint. So
+// is a folder without graphs.
 func TestFilesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	for _, verb := range []string{"check", "put"} {

@@ -48,8 +48,7 @@ func TestAKilledServerLosesNothing(t *testing.T) {
 	requireLinear(t, c, "t1", 5)
 }
 
-// A stream goes on over a drain and a kill as if nothing had happened: every
-// update is shown once.
+// A stream continues over a drain and a kill: every update is shown once.
 func TestAStreamOutlivesItsServers(t *testing.T) {
 	dir := t.TempDir()
 	store, file := "sqlite:"+filepath.Join(dir, "g.db"), filepath.Join(dir, "counting.yaml")

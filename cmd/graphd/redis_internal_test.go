@@ -43,7 +43,7 @@ func testSharedStore(t *testing.T, store string) {
 	require.Contains(t, r.out, "t1")
 }
 
-// A graph that one server is given runs on the others as well.
+// A graph that was put at one server runs on the others as well.
 func TestGraphsReachOtherServers(t *testing.T) {
 	store := redistest.Start(t).URL("")
 	one, other := startServer(t, store), startServer(t, store)
@@ -55,8 +55,8 @@ func TestGraphsReachOtherServers(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 }
 
-// A server that is alive goes on with the runs of one that was killed, and who
-// watches there sees every update once.
+// A live server continues the runs of a killed one, and a watcher there sees every
+// update once.
 func TestAnotherServerTakesOver(t *testing.T) {
 	store := redistest.Start(t, "--appendfsync", "everysec").URL("")
 	file := filepath.Join(t.TempDir(), "counting.yaml")

@@ -19,7 +19,7 @@ const referencePage = "../../docs/cli.md"
 
 var updateReference = flag.Bool("update-reference", false, "write docs/cli.md instead of comparing it")
 
-// The page of the command line says what the commands are; `make generate` writes it.
+// The page of the command line matches the commands; `make generate` writes it.
 func TestCommandReference(t *testing.T) {
 	p := &program{getenv: func(string) string { return "" }, invocation: []string{"graphd"}, version: "test"}
 	page := writeReference(p.newRootCommand())
@@ -122,7 +122,7 @@ func lastParagraph(text string) string { return text[strings.LastIndex(text, "\n
 // anchorOf returns the anchor that GitHub gives to the section of a command.
 func anchorOf(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// topCommand returns the command below the root that a command belongs to.
+// topCommand returns the command below the root under which a command is.
 func topCommand(c *cobra.Command) *cobra.Command {
 	for c.Parent() != nil && c.Parent().HasParent() {
 		c = c.Parent()

@@ -24,7 +24,7 @@ func testKey(b string) string {
 	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32)))
 }
 
-// startSealedServer starts a server with keys; what it logs is in seen.
+// startSealedServer starts a server with keys; seen has its log.
 func startSealedServer(t *testing.T, store, keys string) (c commandRunner, stop func(), seen *observer.ObservedLogs, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
@@ -51,8 +51,8 @@ func startSealedServer(t *testing.T, store, keys string) (c commandRunner, stop 
 	}, seen, nil
 }
 
-// TestKeysOfAServer asks under one key, answers after it was rotated, and looks
-// for the words of both in what is stored.
+// TestKeysOfAServer asks under one key, answers after its rotation, and searches
+// the stored bytes for the texts of both.
 func TestKeysOfAServer(t *testing.T) {
 	folder, server := t.TempDir(), redistest.Start(t)
 	for store, files := range map[string]string{
@@ -91,7 +91,8 @@ func TestKeysOfAServer(t *testing.T) {
 			requireNoSecrets(t, seen, "")
 			require.Empty(t, seen.FilterMessageSnippet("keys").FilterLevelExact(zap.WarnLevel).All())
 
-			// The first key may go when nothing is left of its time; until then graphd says so.
+			// The first key may be removed when no record under it is left; until
+			// then graphd warns.
 			c, stop, seen, err = startSealedServer(t, store, k2)
 			require.NoError(t, err)
 			require.Len(t, seen.FilterMessageSnippet(`the keys "k1" are not given`).All(), 1)
@@ -114,7 +115,7 @@ func requireNoSecrets(t *testing.T, seen *observer.ObservedLogs, text string) {
 	}
 }
 
-// logText is all that was logged.
+// logText returns the whole log.
 func logText(seen *observer.ObservedLogs) string {
 	var b strings.Builder
 	for _, entry := range seen.All() {

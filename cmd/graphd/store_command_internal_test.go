@@ -34,7 +34,7 @@ func TestAMigrationIsTold(t *testing.T) {
 	require.Equal(t, "1 of 2 threads\n", out.String())
 }
 
-// A store that is not there is a name that was mistyped, not one that is up to date.
+// A store that does not exist has a mistyped name; it is not up to date.
 func TestAStoreThatIsNotThereIsNotMigrated(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.db")
 	for _, dry := range []string{"--dry-run=true", "--dry-run=false"} {

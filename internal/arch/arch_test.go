@@ -1,8 +1,9 @@
-// Package arch_test checks the layers: which imports are allowed, what a layer may
-// link, how wide a package reaches, and that each one has a comment.
+// Package arch_test checks the layers: the allowed imports, the packages that a
+// layer may link, the number of packages that one imports, and that each has a
+// comment.
 //
 // depguard checks the direct imports of a file while it is written. This test sees
-// what is linked in the end, and knows every layer by name.
+// all that is linked, and knows every layer by name.
 package arch_test
 
 import (
@@ -27,13 +28,13 @@ import (
 
 const (
 	root = "../.."
-	// maxFanOut is how many packages of this module one package may import, besides
-	// those of its own folder below internal/. Past it a package has become a place
-	// where everything meets.
+	// maxFanOut is the number of packages of this module that one package may
+	// import, besides those of its own folder below internal/. A package beyond it
+	// connects too much.
 	maxFanOut = 6
 )
 
-// A listed package is the output of `go list -json` for one.
+// A goPackage is the output of `go list -json` for one package.
 type goPackage struct {
 	ImportPath string
 	Dir        string
@@ -81,8 +82,8 @@ func TestPureLayersDoNotReadTheClock(t *testing.T) {
 	})
 }
 
-// TestPanicsAreContained finds goroutines and timers of layers that touch what
-// users send, and are not started through internal/contain.
+// TestPanicsAreContained finds goroutines and timers that do not start through
+// internal/contain, in layers that touch the data of users.
 func TestPanicsAreContained(t *testing.T) {
 	checkPackages(t, func(p goPackage) error {
 		if r, ok := layerOf(p.ImportPath); !ok || !r.containsPanics {
@@ -105,7 +106,7 @@ func checkFiles(p goPackage, check func(name string, src []byte) error) error {
 	return errors.Join(all...)
 }
 
-// checkPackages reports every package that a rule finds fault with.
+// checkPackages reports every package that violates a rule.
 func checkPackages(t *testing.T, rule func(goPackage) error) {
 	t.Helper()
 	var all []error
@@ -195,8 +196,8 @@ func checkFanOut(importPath string, imports []string) error {
 	return nil
 }
 
-// isSameFolder reports whether two packages lie in the same folder below internal/,
-// as internal/transport and internal/transport/wire do.
+// isSameFolder reports whether two packages are in the same folder below internal/,
+// as internal/transport and internal/transport/wire are.
 func isSameFolder(a, b string) bool {
 	return folderOf(a) == folderOf(b)
 }
@@ -264,8 +265,8 @@ func checkGoroutines(name string, src []byte) error {
 	return errors.Join(all...)
 }
 
-// isContained reports whether an expression is contain.Func(…), or a method
-// named containPanics of whatever has the log.
+// isContained reports whether an expression is contain.Func(…), or a method named
+// containPanics of a type with a log.
 func isContained(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -304,8 +305,8 @@ func listPackages(t *testing.T) []goPackage {
 	return all
 }
 
-// touchSources stats every Go file, so that `go test` sees what this test
-// depends on and does not answer from its cache after an import changed.
+// touchSources stats every Go file, so that `go test` knows the inputs of this test
+// and does not answer from its cache after an import changed.
 func touchSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

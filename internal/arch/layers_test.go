@@ -4,30 +4,30 @@ import "strings"
 
 const module = "github.com/graphd-dev/graphd"
 
-// A layer is one folder with the rules for all packages in it, up to the next layer
-// below. CONTRIBUTING.md draws the same picture.
+// A layer is one folder with the rules for all packages in it, except for those of
+// a layer below it. CONTRIBUTING.md shows the same map.
 type layer struct {
 	path string // below the module; "" is the module itself
 	// mayImport lists the layers whose packages it may import; its own is implied.
 	mayImport []string
-	// importsAnything lifts may: the layer wires others together.
+	// importsAnything permits all imports: the layer wires others together.
 	importsAnything bool
-	// links lists prefixes of packages that must not be linked, not even
+	// neverLinks lists prefixes of packages that must not be linked, not even
 	// through another package.
 	neverLinks []string
 	// isPure forbids the clock as well.
 	isPure bool
-	// isOpenToAll says that every layer may import it, besides the others that
-	// it may: it imports none of ours.
+	// isOpenToAll permits every layer to import it. It imports no package of ours.
 	isOpenToAll bool
-	// containsPanics says that no goroutine of its own may end the process: a panic
-	// there ends one task.
+	// containsPanics requires that no goroutine of the layer may end the process: a
+	// panic ends one task.
 	containsPanics bool
-	// isTestSupport is for tests: nothing that ships may link it.
+	// isTestSupport marks packages for tests, which no shipped package may link.
 	isTestSupport bool
 }
 
-// What a layer below the transport must never import: the wire, and every driver.
+// Packages that a layer below the transport must never import: the wire, and every
+// driver.
 var (
 	wirePackages     = []string{"google.golang.org/grpc", module + "/gen"}
 	driverPackages   = []string{"github.com/redis/", "modernc.org/sqlite"}
@@ -451,11 +451,11 @@ var layers = []layer{
 	{path: "internal/testkit", importsAnything: true, isTestSupport: true},
 	{path: "internal/arch", importsAnything: true, isTestSupport: true},
 	{path: "gen", neverLinks: driverPackages},
-	// What users write nodes against: it imports no package of graphd.
+	// The API for nodes of users: it imports no package of graphd.
 	{path: "graph", neverLinks: outerPackages},
-	// What workers in Go compare answers with.
+	// Workers in Go compare answers with it.
 	{path: "seen", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
-	// What wires a server, as cmd/graphd wires commands.
+	// It wires a server, as cmd/graphd wires commands.
 	{path: "internal/server", importsAnything: true},
 	{path: "cmd/graphd", importsAnything: true},
 	{path: "examples", importsAnything: true},
@@ -487,7 +487,8 @@ func layerOf(importPath string) (layer, bool) {
 	return best, found
 }
 
-// relativePath cuts the module off the path of one of its packages.
+// relativePath returns the path of a package below the module, and false for other
+// packages.
 func relativePath(importPath string) (string, bool) {
 	if importPath == module {
 		return "", true

@@ -13,16 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// logKeys are the keys of fields in logs. One thing has one key everywhere, so
-// that an operator finds all of a thread with one filter: a new key needs a line
-// here, and no other line may mean the same.
+// logKeys are the keys of fields in logs. Each concept has one key everywhere, so
+// that an operator finds all lines of a thread with one filter. A new key needs a
+// line here, and must not mean the same as another one.
 var logKeys = map[string]string{
-	// What it is about.
+	// The subject of the line.
 	"thread": "id of a thread", "run": "id of a run", "task": "id of a task", "node": "name of a node",
 	"graph": "name of a graph", "version": "of a graph or of graphd", "worker": "id of a worker",
 	"session": "id of a worker's stream", "endpoint": "name of an endpoint", "server": "name of a server",
 	"request_id": "of a call", "error_id": "told to the client in place of the cause", "file": "path",
-	// What happened.
+	// The event.
 	"state": "of a run", "reason": "why, a word of the protocol or a text", "cause": "what an error came of",
 	"took": "duration", "timeout": "limit of a duration", "pause": "duration until the next try", "failures": "in a row",
 	"panic": "its value", "stack": "of a panic", "stderr": "what a child process said",
@@ -68,8 +68,8 @@ func checkLogKeys(name string, src []byte) error {
 	return errors.Join(all...)
 }
 
-// logKeyProblem says what is wrong with the key of a field; "" = nothing, or the
-// call makes no field.
+// logKeyProblem returns the problem of the key of a field, "" if there is none or
+// the call makes no field.
 func logKeyProblem(call *ast.CallExpr) string {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) != 2 {

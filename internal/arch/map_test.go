@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mapHeading is where CONTRIBUTING.md draws the folders; each line is folders and
-// what is in them, indented by two spaces below the folder that they lie in.
+// mapHeading is the heading of CONTRIBUTING.md above the map of the folders. Each
+// line has folders and their contents, indented by two spaces below the folder
+// around them.
 const mapHeading = "## The layers"
 
 func TestEveryLayerHasPackages(t *testing.T) {
@@ -62,7 +63,8 @@ type mappedFolder struct {
 	indent int
 }
 
-// parseFolderMap reads the map, and refuses a line with a folder that does not exist.
+// parseFolderMap reads the map. It returns an error for a line with a folder that
+// does not exist.
 func parseFolderMap(text string, exists func(folder string) bool) ([]mappedFolder, error) {
 	before, rest, found := strings.Cut(text, mapHeading+"\n\n```\n")
 	drawn, _, closed := strings.Cut(rest, "\n```")
@@ -100,8 +102,8 @@ func leadingFolders(line string) []string {
 	return all
 }
 
-// findMapped finds the folder that a name stands for: in one of the folders around it,
-// the innermost first.
+// findMapped finds the folder of a name, in one of the folders around it, the
+// innermost first.
 func findMapped(above []mappedFolder, name string, indent int, exists func(string) bool) (string, bool) {
 	for _, parent := range slices.Backward(above) {
 		if parent.indent >= indent {
@@ -117,8 +119,8 @@ func findMapped(above []mappedFolder, name string, indent int, exists func(strin
 	return name, indent == 0 && exists(name)
 }
 
-// checkMappedFolders finds packages that the map does not show. Below internal/ each
-// has a line; elsewhere that of a folder above is enough.
+// checkMappedFolders finds packages that are not on the map. Below internal/ each
+// needs a line; elsewhere the line of a folder above is enough.
 func checkMappedFolders(mapped []mappedFolder, packages []string) error {
 	var all []error
 	for _, folder := range packages {
@@ -132,7 +134,7 @@ func checkMappedFolders(mapped []mappedFolder, packages []string) error {
 	return errors.Join(all...)
 }
 
-// suggestLine says which line the map lacks, and where.
+// suggestLine returns the missing line of the map and its place.
 func suggestLine(mapped []mappedFolder, folder string) string {
 	var parent mappedFolder
 	for _, m := range mapped {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A rule that can't fail protects nothing, so each one is shown a planted leak.
+// A rule that can't fail is useless, so each rule is tested with a violation.
 
 func TestArrowsRefuseALeak(t *testing.T) {
 	for _, c := range []struct{ from, imports, complaint string }{

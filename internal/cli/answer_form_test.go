@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
-// What a question shows of its schema, and the answer it offers to copy.
+// The description of a question's schema, and the answer that can be pasted.
 func TestAQuestionOffersAnAnswerThatFits(t *testing.T) {
 	for schema, want := range map[string]struct{ describe, example string }{
 		`{"type": "integer", "minimum": 1, "maximum": 15}`: {"integer from 1 to 15", "1"},
@@ -53,7 +53,7 @@ func TestAQuestionOffersAnAnswerThatFits(t *testing.T) {
 	}
 }
 
-// reviewSchema is the schema of a tool call that a person looks at.
+// reviewSchema returns the schema of the review of a tool call.
 func reviewSchema(kinds ...string) string {
 	one := `{"type":"object","required":["type"],"properties":{"type":{"enum":["` + strings.Join(kinds, `","`) + `"]},"args":{}},
 		"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}`

@@ -24,8 +24,8 @@ const (
 	succeeded = graphdv1.RunState_RUN_STATE_SUCCEEDED
 )
 
-// A stream that breaks, is drained, and breaks again without a word is shown
-// as one.
+// A stream that breaks, is drained, and breaks again without an event is shown as
+// one.
 func TestAStreamGoesOnFromItsLastCursor(t *testing.T) {
 	s := &scriptedServer{calls: []scriptedCall{
 		{err: refusedError(codes.Unavailable, "SERVER_DRAINING")},
@@ -199,7 +199,7 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 	}
 }
 
-// notifyingBuilder closes written when something was written.
+// notifyingBuilder closes written after a write.
 type notifyingBuilder struct {
 	strings.Builder
 	once    sync.Once
@@ -211,8 +211,8 @@ func (n *notifyingBuilder) Write(b []byte) (int, error) {
 	return n.Builder.Write(b)
 }
 
-// A store that takes no changes has every stream silent: that is told once, and
-// the stream goes on.
+// While a store takes no changes its streams are silent. That is reported once, and
+// the stream continues.
 func TestAStreamThatIsSilentForItsStoreIsExplained(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]string{

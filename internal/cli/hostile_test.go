@@ -32,10 +32,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
-// forgedText is what the author of a request would like an approver to read.
+// forgedText is a text with which the author of a request tries to deceive an
+// approver.
 const forgedText = "pay 5\nanswer: approved\r\x1b[2K\x1b]8;;http://x\x07\u009b31m\u202e005\u2066 \U000e0041\u200b\u00ad\ufeff\u2028\x7f"
 
-// forgeMessage fills a message with it, wherever text can stand.
+// forgeMessage puts forgedText into every text of a message.
 func forgeMessage(m protoreflect.Message, depth int) {
 	if p, ok := m.Interface().(*graphdv1.Payload); ok {
 		quoted, _ := json.Marshal(forgedText) //nolint:errchkjson // a text
@@ -79,8 +80,8 @@ func forgeField(m protoreflect.Message, d protoreflect.FieldDescriptor, depth in
 	}
 }
 
-// forgingServer is a server that answers every call with forged text; state is that
-// of every run, isRefusing makes it refuse instead.
+// forgingServer is a server that answers every call with forged text. state is the
+// state of every run. isRefusing makes it refuse instead.
 type forgingServer struct {
 	state      graphdv1.RunState
 	isRefusing bool
@@ -116,7 +117,7 @@ func (f *forgingServer) serveForged(_ any, stream grpc.ServerStream) error {
 	return nil
 }
 
-// forgedAnswers are one message, or an event of each kind, the end last.
+// forgedAnswers returns one message, or an event of each kind, the end last.
 func (f *forgingServer) forgedAnswers(kind protoreflect.MessageType) []proto.Message {
 	if kind.Descriptor().Name() != "Event" {
 		m := kind.New()
@@ -201,8 +202,8 @@ func sessionCommands(t *testing.T) map[string]func(*cli.Session, context.Context
 	}
 }
 
-// TestNoCommandPrintsWhatATerminalObeys lets a server forge every text that
-// there is, in every command and format.
+// TestNoCommandPrintsWhatATerminalObeys has a server that forges every text, and
+// runs every command in every format.
 func TestNoCommandPrintsWhatATerminalObeys(t *testing.T) {
 	for name, command := range sessionCommands(t) {
 		t.Run(name, func(t *testing.T) {
@@ -257,8 +258,8 @@ func (f *forgingServer) newSession(t *testing.T, in string) (*cli.Session, *byte
 	}, out
 }
 
-// TestCommandsPrintThroughThePrinter finds what is written to a terminal past
-// output/printer.go, which makes it visible.
+// TestCommandsPrintThroughThePrinter finds writes to a terminal that bypass
+// output/printer.go, which makes text visible.
 func TestCommandsPrintThroughThePrinter(t *testing.T) {
 	var files []string
 	for _, dir := range []string{".", "*", filepath.Join("..", "server"), filepath.Join("..", "..", "cmd", "graphd")} {
@@ -284,8 +285,8 @@ func TestCommandsPrintThroughThePrinter(t *testing.T) {
 	require.Empty(t, past, "print with printer, WriteLine, WriteDocument, WriteJSON or WriteValue of internal/cli/output/printer.go")
 }
 
-// writesOutput reports whether a call writes to something that is not a buffer of its
-// own: those are named b, the answers of HTTP w.
+// writesOutput reports whether a call writes to something other than a buffer of
+// its own. Buffers are named b, the answers of HTTP w.
 func writesOutput(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

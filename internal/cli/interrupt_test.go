@@ -40,8 +40,8 @@ const changedPartsText = `    asked again  differs from what was answered with t
       schema  nothing → {"type":"boolean"}
 `
 
-// A question that takes the place of another shows what was answered, in a
-// stream, in the inbox and where it is asked at a terminal.
+// A question that replaces another shows the earlier answer: in a stream, in the
+// inbox, and in the prompt at a terminal.
 func TestASecondQuestionShowsTheFirst(t *testing.T) {
 	interrupt := &graphdv1.Event_Interrupt{Interrupt: &graphdv1.InterruptRaised{Interrupts: []*graphdv1.Interrupt{replacingInterrupt()}}}
 	resolved := &graphdv1.Event_InterruptResolved{
@@ -81,7 +81,7 @@ func TestASecondQuestionShowsTheFirst(t *testing.T) {
 	require.Contains(t, out.String(), "    asked again  differs from the question before: /items/0/a~1b, /pay, /to, schema\n")
 }
 
-// An answer that was used for something else leaves a trace.
+// An answer that was used for another question leaves a trace.
 func TestAnAcceptedAnswerSaysWhatDiffered(t *testing.T) {
 	used := newPayInterrupt("one", `{"pay":100}`, func(q *graphdv1.Interrupt) {
 		q.State, q.Response = graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED, newPayload("true")
@@ -103,8 +103,8 @@ func TestAnAcceptedAnswerSaysWhatDiffered(t *testing.T) {
 		"    answered  true\n    accepted  for what the node asked later, which differs: /pay, message\n")
 }
 
-// Messages of several lines have a bar before each further line; an id with a
-// line break in it is a mark.
+// Messages of several lines have a bar before each further line. A line break in an
+// id is shown as a mark.
 func TestMessagesOfSeveralLines(t *testing.T) {
 	q := newPayInterrupt("on\ne", "null", func(q *graphdv1.Interrupt) {
 		q.Message = "Freigeben für Müller?\nZeile 2\r\n\n- Punkt\rx\n"
@@ -125,7 +125,7 @@ func TestMessagesOfSeveralLines(t *testing.T) {
 	require.Contains(t, out.String(), "failed\n  a: NODE_FAILED: one\n    | answer: approved\n")
 }
 
-// A run that failed over another question says how to go on.
+// A run that failed because of another question prints how to continue.
 func TestANonDeterministicRunSaysHowToAskAnew(t *testing.T) {
 	failed := endEvent(stopped, 3, graphdv1.RunState_RUN_STATE_FAILED)
 	failed.GetEnd().GetRun().Graph, failed.GetEnd().GetRun().GraphVersion = "pay", "v1"

@@ -39,7 +39,7 @@ type scriptedServer struct {
 
 	calls      []scriptedCall
 	interrupts []*graphdv1.Interrupt
-	replaced   *graphdv1.Interrupt // the one that others were asked in place of
+	replaced   *graphdv1.Interrupt // the question that others have replaced
 	streams    []*graphdv1.StreamRequest
 	resumes    []*graphdv1.ResumeRequest
 	watches    []*graphdv1.WatchRequest
@@ -107,7 +107,7 @@ func (s *scriptedServer) GetInterrupt(context.Context, *graphdv1.GetInterruptReq
 	return s.replaced, nil
 }
 
-// newSession connects a command to a stage. in is what is typed.
+// newSession connects a command to a server. in is the input that is typed.
 func newSession(t *testing.T, s *scriptedServer, in string) (*cli.Session, *bytes.Buffer) {
 	t.Helper()
 	pipe := bufconn.Listen(1 << 20)

@@ -25,15 +25,16 @@ func payFunc(amount int, paid *int, options ...api.AskOption) api.Func {
 	}
 }
 
-// TestAnswerToAnotherQuestion lets the replay ask something else than was
-// answered: nothing behind the interrupt happens, unless that is accepted.
+// TestAnswerToAnotherQuestion lets the replay ask another question than was
+// answered. The code after the interrupt does not run, unless the program accepts
+// the answer.
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	yes := answerTo(`{"pay":100}`, pregel.Answer{Value: `"yes"`})
 	for name, outcome := range map[string]pregel.Answer{
 		"answered":  yes,
 		"dismissed": answerTo(`{"pay":100}`, pregel.Answer{Dismissed: true}),
 		"expired":   answerTo(`{"pay":100}`, pregel.Answer{Expired: true}),
-		"unknown":   {Value: `"yes"`}, // a journal that does not say what was shown
+		"unknown":   {Value: `"yes"`}, // a journal that does not record what was shown
 	} {
 		for drift, options := range map[checkpoint.Drift][]api.AskOption{
 			checkpoint.DriftAskAgain: {api.Reason("input")},
@@ -63,8 +64,8 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 	require.Empty(t, r.UsedAnswers)
 }
 
-// TestOneOfSeveralIsAnother asks anew where the interrupt is another one, and
-// keeps the answer behind it.
+// TestOneOfSeveralIsAnother asks again where the interrupt differs, and keeps the
+// answer after it.
 func TestOneOfSeveralIsAnother(t *testing.T) {
 	f := func(ctx context.Context, _ api.State) (any, error) {
 		first, err := api.Interrupt(ctx, "B")
@@ -82,8 +83,8 @@ func TestOneOfSeveralIsAnother(t *testing.T) {
 	requireText(t, `{"a":1,"b":2}`, runFunction(t, f, withAnswers(answerTo(`"B"`, pregel.Answer{Value: "1"}), second)).Update)
 }
 
-// TestNothingIsRecordedBehindAnotherQuestion holds for a function that swallows
-// the error of its interrupt.
+// TestNothingIsRecordedBehindAnotherQuestion has a function that ignores the error
+// of its interrupt.
 func TestNothingIsRecordedBehindAnotherQuestion(t *testing.T) {
 	fx := &effectRecorder{}
 	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// effectRecorder keeps what a node did besides returning.
+// effectRecorder records the effects of a node besides its result.
 type effectRecorder struct {
 	mu      sync.Mutex
 	emitted []runtime.Emission
@@ -43,7 +43,7 @@ func (e *effectRecorder) RecordMemo(_ context.Context, m checkpoint.Memo) (paylo
 	return m.Value, false, nil
 }
 
-// compileGraph compiles a graph file that only says what the test is about.
+// compileGraph compiles a graph file of which a test gives only the relevant part.
 func compileGraph(tb testing.TB, text string) *graph.Graph {
 	tb.Helper()
 	compiler, err := expr.New(expr.Options{})
@@ -55,14 +55,14 @@ func compileGraph(tb testing.TB, text string) *graph.Graph {
 	return g
 }
 
-// oneNodeGraph is a graph with channels a, b, c and the node n.
+// oneNodeGraph returns a graph with channels a, b, c and the node n.
 func oneNodeGraph(tb testing.TB, kind string) *graph.Graph {
 	tb.Helper()
 	return compileGraph(tb, "graph: g\nversion: v1\nchannels: {a: {}, b: {}, c: {reducer: append}}\n"+
 		"nodes:\n  n: {"+kind+"}\n  other: {function: {}}\nedges: [START -> n, START -> other]\n")
 }
 
-// newTask is an attempt of node n over a state, an object.
+// newTask returns an attempt of node n over a state, an object.
 func newTask(tb testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
 	tb.Helper()
 	n, ok := g.Node("n")
@@ -104,7 +104,7 @@ func withAnswers(list ...pregel.Answer) func(*runtime.Task) {
 	return func(t *runtime.Task) { t.Journal.Answers = list }
 }
 
-// answerTo is an answer to an interrupt that showed a value.
+// answerTo returns an answer to an interrupt that showed a value.
 func answerTo(value payload.JSON, a pregel.Answer) pregel.Answer {
 	a.ShownDigest = (&pregel.Ask{Value: value}).ShownDigest()
 	return a
@@ -116,7 +116,8 @@ func withMemos(list ...checkpoint.Memo) func(*runtime.Task) {
 
 func asRouter(t *runtime.Task) { t.Router = "router" }
 
-// requireText compares values as text: what is carried must not be rewritten.
+// requireText compares values as text, because a carried value must not be
+// rewritten.
 func requireText(tb testing.TB, want string, got payload.JSON) {
 	tb.Helper()
 	require.Equal(tb, want, string(got))

@@ -156,7 +156,7 @@ func TestScopesAskTogether(t *testing.T) {
 		answerTo(`"two"`, pregel.Answer{Scope: "two", Value: "2"}), answerTo(`"one"`, pregel.Answer{Scope: "one", Value: "1"})))
 	require.Equal(t, pregel.Result{Update: `{"a":[1,2]}`}, r)
 
-	// One answer has come, the other interrupt stands.
+	// One answer is there; the other interrupt stays open.
 	r = runFunction(t, askInScopes("one", "two"), withAnswers(answerTo(`"two"`, pregel.Answer{Scope: "two", Value: "2"})))
 	require.Equal(t, []pregel.Ask{{Scope: "one", Value: `"one"`}}, r.Asks)
 }

@@ -95,8 +95,8 @@ func TestFunctionResultsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestCarriesStoredRepeats hands on a value that an earlier version has stored with a
-// key that is repeated, in all the ways that a function has.
+// TestCarriesStoredRepeats returns a value with a repeated key, which an earlier
+// version has stored, in all the ways that a function has.
 func TestCarriesStoredRepeats(t *testing.T) {
 	const stored = `{"k":1,"k":2}`
 	carry := func(f func(ctx context.Context, value json.RawMessage) (any, error)) pregel.Result {
@@ -230,8 +230,8 @@ func TestUnknownFunction(t *testing.T) {
 	require.Contains(t, r.Failure.Message, `no function "analyse" is registered in this process; did you mean "analyze"?`)
 }
 
-// FuzzResult makes sure that whatever text a function returns is either taken
-// as it is or refused, and never changed.
+// FuzzResult checks that any text that a function returns is either accepted
+// unchanged or refused.
 func FuzzResult(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":1}`, `null`, `[1`, `{"a":9007199254740993}`, `"x"`, ` {"a" : 1.0 }`, "{\"\xff\":1}"} {
 		f.Add(seed)

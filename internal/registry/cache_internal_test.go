@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// What the store has the source of is as large when it is taken back.
+// A graph whose source is in the store keeps its size when it is taken back.
 func TestAGraphThatIsTakenBackCountsInFull(t *testing.T) {
 	r := &Registry{versionLoader: &versionLoader{cache: newCompiledCache(100_000)}}
 	held := &graph.Graph{Name: "g", Version: "v1", Spec: &graph.Spec{}}

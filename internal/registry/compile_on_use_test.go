@@ -20,7 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/hostile"
 )
 
-// countingStore is a store that counts what is read, and can be unavailable.
+// countingStore is a store that counts reads, and can be unavailable.
 type countingStore struct {
 	checkpoint.Graphs
 
@@ -48,7 +48,7 @@ func (s *countingStore) GraphRecords(context.Context) ([]checkpoint.GraphRecord,
 	return nil, checkpoint.ErrUnavailable
 }
 
-// countingCompiler counts what is compiled.
+// countingCompiler counts compilations.
 type countingCompiler struct {
 	graph.Expressions
 
@@ -95,7 +95,7 @@ func TestGraphsAreReadAndCompiledWhenTheyAreUsed(t *testing.T) {
 	require.LessOrEqual(t, store.sourceReads.Load(), int32(16))
 	require.Equal(t, int32(1), expressions.count.Load(), "of all who asked at the same time")
 
-	// Another server's version is noticed, and only that one is read.
+	// Another server's version is noticed, and only that version is read.
 	putGraph(t, first, graphText("g", "v99", "1"))
 	store.sourceReads.Store(0)
 	require.NoError(t, r.Refresh(t.Context()))
@@ -130,7 +130,7 @@ func TestTheNewestThatCompilesIsUsed(t *testing.T) {
 	require.Equal(t, "v1", g.Version)
 }
 
-// What a subgraph lacked may be put later.
+// A missing subgraph may be put later.
 func TestABrokenGraphIsTriedAgainWhenSomethingHasChanged(t *testing.T) {
 	store := memory.New(memory.Options{})
 	one := openRegistry(t, store)
@@ -187,7 +187,7 @@ func TestDroppedGraphsLiveOnInRuns(t *testing.T) {
 	}
 }
 
-// Five times what one call could hold would once have stayed compiled for ever.
+// Compiled graphs of five times the cache's size do not stay compiled for ever.
 func TestCompiledGraphsHaveASize(t *testing.T) {
 	store := memory.New(memory.Options{})
 	large := func(i int) string {

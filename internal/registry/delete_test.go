@@ -116,7 +116,8 @@ func TestAGraphInAnotherIsNotDeleted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A version is what it was, or is not.
+// A version that is put again after its deletion has the same content or is
+// refused.
 func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	store := memory.New(memory.Options{})
 	one, two := openRegistry(t, store), openRegistry(t, store)
@@ -139,9 +140,9 @@ func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	require.Equal(t, held.Spec, again.Spec)
 }
 
-// A server that was away while a version was deleted and its tombstone was
-// forgotten takes up what came under its name since. Its own graph, which it has
-// compiled, is not what the store has.
+// A server was away while a version was deleted and its tombstone was forgotten. It
+// takes up the version that came later under the same name, and drops its own
+// compiled graph, which the store no longer has.
 func TestAServerThatWasAwayTakesUpWhatCameLater(t *testing.T) {
 	store := memory.New(memory.Options{Tombstones: 1})
 	one, away := openRegistry(t, store), openRegistry(t, store)
@@ -241,8 +242,8 @@ func (s *gatedStore) GraphRecord(ctx context.Context, name, version string) (che
 	return s.Graphs.GraphRecord(ctx, name, version)
 }
 
-// What a server does not know yet of the graphs of others it reads several at a
-// time, and once.
+// A server reads the sources of graphs that it does not know yet several at a time,
+// and each once.
 func TestDeleteReadsSeveralSourcesAtATime(t *testing.T) {
 	store := &gatedStore{Graphs: memory.New(memory.Options{}), enough: make(chan struct{})}
 	first := openRegistry(t, store.Graphs)

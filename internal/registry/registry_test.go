@@ -29,7 +29,7 @@ var (
 	_ transport.Registry = (*registry.Registry)(nil)
 )
 
-// tickingClock ticks a second with every look at it.
+// tickingClock advances by a second with every read.
 type tickingClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -64,13 +64,13 @@ func openRegistry(tb testing.TB, store checkpoint.Graphs, functions ...string) *
 	return r
 }
 
-// graphText is a graph with one node that sets x to an expression.
+// graphText returns a graph with one node that sets x to an expression.
 func graphText(name, version, value string) string {
 	return "graph: " + name + "\nversion: " + version + "\nchannels: {x: {}}\n" +
 		"nodes:\n  n: {expr: {update: {x: '" + value + "'}}}\nedges: [START -> n]\n"
 }
 
-// wrappingGraph is a graph that contains another.
+// wrappingGraph returns a graph that contains another.
 func wrappingGraph(name, version, sub, subVersion string) string {
 	return "graph: " + name + "\nversion: " + version + "\nchannels: {x: {}}\n" +
 		"nodes:\n  n: {graph: {name: " + sub + ", version: " + subVersion + "}}\nedges: [START -> n]\n"
@@ -300,8 +300,8 @@ type clockStore struct {
 
 func (s *clockStore) Now(context.Context) (time.Time, error) { return s.nextSecond(), nil }
 
-// The newest version is what was put last, whatever the clocks of the servers that
-// put it say.
+// The newest version is the one that was put last, whatever the clocks of the
+// servers show.
 func TestTheStoreSaysWhatIsNewest(t *testing.T) {
 	store := &clockStore{Graphs: memory.New(memory.Options{})}
 	var servers []*registry.Registry
@@ -416,7 +416,7 @@ func TestFolder(t *testing.T) {
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 	require.ErrorContains(t, err, "deep/graph.yaml")
 
-	// Back to what it was: the file says what is newest.
+	// With its earlier content the file makes that version the newest again.
 	writeFile(t, dir, "z.yaml", graphText("sub", "s1", "1"))
 	changed, err = r.LoadDir(t.Context(), dir)
 	require.Error(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// errorStore is a store that answers an error as soon as there is one.
+// errorStore is a store that returns an error once it is set.
 type errorStore struct {
 	checkpoint.Graphs
 
@@ -42,7 +42,7 @@ func (s *errorStore) GraphRecord(ctx context.Context, name, version string) (che
 	return s.Graphs.GraphRecord(ctx, name, version)
 }
 
-// A client is told what it can do about it, and no path and no key.
+// A client gets a reason that tells it what to do, and no path and no key.
 func TestEachStoreErrorHasItsReason(t *testing.T) {
 	const inside = "/var/lib/graphd.db: graphd{meta}:graphs"
 	for reason, cause := range map[string]error{

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A busy server keeps what it will use next; one at rest gives back what a peak
-// has left, also when nothing has been collected since.
+// A busy server keeps the memory that it will use next. A server at rest returns
+// the memory of a peak, also when nothing has been collected since.
 func TestSpareMemoryIsGivenBackAtRest(t *testing.T) {
 	const mib = 1 << 20
 	var s heapWatcher

@@ -11,7 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
-// TestProfilesAreServedWhereTheyAreAskedFor looks at both servers of /metrics.
+// TestProfilesAreServedWhereTheyAreAskedFor checks the server of /metrics with and
+// without profiles.
 func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
 		s := &Server{log: zap.NewNop()}

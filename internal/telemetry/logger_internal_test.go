@@ -35,8 +35,8 @@ func TestJSONLineCarriesIDsAndReadableTimes(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What clients and graphs write into a log is shown, not interpreted, and begins no
-// line of its own.
+// Texts of clients and graphs are made visible in a log, and begin no line of their
+// own.
 func TestLogLinesAreVisible(t *testing.T) {
 	const forger = "a\n2026-01-01\tERROR\tforged\r\x1b[2K\u009b\u202e\U000e0041\u200b\x7f\u2028\xff"
 	for _, format := range []string{FormatJSON, FormatConsole} {

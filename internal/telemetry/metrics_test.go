@@ -91,7 +91,7 @@ func TestOthersRegisterBesideTheEngine(t *testing.T) {
 	require.Contains(t, scrapeMetrics(t, m), "grpc_server_handled_total 1")
 }
 
-// fakeTasks are what a server without workers would say.
+// fakeTasks has the numbers of a server without workers.
 type fakeTasks struct{}
 
 func (fakeTasks) WaitingTasks() (unserved, busy int) { return 3, 2 }
@@ -120,7 +120,7 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 	require.Contains(t, scrapeMetrics(t, m), `graphd_store_refuses_changes{reason="STORE_FULL"} 0`)
 }
 
-// Clients choose names: however many there are, the page stays as long as it is.
+// Clients choose names. However many there are, the size of the page is bounded.
 func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics("test", 10)
 	for i := range 1000 {

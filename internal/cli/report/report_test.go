@@ -15,8 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
-// newRefusal is a refusal with the details of a server's. bad are fields and what
-// is wrong with them, in turn.
+// newRefusal returns a refusal with the details that a server adds. bad are fields
+// and their problems, in turn.
 func newRefusal(t *testing.T, code codes.Code, reason, message string, meta map[string]string, bad ...string) error {
 	t.Helper()
 	request := &errdetails.BadRequest{}
@@ -40,7 +40,7 @@ func reportText(err error) string {
 }
 
 // TestAProblemIsToldOnce explains refusals whose message ends with the first of
-// the problems that come with them.
+// their problems.
 func TestAProblemIsToldOnce(t *testing.T) {
 	long := strings.Repeat("x", 400)
 	for want, err := range map[string]error{
@@ -65,8 +65,8 @@ func TestAProblemIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestARefusalNamesTheOptionOfItsLimit explains refusals by limits, those told by
-// the name of the option and those told by the value.
+// TestARefusalNamesTheOptionOfItsLimit explains refusals with the name of an
+// option, and older ones with its value.
 func TestARefusalNamesTheOptionOfItsLimit(t *testing.T) {
 	for option, meta := range map[string]map[string]string{
 		"max-live-runs": {"limit": "max-live-runs", "most": "10000"},

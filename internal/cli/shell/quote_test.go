@@ -23,7 +23,7 @@ func TestPrintedCommandsSurviveAShell(t *testing.T) {
 func FuzzPrintedCommands(f *testing.F) {
 	f.Add("it's", `{"a": 1}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		// No argument can hold the one; the other marks the ends below.
+		// No argument can contain the first; the second marks the ends below.
 		held := strings.NewReplacer("\x00", "", "\x01", "")
 		a, b = held.Replace(a), held.Replace(b)
 		out, err := exec.Command("sh", "-c", `printf '%s\001' `+shell.QuoteCommand("-", a, b)).Output()

@@ -1,5 +1,4 @@
-// Package built gives tests the program graphd, which is linked once for all
-// packages.
+// Package built builds the program graphd for tests, once for all packages.
 package built
 
 import (
@@ -16,23 +15,24 @@ import (
 // testVersion is the version of a graphd that tests build.
 const testVersion = "v0.0.0-test"
 
-// Graphd returns the path of graphd as this checkout has it: $GRAPHD_BIN, which
-// make has just built, or a program below bin/ that is built now.
+// Graphd returns the path of a graphd of this checkout: $GRAPHD_BIN, which make has
+// just built, or a program below bin/ that it builds now.
 func Graphd(tb testing.TB) string {
 	tb.Helper()
 	path, err := buildGraphd()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// What go test opens it takes for an input: a cached result ends with it.
+	// go test takes a file that a test opens for an input, so that a cached result
+	// ends with it.
 	if _, err := os.Stat(path); err != nil {
 		tb.Fatal(err)
 	}
 	return path
 }
 
-// Version is what graphd must say that it is: $TEST_VERSION, which make gives
-// with $GRAPHD_BIN, or that of a program that is built now.
+// Version returns the version of the program: $TEST_VERSION, which make sets with
+// $GRAPHD_BIN, or testVersion.
 func Version() string {
 	if os.Getenv("GRAPHD_BIN") == "" { //nolint:forbidigo // make says what it has built
 		return testVersion
@@ -64,7 +64,7 @@ var buildGraphd = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
 	path := filepath.Join(folder, "graphd")
-	// The flags are those of `make build`, for then Go compiles each package once.
+	// The flags are those of `make build`, so that Go compiles each package once.
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-X main.version="+testVersion, "-o", path, "./cmd/graphd")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

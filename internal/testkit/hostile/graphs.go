@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Graph is one or more documents of graphs to put one after the other.
+// Graph is one or more documents of graphs, to put in this order.
 type Graph struct {
 	Name      string
 	Documents []string
-	WantError string // is in the error of one of them, at the latest the last
+	WantError string // part of the error of one of them, at the latest of the last
 }
 
-// Graphs returns graphs that cost time or memory without bound where nothing
-// bounds them.
+// Graphs returns graphs that cost unbounded time or memory without limits.
 func Graphs() []Graph {
 	const header = `"graph":"hostile","version":"v1","channels":{"x":{}}`
 	return []Graph{
@@ -49,7 +48,7 @@ func Graphs() []Graph {
 	}
 }
 
-// nestedGraphs is a graph that holds the one below it a few times over.
+// nestedGraphs returns graphs, each of which contains the one before a few times.
 func nestedGraphs(height, wide int) []string {
 	documents := []string{`{"graph":"tower0","version":"v1","channels":{"x":{}},"nodes":{"n":{"remote":{}}},"edges":["START -> n"]}`}
 	for i := 1; i <= height; i++ {
@@ -60,7 +59,7 @@ func nestedGraphs(height, wide int) []string {
 	return documents
 }
 
-// yamlAliases is YAML in which each list holds the one before nine times.
+// yamlAliases returns YAML in which each list contains the one before nine times.
 func yamlAliases() string {
 	var b strings.Builder
 	b.WriteString("graph: hostile\nmetadata:\n  a0: &a0 [x]\n")

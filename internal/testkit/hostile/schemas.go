@@ -1,5 +1,5 @@
-// Package hostile makes inputs that a client may send to bring a server down: small
-// to send, without bound to work on. Code that takes input from clients tests it
+// Package hostile makes inputs with which a client may try to bring a server down:
+// small to send, with unbounded work. Code that takes input from clients is tested
 // with them.
 package hostile
 
@@ -13,14 +13,13 @@ type Schema struct {
 	Name   string
 	Schema string
 	Value  string
-	// WantError is part of the error that refuses the schema, or the value if
-	// FailsOnValue. "" when the check ends by itself and must be cheap.
+	// WantError is part of the error for the schema, or for the value if
+	// FailsOnValue. It is "" when the check ends by itself and must be cheap.
 	WantError    string
 	FailsOnValue bool
 }
 
-// Schemas returns schemas that cost time or memory without bound where
-// nothing bounds them.
+// Schemas returns schemas that cost unbounded time or memory without limits.
 func Schemas() []Schema {
 	const steps, form = "schema-steps", "without going into the value"
 	return []Schema{
@@ -101,8 +100,8 @@ func Schemas() []Schema {
 	}
 }
 
-// chainedSchema is a chain of definitions, each made of references to the one before
-// in place of NEXT.
+// chainedSchema returns a chain of definitions. Each is the format with a reference
+// to the definition before in place of NEXT.
 func chainedSchema(n int, format string) string {
 	var b strings.Builder
 	b.WriteString(`{"$id":"urn:chain","$defs":{"d0":{"type":"string"}`)
@@ -133,8 +132,8 @@ func largeObject(n int) string {
 	return `{` + joinItems(n, func(i int) string { return fmt.Sprintf(`"a%daaaaaaaaaaaaaaaaaaaa":1`, i) }) + `}`
 }
 
-// collidingLists are different lists of texts, joined by the mark that stands before a
-// text when it is hashed, so that all have the same hash.
+// collidingLists returns different lists of texts that have the same hash. Their
+// texts contain the mark that precedes a text when it is hashed.
 func collidingLists(n int) string {
 	return `[` + joinItems(n, func(i int) string {
 		var b strings.Builder

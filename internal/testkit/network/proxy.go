@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Direction is one of the two in which a connection carries bytes.
+// Direction is one of the two directions of a connection.
 type Direction int
 
 // The directions, seen from the proxy.
@@ -54,19 +54,19 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	return p
 }
 
-// Close ends the proxy and its connections, and waits until nothing is passed on.
+// Close ends the proxy and its connections, and waits until it relays nothing.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.Refuse(true)
 	p.goroutines.Wait()
 }
 
-// Address is where clients find the proxy.
+// Address returns the address of the proxy for clients.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Inspect has a function asked before bytes that were read are passed on; it may take
-// its time. Where it returns false, they are lost together with their connection. nil
-// asks none.
+// Inspect sets a function that is called before bytes are relayed; it may take its
+// time. If it returns false, the bytes are lost together with their connection. nil
+// removes the function.
 func (p *Proxy) Inspect(allow func(Direction) bool) {
 	if allow == nil {
 		p.inspect.Store(nil)
@@ -75,8 +75,8 @@ func (p *Proxy) Inspect(allow func(Direction) bool) {
 	p.inspect.Store(&allow)
 }
 
-// Hold stops or releases each direction. Connections stay open, and what is sent is
-// passed on later.
+// Hold stops or releases each direction. Connections stay open, and bytes sent
+// meanwhile are relayed later.
 func (p *Proxy) Hold(toServer, toClient bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,8 +84,8 @@ func (p *Proxy) Hold(toServer, toClient bool) {
 	p.changed.Broadcast()
 }
 
-// Mute has what is sent on the present connections vanish. They stay open, and new
-// ones work.
+// Mute drops the bytes that are sent on the present connections. They stay open,
+// and new ones work.
 func (p *Proxy) Mute(directions ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +96,8 @@ func (p *Proxy) Mute(directions ...Direction) {
 	}
 }
 
-// Redirect has new connections go to another address, and reports whether it is
-// another one than before.
+// Redirect sends new connections to another address, and reports whether it differs
+// from the one before.
 func (p *Proxy) Redirect(target string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *Proxy) Redirect(target string) bool {
 	return isOther
 }
 
-// Refuse cuts all connections and takes no new ones, or takes them again.
+// Refuse cuts all connections and accepts no new ones, or accepts them again.
 func (p *Proxy) Refuse(yes bool) {
 	p.mu.Lock()
 	p.isRefusing = yes
@@ -116,7 +116,7 @@ func (p *Proxy) Refuse(yes bool) {
 	}
 }
 
-// Cut resets every connection. New ones are taken.
+// Cut resets every connection. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func (p *Proxy) serveClient(client net.Conn) {
 	p.relayBytes(l, ToClient)
 }
 
-// relayBytes passes on what comes in one direction until the link ends.
+// relayBytes relays the bytes of one direction until the link ends.
 func (p *Proxy) relayBytes(l *link, d Direction) {
 	defer func() {
 		p.mu.Lock()
@@ -174,7 +174,8 @@ func (p *Proxy) relayBytes(l *link, d Direction) {
 	}
 }
 
-// writeBytes passes bytes on when they may pass. It reports false when the link ends.
+// writeBytes writes bytes when the direction is not held. It reports false when the
+// link ends.
 func (p *Proxy) writeBytes(l *link, d Direction, bytes []byte) bool {
 	if allow := p.inspect.Load(); allow != nil && !(*allow)(d) {
 		return false
@@ -212,7 +213,7 @@ func (p *Proxy) closeLink(l *link, by func(net.Conn)) {
 
 func closeConnection(c net.Conn) { _ = c.Close() }
 
-// resetConnection closes a connection so that the other side sees it break.
+// resetConnection closes a connection so that the other side gets a reset.
 func resetConnection(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)

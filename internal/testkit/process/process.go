@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Process is a program that runs until the test ends, and can be started anew.
+// Process is a program that runs until the test ends, and can be started again.
 type Process struct {
 	tb         testing.TB
 	logPath    string
@@ -28,8 +28,8 @@ type Process struct {
 	exited chan struct{}
 }
 
-// Launch starts a program, whose output goes to a file of that name in a folder
-// of the test. What made returns is started once, and again by each Start.
+// Launch starts a program. Its output goes to a file of that name in a folder of
+// the test. It starts the result of made once, and again by each Start.
 func Launch(tb testing.TB, name string, made func() *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{tb: tb, logPath: filepath.Join(tb.TempDir(), name+".log"), newCommand: made}
@@ -67,7 +67,7 @@ func (p *Process) Start() error {
 	return nil
 }
 
-// Kill ends the program without a word, and waits for its end.
+// Kill ends the program without a drain, and waits for its end.
 func (p *Process) Kill() { p.Stop(syscall.SIGKILL) }
 
 // Stop sends a signal, and waits for the end.
@@ -85,7 +85,8 @@ func (p *Process) SendSignal(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s)
 }
 
-// WaitForEnd waits until the program has ended, and reports whether it has in time.
+// WaitForEnd waits until the program has ended, and reports whether it has ended in
+// time.
 func (p *Process) WaitForEnd(limit time.Duration) bool {
 	p.mu.Lock()
 	exited := p.exited
@@ -100,10 +101,11 @@ func (p *Process) WaitForEnd(limit time.Duration) bool {
 	}
 }
 
-// HasEnded reports whether the program has left by itself.
+// HasEnded reports whether the program has ended by itself.
 func (p *Process) HasEnded() bool { return p.EndState() != "" }
 
-// EndState returns how the program has ended, like "exit status 0"; "" = it runs.
+// EndState returns how the program has ended, like "exit status 0"; "" while it
+// runs.
 func (p *Process) EndState() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +117,7 @@ func (p *Process) EndState() string {
 	}
 }
 
-// LogPath returns the file with the output.
+// LogPath returns the path of the file with the output.
 func (p *Process) LogPath() string { return p.logPath }
 
 // WaitForLine waits until a line of the log has all the words, and returns it.
@@ -125,7 +127,7 @@ func (p *Process) WaitForLine(words ...string) string {
 	defer limit.Stop()
 	defer look.Stop()
 	for {
-		over := p.HasEnded() // first: what it says last counts
+		over := p.HasEnded() // read before the log, so that the last lines count
 		if line := p.findLine(words); line != "" {
 			return line
 		}
@@ -140,7 +142,7 @@ func (p *Process) WaitForLine(words ...string) string {
 	}
 }
 
-// findLine finds the first line with all the words, "" = there is none.
+// findLine returns the first line with all the words, "" if there is none.
 func (p *Process) findLine(words []string) string {
 	file, err := os.Open(p.logPath)
 	if err != nil {
@@ -164,7 +166,7 @@ func (p *Process) WaitForAddress() string {
 	return address
 }
 
-// LogTail returns the end of the log, without the line of each call.
+// LogTail returns the end of the log, without the lines of calls.
 func (p *Process) LogTail(lines int) string {
 	data, err := os.ReadFile(p.logPath)
 	if err != nil {
@@ -176,7 +178,7 @@ func (p *Process) LogTail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// FreeAddress is one on which no process listens.
+// FreeAddress returns an address on which no process listens.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -189,8 +191,8 @@ func FreeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// Python is an interpreter with the SDK: $TEST_PYTHON, or the one of this
-// checkout, seen from a package in tests.
+// Python returns an interpreter with the SDK: $TEST_PYTHON, or that of this
+// checkout, as seen from a package in tests.
 func Python(tb testing.TB) string {
 	tb.Helper()
 	path := os.Getenv("TEST_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
