@@ -100,16 +100,63 @@ func TestAQueuedRunMustRunWhatIsDue(t *testing.T) {
 	require.Equal(t, runtime.ReasonNodeNotFound, run.Failure.Reason)
 }
 
-// A graph within a graph fails where the new version does not run what is due in it.
+// A graph within a graph fails where the new version does not run what is due in it. No
+// policy of the node around it hides that, and the version from before goes on.
 func TestAVersionMustRunWhatIsDueInASubgraph(t *testing.T) {
-	outer := chainSpec("g", channelsLog, "sub")
-	outer.Nodes[0].Function, outer.Nodes[0].Graph = nil, &graph.SubgraphSpec{Name: "inner"}
-	w := newFixture(t, moveNodes(), chainSpec("inner", channelsLog, "ask"), outer)
-	require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
-	w.compileGraph(chainSpec("inner", channelsLog, "other"))
-	w.compileGraph(outer)
-	run := w.beginAndWait(runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen})
-	require.Equal(t, checkpoint.RunFailed, run.State)
-	require.Equal(t, runtime.ReasonNodeNotFound, run.Failure.Reason)
-	require.Contains(t, run.Failure.Message, `graph "inner" has no node "ask"`)
+	subgraph := func(s *graph.Spec) { s.Nodes[0].Function, s.Nodes[0].Graph = nil, &graph.SubgraphSpec{Name: "inner"} }
+	handled := func(s *graph.Spec) {
+		s.Nodes = append(s.Nodes, functionNode("other"))
+		s.Edges = append(s.Edges, newEdge("other", graph.End))
+	}
+	for name, change := range map[string]func(outer *graph.Spec){
+		"without a policy": subgraph,
+		"with retries": func(s *graph.Spec) {
+			subgraph(s)
+			s.Nodes[0].Policy.Retry = []graph.RetrySpec{{MaxAttempts: 3}}
+		},
+		"with a handler": func(s *graph.Spec) {
+			subgraph(s)
+			handled(s)
+			s.Nodes[0].Policy.ErrorHandler = "other"
+		},
+		"with a handler of all nodes": func(s *graph.Spec) {
+			subgraph(s)
+			handled(s)
+			s.Defaults.ErrorHandler = "other"
+		},
+		"called by code that goes on": func(s *graph.Spec) {
+			s.Nodes[0].Name, s.Edges[0].To, s.Edges[1].From = "calls", "calls", []string{"calls"}
+		},
+		"called by code in a subgraph": func(s *graph.Spec) { subgraph(s); s.Nodes[0].Graph.Name = "caller" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes, attempts := moveNodes(), 0
+			nodes["calls"] = func(ctx context.Context, c *nodeCall) pregel.Result {
+				attempts++
+				called, err := c.Host.CallGraph(ctx, runtime.GraphCall{Graph: "inner", Input: "{}"})
+				if err != nil {
+					return logUpdate("went on without it")
+				}
+				return pregel.Result{WaitingInterrupts: called.Waiting}
+			}
+			outer := chainSpec("g", channelsLog, "sub")
+			change(outer)
+			caller, inner := chainSpec("caller", channelsLog, "calls"), chainSpec("inner", channelsLog, "ask")
+			w := newFixture(t, nodes, inner, caller, outer)
+			require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
+			w.compileGraph(chainSpec("inner", channelsLog, "other"))
+			w.compileGraph(outer)
+			attempts = 0
+			run := w.beginAndWait(runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen})
+			require.Equal(t, checkpoint.RunFailed, run.State)
+			require.Equal(t, runtime.ReasonNodeNotFound, run.Failure.Reason)
+			require.Contains(t, run.Failure.Message, `graph "inner" has no node "ask"`)
+			require.LessOrEqual(t, attempts, 1, "no policy repeats it")
+
+			w.compileGraph(inner)
+			w.compileGraph(outer)
+			run = w.beginAndWait(runtime.StartRequest{Thread: "t"})
+			require.Equal(t, checkpoint.RunInterrupted, run.State, "a version that runs the node asks again")
+		})
+	}
 }

@@ -162,6 +162,9 @@ func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *p
 		}
 	}
 	r := at.env.executeContained(ctx, task)
+	if f := fx.refusedVersion.Load(); f != nil {
+		r = pregel.Result{Failure: &pregel.Failure{Failure: *f}}
+	}
 	if fx.isStillRemote.Load() {
 		at.thread.Recovery.addLeft(t.ID, at.level.rootTask)
 	}

@@ -138,6 +138,10 @@ func (fr *frame) checkDueNodes() error {
 	return nil
 }
 
+// isVersionRefusal reports whether a failure comes from checkDueNodes. It fails the run:
+// the node around the graph has not failed, so that no policy repeats or handles it.
+func isVersionRefusal(reason string) bool { return reason == runtime.ReasonNodeNotFound }
+
 // PlanNextSuperstep plans the superstep at which a loaded thread goes on.
 func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 	s, err := l.applyCommands(l.state)

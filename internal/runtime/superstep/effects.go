@@ -34,6 +34,9 @@ type effects struct {
 	isStillRemote atomic.Bool  // a worker may still run the task
 	runningCalls  atomic.Int32 // graphs that it waits for
 	restartMark   restartMark
+	// refusedVersion is set when the version of a called graph does not run what is due
+	// in it: the result of the task is void, whatever its code makes of the error.
+	refusedVersion atomic.Pointer[checkpoint.Failure]
 
 	mu          sync.Mutex
 	idleTimer   *time.Timer

@@ -44,7 +44,7 @@ func (w *superstep) runErrorHandler(ctx context.Context) {
 
 // errorHandlerOf returns the handler task of a failure, or nil.
 func (w *superstep) errorHandlerOf(o *outcome) *pregel.Task {
-	if w.storeErr != nil || o.failure == nil || o.isHandled || o.isAborted {
+	if w.storeErr != nil || o.failure == nil || o.isHandled || o.isAborted || isVersionRefusal(o.failure.Reason) {
 		return nil
 	}
 	return o.task.HandlerTask(o.failure)

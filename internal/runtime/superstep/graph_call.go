@@ -41,9 +41,16 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 	}
 	defer child.releaseBytes()
 	if err := child.beginSubgraph(ctx, c.Input); err != nil {
+		if own, ok := errors.AsType[*runtime.Error](err); ok && isVersionRefusal(own.Reason) {
+			fx.refusedVersion.Store(&checkpoint.Failure{Reason: own.Reason, Message: own.Message})
+		}
 		return v.refusedCallResult(err)
 	}
-	return v.callResult(child, child.RunSupersteps(ctx))
+	end := child.RunSupersteps(ctx)
+	if end.Failure != nil && isVersionRefusal(end.Failure.Reason) {
+		fx.refusedVersion.Store(end.Failure)
+	}
+	return v.callResult(child, end)
 }
 
 // trackGraphCall counts a called graph as active in place of the task that waits

@@ -23,7 +23,7 @@ const (
 // Of several policies the first that matches the failure counts. n is the
 // number of attempts made.
 func retryDelay(policies []graph.RetrySpec, f *pregel.Failure, n int) (time.Duration, bool) {
-	if f == nil || f.Permanent {
+	if f == nil || f.Permanent || isVersionRefusal(f.Reason) {
 		return 0, false
 	}
 	i := slices.IndexFunc(policies, func(p graph.RetrySpec) bool {

@@ -65,7 +65,7 @@ func (w *superstep) planTask(t *pregel.Task) {
 // A node whose writes did not fit those of others has not failed itself: it is
 // run again.
 func handlerOf(t *pregel.Task, record checkpoint.Task) *pregel.Task {
-	if record.State != checkpoint.TaskFailed || record.Failure.Node == "" {
+	if record.State != checkpoint.TaskFailed || record.Failure.Node == "" || isVersionRefusal(record.Failure.Reason) {
 		return nil
 	}
 	return t.HandlerTask(record.Failure)
