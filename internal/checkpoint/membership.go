@@ -46,14 +46,14 @@ type Capability struct{ Graph, Version, Node string }
 
 // Covers reports whether the capability includes a node, or work of no
 // particular node, such as a reducer, which every worker of the graph can run.
-func (s Capability) Covers(need Capability) bool {
-	return s.Graph == need.Graph && (s.Version == "" || s.Version == need.Version) &&
-		(s.Node == "" || s.Node == need.Node || need.Node == "")
+func (c Capability) Covers(need Capability) bool {
+	return c.Graph == need.Graph && (c.Version == "" || c.Version == need.Version) &&
+		(c.Node == "" || c.Node == need.Node || need.Node == "")
 }
 
 // Covers reports whether a worker of the server has the capability.
-func (s *Member) Covers(need Capability) bool {
-	for _, served := range s.Capabilities {
+func (m *Member) Covers(need Capability) bool {
+	for _, served := range m.Capabilities {
 		if served.Covers(need) {
 			return true
 		}

@@ -89,32 +89,32 @@ func fullChange(id string) func(*checkpoint.Change) {
 }
 
 // requireNoRecords checks that no record of full is there.
-func (th *threadDriver) requireNoRecords() {
-	th.Helper()
-	e := th.env
-	_, err := e.store.Checkpoint(e.ctx, th.id, "", "")
+func (t *threadDriver) requireNoRecords() {
+	t.Helper()
+	e := t.env
+	_, err := e.store.Checkpoint(e.ctx, t.id, "", "")
 	require.ErrorIs(e, err, checkpoint.ErrCheckpointNotFound)
-	_, err = e.store.Checkpoint(e.ctx, th.id, "", checkpointID(1))
+	_, err = e.store.Checkpoint(e.ctx, t.id, "", checkpointID(1))
 	require.ErrorIs(e, err, checkpoint.ErrCheckpointNotFound)
 	for _, ns := range []string{"", "sub:1"} {
-		list, err := e.store.Checkpoints(e.ctx, checkpoint.CheckpointQuery{Thread: th.id, Namespace: ns})
+		list, err := e.store.Checkpoints(e.ctx, checkpoint.CheckpointQuery{Thread: t.id, Namespace: ns})
 		require.NoError(e, err)
 		require.Empty(e, list)
 	}
-	p, err := e.store.Pending(e.ctx, th.id, checkpointID(1))
+	p, err := e.store.Pending(e.ctx, t.id, checkpointID(1))
 	require.NoError(e, err)
 	require.Equal(e, checkpoint.Pending{}, p)
-	_, err = e.store.Run(e.ctx, th.id, "run")
+	_, err = e.store.Run(e.ctx, t.id, "run")
 	require.ErrorIs(e, err, checkpoint.ErrRunNotFound)
-	runs, err := e.store.Runs(e.ctx, th.id, 0, 0)
+	runs, err := e.store.Runs(e.ctx, t.id, 0, 0)
 	require.NoError(e, err)
 	require.Empty(e, runs)
-	_, err = e.store.Interrupt(e.ctx, th.id, "q")
+	_, err = e.store.Interrupt(e.ctx, t.id, "q")
 	require.ErrorIs(e, err, checkpoint.ErrInterruptNotFound)
-	_, err = e.store.Request(e.ctx, th.id, "request")
+	_, err = e.store.Request(e.ctx, t.id, "request")
 	require.ErrorIs(e, err, checkpoint.ErrRequestNotFound)
 	for _, byChange := range []bool{false, true} {
-		q, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{Thread: th.id, ByChange: byChange})
+		q, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{Thread: t.id, ByChange: byChange})
 		require.NoError(e, err)
 		require.Empty(e, q)
 	}
@@ -350,9 +350,9 @@ func applyReuse(e *env) {
 	th.requireUnchanged()
 }
 
-func (th *threadDriver) requireUnchanged() {
-	th.Helper()
-	e := th.env
+func (t *threadDriver) requireUnchanged() {
+	t.Helper()
+	e := t.env
 	list, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err)
 	require.Equal(e, "n", list[0].Node)

@@ -118,21 +118,21 @@ func boundCheckpoints(e *env) {
 }
 
 // requirePages reads the history of the root in pages of some limits.
-func (th *threadDriver) requirePages(limits ...int) {
-	th.Helper()
-	all, err := th.store.Checkpoints(th.ctx, checkpoint.CheckpointQuery{Thread: th.id})
-	require.NoError(th, err)
-	require.Len(th, all, int(th.head.Seq))
+func (t *threadDriver) requirePages(limits ...int) {
+	t.Helper()
+	all, err := t.store.Checkpoints(t.ctx, checkpoint.CheckpointQuery{Thread: t.id})
+	require.NoError(t, err)
+	require.Len(t, all, int(t.head.Seq))
 	for _, limit := range limits {
 		for _, q := range []checkpoint.CheckpointQuery{{}, {AllNamespaces: true}, {AnyTask: true}} {
-			q.Thread, q.Limit = th.id, limit
-			pages(th.env, all, limit, func(cp **checkpoint.Checkpoint) int { return (*cp).Size() }, func(done int) []*checkpoint.Checkpoint {
+			q.Thread, q.Limit = t.id, limit
+			pages(t.env, all, limit, func(cp **checkpoint.Checkpoint) int { return (*cp).Size() }, func(done int) []*checkpoint.Checkpoint {
 				q.Before = 0
 				if done > 0 {
 					q.Before = all[done-1].Seq
 				}
-				page, err := th.store.Checkpoints(th.ctx, q)
-				require.NoError(th, err)
+				page, err := t.store.Checkpoints(t.ctx, q)
+				require.NoError(t, err)
 				return page
 			})
 		}

@@ -149,13 +149,13 @@ func (e *env) listInterrupts(q checkpoint.InterruptQuery) []string {
 }
 
 // putInterrupt puts an interrupt, edited.
-func (th *threadDriver) putInterrupt(id string, edits ...func(*checkpoint.Interrupt)) {
-	th.Helper()
-	in := newInterrupt(th.id, id, "c")
+func (t *threadDriver) putInterrupt(id string, edits ...func(*checkpoint.Interrupt)) {
+	t.Helper()
+	in := newInterrupt(t.id, id, "c")
 	for _, edit := range edits {
 		edit(&in)
 	}
-	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{in} })
+	t.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{in} })
 }
 
 func setCreated(at time.Time) func(*checkpoint.Interrupt) {

@@ -37,10 +37,10 @@ func logComplete(e *env) {
 }
 
 // listEventNumbers reads events and returns their numbers.
-func (th *threadDriver) listEventNumbers(after uint64, limit int) []uint64 {
-	th.Helper()
-	list, err := th.store.Events(th.ctx, th.id, after, limit)
-	require.NoError(th, err)
+func (t *threadDriver) listEventNumbers(after uint64, limit int) []uint64 {
+	t.Helper()
+	list, err := t.store.Events(t.ctx, t.id, after, limit)
+	require.NoError(t, err)
 	out := []uint64{}
 	for i := range list {
 		out = append(out, list[i].Seq)

@@ -148,10 +148,10 @@ func testDay(n int) time.Time {
 }
 
 // newChange returns the next change of the thread, with nothing in it.
-func (th *threadDriver) newChange(edits ...func(*checkpoint.Change)) *checkpoint.Change {
-	th.ops++
+func (t *threadDriver) newChange(edits ...func(*checkpoint.Change)) *checkpoint.Change {
+	t.ops++
 	c := &checkpoint.Change{
-		Thread: th.id, Expect: th.rev, Op: fmt.Sprintf("%s/%d", th.id, th.ops), Head: th.head,
+		Thread: t.id, Expect: t.rev, Op: fmt.Sprintf("%s/%d", t.id, t.ops), Head: t.head,
 	}
 	for _, edit := range edits {
 		edit(c)
@@ -160,32 +160,32 @@ func (th *threadDriver) newChange(edits ...func(*checkpoint.Change)) *checkpoint
 }
 
 // applyEdits makes a change that must succeed and takes over its head.
-func (th *threadDriver) applyEdits(edits ...func(*checkpoint.Change)) checkpoint.Receipt {
-	th.Helper()
-	return th.applyChange(th.newChange(edits...))
+func (t *threadDriver) applyEdits(edits ...func(*checkpoint.Change)) checkpoint.Receipt {
+	t.Helper()
+	return t.applyChange(t.newChange(edits...))
 }
 
-func (th *threadDriver) applyChange(c *checkpoint.Change) checkpoint.Receipt {
-	th.Helper()
-	r, err := th.store.Apply(th.ctx, c)
-	require.NoError(th, err)
-	require.Equal(th, c.Expect+1, r.Revision, "a receipt's revision is Expect+1")
-	th.rev = r.Revision
+func (t *threadDriver) applyChange(c *checkpoint.Change) checkpoint.Receipt {
+	t.Helper()
+	r, err := t.store.Apply(t.ctx, c)
+	require.NoError(t, err)
+	require.Equal(t, c.Expect+1, r.Revision, "a receipt's revision is Expect+1")
+	t.rev = r.Revision
 	if !c.Delete {
-		th.head = c.Head
+		t.head = c.Head
 	}
 	return r
 }
 
 // requireStored returns the head as the store has it, which must be the one applied.
-func (th *threadDriver) requireStored() checkpoint.Head {
-	th.Helper()
-	h, err := th.store.Head(th.ctx, th.id)
-	require.NoError(th, err)
-	require.Equal(th, th.rev, h.Revision)
+func (t *threadDriver) requireStored() checkpoint.Head {
+	t.Helper()
+	h, err := t.store.Head(t.ctx, t.id)
+	require.NoError(t, err)
+	require.Equal(t, t.rev, h.Revision)
 	same := h
 	same.Revision, same.LeaseExpires, same.Now = 0, time.Time{}, time.Time{}
-	require.Equal(th, th.head, same)
+	require.Equal(t, t.head, same)
 	return h
 }
 

@@ -16,19 +16,19 @@ func viewCases() []testCase {
 	}
 }
 
-func (th *threadDriver) requireView(request string) (g checkpoint.ThreadView, ok bool) {
-	th.Helper()
-	viewer, ok := th.store.(checkpoint.ThreadViewer)
+func (t *threadDriver) requireView(request string) (g checkpoint.ThreadView, ok bool) {
+	t.Helper()
+	viewer, ok := t.store.(checkpoint.ThreadViewer)
 	if !ok {
 		return g, false
 	}
-	g, err := viewer.ViewThread(th.ctx, th.id, request)
-	require.NoError(th, err)
-	h, err := th.store.Head(th.ctx, th.id)
-	require.NoError(th, err)
-	require.False(th, h.Now.Before(g.Head.Now))
+	g, err := viewer.ViewThread(t.ctx, t.id, request)
+	require.NoError(t, err)
+	h, err := t.store.Head(t.ctx, t.id)
+	require.NoError(t, err)
+	require.False(t, h.Now.Before(g.Head.Now))
 	h.Now = g.Head.Now
-	require.Equal(th, h, g.Head)
+	require.Equal(t, h, g.Head)
 	return g, true
 }
 

@@ -60,32 +60,32 @@ type eventsReader struct {
 	isStandalone bool // no event has anything of the one before it
 }
 
-func (d *eventsReader) readField(rd *packed.Reader, f packed.Field) {
+func (er *eventsReader) readField(rd *packed.Reader, f packed.Field) {
 	rd.CopyParts()
 	switch f {
 	case fSeq:
-		d.first = rd.ReadUint()
+		er.first = rd.ReadUint()
 	case fEvents:
-		rd.ReadArray(func() { d.readEvent(rd) })
+		rd.ReadArray(func() { er.readEvent(rd) })
 	default:
 		rd.SkipValue()
 	}
 }
 
-func (d *eventsReader) readEvent(rd *packed.Reader) {
-	e := checkpoint.Event{Seq: d.first + uint64(len(d.out))}
+func (er *eventsReader) readEvent(rd *packed.Reader) {
+	e := checkpoint.Event{Seq: er.first + uint64(len(er.out))}
 	var before *checkpoint.Event
-	if n := len(d.out); n > 0 && !d.isStandalone {
-		before = &d.out[n-1]
+	if n := len(er.out); n > 0 && !er.isStandalone {
+		before = &er.out[n-1]
 		e.Time, e.Run, e.Namespace, e.Step = before.Time, before.Run, before.Namespace, before.Step
 	}
 	rd.ReadObject(func(f packed.Field) {
 		readEventField(rd, &e, f)
 		if f == fTime && before != nil && e.Time.Equal(before.Time) {
-			d.isStandalone = true
+			er.isStandalone = true
 		}
 	})
-	d.out = append(d.out, e)
+	er.out = append(er.out, e)
 }
 
 // writeEvent writes what an event does not have in common with the one before.

@@ -36,11 +36,11 @@ func CollectReferences(list []*checkpoint.Checkpoint) *References {
 }
 
 // HasValue reports whether the value that checkpoint seq wrote is shown.
-func (s *References) HasValue(seq uint64, channel string) bool {
-	return s.values[valueKey{seq, channel}]
+func (r *References) HasValue(seq uint64, channel string) bool {
+	return r.values[valueKey{seq, channel}]
 }
 
 // ElementCount is how many of the elements of a segment are shown.
-func (s *References) ElementCount(segment uint64, channel string) int {
-	return s.lists[valueKey{segment, channel}]
+func (r *References) ElementCount(segment uint64, channel string) int {
+	return r.lists[valueKey{segment, channel}]
 }

@@ -25,38 +25,38 @@ func NewValueSelector(c *checkpoint.Change) *ValueSelector {
 }
 
 // AddCheckpoint writes what the next checkpoint has to write.
-func (w *ValueSelector) AddCheckpoint(cp *checkpoint.Checkpoint) {
+func (v *ValueSelector) AddCheckpoint(cp *checkpoint.Checkpoint) {
 	for i := range cp.Channels {
 		ch := &cp.Channels[i]
 		switch {
 		case !IsSeparate(ch):
-		case w.written != nil:
-			w.selectUnwritten(cp, ch)
+		case v.written != nil:
+			v.selectUnwritten(cp, ch)
 		case ch.Stored != cp.Seq: // an earlier checkpoint wrote it
 		case ch.List == nil:
-			w.OnValue(cp, ch)
+			v.OnValue(cp, ch)
 		case len(ch.List.Segments) > 0:
 			l := ch.List
 			last := l.Segments[len(l.Segments)-1]
-			w.selectItems(cp, ch, last, last.Len-l.Appended, len(l.Items)-l.Appended)
+			v.selectItems(cp, ch, last, last.Len-l.Appended, len(l.Items)-l.Appended)
 		}
 	}
 }
 
-func (w *ValueSelector) selectUnwritten(cp *checkpoint.Checkpoint, ch *checkpoint.Channel) {
+func (v *ValueSelector) selectUnwritten(cp *checkpoint.Checkpoint, ch *checkpoint.Channel) {
 	if ch.List == nil {
-		if at := (valueKey{ch.Stored, ch.Name}); !w.written.values[at] {
-			w.written.values[at] = true
-			w.OnValue(cp, ch)
+		if at := (valueKey{ch.Stored, ch.Name}); !v.written.values[at] {
+			v.written.values[at] = true
+			v.OnValue(cp, ch)
 		}
 		return
 	}
 	start := 0
 	for _, seg := range ch.List.Segments {
 		at := valueKey{seg.ID, ch.Name}
-		if n := w.written.lists[at]; n < seg.Len {
-			w.selectItems(cp, ch, seg, n, start+n)
-			w.written.lists[at] = seg.Len
+		if n := v.written.lists[at]; n < seg.Len {
+			v.selectItems(cp, ch, seg, n, start+n)
+			v.written.lists[at] = seg.Len
 		}
 		start += seg.Len
 	}
@@ -64,9 +64,9 @@ func (w *ValueSelector) selectUnwritten(cp *checkpoint.Checkpoint, ch *checkpoin
 
 // selectItems writes the elements of a segment from an index on; at is where the
 // first of them stands in the list.
-func (w *ValueSelector) selectItems(cp *checkpoint.Checkpoint, ch *checkpoint.Channel, seg checkpoint.Segment, index, at int) {
+func (v *ValueSelector) selectItems(cp *checkpoint.Checkpoint, ch *checkpoint.Channel, seg checkpoint.Segment, index, at int) {
 	for ; index < seg.Len; index++ {
-		w.OnItem(cp, ch, seg.ID, index, ch.List.Items[at])
+		v.OnItem(cp, ch, seg.ID, index, ch.List.Items[at])
 		at++
 	}
 }

@@ -31,7 +31,7 @@ type dueEntry struct {
 }
 
 // updateThread takes note of a new head.
-func (a *dueQueue) updateThread(t *thread) {
+func (d *dueQueue) updateThread(t *thread) {
 	at := toUnixNanos(t.head.Due)
 	if t.head.Owner != "" {
 		at = min(at, toUnixNanos(t.head.LeaseExpires))
@@ -40,33 +40,33 @@ func (a *dueQueue) updateThread(t *thread) {
 	if at >= t.queuedNanos.Load() {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pushEntry(t, t.head.Thread, at)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pushEntry(t, t.head.Thread, at)
 }
 
-func (a *dueQueue) pushEntry(t *thread, id string, at int64) {
+func (d *dueQueue) pushEntry(t *thread, id string, at int64) {
 	if at >= t.queuedNanos.Load() {
 		return
 	}
 	t.queuedNanos.Store(at)
-	heap.Push(&a.entries, dueEntry{dueNanos: at, thread: t, id: id})
+	heap.Push(&d.entries, dueEntry{dueNanos: at, thread: t, id: id})
 }
 
 // dropStaleEntries makes the first entry of the heap a true one.
-func (a *dueQueue) dropStaleEntries() {
-	for len(a.entries) > 0 {
-		first := a.entries[0]
+func (d *dueQueue) dropStaleEntries() {
+	for len(d.entries) > 0 {
+		first := d.entries[0]
 		if first.dueNanos == first.thread.queuedNanos.Load() && first.dueNanos == first.thread.dueNanos.Load() {
 			return
 		}
-		heap.Pop(&a.entries)
+		heap.Pop(&d.entries)
 		if first.dueNanos != first.thread.queuedNanos.Load() {
 			continue // the thread was queued anew at an earlier instant
 		}
 		first.thread.queuedNanos.Store(never)
 		if wake := first.thread.dueNanos.Load(); wake != never {
-			a.pushEntry(first.thread, first.id, wake)
+			d.pushEntry(first.thread, first.id, wake)
 		}
 	}
 }
@@ -80,24 +80,24 @@ func (s *Store) Due(ctx context.Context, limit int) ([]string, time.Time, error)
 	return threads, next, nil
 }
 
-func (a *dueQueue) listDue(now int64, limit int) (threads []string, next time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (d *dueQueue) listDue(now int64, limit int) (threads []string, next time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var found []dueEntry
-	for a.dropStaleEntries(); len(a.entries) > 0; a.dropStaleEntries() {
-		first := a.entries[0]
+	for d.dropStaleEntries(); len(d.entries) > 0; d.dropStaleEntries() {
+		first := d.entries[0]
 		if first.dueNanos > now || (limit > 0 && len(found) == limit) {
 			next = time.Unix(0, first.dueNanos).UTC()
 			break
 		}
-		heap.Pop(&a.entries)
+		heap.Pop(&d.entries)
 		first.thread.queuedNanos.Store(never)
 		found = append(found, first)
 		threads = append(threads, first.id)
 	}
 	for _, f := range found {
 		if wake := f.thread.dueNanos.Load(); wake != never {
-			a.pushEntry(f.thread, f.id, wake)
+			d.pushEntry(f.thread, f.id, wake)
 		}
 	}
 	return threads, next

@@ -40,9 +40,9 @@ func (e indexEntry) isStale() bool {
 
 // putInterrupts numbers and publishes interrupts. Numbers are given under the lock that
 // readers take, so a reader never sees a number before a smaller one.
-func (b *interruptIndex) putInterrupts(t *thread, list []checkpoint.Interrupt) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (ii *interruptIndex) putInterrupts(t *thread, list []checkpoint.Interrupt) {
+	ii.mu.Lock()
+	defer ii.mu.Unlock()
 	for i := range list {
 		in := list[i]
 		q := t.findOrAddInterrupt(&in)
@@ -50,14 +50,14 @@ func (b *interruptIndex) putInterrupts(t *thread, list []checkpoint.Interrupt) {
 		if old := q.record.Load(); old != nil {
 			in.Revision = old.Revision + 1
 		} else {
-			b.liveCount++
+			ii.liveCount++
 		}
-		b.lastChange++
-		in.Change = b.lastChange
+		ii.lastChange++
+		in.Change = ii.lastChange
 		q.record.Store(&in)
-		b.entries = append(b.entries, indexEntry{change: in.Change, interrupt: q})
+		ii.entries = append(ii.entries, indexEntry{change: in.Change, interrupt: q})
 	}
-	b.compactEntries()
+	ii.compactEntries()
 }
 
 func (t *thread) findOrAddInterrupt(in *checkpoint.Interrupt) *interruptRecord {
@@ -76,19 +76,19 @@ func (t *thread) findOrAddInterrupt(in *checkpoint.Interrupt) *interruptRecord {
 }
 
 // deleteInterrupts removes the interrupts of a deleted thread.
-func (b *interruptIndex) deleteInterrupts(questions map[string]*interruptRecord) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (ii *interruptIndex) deleteInterrupts(questions map[string]*interruptRecord) {
+	ii.mu.Lock()
+	defer ii.mu.Unlock()
 	for _, q := range questions {
 		q.isDeleted.Store(true)
-		b.liveCount--
+		ii.liveCount--
 	}
-	b.compactEntries()
+	ii.compactEntries()
 }
 
-func (b *interruptIndex) compactEntries() {
-	if len(b.entries) > 64 && len(b.entries) > 2*b.liveCount {
-		b.entries = slices.DeleteFunc(b.entries, indexEntry.isStale)
+func (ii *interruptIndex) compactEntries() {
+	if len(ii.entries) > 64 && len(ii.entries) > 2*ii.liveCount {
+		ii.entries = slices.DeleteFunc(ii.entries, indexEntry.isStale)
 	}
 }
 
@@ -136,17 +136,17 @@ func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.
 }
 
 // findInterrupts returns what matches, by change.
-func (b *interruptIndex) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (ii *interruptIndex) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
+	ii.mu.Lock()
+	defer ii.mu.Unlock()
 	from := 0
 	if q.ByChange {
-		from, _ = slices.BinarySearchFunc(b.entries, q.After.Change+1, func(e indexEntry, change uint64) int {
+		from, _ = slices.BinarySearchFunc(ii.entries, q.After.Change+1, func(e indexEntry, change uint64) int {
 			return cmp.Compare(e.change, change)
 		})
 	}
 	var out []checkpoint.Interrupt
-	for _, e := range b.entries[from:] {
+	for _, e := range ii.entries[from:] {
 		if e.isStale() {
 			continue
 		}
@@ -220,11 +220,11 @@ func cut[T any](list []T, limit int, size func(*T) int) []T {
 	return list
 }
 
-func (sh *shard) listThreads() []*thread {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	out := make([]*thread, 0, len(sh.threads))
-	for _, t := range sh.threads {
+func (s *shard) listThreads() []*thread {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]*thread, 0, len(s.threads))
+	for _, t := range s.threads {
 		out = append(out, t)
 	}
 	return out

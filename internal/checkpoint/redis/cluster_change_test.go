@@ -30,46 +30,46 @@ type threadDriver struct {
 	longest     time.Duration // the longest time that one superstep took
 }
 
-func (w *threadDriver) nextChange(n uint64) *checkpoint.Change {
-	c := newSuperstep(w.thread, n, nil)
+func (td *threadDriver) nextChange(n uint64) *checkpoint.Change {
+	c := newSuperstep(td.thread, n, nil)
 	c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
 	c.Checkpoints[0].Channels[0].Value = payload.JSON(strconv.FormatUint(n, 10))
 	return c
 }
 
 // applyNext makes the next superstep, as often as it takes.
-func (w *threadDriver) applyNext(t *testing.T) {
+func (td *threadDriver) applyNext(t *testing.T) {
 	t.Helper()
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
-		_, err := w.store.Apply(ctx, w.nextChange(w.supersteps+1))
+		_, err := td.store.Apply(ctx, td.nextChange(td.supersteps+1))
 		if err == nil {
 			break
 		}
 		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 		require.NotErrorIs(t, err, checkpoint.ErrConflict)
 		require.NoError(t, ctx.Err(), "it does not come back: %v", err)
-		w.unavailable++
+		td.unavailable++
 	}
-	w.supersteps++
-	w.longest = max(w.longest, time.Since(begun))
+	td.supersteps++
+	td.longest = max(td.longest, time.Since(begun))
 }
 
 // requireComplete compares the thread with what was acknowledged: nothing lacks, nothing
 // is there twice.
-func (w *threadDriver) requireComplete(t *testing.T) {
+func (td *threadDriver) requireComplete(t *testing.T) {
 	t.Helper()
-	h, err := w.store.Head(t.Context(), w.thread)
+	h, err := td.store.Head(t.Context(), td.thread)
 	require.NoError(t, err)
-	require.Equal(t, w.supersteps, h.Revision)
-	cp, err := w.store.Checkpoint(t.Context(), w.thread, "", "")
+	require.Equal(t, td.supersteps, h.Revision)
+	cp, err := td.store.Checkpoint(t.Context(), td.thread, "", "")
 	require.NoError(t, err)
-	require.Equal(t, payload.JSON(strconv.FormatUint(w.supersteps, 10)), cp.Channels[0].Value)
-	events, err := w.store.Events(t.Context(), w.thread, 0, 0)
+	require.Equal(t, payload.JSON(strconv.FormatUint(td.supersteps, 10)), cp.Channels[0].Value)
+	events, err := td.store.Events(t.Context(), td.thread, 0, 0)
 	require.NoError(t, err)
-	require.Len(t, events, int(2*w.supersteps))
+	require.Len(t, events, int(2*td.supersteps))
 	for i, e := range events {
 		require.EqualValues(t, i+1, e.Seq)
 	}

@@ -39,7 +39,7 @@ func registerMember(t *testing.T, url, server string, beat time.Duration) *testM
 }
 
 // waitForMembers waits until a server knows what the others take.
-func (w *testMember) waitForMembers(t *testing.T, want ...checkpoint.Member) {
+func (tm *testMember) waitForMembers(t *testing.T, want ...checkpoint.Member) {
 	t.Helper()
 	if len(want) == 0 {
 		want = []checkpoint.Member{}
@@ -47,14 +47,14 @@ func (w *testMember) waitForMembers(t *testing.T, want ...checkpoint.Member) {
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
 	for {
-		others := w.OtherMembers()
+		others := tm.OtherMembers()
 		if len(others) == len(want) && (len(want) == 0 || equalMembers(want, others)) {
 			return
 		}
 		select {
-		case <-w.changed:
+		case <-tm.changed:
 		case <-late.C:
-			require.Equal(t, want, w.OtherMembers())
+			require.Equal(t, want, tm.OtherMembers())
 			return
 		}
 	}

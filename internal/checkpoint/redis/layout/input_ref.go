@@ -33,9 +33,9 @@ type RunInputs []checkpoint.Run
 
 // CollectInputs returns the runs whose inputs are stored separately. Sealed
 // inputs are not referred to: a sealed record opens in its own place only.
-func (w RecordSealer) CollectInputs(c *checkpoint.Change) (list RunInputs) {
+func (rs RecordSealer) CollectInputs(c *checkpoint.Change) (list RunInputs) {
 	for i := range c.Runs {
-		if r := &c.Runs[i]; len(r.Request.Input) > codec.MaxInlineBytes && w.IsPlain() {
+		if r := &c.Runs[i]; len(r.Request.Input) > codec.MaxInlineBytes && rs.IsPlain() {
 			list = append(list, *r)
 		}
 	}
@@ -43,11 +43,11 @@ func (w RecordSealer) CollectInputs(c *checkpoint.Change) (list RunInputs) {
 }
 
 // FindRef finds a value in the inputs.
-func (list RunInputs) FindRef(v payload.JSON) (text string, ok bool) {
-	for i := range list {
-		input := string(list[i].Request.Input)
+func (r RunInputs) FindRef(v payload.JSON) (text string, ok bool) {
+	for i := range r {
+		input := string(r[i].Request.Input)
 		if at := strings.Index(input, string(v)); at >= 0 {
-			return FormatInputRef(list[i].ID, at, len(v)), true
+			return FormatInputRef(r[i].ID, at, len(v)), true
 		}
 	}
 	return "", false

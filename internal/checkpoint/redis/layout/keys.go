@@ -40,11 +40,11 @@ func NewKeys(prefix string, partitions int) Keys {
 }
 
 // PartitionCount is how many partitions the store has.
-func (l *Keys) PartitionCount() int { return len(l.tags) }
+func (k *Keys) PartitionCount() int { return len(k.tags) }
 
 // AllPartitions lists the partitions.
-func (l *Keys) AllPartitions() []int {
-	out := make([]int, len(l.tags))
+func (k *Keys) AllPartitions() []int {
+	out := make([]int, len(k.tags))
 	for i := range out {
 		out[i] = i
 	}
@@ -82,35 +82,35 @@ func hashSlot(tag string) uint16 {
 }
 
 // PartitionOf is the partition of a thread. It must never change.
-func (l *Keys) PartitionOf(thread string) int {
+func (k *Keys) PartitionOf(thread string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(thread)) // never fails
-	return int(h.Sum64() % uint64(len(l.tags)))
+	return int(h.Sum64() % uint64(len(k.tags)))
 }
 
 // MetadataKey holds the metadata of the store.
-func (l *Keys) MetadataKey() string { return l.prefix + "{meta}:format" }
+func (k *Keys) MetadataKey() string { return k.prefix + "{meta}:format" }
 
 // GraphsKey holds the graph definitions.
-func (l *Keys) GraphsKey() string { return l.prefix + "{meta}:graphs" }
+func (k *Keys) GraphsKey() string { return k.prefix + "{meta}:graphs" }
 
 // GraphIndexKey holds when each version of a graph was made, and under "" how often
 // any of it has changed.
-func (l *Keys) GraphIndexKey() string { return l.prefix + "{meta}:graphs:index" }
+func (k *Keys) GraphIndexKey() string { return k.prefix + "{meta}:graphs:index" }
 
 // TombstonesKey holds what is remembered of deleted versions of graphs: when that
 // was in microseconds, a space and the digest of the source.
-func (l *Keys) TombstonesKey() string { return l.prefix + "{meta}:graphs:deleted" }
+func (k *Keys) TombstonesKey() string { return k.prefix + "{meta}:graphs:deleted" }
 
 // TombstoneOrderKey holds the fields of tombstones in the order of deletion.
-func (l *Keys) TombstoneOrderKey() string { return l.prefix + "{meta}:graphs:deleted:order" }
+func (k *Keys) TombstoneOrderKey() string { return k.prefix + "{meta}:graphs:deleted:order" }
 
 // MembershipKey holds the capabilities of each server.
-func (l *Keys) MembershipKey() string { return l.prefix + "{meta}:roster" }
+func (k *Keys) MembershipKey() string { return k.prefix + "{meta}:roster" }
 
 // PartitionKey names a key of a partition.
-func (l *Keys) PartitionKey(partition int, name string) string {
-	return l.prefix + "{" + l.tags[partition] + "}:" + name
+func (k *Keys) PartitionKey(partition int, name string) string {
+	return k.prefix + "{" + k.tags[partition] + "}:" + name
 }
 
 // Names of the keys of a partition.
@@ -137,8 +137,8 @@ const (
 )
 
 // ThreadKeys names keys of a thread.
-func (l *Keys) ThreadKeys(thread string, letters ...rune) []string {
-	base := l.PartitionKey(l.PartitionOf(thread), "")
+func (k *Keys) ThreadKeys(thread string, letters ...rune) []string {
+	base := k.PartitionKey(k.PartitionOf(thread), "")
 	keys := make([]string, len(letters), len(letters)+10)
 	for i, letter := range letters {
 		keys[i] = base + string(letter) + ":" + thread
@@ -148,29 +148,29 @@ func (l *Keys) ThreadKeys(thread string, letters ...rune) []string {
 
 // ChangeKeys names the keys that a change may touch, in the order of apply.lua: those
 // of checkpoints and events, or all.
-func (l *Keys) ChangeKeys(thread string, all bool) []string {
-	p := l.PartitionOf(thread)
-	keys := l.ThreadKeys(thread, KeyHead, KeyValues, KeyOrder, KeyLog)
-	keys = append(keys, l.PartitionKey(p, KeyThreads), l.PartitionKey(p, KeyDue), l.PartitionKey(p, KeyStoreMark))
+func (k *Keys) ChangeKeys(thread string, all bool) []string {
+	p := k.PartitionOf(thread)
+	keys := k.ThreadKeys(thread, KeyHead, KeyValues, KeyOrder, KeyLog)
+	keys = append(keys, k.PartitionKey(p, KeyThreads), k.PartitionKey(p, KeyDue), k.PartitionKey(p, KeyStoreMark))
 	if !all {
 		return keys
 	}
-	keys = append(keys, l.ThreadKeys(thread, KeyProgress, KeyInterrupts, KeyRecords, KeyRuns)...)
+	keys = append(keys, k.ThreadKeys(thread, KeyProgress, KeyInterrupts, KeyRecords, KeyRuns)...)
 	for _, name := range []string{KeyChangedInterrupts, KeyOpenInterrupts, KeyClosedInterrupts, KeyChangeCount} {
-		keys = append(keys, l.PartitionKey(p, name))
+		keys = append(keys, k.PartitionKey(p, name))
 	}
 	return keys
 }
 
 // MigrationLockKey is held by the migration that is under way.
-func (l *Keys) MigrationLockKey() string { return l.prefix + "{meta}:migration" }
+func (k *Keys) MigrationLockKey() string { return k.prefix + "{meta}:migration" }
 
 // AnnouncementChannel is the channel on which servers announce the threads that
 // they follow.
-func (l *Keys) AnnouncementChannel() string { return l.prefix + "{meta}:greetings" }
+func (k *Keys) AnnouncementChannel() string { return k.prefix + "{meta}:greetings" }
 
 // ThreadChannel names the channel of a thread.
-func (l *Keys) ThreadChannel(thread string) string { return l.ThreadKeys(thread, KeyHead)[0] }
+func (k *Keys) ThreadChannel(thread string) string { return k.ThreadKeys(thread, KeyHead)[0] }
 
 // ThreadOfChannel is the inverse of ThreadChannel.
 func ThreadOfChannel(channel string) string {
@@ -179,13 +179,13 @@ func ThreadOfChannel(channel string) string {
 }
 
 // MatchesThreads reports whether threads lie in the partitions in which they were found.
-func (l *Keys) MatchesThreads(where map[string][]string) bool {
+func (k *Keys) MatchesThreads(where map[string][]string) bool {
 	for tag, threads := range where {
-		if !slices.Contains(l.tags, tag) {
+		if !slices.Contains(k.tags, tag) {
 			return false
 		}
 		for _, thread := range threads {
-			if l.tags[l.PartitionOf(thread)] != tag {
+			if k.tags[k.PartitionOf(thread)] != tag {
 				return false
 			}
 		}

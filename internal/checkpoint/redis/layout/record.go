@@ -34,11 +34,11 @@ type RecordSealer struct {
 func NewRecordSealer(box *seal.Box, thread string) RecordSealer { return RecordSealer{box, thread} }
 
 // IsPlain reports whether records are neither compressed nor encrypted.
-func (w RecordSealer) IsPlain() bool { return w.box.IsPlain() }
+func (rs RecordSealer) IsPlain() bool { return rs.box.IsPlain() }
 
 // SealRecord makes what is written of a record.
-func (w RecordSealer) SealRecord(kind, name, record string) string {
-	return w.box.Seal(seal.RecordPlace{Thread: w.thread, Kind: kind, Name: name}, record)
+func (rs RecordSealer) SealRecord(kind, name, record string) string {
+	return rs.box.Seal(seal.RecordPlace{Thread: rs.thread, Kind: kind, Name: name}, record)
 }
 
 // DecodeRecord opens a record of a thread and reads it.

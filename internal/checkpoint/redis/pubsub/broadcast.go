@@ -31,8 +31,8 @@ type wakeRequest struct{ owner, thread string }
 const maxWakeRequests = 4096
 
 // WakeServers asks another server to look at a thread.
-func (t *subscription) WakeServers(owner, thread string) {
-	r := t.subscriber
+func (s *subscription) WakeServers(owner, thread string) {
+	r := s.subscriber
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.broadcasts.wakes) < maxWakeRequests {

@@ -59,10 +59,10 @@ func (r *Subscriber) Register(server string, changed func()) checkpoint.Registra
 
 // requestSyncs makes all registrations read the membership: another server has
 // changed, or messages may have been missed.
-func (a *registrations) requestSyncs() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for p := range a.all {
+func (r *registrations) requestSyncs() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.all {
 		p.requestSync()
 	}
 }

@@ -46,8 +46,8 @@ const (
 
 // PublishEphemeral queues an ephemeral event for other servers that follow the
 // thread. For a new thread they are assumed to.
-func (t *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
-	r := t.subscriber
+func (s *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
+	r := s.subscriber
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.publishers[thread]
@@ -67,12 +67,12 @@ func (t *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
 }
 
 // enqueueMessage appends a message and drops the oldest ones beyond the bounds.
-func (v *publisher) enqueueMessage(text string) {
-	v.lastPosition++
-	v.pending = append(v.pending, pendingMessage{v.lastPosition, text})
-	v.pendingBytes += len(text)
-	for len(v.pending) > maxPendingMessages || (v.pendingBytes > maxPendingBytes && len(v.pending) > 1) {
-		v.dropAcknowledged(v.pending[0].position)
+func (p *publisher) enqueueMessage(text string) {
+	p.lastPosition++
+	p.pending = append(p.pending, pendingMessage{p.lastPosition, text})
+	p.pendingBytes += len(text)
+	for len(p.pending) > maxPendingMessages || (p.pendingBytes > maxPendingBytes && len(p.pending) > 1) {
+		p.dropAcknowledged(p.pending[0].position)
 	}
 }
 
@@ -82,32 +82,32 @@ const recentEventAge = 5 * time.Second
 
 // enqueuePosition sends the position of the publisher to a new follower, and
 // whether an event was sent a moment ago.
-func (v *publisher) enqueuePosition() {
+func (p *publisher) enqueuePosition() {
 	now := time.Now()
-	v.hasListeners, v.listenerSince = true, now
-	if v.lastNumber == 0 {
+	p.hasListeners, p.listenerSince = true, now
+	if p.lastNumber == 0 {
 		return
 	}
 	spoke := "0"
-	if now.Sub(v.lastEventTime) < recentEventAge {
+	if now.Sub(p.lastEventTime) < recentEventAge {
 		spoke = "1"
 	}
-	v.enqueueMessage(string(messagePosition) + layout.AddLength(v.name+" "+strconv.FormatUint(v.lastNumber, 10)+" "+spoke))
+	p.enqueueMessage(string(messagePosition) + layout.AddLength(p.name+" "+strconv.FormatUint(p.lastNumber, 10)+" "+spoke))
 }
 
 // StopPublishing drops the publisher of a thread that this server no longer
 // drives.
-func (t *subscription) StopPublishing(thread string) {
-	t.subscriber.mu.Lock()
-	defer t.subscriber.mu.Unlock()
-	delete(t.subscriber.publishers, thread)
+func (s *subscription) StopPublishing(thread string) {
+	s.subscriber.mu.Lock()
+	defer s.subscriber.mu.Unlock()
+	delete(s.subscriber.publishers, thread)
 }
 
 // dropAcknowledged drops pending messages up to a position.
-func (v *publisher) dropAcknowledged(place uint64) {
-	for len(v.pending) > 0 && v.pending[0].position <= place {
-		v.pendingBytes -= len(v.pending[0].text)
-		v.pending = v.pending[1:]
+func (p *publisher) dropAcknowledged(place uint64) {
+	for len(p.pending) > 0 && p.pending[0].position <= place {
+		p.pendingBytes -= len(p.pending[0].text)
+		p.pending = p.pending[1:]
 	}
 }
 
@@ -123,9 +123,9 @@ func (r *Subscriber) PendingText(thread string) (text string, last uint64) {
 	return v.joinPending(), v.pending[len(v.pending)-1].position
 }
 
-func (v *publisher) joinPending() string {
+func (p *publisher) joinPending() string {
 	var b strings.Builder
-	for _, w := range v.pending {
+	for _, w := range p.pending {
 		b.WriteString(w.text)
 	}
 	return b.String()

@@ -105,18 +105,18 @@ func (r *Subscriber) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.
 }
 
 // Close ends the subscription.
-func (t *subscription) Close() {
-	t.subscriber.mu.Lock()
-	defer t.subscriber.mu.Unlock()
-	delete(t.subscriber.subscriptions, t)
+func (s *subscription) Close() {
+	s.subscriber.mu.Lock()
+	defer s.subscriber.mu.Unlock()
+	delete(s.subscriber.subscriptions, s)
 }
 
 // Follow delivers the signals of a thread.
-func (t *subscription) Follow(thread string) (stop func()) {
-	if t.subscriber.followThread(thread) {
-		t.deliver(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalConnected})
+func (s *subscription) Follow(thread string) (stop func()) {
+	if s.subscriber.followThread(thread) {
+		s.deliver(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalConnected})
 	}
-	return sync.OnceFunc(func() { t.subscriber.unfollowThread(thread) })
+	return sync.OnceFunc(func() { s.subscriber.unfollowThread(thread) })
 }
 
 // followThread subscribes to a thread and reports whether the subscription is

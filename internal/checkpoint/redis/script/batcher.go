@@ -54,11 +54,11 @@ func NewBatchers(client goredis.UniversalClient, log *zap.Logger, partitions int
 }
 
 // OfPartition returns the batcher for the server of a partition.
-func (l Batchers) OfPartition(partition int) *Batcher {
-	if len(l) == 1 {
-		return l[0]
+func (b Batchers) OfPartition(partition int) *Batcher {
+	if len(b) == 1 {
+		return b[0]
 	}
-	return l[partition]
+	return b[partition]
 }
 
 // PendingChange is one change that is queued or in flight.
@@ -84,11 +84,11 @@ func NewPendingChange(ctx context.Context, call *Call, missed *Unanswered) *Pend
 
 // SendChange makes one attempt at a change. It returns when the change is
 // answered or its context ends; in the second case it may still be applied.
-func (c *Batcher) SendChange(r *PendingChange) (Reply, error) {
+func (b *Batcher) SendChange(r *PendingChange) (Reply, error) {
 	r.reply, r.err, r.done = nil, nil, nil
-	if c.startOrEnqueue(r) {
-		r.sendAlone(c.client)
-		c.finishExchange()
+	if b.startOrEnqueue(r) {
+		r.sendAlone(b.client)
+		b.finishExchange()
 		return r.reply, r.err
 	}
 	select {
@@ -101,54 +101,54 @@ func (c *Batcher) SendChange(r *PendingChange) (Reply, error) {
 
 // startOrEnqueue reports whether a change may be sent at once; otherwise it
 // queues it.
-func (c *Batcher) startOrEnqueue(r *PendingChange) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (b *Batcher) startOrEnqueue(r *PendingChange) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	now := time.Now()
-	if c.inFlight < maxOverlap && len(c.queued) == 0 || c.inFlight < maxInFlight && now.Sub(c.lastSent) > stuckAfter {
-		c.inFlight++
-		c.lastSent = now
+	if b.inFlight < maxOverlap && len(b.queued) == 0 || b.inFlight < maxInFlight && now.Sub(b.lastSent) > stuckAfter {
+		b.inFlight++
+		b.lastSent = now
 		return true
 	}
 	r.done = make(chan struct{})
-	c.queued = append(c.queued, r)
+	b.queued = append(b.queued, r)
 	return false
 }
 
 // finishExchange ends an exchange, and starts the next one when changes are
 // queued.
-func (c *Batcher) finishExchange() {
-	if list := c.takeBatch(); list != nil {
+func (b *Batcher) finishExchange() {
+	if list := b.takeBatch(); list != nil {
 		go contain.Func(func() {
 			for list != nil {
-				if p := contain.Call(func() { c.sendBatch(list) }); p != nil {
+				if p := contain.Call(func() { b.sendBatch(list) }); p != nil {
 					failBatch(list, p)
 				}
-				list = c.takeBatch()
+				list = b.takeBatch()
 			}
-		}, contain.LogPanic(c.log, "sending changes together panicked"))()
+		}, contain.LogPanic(b.log, "sending changes together panicked"))()
 	}
 }
 
 // takeBatch takes the changes of the next exchange; nil when none is queued.
-func (c *Batcher) takeBatch() []*PendingChange {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (b *Batcher) takeBatch() []*PendingChange {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	// A change whose caller has gone must not be sent: no caller would
 	// learn the outcome.
-	c.queued = slices.DeleteFunc(c.queued, func(r *PendingChange) bool { return r.ctx.Err() != nil })
+	b.queued = slices.DeleteFunc(b.queued, func(r *PendingChange) bool { return r.ctx.Err() != nil })
 	n, size := 0, 0
-	for n < len(c.queued) && n < maxBatchChanges && (n == 0 || size+c.queued[n].size <= maxBatchBytes) {
-		size += c.queued[n].size
+	for n < len(b.queued) && n < maxBatchChanges && (n == 0 || size+b.queued[n].size <= maxBatchBytes) {
+		size += b.queued[n].size
 		n++
 	}
 	if n == 0 {
-		c.inFlight--
+		b.inFlight--
 		return nil
 	}
-	list := slices.Clone(c.queued[:n])
-	c.queued = slices.Delete(c.queued, 0, n)
-	c.lastSent = time.Now()
+	list := slices.Clone(b.queued[:n])
+	b.queued = slices.Delete(b.queued, 0, n)
+	b.lastSent = time.Now()
 	return list
 }
 
@@ -166,16 +166,16 @@ func failBatch(list []*PendingChange, p *contain.PanicError) {
 }
 
 // sendBatch makes one exchange.
-func (c *Batcher) sendBatch(list []*PendingChange) {
+func (b *Batcher) sendBatch(list []*PendingChange) {
 	if len(list) == 1 {
-		list[0].sendAlone(c.client)
+		list[0].sendAlone(b.client)
 		close(list[0].done)
 		return
 	}
 	// A caller that gives up must not stop the others.
 	ctx := context.WithoutCancel(list[0].ctx)
 	missed := make(unansweredByCommand, len(list))
-	pipe := c.client.Pipeline()
+	pipe := b.client.Pipeline()
 	cmds := make([]*goredis.Cmd, len(list))
 	for i, r := range list {
 		cmds[i] = goredis.NewCmd(ctx, r.command...)
@@ -186,21 +186,21 @@ func (c *Batcher) sendBatch(list []*PendingChange) {
 	for i, r := range list {
 		r.reply, r.err = cmds[i].Slice()
 		if goredis.HasErrorPrefix(r.err, "NOSCRIPT") {
-			r.sendAlone(c.client)
+			r.sendAlone(b.client)
 		}
 		close(r.done)
 	}
 }
 
-func (r *PendingChange) sendAlone(client goredis.UniversalClient) {
-	ctx := r.unanswered.WithContext(r.ctx)
-	cmd := goredis.NewCmd(ctx, r.command...)
+func (p *PendingChange) sendAlone(client goredis.UniversalClient) {
+	ctx := p.unanswered.WithContext(p.ctx)
+	cmd := goredis.NewCmd(ctx, p.command...)
 	_ = client.Process(ctx, cmd) // the command says what became of it
 	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-		whole := slices.Clone(r.command)
-		whole[0], whole[1] = "eval", r.source
+		whole := slices.Clone(p.command)
+		whole[0], whole[1] = "eval", p.source
 		cmd = goredis.NewCmd(ctx, whole...)
 		_ = client.Process(ctx, cmd)
 	}
-	r.reply, r.err = cmd.Slice()
+	p.reply, p.err = cmd.Slice()
 }

@@ -57,19 +57,19 @@ func newBatcherFixture(t *testing.T) *batcherFixture {
 var errConflict = errors.New("the key has changed")
 
 // newChange is a change of a key.
-func (r *batcherFixture) newChange(ctx context.Context, key string, expect int) *PendingChange {
-	call := NewCall(r.script, []string{key})
+func (b *batcherFixture) newChange(ctx context.Context, key string, expect int) *PendingChange {
+	call := NewCall(b.script, []string{key})
 	call.AppendCount(expect)
 	call.AppendText("op-" + strconv.Itoa(expect))
 	return NewPendingChange(ctx, call, &Unanswered{})
 }
 
 // sendChange sends a change until it is answered.
-func (r *batcherFixture) sendChange(ctx context.Context, key string, expect int) error {
-	one := r.newChange(ctx, key, expect)
+func (b *batcherFixture) sendChange(ctx context.Context, key string, expect int) error {
+	one := b.newChange(ctx, key, expect)
 	var answer Reply
 	err := Retry(ctx, func() (err error) {
-		answer, err = r.batcher.SendChange(one)
+		answer, err = b.batcher.SendChange(one)
 		return err
 	})
 	if err != nil {
@@ -89,23 +89,23 @@ type keyedChange struct {
 
 // sendTogether sends changes of many keys at once, while the proxy is paused. It
 // returns the error of each.
-func (r *batcherFixture) sendTogether(ctx context.Context, changes []keyedChange, meanwhile func()) []error {
-	r.Helper()
+func (b *batcherFixture) sendTogether(ctx context.Context, changes []keyedChange, meanwhile func()) []error {
+	b.Helper()
 	out := make([]error, len(changes))
 	var all sync.WaitGroup
-	r.proxy.Pause()
+	b.proxy.Pause()
 	for i, c := range changes {
-		all.Go(func() { out[i] = r.sendChange(ctx, c.key, c.expect) })
+		all.Go(func() { out[i] = b.sendChange(ctx, c.key, c.expect) })
 	}
-	c := r.batcher
-	require.Eventually(r, func() bool {
+	c := b.batcher
+	require.Eventually(b, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.queued)+c.inFlight == len(changes)
 	}, time.Minute, time.Millisecond)
-	require.GreaterOrEqual(r, len(c.queued), len(changes)-maxInFlight)
+	require.GreaterOrEqual(b, len(c.queued), len(changes)-maxInFlight)
 	meanwhile()
-	r.proxy.Resume()
+	b.proxy.Resume()
 	all.Wait()
 	return out
 }
@@ -118,12 +118,12 @@ func newChanges(n, expect int) []keyedChange {
 	return list
 }
 
-func (r *batcherFixture) countRequests() int {
-	r.Helper()
-	info, err := r.server.Client.InfoMap(r.Context(), "stats").Result()
-	require.NoError(r, err)
+func (b *batcherFixture) countRequests() int {
+	b.Helper()
+	info, err := b.server.Client.InfoMap(b.Context(), "stats").Result()
+	require.NoError(b, err)
 	n, err := strconv.Atoi(info["Stats"]["total_reads_processed"])
-	require.NoError(r, err)
+	require.NoError(b, err)
 	return n
 }
 

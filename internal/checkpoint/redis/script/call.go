@@ -34,80 +34,80 @@ func NewCall(which *Script, keys []string) *Call {
 }
 
 // AppendText appends a text.
-func (a *Call) AppendText(s string) {
+func (c *Call) AppendText(s string) {
 	if len(s) >= uncopiedSize {
-		a.spans = append(a.spans, argument{large: s})
+		c.spans = append(c.spans, argument{large: s})
 		return
 	}
-	a.buf = append(a.buf, s...)
-	a.endArgument(len(s))
+	c.buf = append(c.buf, s...)
+	c.endArgument(len(s))
 }
 
 // endArgument makes an argument of the last n bytes.
-func (a *Call) endArgument(n int) {
-	a.spans = append(a.spans, argument{from: len(a.buf) - n, to: len(a.buf)})
+func (c *Call) endArgument(n int) {
+	c.spans = append(c.spans, argument{from: len(c.buf) - n, to: len(c.buf)})
 }
 
 // AppendUint appends a number.
-func (a *Call) AppendUint(n uint64) {
-	from := len(a.buf)
-	a.buf = strconv.AppendUint(a.buf, n, 10)
-	a.endArgument(len(a.buf) - from)
+func (c *Call) AppendUint(n uint64) {
+	from := len(c.buf)
+	c.buf = strconv.AppendUint(c.buf, n, 10)
+	c.endArgument(len(c.buf) - from)
 }
 
 // AppendCount appends a number of things that follow.
-func (a *Call) AppendCount(n int) { a.AppendUint(uint64(max(0, n))) }
+func (c *Call) AppendCount(n int) { c.AppendUint(uint64(max(0, n))) }
 
 // AppendFlag appends 1 or 0.
-func (a *Call) AppendFlag(v bool) {
+func (c *Call) AppendFlag(v bool) {
 	if v {
-		a.AppendText("1")
+		c.AppendText("1")
 	} else {
-		a.AppendText("0")
+		c.AppendText("0")
 	}
 }
 
 // AppendTexts appends a list of texts behind its length.
-func (a *Call) AppendTexts(list []string) {
-	a.AppendCount(len(list))
+func (c *Call) AppendTexts(list []string) {
+	c.AppendCount(len(list))
 	for _, s := range list {
-		a.AppendText(s)
+		c.AppendText(s)
 	}
 }
 
 // AppendWritten appends a text that write appends to the buffer.
-func (a *Call) AppendWritten(write func([]byte) []byte) {
-	from := len(a.buf)
-	a.buf = write(a.buf)
-	a.endArgument(len(a.buf) - from)
+func (c *Call) AppendWritten(write func([]byte) []byte) {
+	from := len(c.buf)
+	c.buf = write(c.buf)
+	c.endArgument(len(c.buf) - from)
 }
 
 // ReserveCount keeps a place for a number that is known after what follows it.
-func (a *Call) ReserveCount() (at int) {
-	a.spans = append(a.spans, argument{})
-	return len(a.spans) - 1
+func (c *Call) ReserveCount() (at int) {
+	c.spans = append(c.spans, argument{})
+	return len(c.spans) - 1
 }
 
 // FillCount fills such a place.
-func (a *Call) FillCount(at, n int) {
-	a.AppendCount(n)
-	last := len(a.spans) - 1
-	a.spans[at] = a.spans[last]
-	a.spans = a.spans[:last]
+func (c *Call) FillCount(at, n int) {
+	c.AppendCount(n)
+	last := len(c.spans) - 1
+	c.spans[at] = c.spans[last]
+	c.spans = c.spans[:last]
 }
 
 // ArgumentCount is how many arguments the call has so far.
-func (a *Call) ArgumentCount() int { return len(a.spans) }
+func (c *Call) ArgumentCount() int { return len(c.spans) }
 
 // buildCommand makes the command, and says how many bytes it has, about.
-func (a *Call) buildCommand() (command []any, size int) {
-	all := string(a.buf)
-	texts := make([]string, len(a.spans))
-	command = make([]any, 0, 3+len(a.spans))
-	command = append(command, "evalsha", a.script.hash, a.keyCount)
+func (c *Call) buildCommand() (command []any, size int) {
+	all := string(c.buf)
+	texts := make([]string, len(c.spans))
+	command = make([]any, 0, 3+len(c.spans))
+	command = append(command, "evalsha", c.script.hash, c.keyCount)
 	size = len(all)
-	for i := range a.spans {
-		if s := &a.spans[i]; s.large == "" {
+	for i := range c.spans {
+		if s := &c.spans[i]; s.large == "" {
 			texts[i] = all[s.from:s.to]
 		} else {
 			texts[i] = s.large

@@ -23,24 +23,24 @@ type unansweredKey struct{}
 type unansweredByCommand map[goredis.Cmder]*Unanswered
 
 // LoadCause returns why an answer was lost, nil when none was.
-func (l *Unanswered) LoadCause() error {
-	if p := l.cause.Load(); p != nil {
+func (u *Unanswered) LoadCause() error {
+	if p := u.cause.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
 // RecordCause records that an answer was lost.
-func (l *Unanswered) RecordCause(err error) { l.cause.Store(&err) }
+func (u *Unanswered) RecordCause(err error) { u.cause.Store(&err) }
 
 // WithContext makes the commands of a context record here that they have no answer.
-func (l *Unanswered) WithContext(ctx context.Context) context.Context {
-	return context.WithValue(ctx, unansweredKey{}, l)
+func (u *Unanswered) WithContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unansweredKey{}, u)
 }
 
 // WrapOutcome marks the outcome of a change as unknown when an answer was lost.
-func (l *Unanswered) WrapOutcome(ctx context.Context, err error) error {
-	if err == nil || l.LoadCause() == nil && ctx.Err() == nil {
+func (u *Unanswered) WrapOutcome(ctx context.Context, err error) error {
+	if err == nil || u.LoadCause() == nil && ctx.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
@@ -48,8 +48,8 @@ func (l *Unanswered) WrapOutcome(ctx context.Context, err error) error {
 
 // WrapRefusal says of a refusal that an earlier attempt of the change may have been
 // carried out, when its answer was lost.
-func (l *Unanswered) WrapRefusal(refusal error) error {
-	if refusal == nil || l.LoadCause() == nil {
+func (u *Unanswered) WrapRefusal(refusal error) error {
+	if refusal == nil || u.LoadCause() == nil {
 		return refusal
 	}
 	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, refusal)
@@ -87,12 +87,12 @@ func (answerHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 	}
 }
 
-func (l *Unanswered) recordError(err error) {
+func (u *Unanswered) recordError(err error) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return // nothing was sent
 	}
 	if err != nil && isTransient(err) {
-		l.RecordCause(err)
+		u.RecordCause(err)
 	}
 }
 

@@ -63,9 +63,9 @@ func (d *Database) checkEncryptionKeys(ctx context.Context) error {
 }
 
 // wrapKeyError says how the keys don't fit.
-func (w *storeConfig) wrapKeyError(err error) error {
+func (s *storeConfig) wrapKeyError(err error) error {
 	if wrong, ok := errors.AsType[*seal.KeyError](err); ok {
-		return &Error{w.server, ProblemKeys, wrong.Describe(), wrong.Want}
+		return &Error{s.server, ProblemKeys, wrong.Describe(), wrong.Want}
 	}
 	return err
 }

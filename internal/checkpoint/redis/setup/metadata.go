@@ -320,58 +320,58 @@ func (d *Database) restoreMetadata(ctx context.Context, i *storeIdentity) error 
 	return d.joinStore(ctx, known)
 }
 
-func (w *storeConfig) newerFormatError(format int) error {
+func (s *storeConfig) newerFormatError(format int) error {
 	return &Error{
-		w.server, ProblemFormat,
+		s.server, ProblemFormat,
 		fmt.Sprintf("the store has format %d, this graphd knows up to %d", format, layout.Format), "use a newer graphd",
 	}
 }
 
 // parseUsableIdentity reads the metadata of a store, and refuses a store that
 // this graphd can't use.
-func (w *storeConfig) parseUsableIdentity(known map[string]string) (i storeIdentity, err error) {
-	if i, err = w.parseIdentity(known); err != nil {
+func (s *storeConfig) parseUsableIdentity(known map[string]string) (i storeIdentity, err error) {
+	if i, err = s.parseIdentity(known); err != nil {
 		return i, err
 	}
 	if from := known[fieldMigratingFrom]; from != "" {
 		return i, &Error{
-			w.server, ProblemOlder,
+			s.server, ProblemOlder,
 			fmt.Sprintf("the store is being migrated from format %s to %d, or that was broken off", from, i.format),
-			"wait for it, or go on with it: graphd store migrate --store " + w.server,
+			"wait for it, or go on with it: graphd store migrate --store " + s.server,
 		}
 	}
 	if i.format < layout.Format {
 		return i, &Error{
-			w.server, ProblemOlder,
+			s.server, ProblemOlder,
 			fmt.Sprintf("the store has format %d, this graphd writes %d", i.format, layout.Format),
-			"stop all servers on it, back it up and run graphd store migrate --store " + w.server +
+			"stop all servers on it, back it up and run graphd store migrate --store " + s.server +
 				", or start one server with --migrate",
 		}
 	}
-	if w.partitions != 0 && w.partitions != i.partitions {
+	if s.partitions != 0 && s.partitions != i.partitions {
 		return i, &Error{
-			w.server, ProblemFormat,
+			s.server, ProblemFormat,
 			fmt.Sprintf("the store was made with %d partitions, which never change", i.partitions),
-			fmt.Sprintf("leave out partitions=%d", w.partitions),
+			fmt.Sprintf("leave out partitions=%d", s.partitions),
 		}
 	}
 	return i, nil
 }
 
 // parseIdentity reads the metadata of a store of any format.
-func (w *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, err error) {
+func (s *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, err error) {
 	if i.format, err = strconv.Atoi(known[fieldFormat]); err != nil {
 		return i, &Error{
-			w.server, ProblemForeign, "what is under the prefix " + w.prefix + " is not graphd's",
+			s.server, ProblemForeign, "what is under the prefix " + s.prefix + " is not graphd's",
 			"choose another database or another prefix",
 		}
 	}
 	if i.format > layout.Format {
-		return i, w.newerFormatError(i.format)
+		return i, s.newerFormatError(i.format)
 	}
 	if i.format < layout.OldestFormat {
 		return i, &Error{
-			w.server, ProblemFormat,
+			s.server, ProblemFormat,
 			fmt.Sprintf("the store has format %d, which no released graphd wrote and none can migrate", i.format),
 			"choose an empty database or another prefix",
 		}
@@ -379,14 +379,14 @@ func (w *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, e
 	i.partitions, err = strconv.Atoi(known[fieldPartitions])
 	if err != nil || i.partitions < 1 || i.partitions > layout.MaxPartitions {
 		return i, &Error{
-			w.server, ProblemFormat,
+			s.server, ProblemFormat,
 			fmt.Sprintf("the store says that it has %q partitions", known[fieldPartitions]), "restore it from a backup",
 		}
 	}
 	i.epoch = known[fieldEpoch]
 	if i.epoch == "" && i.format >= firstMarkedFormat {
 		return i, &Error{
-			w.server, ProblemFormat, "the store does not say which one it is", "restore it from a backup",
+			s.server, ProblemFormat, "the store does not say which one it is", "restore it from a backup",
 		}
 	}
 	return i, nil

@@ -119,28 +119,28 @@ func withServerName(c *tls.Config, u *url.URL) *tls.Config {
 }
 
 // takeParameters takes graphd's own parameters out of a query.
-func (w *storeConfig) takeParameters(q url.Values) error {
+func (s *storeConfig) takeParameters(q url.Values) error {
 	if p := q.Get("prefix"); p != "" {
-		w.prefix = p
+		s.prefix = p
 	}
-	if w.prefix == "" {
-		w.prefix = defaultPrefix
+	if s.prefix == "" {
+		s.prefix = defaultPrefix
 	}
-	if strings.ContainsAny(w.prefix, "{}") {
-		return w.urlError("prefix has a brace in it")
+	if strings.ContainsAny(s.prefix, "{}") {
+		return s.urlError("prefix has a brace in it")
 	}
 	if p := q.Get("partitions"); p != "" {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 1 || n > layout.MaxPartitions {
-			return w.urlError("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(layout.MaxPartitions))
+			return s.urlError("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(layout.MaxPartitions))
 		}
-		w.partitions = n
+		s.partitions = n
 	}
-	for name, to := range map[string]*bool{"shared": &w.isShared, "eviction": &w.acceptsEviction} {
+	for name, to := range map[string]*bool{"shared": &s.isShared, "eviction": &s.acceptsEviction} {
 		if v := q.Get(name); v != "" {
 			b, err := strconv.ParseBool(v)
 			if err != nil {
-				return w.urlError(name + " is " + strconv.Quote(v) + ", want true or false")
+				return s.urlError(name + " is " + strconv.Quote(v) + ", want true or false")
 			}
 			*to = b
 		}
@@ -153,8 +153,8 @@ func (w *storeConfig) takeParameters(q url.Values) error {
 
 const wantURL = "want redis://[user:password@]host:port/db, or rediss:// for TLS"
 
-func (w *storeConfig) urlError(is string) *Error {
-	return &Error{Server: w.server, Problem: ProblemURL, Is: is, Want: wantURL}
+func (s *storeConfig) urlError(is string) *Error {
+	return &Error{Server: s.server, Problem: ProblemURL, Is: is, Want: wantURL}
 }
 
 // hasSplitPassword reports whether a part of the password, or all of it, is taken for what

@@ -66,23 +66,23 @@ func (d *Database) readInfo(ctx context.Context) (map[string]string, error) {
 const minMajorVersion = 7
 
 // checkServer refuses a server on which threads would not be safe.
-func (w *storeConfig) checkServer(info map[string]string) error {
+func (s *storeConfig) checkServer(info map[string]string) error {
 	major, _, _ := strings.Cut(info["redis_version"], ".")
 	policy := info["maxmemory_policy"]
 	switch n, err := strconv.Atoi(major); {
 	case err != nil || n < minMajorVersion:
 		return &Error{
-			w.server, ProblemVersion,
+			s.server, ProblemVersion,
 			fmt.Sprintf("the server is Redis %s", info["redis_version"]), "want Redis 7.0 or newer, or Valkey",
 		}
 	case info["role"] == "slave" && info["cluster_enabled"] != "1":
 		return &Error{
-			w.server, ProblemReplica, "the server is a replica and takes no changes",
+			s.server, ProblemReplica, "the server is a replica and takes no changes",
 			"name the master, " + info["master_host"] + ":" + info["master_port"],
 		}
-	case policy != "" && policy != "noeviction" && !w.acceptsEviction:
+	case policy != "" && policy != "noeviction" && !s.acceptsEviction:
 		return &Error{
-			w.server, ProblemEviction,
+			s.server, ProblemEviction,
 			"maxmemory-policy is " + policy + ", so the server may throw threads away",
 			"set it to noeviction, or accept the loss with ?eviction=true",
 		}
@@ -103,7 +103,7 @@ func settingsWarnings(info map[string]string) []string {
 }
 
 // wrapOpenError says why the server could not be asked.
-func (w *storeConfig) wrapOpenError(ctx context.Context, err error) error {
+func (s *storeConfig) wrapOpenError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -113,13 +113,13 @@ func (w *storeConfig) wrapOpenError(ctx context.Context, err error) error {
 	for _, word := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR invalid password"} {
 		if strings.Contains(err.Error(), word) {
 			return &Error{
-				w.server, ProblemAccess, "the server refuses: " + err.Error(),
+				s.server, ProblemAccess, "the server refuses: " + err.Error(),
 				"check user and password in the URL",
 			}
 		}
 	}
 	if strings.Contains(err.Error(), "DB index is out of range") {
-		return &Error{w.server, ProblemURL, "the server has no database of that number", "name a smaller one"}
+		return &Error{s.server, ProblemURL, "the server has no database of that number", "name a smaller one"}
 	}
-	return fmt.Errorf("%s: %w", w.server, script.ToContractError(ctx, err))
+	return fmt.Errorf("%s: %w", s.server, script.ToContractError(ctx, err))
 }

@@ -90,38 +90,38 @@ func needsAllKeys(c *checkpoint.Change, old prunedRecords) bool {
 // maxScriptInteger is the greatest integer that a script counts exactly.
 const maxScriptInteger = 1 << 53
 
-func (a changeEncoder) appendCheckpoints(c *checkpoint.Change) {
-	a.AppendCount(len(c.Checkpoints))
+func (ce changeEncoder) appendCheckpoints(c *checkpoint.Change) {
+	ce.AppendCount(len(c.Checkpoints))
 	if len(c.Checkpoints) == 0 {
-		a.AppendCount(0)
+		ce.AppendCount(0)
 		return
 	}
 	w := codec.NewValueSelector(c)
-	from := a.sealer.CollectInputs(c)
+	from := ce.sealer.CollectInputs(c)
 	w.OnValue = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
 		field := layout.ValueField(ch.Stored, ch.Name)
 		if text, ok := from.FindRef(ch.Value); ok {
-			a.AppendText(field)
-			a.AppendText(text)
+			ce.AppendText(field)
+			ce.AppendText(text)
 			return
 		}
-		a.appendValue(field, ch.Value)
+		ce.appendValue(field, ch.Value)
 	}
 	w.OnItem = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel, segment uint64, index int, v payload.JSON) {
-		a.appendValue(layout.ItemField(segment, index, ch.Name), v)
+		ce.appendValue(layout.ItemField(segment, index, ch.Name), v)
 	}
 	for _, cp := range c.Checkpoints {
-		a.AppendUint(cp.Seq)
-		a.AppendText(layout.CheckpointMember(cp))
+		ce.AppendUint(cp.Seq)
+		ce.AppendText(layout.CheckpointMember(cp))
 	}
-	at := a.ReserveCount()
+	at := ce.ReserveCount()
 	for _, cp := range c.Checkpoints {
 		field := "c" + cp.ID
-		a.AppendText(field)
-		appendRecord(a, layout.KindValues, field, cp, codec.PackCheckpoint)
+		ce.AppendText(field)
+		appendRecord(ce, layout.KindValues, field, cp, codec.PackCheckpoint)
 		w.AddCheckpoint(cp)
 	}
-	a.FillCount(at, (a.ArgumentCount()-at-1)/2)
+	ce.FillCount(at, (ce.ArgumentCount()-at-1)/2)
 }
 
 // An element of the log has the events of a change, or some of them when they
@@ -131,16 +131,16 @@ const (
 	maxElementBytes  = 8 << 10 // about, in bytes
 )
 
-func (a changeEncoder) appendEvents(list []checkpoint.Event) {
-	at := a.ReserveCount()
+func (ce changeEncoder) appendEvents(list []checkpoint.Event) {
+	at := ce.ReserveCount()
 	n := 0
 	for len(list) > 0 {
 		some := list[:countElementEvents(list)]
 		list = list[len(some):]
-		a.appendElement(some)
+		ce.appendElement(some)
 		n++
 	}
-	a.FillCount(at, n)
+	ce.FillCount(at, n)
 }
 
 // countElementEvents is how many events share an element.
@@ -158,57 +158,57 @@ func countElementEvents(list []checkpoint.Event) (n int) {
 
 // appendElement appends an element of the log. The number before the record is for the
 // scripts, to which records say nothing.
-func (a changeEncoder) appendElement(list []checkpoint.Event) {
-	a.AppendWritten(func(buf []byte) []byte {
+func (ce changeEncoder) appendElement(list []checkpoint.Event) {
+	ce.AppendWritten(func(buf []byte) []byte {
 		buf = append(strconv.AppendUint(buf, list[0].Seq, 10), ':')
-		if a.sealer.IsPlain() {
+		if ce.sealer.IsPlain() {
 			return codec.PackEvents(buf, list)
 		}
-		return append(buf, a.sealer.SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, list)))...)
+		return append(buf, ce.sealer.SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, list)))...)
 	})
 }
 
-func (a changeEncoder) appendValue(field string, v payload.JSON) {
-	if first := layout.SplitOffset(len(v)); first > 0 && a.sealer.IsPlain() {
-		a.AppendText(field)
-		a.AppendText(layout.SplitMark + string(v[:first]))
-		a.AppendText(layout.RestField(field))
-		a.AppendText(string(v[first:]))
+func (ce changeEncoder) appendValue(field string, v payload.JSON) {
+	if first := layout.SplitOffset(len(v)); first > 0 && ce.sealer.IsPlain() {
+		ce.AppendText(field)
+		ce.AppendText(layout.SplitMark + string(v[:first]))
+		ce.AppendText(layout.RestField(field))
+		ce.AppendText(string(v[first:]))
 		return
 	}
-	a.AppendText(field)
-	a.AppendText(a.sealer.SealRecord(layout.KindValues, field, string(v)))
+	ce.AppendText(field)
+	ce.AppendText(ce.sealer.SealRecord(layout.KindValues, field, string(v)))
 }
 
-func (a changeEncoder) appendProgress(c *checkpoint.Change) {
-	a.AppendCount(len(c.Tasks))
+func (ce changeEncoder) appendProgress(c *checkpoint.Change) {
+	ce.AppendCount(len(c.Tasks))
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		field := layout.AddLength(t.Checkpoint) + "t" + t.ID
-		a.AppendText(field)
-		appendRecord(a, layout.KindProgress, field, t, codec.PackTask)
+		ce.AppendText(field)
+		appendRecord(ce, layout.KindProgress, field, t, codec.PackTask)
 	}
-	a.AppendCount(len(c.Memos))
+	ce.AppendCount(len(c.Memos))
 	for i := range c.Memos {
 		m := &c.Memos[i]
 		field := layout.AddLength(m.Checkpoint) + "m" + layout.AddLength(m.Task) + layout.AddLength(m.Scope) + layout.AddLength(m.Key) + strconv.Itoa(m.Index)
-		a.AppendText(field)
-		appendRecord(a, layout.KindProgress, field, m, codec.PackMemo)
+		ce.AppendText(field)
+		appendRecord(ce, layout.KindProgress, field, m, codec.PackMemo)
 	}
 }
 
-func (a changeEncoder) appendRecords(c *checkpoint.Change) {
-	a.AppendCount(len(c.Interrupts))
+func (ce changeEncoder) appendRecords(c *checkpoint.Change) {
+	ce.AppendCount(len(c.Interrupts))
 	for i := range c.Interrupts {
 		in := c.Interrupts[i]
 		in.Change, in.Revision = 0, 0 // given by the script
-		a.AppendText(in.ID)
-		a.AppendText(in.Checkpoint)
-		a.AppendText(layout.InterruptMember(&in))
-		a.AppendFlag(in.State == checkpoint.InterruptOpen)
-		appendRecord(a, layout.KindInterrupt, in.ID, &in, codec.PackInterrupt)
+		ce.AppendText(in.ID)
+		ce.AppendText(in.Checkpoint)
+		ce.AppendText(layout.InterruptMember(&in))
+		ce.AppendFlag(in.State == checkpoint.InterruptOpen)
+		appendRecord(ce, layout.KindInterrupt, in.ID, &in, codec.PackInterrupt)
 	}
-	a.AppendCount(len(c.Runs))
+	ce.AppendCount(len(c.Runs))
 	for i := range c.Runs {
 		r := c.Runs[i]
 		r.Revision = 0
@@ -218,22 +218,22 @@ func (a changeEncoder) appendRecords(c *checkpoint.Change) {
 		} else {
 			input = ""
 		}
-		a.AppendText(r.ID)
-		a.AppendUint(min(r.Order, maxScriptInteger))
-		appendRecord(a, layout.KindRun, r.ID, &r, codec.PackRun)
+		ce.AppendText(r.ID)
+		ce.AppendUint(min(r.Order, maxScriptInteger))
+		appendRecord(ce, layout.KindRun, r.ID, &r, codec.PackRun)
 		if input != "" {
-			a.AppendText(a.sealer.SealRecord(layout.KindRun, layout.InputField(r.ID), string(input)))
+			ce.AppendText(ce.sealer.SealRecord(layout.KindRun, layout.InputField(r.ID), string(input)))
 		} else {
-			a.AppendText("")
+			ce.AppendText("")
 		}
 	}
 	if c.Request == nil {
-		a.AppendCount(0)
+		ce.AppendCount(0)
 		return
 	}
-	a.AppendCount(1)
-	a.AppendText(c.Request.ID)
+	ce.AppendCount(1)
+	ce.AppendText(c.Request.ID)
 	q := *c.Request
 	q.ID = ""
-	appendRecord(a, layout.KindRequest, c.Request.ID, &q, codec.PackRequest)
+	appendRecord(ce, layout.KindRequest, c.Request.ID, &q, codec.PackRequest)
 }

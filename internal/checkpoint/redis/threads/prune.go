@@ -56,10 +56,10 @@ func (t *Reader) findPruned(ctx context.Context, c *checkpoint.Change) (old prun
 }
 
 // addCheckpoint adds a checkpoint without its separate values.
-func (o *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
-	o.checkpointIDs = append(o.checkpointIDs, cp.ID)
-	o.members = append(o.members, layout.CheckpointMember(cp))
-	o.fields = append(o.fields, "c"+cp.ID)
+func (p *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
+	p.checkpointIDs = append(p.checkpointIDs, cp.ID)
+	p.members = append(p.members, layout.CheckpointMember(cp))
+	p.fields = append(p.fields, "c"+cp.ID)
 }
 
 // findRolledBack finds the checkpoints after a number, and the values that they
