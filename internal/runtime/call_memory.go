@@ -32,20 +32,20 @@ var errNoMemory = errors.New("there is no room yet for what is to be shown")
 func IsMemoryRefused(err error) bool { return errors.Is(err, errNoMemory) }
 
 // WaitForMemory waits for memory for the refused read.
-func (r *CallMemory) WaitForMemory(ctx context.Context) error {
-	r.refusesReads = false
-	return r.WaitForBytes(ctx, r.wantedBytes, WaitForever)
+func (c *CallMemory) WaitForMemory(ctx context.Context) error {
+	c.refusesReads = false
+	return c.WaitForBytes(ctx, c.wantedBytes, WaitForever)
 }
 
 // Release releases the memory, after the value was sent or dropped.
-func (r *CallMemory) Release() {
-	if r.bytes > 0 {
-		r.ReleaseAll()
+func (c *CallMemory) Release() {
+	if c.bytes > 0 {
+		c.ReleaseAll()
 	}
 }
 
 // IsHeld reports whether something large was read.
-func (r *CallMemory) IsHeld() bool { return r.bytes > 0 }
+func (c *CallMemory) IsHeld() bool { return c.bytes > 0 }
 
 // maxSmallBytes is the size up to which a value is shown without a reservation. The
 // size is smaller when the budget for all large states is below 16 times as much.
@@ -59,39 +59,39 @@ const copiesPerAnswer = 5
 // JoinBudget makes the memory part of the budget of all calls, and returns its
 // reservation. answer is the number of bytes of the answer that the call shows
 // together, 0 = one state.
-func (r *CallMemory) JoinBudget(budget *ReadBudget, answer int) *ReadReservation {
-	r.refusesReads = r.RefusesReads
-	r.budget, r.isForAnswer = budget, true
-	r.copyCount = copiesPerAnswer * max(r.LargeParts, 1)
-	r.minBytes = max(r.minBytes, copiesPerAnswer*int64(answer))
-	return &r.ReadReservation
+func (c *CallMemory) JoinBudget(budget *ReadBudget, answer int) *ReadReservation {
+	c.refusesReads = c.RefusesReads
+	c.budget, c.isForAnswer = budget, true
+	c.copyCount = copiesPerAnswer * max(c.LargeParts, 1)
+	c.minBytes = max(c.minBytes, copiesPerAnswer*int64(answer))
+	return &c.ReadReservation
 }
 
 // ReserveValue reserves bytes for a value that is about to be encoded.
-func (l *ReadReservation) ReserveValue(ctx context.Context, bytes int) error {
-	if int64(bytes) <= l.budget.smallBytes() {
+func (r *ReadReservation) ReserveValue(ctx context.Context, bytes int) error {
+	if int64(bytes) <= r.budget.smallBytes() {
 		return nil
 	}
-	need := l.NeededBytes(int64(bytes))
-	if l.bytes >= need {
+	need := r.NeededBytes(int64(bytes))
+	if r.bytes >= need {
 		return nil
 	}
-	return l.WaitForBytes(ctx, need, WaitForever)
+	return r.WaitForBytes(ctx, need, WaitForever)
 }
 
 // CheckFits refuses a large read without a reservation: the value is dropped and
 // read again when there is memory.
-func (l *ReadReservation) CheckFits(bytes int) error {
+func (r *ReadReservation) CheckFits(bytes int) error {
 	switch {
-	case l == nil, int64(bytes) <= l.budget.smallBytes():
+	case r == nil, int64(bytes) <= r.budget.smallBytes():
 		return nil
-	case l.bytes == 0:
+	case r.bytes == 0:
 		return &checkpoint.LargeError{Bytes: bytes}
 	}
-	l.readBytes += int64(bytes)
+	r.readBytes += int64(bytes)
 	return nil
 }
 
 // smallBytes returns the size up to which a value is shown without a
 // reservation.
-func (l *ReadBudget) smallBytes() int64 { return max(min(maxSmallBytes, l.maxBytes/16), MinShare) }
+func (r *ReadBudget) smallBytes() int64 { return max(min(maxSmallBytes, r.maxBytes/16), MinShare) }

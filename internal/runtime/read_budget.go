@@ -53,48 +53,48 @@ type ReadReservation struct {
 func NewReadBudget(maxBytes int64) *ReadBudget { return &ReadBudget{maxBytes: maxBytes} }
 
 // NewReservation returns a reservation without memory.
-func (l *ReadBudget) NewReservation() ReadReservation { return ReadReservation{budget: l} }
+func (r *ReadBudget) NewReservation() ReadReservation { return ReadReservation{budget: r} }
 
 // CurrentBytes returns the number of bytes that calls hold.
-func (l *ReadBudget) CurrentBytes() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.heldBytes
+func (r *ReadBudget) CurrentBytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.heldBytes
 }
 
 // HasMemory reports whether memory is reserved.
-func (l *ReadReservation) HasMemory() bool { return l.bytes > 0 }
+func (r *ReadReservation) HasMemory() bool { return r.bytes > 0 }
 
 // MustKnowSize reports whether a state may be read only when its size is known.
-func (l *ReadReservation) MustKnowSize() bool { return l.bytes == 0 && !l.isForAnswer }
+func (r *ReadReservation) MustKnowSize() bool { return r.bytes == 0 && !r.isForAnswer }
 
 // AddRead adds bytes that were read.
-func (l *ReadReservation) AddRead(bytes int) { l.readBytes += int64(bytes) }
+func (r *ReadReservation) AddRead(bytes int) { r.readBytes += int64(bytes) }
 
 // UnreservedBytes returns the size up to which a state may be read without
 // memory, where a run may hold share bytes.
-func (l *ReadReservation) UnreservedBytes(share int) int {
-	if l.isForAnswer {
-		return max(share, int(l.budget.smallBytes()))
+func (r *ReadReservation) UnreservedBytes(share int) int {
+	if r.isForAnswer {
+		return max(share, int(r.budget.smallBytes()))
 	}
 	return share
 }
 
 // WaitForBytes waits for some bytes, in place of those that are reserved. A state
 // above the whole budget waits until no other call holds memory.
-func (l *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {
-	l.ReleaseAll()
-	if l.refusesReads && !l.budget.tryReserve(bytes) {
-		l.wantedBytes = bytes
+func (r *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {
+	r.ReleaseAll()
+	if r.refusesReads && !r.budget.tryReserve(bytes) {
+		r.wantedBytes = bytes
 		return errNoMemory
 	}
-	if l.refusesReads {
-		l.bytes = bytes
+	if r.refusesReads {
+		r.bytes = bytes
 		return nil
 	}
-	x := l.budget.reserveOrWait(bytes)
+	x := r.budget.reserveOrWait(bytes)
 	if x == nil {
-		l.bytes = bytes
+		r.bytes = bytes
 		return nil
 	}
 	var late <-chan time.Time
@@ -110,101 +110,101 @@ func (l *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout
 		err = context.Cause(ctx)
 	case <-late:
 		err = Errorf(ReasonTooManyRequests, "calls hold as much of large states as they may, and this one would hold %d bytes; "+
-			"nothing was changed: try again", bytes).WithLimit("max-live-bytes", l.budget.maxBytes, 0)
+			"nothing was changed: try again", bytes).WithLimit("max-live-bytes", r.budget.maxBytes, 0)
 	}
-	if err != nil && l.budget.cancelWait(x) {
+	if err != nil && r.budget.cancelWait(x) {
 		return err
 	}
-	l.bytes = bytes
+	r.bytes = bytes
 	return nil
 }
 
 // ReleaseUnused releases the bytes that the read did not need. A value that is shown
 // keeps its reservation until it is sent.
-func (l *ReadReservation) ReleaseUnused() {
-	if l.readBytes < l.bytes && !l.isForAnswer {
-		l.budget.releaseBytes(l.bytes - l.readBytes)
-		l.bytes = l.readBytes
+func (r *ReadReservation) ReleaseUnused() {
+	if r.readBytes < r.bytes && !r.isForAnswer {
+		r.budget.releaseBytes(r.bytes - r.readBytes)
+		r.bytes = r.readBytes
 	}
 }
 
 // ReleaseAll releases all memory of the reservation.
-func (l *ReadReservation) ReleaseAll() {
-	if l.bytes > 0 {
-		l.budget.releaseBytes(l.bytes)
+func (r *ReadReservation) ReleaseAll() {
+	if r.bytes > 0 {
+		r.budget.releaseBytes(r.bytes)
 	}
-	l.bytes, l.readBytes = 0, 0
+	r.bytes, r.readBytes = 0, 0
 }
 
 // reserveOrWait reserves bytes and returns nil, or adds a waiter and returns it.
-func (l *ReadBudget) reserveOrWait(bytes int64) *readWaiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiters.Len() == 0 && l.hasRoom(bytes) {
-		l.heldBytes += bytes
+func (r *ReadBudget) reserveOrWait(bytes int64) *readWaiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiters.Len() == 0 && r.hasRoom(bytes) {
+		r.heldBytes += bytes
 		return nil
 	}
 	x := &readWaiter{bytes: bytes, ready: make(chan struct{})}
-	l.waiters.PushBack(x)
+	r.waiters.PushBack(x)
 	return x
 }
 
 // tryReserve reserves bytes if they are free.
-func (l *ReadBudget) tryReserve(bytes int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiters.Len() > 0 || !l.hasRoom(bytes) {
+func (r *ReadBudget) tryReserve(bytes int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiters.Len() > 0 || !r.hasRoom(bytes) {
 		return false
 	}
-	l.heldBytes += bytes
+	r.heldBytes += bytes
 	return true
 }
 
 // hasRoom reports whether the bytes are free. The caller holds mu.
-func (l *ReadBudget) hasRoom(bytes int64) bool {
-	return l.heldBytes == 0 || l.heldBytes+bytes <= l.maxBytes
+func (r *ReadBudget) hasRoom(bytes int64) bool {
+	return r.heldBytes == 0 || r.heldBytes+bytes <= r.maxBytes
 }
 
 // cancelWait removes a waiter. It returns false when the waiter has its memory
 // already.
-func (l *ReadBudget) cancelWait(x *readWaiter) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for at := l.waiters.Front(); at != nil; at = at.Next() {
+func (r *ReadBudget) cancelWait(x *readWaiter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := r.waiters.Front(); at != nil; at = at.Next() {
 		if at.Value == x {
-			l.waiters.Remove(at)
-			l.admitWaiters() // it may have blocked smaller waiters behind it
+			r.waiters.Remove(at)
+			r.admitWaiters() // it may have blocked smaller waiters behind it
 			return true
 		}
 	}
 	return false
 }
 
-func (l *ReadBudget) releaseBytes(bytes int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.heldBytes -= bytes
-	l.admitWaiters()
+func (r *ReadBudget) releaseBytes(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heldBytes -= bytes
+	r.admitWaiters()
 }
 
 // admitWaiters admits waiters in their order until one does not fit. The caller
 // holds mu.
-func (l *ReadBudget) admitWaiters() {
-	for at := l.waiters.Front(); at != nil; at = l.waiters.Front() {
+func (r *ReadBudget) admitWaiters() {
+	for at := r.waiters.Front(); at != nil; at = r.waiters.Front() {
 		x := at.Value.(*readWaiter) //nolint:forcetypeassert,errcheck // nothing else is in the list
-		if !l.hasRoom(x.bytes) {
+		if !r.hasRoom(x.bytes) {
 			return
 		}
-		l.heldBytes += x.bytes
-		l.waiters.Remove(at)
+		r.heldBytes += x.bytes
+		r.waiters.Remove(at)
 		close(x.ready)
 	}
 }
 
 // NeededBytes returns the number of bytes to reserve for a state.
-func (l *ReadReservation) NeededBytes(bytes int64) int64 {
-	if l.isForAnswer {
-		return max(bytes*l.copyCount, l.minBytes)
+func (r *ReadReservation) NeededBytes(bytes int64) int64 {
+	if r.isForAnswer {
+		return max(bytes*r.copyCount, r.minBytes)
 	}
 	return bytes
 }

@@ -54,9 +54,9 @@ type StartRequest struct {
 type StartHook func(thread string, after uint64)
 
 // NotifyStart calls the hook unless it is nil.
-func (w StartHook) NotifyStart(thread string, after uint64) {
-	if w != nil {
-		w(thread, after)
+func (s StartHook) NotifyStart(thread string, after uint64) {
+	if s != nil {
+		s(thread, after)
 	}
 }
 

@@ -52,122 +52,122 @@ func New(o Options) *Limiter {
 
 // Close ends the admission of runs, and evictions: those that are live end as they
 // would without limits.
-func (c *Limiter) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isClosed = true
+func (l *Limiter) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isClosed = true
 }
 
 // ShareBytes returns the size from which a run is heavy.
-func (c *Limiter) ShareBytes() int64 { return c.bytes.share }
+func (l *Limiter) ShareBytes() int64 { return l.bytes.share }
 
 // HeldBytes returns the number of bytes that live runs hold.
-func (c *Limiter) HeldBytes() int64 { return c.bytes.held.Load() }
+func (l *Limiter) HeldBytes() int64 { return l.bytes.held.Load() }
 
 // IsExceeded reports whether the runs that continue hold too much.
-func (c *Limiter) IsExceeded() bool { return c.bytes.isExceeded() }
+func (l *Limiter) IsExceeded() bool { return l.bytes.isExceeded() }
 
 // HasWaiters reports whether threads wait for memory.
-func (c *Limiter) HasWaiters() bool { return c.memoryQueue.countWaiters() > 0 }
+func (l *Limiter) HasWaiters() bool { return l.memoryQueue.countWaiters() > 0 }
 
 // HasFreeSlot reports whether one more light run may go live here.
-func (c *Limiter) HasFreeSlot() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.hasFreeSlotLocked()
+func (l *Limiter) HasFreeSlot() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hasFreeSlotLocked()
 }
 
 // hasFreeSlotLocked reports whether a slot is free. The caller holds mu.
-func (c *Limiter) hasFreeSlotLocked() bool { return !c.isClosed && c.usedSlots < c.maxRuns }
+func (l *Limiter) hasFreeSlotLocked() bool { return !l.isClosed && l.usedSlots < l.maxRuns }
 
 // EnqueueThread queues a thread that can't be taken because of err. Capacity released
 // just before has missed the thread, so the queues are looked at again.
-func (c *Limiter) EnqueueThread(thread string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (l *Limiter) EnqueueThread(thread string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if need := missingBytes(err); need > 0 {
-		c.memoryQueue.enqueueWaiter(memoryWaiter{thread: thread, needBytes: need, queuedAt: c.uptime()})
+		l.memoryQueue.enqueueWaiter(memoryWaiter{thread: thread, needBytes: need, queuedAt: l.uptime()})
 	} else {
-		c.slotQueue.enqueueThread(thread)
+		l.slotQueue.enqueueThread(thread)
 	}
-	if c.hasFreeSlotLocked() {
-		c.wake()
+	if l.hasFreeSlotLocked() {
+		l.wake()
 	}
 }
 
 // EnqueueForSlots queues threads for slots. It does not call Wake.
-func (c *Limiter) EnqueueForSlots(threads []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (l *Limiter) EnqueueForSlots(threads []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, thread := range threads {
-		c.slotQueue.enqueueThread(thread)
+		l.slotQueue.enqueueThread(thread)
 	}
 }
 
 // IsQueued reports whether a thread waits for a slot or for memory.
-func (c *Limiter) IsQueued(thread string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.slotQueue.hasThread(thread) || c.memoryQueue.hasThread(thread)
+func (l *Limiter) IsQueued(thread string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slotQueue.hasThread(thread) || l.memoryQueue.hasThread(thread)
 }
 
 // CountQueued returns the number of waiting threads.
-func (c *Limiter) CountQueued() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.slotQueue.queued) + len(c.memoryQueue.queued)
+func (l *Limiter) CountQueued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.slotQueue.queued) + len(l.memoryQueue.queued)
 }
 
 // GrantWaiting takes threads from the queues. From the memory queue it takes at most
 // mostForMemory, while there is memory, which stays reserved until they begin. From
 // the slot queue it takes threads while there are slots.
-func (c *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	places := c.maxRuns - c.usedSlots
-	if c.isClosed || places <= 0 {
+func (l *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	places := l.maxRuns - l.usedSlots
+	if l.isClosed || places <= 0 {
 		return nil, true
 	}
 	for len(threads) < min(places, mostForMemory) {
-		x, ok := c.memoryQueue.takeNext(c.uptime(), c.bytes.hasRoom)
+		x, ok := l.memoryQueue.takeNext(l.uptime(), l.bytes.hasRoom)
 		if !ok {
 			break
 		}
-		c.granted[x.thread] = x
-		c.bytes.replaceHeld(0, x.needBytes)
+		l.granted[x.thread] = x
+		l.bytes.replaceHeld(0, x.needBytes)
 		threads = append(threads, x.thread)
 	}
-	return append(threads, c.slotQueue.takeThreads(places-len(threads))...), false
+	return append(threads, l.slotQueue.takeThreads(places-len(threads))...), false
 }
 
 // EndGrants releases the reservations of GrantWaiting for processed threads.
-func (c *Limiter) EndGrants(threads []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (l *Limiter) EndGrants(threads []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, thread := range threads {
-		c.endGrantLocked(thread)
+		l.endGrantLocked(thread)
 	}
 }
 
 // endGrantLocked releases the memory that GrantWaiting reserved for a thread. The
 // caller holds mu.
-func (c *Limiter) endGrantLocked(thread string) {
-	if x, ok := c.granted[thread]; ok {
-		delete(c.granted, thread)
-		c.bytes.replaceHeld(x.needBytes, 0)
+func (l *Limiter) endGrantLocked(thread string) {
+	if x, ok := l.granted[thread]; ok {
+		delete(l.granted, thread)
+		l.bytes.replaceHeld(x.needBytes, 0)
 	}
 }
 
 // requestSlotsLocked asks holders that could offer their slots to do so, where slots
 // are short. The caller holds mu.
-func (c *Limiter) requestSlotsLocked() {
-	short := c.usedSlots - c.offeredSlots - c.slotThreshold
-	for h := range c.idleHolders {
-		if short <= 0 || c.isClosed {
+func (l *Limiter) requestSlotsLocked() {
+	short := l.usedSlots - l.offeredSlots - l.slotThreshold
+	for h := range l.idleHolders {
+		if short <= 0 || l.isClosed {
 			return
 		}
 		short--
-		delete(c.idleHolders, h)
+		delete(l.idleHolders, h)
 		h.owner.ReconsiderSlot()
 	}
 }
@@ -180,12 +180,12 @@ type Counts struct {
 }
 
 // Counts returns the present counts.
-func (c *Limiter) Counts() Counts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (l *Limiter) Counts() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return Counts{
-		HeldBytes: c.bytes.held.Load(), EvictingBytes: c.bytes.evicting.Load(), HeavyRuns: c.bytes.heavyRuns.Load(),
-		UsedSlots: c.usedSlots, OfferedSlots: c.offeredSlots, IdleHolders: len(c.idleHolders),
-		EvictedRuns: int(c.evictedCount), GrantedThreads: len(c.granted), Waiters: c.memoryQueue.countWaiters(),
+		HeldBytes: l.bytes.held.Load(), EvictingBytes: l.bytes.evicting.Load(), HeavyRuns: l.bytes.heavyRuns.Load(),
+		UsedSlots: l.usedSlots, OfferedSlots: l.offeredSlots, IdleHolders: len(l.idleHolders),
+		EvictedRuns: int(l.evictedCount), GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(),
 	}
 }

@@ -35,11 +35,11 @@ func missingBytes(err error) int64 {
 
 // RefusalError returns the error for a caller whose run can't begin because of
 // err.
-func (c *Limiter) RefusalError(err error) *runtime.Error {
+func (l *Limiter) RefusalError(err error) *runtime.Error {
 	if need := missingBytes(err); need > 0 {
 		return runtime.Errorf(runtime.ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), and this one would hold %d bytes; "+
-			"nothing was stored: try again, or another server", need).WithLimit("max-live-bytes", c.bytes.limit, 0)
+			"nothing was stored: try again, or another server", need).WithLimit("max-live-bytes", l.bytes.limit, 0)
 	}
-	return runtime.Errorf(runtime.ReasonTooManyRuns, "the server drives %d runs, as many as it may (--max-live-runs); nothing was stored: try again, or another server", c.maxRuns).
-		WithLimit("max-live-runs", int64(c.maxRuns), 0)
+	return runtime.Errorf(runtime.ReasonTooManyRuns, "the server drives %d runs, as many as it may (--max-live-runs); nothing was stored: try again, or another server", l.maxRuns).
+		WithLimit("max-live-runs", int64(l.maxRuns), 0)
 }

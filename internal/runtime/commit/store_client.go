@@ -56,7 +56,7 @@ func NewStoreClient(store checkpoint.Store, attempts int, timeout time.Duration,
 }
 
 // CurrentTime returns the store's time, as far as it is known.
-func (l *StoreClient) CurrentTime() time.Time { return l.clock.currentTime() }
+func (s *StoreClient) CurrentTime() time.Time { return s.clock.currentTime() }
 
 // callStore makes one read, and repeats it while the store returns
 // checkpoint.ErrUnavailable: at most l.attempts calls, all within l.timeout. A read
@@ -78,110 +78,110 @@ func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Con
 }
 
 // Head implements checkpoint.Writer, and corrects the clock.
-func (l *StoreClient) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	h, err := callStore(ctx, l, func(ctx context.Context) (checkpoint.Head, error) {
-		return l.Store.Head(ctx, thread)
+func (s *StoreClient) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	h, err := callStore(ctx, s, func(ctx context.Context) (checkpoint.Head, error) {
+		return s.Store.Head(ctx, thread)
 	})
-	l.clock.observeTime(h.Now)
+	s.clock.observeTime(h.Now)
 	return h, err
 }
 
 // SyncClock reads the store's time unless it is known.
-func (l *StoreClient) SyncClock(ctx context.Context) error {
-	if l.clock.isSynced.Load() {
+func (s *StoreClient) SyncClock(ctx context.Context) error {
+	if s.clock.isSynced.Load() {
 		return nil
 	}
-	clock, ok := l.Store.(checkpoint.Clock)
+	clock, ok := s.Store.(checkpoint.Clock)
 	if !ok {
 		return nil
 	}
-	now, err := callStore(ctx, l, clock.Now)
-	l.clock.observeTime(now)
+	now, err := callStore(ctx, s, clock.Now)
+	s.clock.observeTime(now)
 	return err
 }
 
 // Apply implements checkpoint.Writer, and corrects the clock. It does not
 // repeat the call.
-func (l *StoreClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	r, err := l.Store.Apply(ctx, c)
-	l.clock.observeTime(r.Now)
+func (s *StoreClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	r, err := s.Store.Apply(ctx, c)
+	s.clock.observeTime(r.Now)
 	return r, err
 }
 
 // Checkpoint implements checkpoint.History, as Checkpoints does.
-func (l *StoreClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
-		return l.Store.Checkpoint(ctx, thread, namespace, id)
+func (s *StoreClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	return callStore(ctx, s, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
+		return s.Store.Checkpoint(ctx, thread, namespace, id)
 	})
 }
 
 // Checkpoints implements checkpoint.History, with the timeout and the repeats of
 // callStore.
-func (l *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
-	return callStore(ctx, l, func(ctx context.Context) ([]*checkpoint.Checkpoint, error) {
-		return l.Store.Checkpoints(ctx, q)
+func (s *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
+	return callStore(ctx, s, func(ctx context.Context) ([]*checkpoint.Checkpoint, error) {
+		return s.Store.Checkpoints(ctx, q)
 	})
 }
 
 // Pending implements checkpoint.History, as Checkpoints does.
-func (l *StoreClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Pending, error) {
-		return l.Store.Pending(ctx, thread, id)
+func (s *StoreClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Pending, error) {
+		return s.Store.Pending(ctx, thread, id)
 	})
 }
 
 // Events implements checkpoint.Log, as Checkpoints does.
-func (l *StoreClient) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
-	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Event, error) {
-		return l.Store.Events(ctx, thread, after, limit)
+func (s *StoreClient) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Event, error) {
+		return s.Store.Events(ctx, thread, after, limit)
 	})
 }
 
 // Run implements checkpoint.Records, as Checkpoints does.
-func (l *StoreClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Run, error) {
-		return l.Store.Run(ctx, thread, run)
+func (s *StoreClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Run, error) {
+		return s.Store.Run(ctx, thread, run)
 	})
 }
 
 // Runs implements checkpoint.Records, as Checkpoints does.
-func (l *StoreClient) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
-	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Run, error) {
-		return l.Store.Runs(ctx, thread, before, limit)
+func (s *StoreClient) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Run, error) {
+		return s.Store.Runs(ctx, thread, before, limit)
 	})
 }
 
 // Interrupt implements checkpoint.Records, as Checkpoints does.
-func (l *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Interrupt, error) {
-		return l.Store.Interrupt(ctx, thread, id)
+func (s *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Interrupt, error) {
+		return s.Store.Interrupt(ctx, thread, id)
 	})
 }
 
 // Request implements checkpoint.Records, as Checkpoints does.
-func (l *StoreClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
-	return callStore(ctx, l, func(ctx context.Context) (checkpoint.Request, error) {
-		return l.Store.Request(ctx, thread, id)
+func (s *StoreClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Request, error) {
+		return s.Store.Request(ctx, thread, id)
 	})
 }
 
 // Threads implements checkpoint.Index, as Checkpoints does.
-func (l *StoreClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Head, error) { return l.Store.Threads(ctx, q) })
+func (s *StoreClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Head, error) { return s.Store.Threads(ctx, q) })
 }
 
 // Interrupts implements checkpoint.Index, as Checkpoints does.
-func (l *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Interrupt, error) {
-		return l.Store.Interrupts(ctx, q)
+func (s *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Interrupt, error) {
+		return s.Store.Interrupts(ctx, q)
 	})
 }
 
 // Due implements checkpoint.Index, as Checkpoints does.
-func (l *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+func (s *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	var next time.Time
-	threads, err := callStore(ctx, l, func(ctx context.Context) (threads []string, err error) {
-		threads, next, err = l.Store.Due(ctx, limit)
+	threads, err := callStore(ctx, s, func(ctx context.Context) (threads []string, err error) {
+		threads, next, err = s.Store.Due(ctx, limit)
 		return threads, err
 	})
 	return threads, next, err
@@ -195,12 +195,12 @@ func storeRetries() backoff.Policy {
 // ReadCheckpointWithin reads a checkpoint of at most most bytes. The error is a
 // *checkpoint.LargeError for a larger one, from a store that implements
 // checkpoint.BoundedReader.
-func (l *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
-	reader, ok := l.Store.(checkpoint.BoundedReader)
+func (s *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
+	reader, ok := s.Store.(checkpoint.BoundedReader)
 	if !ok {
-		return l.Checkpoint(ctx, thread, namespace, id)
+		return s.Checkpoint(ctx, thread, namespace, id)
 	}
-	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
+	return callStore(ctx, s, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
 		return reader.CheckpointWithin(ctx, thread, namespace, id, most)
 	})
 }

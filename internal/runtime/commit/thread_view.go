@@ -23,24 +23,24 @@ type ThreadView struct {
 // ViewThread reads the head of a thread, and the records that belong to it where
 // that costs no more. The view serves the reads for one decision. It is nil for a
 // store that returns no more than the head.
-func (l *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*ThreadView, error) {
-	viewer, ok := l.Store.(checkpoint.ThreadViewer)
+func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*ThreadView, error) {
+	viewer, ok := s.Store.(checkpoint.ThreadViewer)
 	if !ok {
-		found, err := l.Head(ctx, thread)
+		found, err := s.Head(ctx, thread)
 		if err == nil {
 			*head = found
 		}
 		return nil, err
 	}
-	snapshot, err := callStore(ctx, l, func(ctx context.Context) (checkpoint.ThreadView, error) {
+	snapshot, err := callStore(ctx, s, func(ctx context.Context) (checkpoint.ThreadView, error) {
 		return viewer.ViewThread(ctx, thread, request)
 	})
-	l.clock.observeTime(snapshot.Head.Now)
+	s.clock.observeTime(snapshot.Head.Now)
 	if err != nil {
 		return nil, err
 	}
 	*head = snapshot.Head
-	return &ThreadView{StoreClient: l, snapshot: snapshot}, nil
+	return &ThreadView{StoreClient: s, snapshot: snapshot}, nil
 }
 
 // Checkpoint returns the checkpoint of the snapshot, or else that of the

@@ -45,93 +45,93 @@ type remoteTask struct {
 }
 
 // TrackTask tracks a remote task until done is called.
-func (x *remoteWork) TrackTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
+func (r *remoteWork) TrackTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
 	er := &remoteTask{needs: needs, mustStay: stays}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.tasks == nil {
-		x.tasks = make(map[*remoteTask]struct{}, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tasks == nil {
+		r.tasks = make(map[*remoteTask]struct{}, 1)
 	}
-	x.tasks[er] = struct{}{}
+	r.tasks[er] = struct{}{}
 	return &er.isStranded, &er.workerWait, func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		delete(x.tasks, er)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.tasks, er)
 	}
 }
 
 // AddActive changes the number of active tasks by n.
-func (x *remoteWork) AddActive(n int) {
-	if x.thread.opts.Peers == nil || n == 0 {
+func (r *remoteWork) AddActive(n int) {
+	if r.thread.opts.Peers == nil || n == 0 {
 		return
 	}
-	x.mu.Lock()
-	x.activeCount += n
-	x.mu.Unlock()
+	r.mu.Lock()
+	r.activeCount += n
+	r.mu.Unlock()
 	if n < 0 {
-		x.maybeHandOff()
+		r.maybeHandOff()
 	}
 }
 
 // LeaveServer moves the run when nothing goes on here any more, because this server
 // stops.
-func (x *remoteWork) LeaveServer() {
-	if x.thread.opts.Peers == nil { // what goes on is not known
-		x.stop.stopWork(superstep.ErrServerDrains)
+func (r *remoteWork) LeaveServer() {
+	if r.thread.opts.Peers == nil { // what goes on is not known
+		r.stop.stopWork(superstep.ErrServerDrains)
 		return
 	}
-	x.mu.Lock()
-	x.isLeaving = true
-	x.mu.Unlock()
-	x.maybeHandOff()
+	r.mu.Lock()
+	r.isLeaving = true
+	r.mu.Unlock()
+	r.maybeHandOff()
 }
 
 // NotifyStranded hands the run off if it can go on nowhere but at another server.
-func (x *remoteWork) NotifyStranded() { x.maybeHandOff() }
+func (r *remoteWork) NotifyStranded() { r.maybeHandOff() }
 
 // maybeHandOff hands the run off when no task goes on here and another server has
 // workers for it.
-func (x *remoteWork) maybeHandOff() {
-	opts := x.thread.opts
+func (r *remoteWork) maybeHandOff() {
+	opts := r.thread.opts
 	if opts.Peers == nil {
 		return
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	to, idle := x.chooseDestination()
-	if x.destination != "" || x.unserved != nil || idle == 0 || idle < x.activeCount {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	to, idle := r.chooseDestination()
+	if r.destination != "" || r.unserved != nil || idle == 0 || idle < r.activeCount {
 		return
 	}
-	if x.isLeaving {
-		x.destination = to
-		x.stop.stopWork(superstep.ErrServerDrains)
+	if r.isLeaving {
+		r.destination = to
+		r.stop.stopWork(superstep.ErrServerDrains)
 		return
 	}
 	if opts.Threads.IsDraining() {
 		return
 	}
 	if to == "" {
-		x.offerSlot()
+		r.offerSlot()
 		return
 	}
-	if wait := x.takenUpAt + handOffDelay(int(x.handoffs.Load()), opts.LeaseTTL) - opts.Uptime(); wait > 0 {
-		if x.handOffTimer == nil {
-			x.handOffTimer = time.AfterFunc(wait, contain.Func(x.maybeHandOff, contain.LogPanic(opts.Logger, "a timer panicked")))
+	if wait := r.takenUpAt + handOffDelay(int(r.handoffs.Load()), opts.LeaseTTL) - opts.Uptime(); wait > 0 {
+		if r.handOffTimer == nil {
+			r.handOffTimer = time.AfterFunc(wait, contain.Func(r.maybeHandOff, contain.LogPanic(opts.Logger, "a timer panicked")))
 		} else {
-			x.handOffTimer.Reset(wait)
+			r.handOffTimer.Reset(wait)
 		}
 		return
 	}
-	x.destination = to
-	x.stop.stopWork(superstep.ErrMovedToWorkers)
+	r.destination = to
+	r.stop.stopWork(superstep.ErrMovedToWorkers)
 }
 
 // chooseDestination returns how many tasks do not go on here, and the best server
 // for the run: the one with a task's worker attached, or the one with workers for
 // most tasks. mu is held.
-func (x *remoteWork) chooseDestination() (to string, idle int) {
+func (r *remoteWork) chooseDestination() (to string, idle int) {
 	var needs [][]checkpoint.Capability
-	for er := range x.tasks {
+	for er := range r.tasks {
 		switch {
 		case er.isStranded.Load():
 			needs = append(needs, er.needs)
@@ -145,88 +145,88 @@ func (x *remoteWork) chooseDestination() (to string, idle int) {
 		}
 	}
 	if to == "" && len(needs) > 0 {
-		to = x.thread.opts.Peers.ChooseServer(x.thread.id, needs)
+		to = r.thread.opts.Peers.ChooseServer(r.thread.id, needs)
 	}
 	return to, idle
 }
 
 // handOffDestination says where the run goes on, "" = unknown.
-func (x *remoteWork) handOffDestination() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.destination
+func (r *remoteWork) handOffDestination() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.destination
 }
 
 // putHandOver leaves the run in a change to the server with its workers, or to the time
 // when one may have come.
-func (x *remoteWork) putHandOver(t *commit.Tx, run *checkpoint.Run) {
-	if to := x.handOffDestination(); to != "" {
-		x.noteProgress(t)
-		putHandOff(t, to, x.thread.opts)
+func (r *remoteWork) putHandOver(t *commit.Tx, run *checkpoint.Run) {
+	if to := r.handOffDestination(); to != "" {
+		r.noteProgress(t)
+		putHandOff(t, to, r.thread.opts)
 		return
 	}
-	x.putUnservedDue(t, run)
+	r.putUnservedDue(t, run)
 }
 
 // stopTracking ends what follows the run here.
-func (x *remoteWork) stopTracking() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.handOffTimer != nil {
-		x.handOffTimer.Stop()
+func (r *remoteWork) stopTracking() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.handOffTimer != nil {
+		r.handOffTimer.Stop()
 	}
 }
 
 // startTracking begins to follow what the run has under way.
-func (x *remoteWork) startTracking(moves int) {
-	x.activeCount, x.takenUpAt = 1, x.thread.opts.Uptime()
-	x.handoffs.Store(int64(moves))
-	if u := x.thread.opts.Unserved.RemoveRun(x.thread.id); u != nil {
-		x.earlierReasons = u.ToldReasons
-		x.fruitlessTurns.Store(int32(u.FruitlessTurns))
+func (r *remoteWork) startTracking(moves int) {
+	r.activeCount, r.takenUpAt = 1, r.thread.opts.Uptime()
+	r.handoffs.Store(int64(moves))
+	if u := r.thread.opts.Unserved.RemoveRun(r.thread.id); u != nil {
+		r.earlierReasons = u.ToldReasons
+		r.fruitlessTurns.Store(int32(u.FruitlessTurns))
 	}
 }
 
 // noteProgress notes in a change that the run has come further since it moved.
-func (x *remoteWork) noteProgress(t *commit.Tx) {
+func (r *remoteWork) noteProgress(t *commit.Tx) {
 	if len(t.Tasks)+len(t.Checkpoints) > 0 {
 		t.Head.Handoffs = 0
 		t.ClearFaults()
-		x.handoffs.Store(0)
-		x.fruitlessTurns.Store(0)
+		r.handoffs.Store(0)
+		r.fruitlessTurns.Store(0)
 	}
 }
 
 // WasTold reports whether readers were told in an earlier turn of the run why a task
 // waits.
-func (x *remoteWork) WasTold(task, why string) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	known := x.earlierReasons[task] == why
-	delete(x.earlierReasons, task)
+func (r *remoteWork) WasTold(task, why string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.earlierReasons[task] == why
+	delete(r.earlierReasons, task)
 	if known {
-		x.setToldLocked(task, why)
+		r.setToldLocked(task, why)
 	}
 	return known
 }
 
 // SetTold records the reason that readers were told.
-func (x *remoteWork) SetTold(task, why string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.setToldLocked(task, why)
+func (r *remoteWork) SetTold(task, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setToldLocked(task, why)
 }
 
-func (x *remoteWork) setToldLocked(task, why string) {
-	if x.toldReasons == nil {
-		x.toldReasons = make(map[string]string, 1)
+func (r *remoteWork) setToldLocked(task, why string) {
+	if r.toldReasons == nil {
+		r.toldReasons = make(map[string]string, 1)
 	}
-	x.toldReasons[task] = why
+	r.toldReasons[task] = why
 }
 
 // listTold returns what readers know of why tasks wait.
-func (x *remoteWork) listTold() map[string]string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.toldReasons
+func (r *remoteWork) listTold() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.toldReasons
 }

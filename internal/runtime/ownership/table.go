@@ -32,30 +32,30 @@ func NewTable() *Table {
 }
 
 // findSession returns the live run of a thread in this process, or nil.
-func (b *Table) findSession(thread string) *session {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.sessions[thread]
+func (t *Table) findSession(thread string) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sessions[thread]
 }
 
 // IsLive reports whether a run of the thread is live here.
-func (b *Table) IsLive(thread string) bool { return b.findSession(thread) != nil }
+func (t *Table) IsLive(thread string) bool { return t.findSession(thread) != nil }
 
 // CountThreads counts the threads that are held here, and those whose lease may be this
 // server's without a session.
-func (b *Table) CountThreads() (held, maybeLeased int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.sessions), len(b.maybeLeased)
+func (t *Table) CountThreads() (held, maybeLeased int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.sessions), len(t.maybeLeased)
 }
 
 // Draining is closed when no further thread is taken.
-func (b *Table) Draining() <-chan struct{} { return b.draining }
+func (t *Table) Draining() <-chan struct{} { return t.draining }
 
 // IsDraining reports whether no further thread is taken.
-func (b *Table) IsDraining() bool {
+func (t *Table) IsDraining() bool {
 	select {
-	case <-b.draining:
+	case <-t.draining:
 		return true
 	default:
 		return false
@@ -63,74 +63,74 @@ func (b *Table) IsDraining() bool {
 }
 
 // registerSession registers the hold on a thread, or returns ErrThreadHeld or ErrDraining.
-func (b *Table) registerSession(s *session) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (t *Table) registerSession(s *session) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
-	case b.sessions[s.thread.id] != nil:
+	case t.sessions[s.thread.id] != nil:
 		return ErrThreadHeld
-	case b.IsDraining():
+	case t.IsDraining():
 		return ErrDraining
 	}
-	b.sessions[s.thread.id] = s
-	b.goroutines.Add(1)
+	t.sessions[s.thread.id] = s
+	t.goroutines.Add(1)
 	return nil
 }
 
 // unregisterSession ends the hold on a thread. The thread is free, and queued where it
 // waits for something, at once. It reports whether others wait for what is released.
-func (b *Table) unregisterSession(s *session) (awaited bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sessions[s.thread.id] != s {
+func (t *Table) unregisterSession(s *session) (awaited bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sessions[s.thread.id] != s {
 		return false
 	}
-	delete(b.sessions, s.thread.id)
-	b.goroutines.Done()
+	delete(t.sessions, s.thread.id)
+	t.goroutines.Done()
 	return s.releaseCapacity()
 }
 
 // runForThread runs a function in the background, with the session that the thread has
 // now, unless the process takes up nothing any more.
-func (b *Table) runForThread(thread string, f func(now *session), panicked func(*contain.PanicError)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.IsDraining() {
+func (t *Table) runForThread(thread string, f func(now *session), panicked func(*contain.PanicError)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.IsDraining() {
 		return
 	}
-	now := b.sessions[thread]
-	b.goroutines.Go(contain.Func(func() { f(now) }, panicked))
+	now := t.sessions[thread]
+	t.goroutines.Go(contain.Func(func() { f(now) }, panicked))
 }
 
 // close refuses further sessions. It reports whether it is the first call.
-func (b *Table) close() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.IsDraining() {
+func (t *Table) close() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.IsDraining() {
 		return false
 	}
-	close(b.draining)
+	close(t.draining)
 	return true
 }
 
 // MarkMaybeLeased records an abandoned thread. If this server still holds the
 // lease, the next scan resumes it without waiting for expiry.
-func (b *Table) MarkMaybeLeased(thread string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.maybeLeased[thread] = struct{}{}
+func (t *Table) MarkMaybeLeased(thread string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.maybeLeased[thread] = struct{}{}
 }
 
 // ListMaybeLeased returns the abandoned threads that were not processed since.
-func (b *Table) ListMaybeLeased() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Collect(maps.Keys(b.maybeLeased))
+func (t *Table) ListMaybeLeased() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.maybeLeased))
 }
 
 // ClearMaybeLeased forgets an abandoned thread that is processed now.
-func (b *Table) ClearMaybeLeased(thread string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.maybeLeased, thread)
+func (t *Table) ClearMaybeLeased(thread string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.maybeLeased, thread)
 }

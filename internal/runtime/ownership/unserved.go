@@ -13,36 +13,36 @@ import (
 
 // offerSlot offers the run's slot if slots are short and the run only waits for
 // workers. remoteWork.mu is held.
-func (x *remoteWork) offerSlot() {
-	needs := make([]checkpoint.Capability, 0, len(x.tasks))
-	for er := range x.tasks {
+func (r *remoteWork) offerSlot() {
+	needs := make([]checkpoint.Capability, 0, len(r.tasks))
+	for er := range r.tasks {
 		if er.mustStay || !er.isStranded.Load() {
 			return
 		}
 		needs = append(needs, er.needs[len(er.needs)-1])
 	}
-	if x.slot.OfferSlot() {
-		x.unserved = &placement.UnservedRun{Needs: needs, FruitlessTurns: int(x.fruitlessTurns.Load()) + 1}
-		x.stop.stopWork(superstep.ErrUnserved)
+	if r.slot.OfferSlot() {
+		r.unserved = &placement.UnservedRun{Needs: needs, FruitlessTurns: int(r.fruitlessTurns.Load()) + 1}
+		r.stop.stopWork(superstep.ErrUnserved)
 	}
 }
 
 // ReconsiderSlot has the session offer its slot if it can, without waiting for that.
-func (x *remoteWork) ReconsiderSlot() {
-	go contain.Func(x.maybeHandOff, contain.LogPanic(x.thread.log, "asking a run for its place panicked"))()
+func (r *remoteWork) ReconsiderSlot() {
+	go contain.Func(r.maybeHandOff, contain.LogPanic(r.thread.log, "asking a run for its place panicked"))()
 }
 
 // unservedRun is what is known of the run if it releases its slot, else nil.
-func (x *remoteWork) unservedRun() *placement.UnservedRun {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.unserved
+func (r *remoteWork) unservedRun() *placement.UnservedRun {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unserved
 }
 
 // putUnservedDue makes a run that releases its slot due after its pause, or earlier
 // where an interrupt expires or its time is over.
-func (x *remoteWork) putUnservedDue(t *commit.Tx, run *checkpoint.Run) {
-	u := x.unservedRun()
+func (r *remoteWork) putUnservedDue(t *commit.Tx, run *checkpoint.Run) {
+	u := r.unservedRun()
 	if u == nil || t.Head.Cancel != nil {
 		return
 	}

@@ -28,9 +28,9 @@ func measureSize(v *values) stateSize {
 // sumKeys returns the size of all state keys together. Channels of the graph
 // itself, like Sends and the input, are not counted: the limit on the writes of
 // a superstep bounds them.
-func (z *stateSize) sumKeys(v *values) (n int64) {
+func (s *stateSize) sumKeys(v *values) (n int64) {
 	for _, i := range v.graph.StateKeys {
-		n += z.sizeAt(v, i)
+		n += s.sizeAt(v, i)
 	}
 	for _, text := range v.untracked {
 		n += int64(len(text))
@@ -40,10 +40,10 @@ func (z *stateSize) sumKeys(v *values) (n int64) {
 
 // sizeAt returns the size of a channel. The size of a long list is stored with
 // it.
-func (z *stateSize) sizeAt(v *values, i int) int64 {
+func (s *stateSize) sizeAt(v *values, i int) int64 {
 	c := &v.checkpoint.Channels[i]
 	if c.List != nil && tracksSize(v.graph.Channels[i].Kind) {
-		return z.lists[i]
+		return s.lists[i]
 	}
 	return channelBytes(c)
 }

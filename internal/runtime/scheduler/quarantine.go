@@ -41,56 +41,56 @@ func pauseAfter(count int) time.Duration {
 }
 
 // isQuarantined reports whether a thread is still quarantined.
-func (f *quarantine) isQuarantined(thread string, now time.Duration) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.threads[thread].until > now
+func (q *quarantine) isQuarantined(thread string, now time.Duration) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.threads[thread].until > now
 }
 
 // removeThread ends the quarantine of a thread that has made progress.
-func (f *quarantine) removeThread(thread string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.threads, thread)
+func (q *quarantine) removeThread(thread string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.threads, thread)
 }
 
 // addFailure adds one failure of a thread and returns the number of failures.
 // known is the number in its head.
-func (f *quarantine) addFailure(thread string, known int, now time.Duration) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.threads == nil {
-		f.threads = make(map[string]quarantineEntry)
+func (q *quarantine) addFailure(thread string, known int, now time.Duration) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.threads == nil {
+		q.threads = make(map[string]quarantineEntry)
 	}
-	if _, there := f.threads[thread]; !there && len(f.threads) >= maxQuarantined {
-		f.evictEarliest()
+	if _, there := q.threads[thread]; !there && len(q.threads) >= maxQuarantined {
+		q.evictEarliest()
 	}
-	n := max(f.threads[thread].count, known) + 1
-	f.threads[thread] = quarantineEntry{count: n, until: now + pauseAfter(n)}
+	n := max(q.threads[thread].count, known) + 1
+	q.threads[thread] = quarantineEntry{count: n, until: now + pauseAfter(n)}
 	return n
 }
 
 // evictEarliest forgets the thread that is looked at again first. The caller holds mu.
-func (f *quarantine) evictEarliest() {
+func (q *quarantine) evictEarliest() {
 	first, found := "", false
-	for thread, x := range f.threads {
-		if !found || x.until < f.threads[first].until {
+	for thread, x := range q.threads {
+		if !found || x.until < q.threads[first].until {
 			first, found = thread, true
 		}
 	}
-	delete(f.threads, first)
+	delete(q.threads, first)
 }
 
 // pruneStale removes threads that have not failed again for longer than their
 // quarantine. Another server processes them, or they no longer exist. It returns the
 // number of remaining threads.
-func (f *quarantine) pruneStale(now time.Duration) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for thread, x := range f.threads {
+func (q *quarantine) pruneStale(now time.Duration) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for thread, x := range q.threads {
 		if now > x.until+pauseAfter(x.count)+forgetAfter {
-			delete(f.threads, thread)
+			delete(q.threads, thread)
 		}
 	}
-	return len(f.threads)
+	return len(q.threads)
 }

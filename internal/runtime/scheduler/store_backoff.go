@@ -25,28 +25,28 @@ type storeBackoff struct {
 }
 
 // addRefusedRound records a round in which the store refused changes.
-func (r *storeBackoff) addRefusedRound(now, interval time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.refusedRounds.Add(1)
-	r.minPauseUntil = now + interval
-	r.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
+func (s *storeBackoff) addRefusedRound(now, interval time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.refusedRounds.Add(1)
+	s.minPauseUntil = now + interval
+	s.pauseUntil = now + backoff.Policy{First: interval, Max: maxPauseScans * interval}.Delay(int(n))
 }
 
 // endPause ends the pause after the store has accepted a change.
-func (r *storeBackoff) endPause() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refusedRounds.Store(0)
-	r.pauseUntil = r.minPauseUntil
+func (s *storeBackoff) endPause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusedRounds.Store(0)
+	s.pauseUntil = s.minPauseUntil
 }
 
 // remainingPause returns the remaining time of the pause.
-func (r *storeBackoff) remainingPause(now time.Duration) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pauseUntil - now
+func (s *storeBackoff) remainingPause(now time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pauseUntil - now
 }
 
 // isRefusing reports whether the store refused changes in the last round.
-func (r *storeBackoff) isRefusing() bool { return r.refusedRounds.Load() > 0 }
+func (s *storeBackoff) isRefusing() bool { return s.refusedRounds.Load() > 0 }

@@ -24,8 +24,8 @@ type taskResults map[string]taskResult
 
 // fillTask fills in what a task did. One whose error handler took over has ended with
 // nothing.
-func (d taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
-	did := d[t.ID]
+func (tr taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
+	did := tr[t.ID]
 	t.Result, t.Failure = did.result, did.failure
 	if did.isEnded || did.failure == nil {
 		return
@@ -34,7 +34,7 @@ func (d taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
 	if !ok || n.Handler == nil {
 		return
 	}
-	if d[pregel.HandlerID(n.Handler.Name, t.ID)].isEnded {
+	if tr[pregel.HandlerID(n.Handler.Name, t.ID)].isEnded {
 		t.Result = "{}"
 	}
 }
@@ -93,8 +93,8 @@ func (b *builder) findResults(ctx context.Context, list []*checkpoint.Checkpoint
 var errTooManyResults = errors.New("results are too large for one answer")
 
 // totalBytes is about how many bytes the results have.
-func (d taskResults) totalBytes() (n int) {
-	for _, did := range d {
+func (tr taskResults) totalBytes() (n int) {
+	for _, did := range tr {
 		n += len(did.result)
 	}
 	return n
@@ -133,11 +133,11 @@ func (b *builder) areResultsFinal(ctx context.Context, list []*checkpoint.Checkp
 
 // recordEvent takes in one event. Of tasks that are not due it is known only that they
 // have ended: they may be error handlers.
-func (d taskResults) recordEvent(e *checkpoint.Event, due map[string]bool) {
+func (tr taskResults) recordEvent(e *checkpoint.Event, due map[string]bool) {
 	if e.Task == "" {
 		return
 	}
-	did := d[e.Task]
+	did := tr[e.Task]
 	switch {
 	case e.Kind == checkpoint.EventUpdate:
 		did.isEnded = true
@@ -149,5 +149,5 @@ func (d taskResults) recordEvent(e *checkpoint.Event, due map[string]bool) {
 	default:
 		return
 	}
-	d[e.Task] = did
+	tr[e.Task] = did
 }

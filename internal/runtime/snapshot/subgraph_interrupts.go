@@ -23,8 +23,8 @@ type subgraphInterrupts struct {
 
 // setShown sets whose tasks are shown next; only the interrupts of their subgraphs
 // are kept.
-func (a *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *superstep.Preview) {
-	*a = subgraphInterrupts{shownCheckpoints: list, shownIn: of}
+func (s *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *superstep.Preview) {
+	*s = subgraphInterrupts{shownCheckpoints: list, shownIn: of}
 }
 
 // interruptsBelow lists the latest interrupts of a task's subgraph and of the
@@ -69,25 +69,25 @@ func (b *builder) readInterrupts(ctx context.Context) error {
 
 // isShown reports whether a namespace is that of a task that is shown, or lies in
 // it.
-func (a *subgraphInterrupts) isShown(ns string) bool {
+func (s *subgraphInterrupts) isShown(ns string) bool {
 	for at := range len(ns) {
-		if ns[at] == '|' && a.namespaces[ns[:at]] {
+		if ns[at] == '|' && s.namespaces[ns[:at]] {
 			return true
 		}
 	}
-	return a.namespaces[ns]
+	return s.namespaces[ns]
 }
 
 // keepInterrupt keeps an interrupt and drops those of an older checkpoint of its
 // namespace.
-func (a *subgraphInterrupts) keepInterrupt(q *checkpoint.Interrupt) {
-	list := a.byNamespace[q.Namespace]
+func (s *subgraphInterrupts) keepInterrupt(q *checkpoint.Interrupt) {
+	list := s.byNamespace[q.Namespace]
 	if len(list) > 0 && list[0].Checkpoint != q.Checkpoint {
 		for i := range list {
-			a.interruptBytes -= list[i].Size()
+			s.interruptBytes -= list[i].Size()
 		}
 		list = nil
 	}
-	a.byNamespace[q.Namespace] = append(list, *q)
-	a.interruptBytes += q.Size()
+	s.byNamespace[q.Namespace] = append(list, *q)
+	s.interruptBytes += q.Size()
 }

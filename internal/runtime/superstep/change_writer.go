@@ -18,15 +18,15 @@ type changeWriter struct {
 func (fr *frame) writeTo(t *commit.Tx) changeWriter { return changeWriter{Tx: t, frame: fr} }
 
 // newCheckpointInfo numbers the next checkpoint of the loop.
-func (t changeWriter) newCheckpointInfo(source checkpoint.Source) pregel.CheckpointInfo {
-	fr := t.frame
+func (cw changeWriter) newCheckpointInfo(source checkpoint.Source) pregel.CheckpointInfo {
+	fr := cw.frame
 	step := fr.state.NextStep()
 	stamp := pregel.CheckpointInfo{
-		Time: t.Now, Run: fr.run.ID, Source: source, Step: step,
+		Time: cw.Now, Run: fr.run.ID, Source: source, Step: step,
 		Metadata: fr.run.Metadata, Parents: fr.level.parents,
 	}
 	if fr.level.keepsCheckpoints {
-		stamp.ID, stamp.Seq = t.NextCheckpointID()
+		stamp.ID, stamp.Seq = cw.NextCheckpointID()
 	} else {
 		stamp.ID, stamp.Seq = pregel.VirtualCheckpointID(fr.level.parentTask, step), uint64(step+3)
 	}
@@ -34,49 +34,49 @@ func (t changeWriter) newCheckpointInfo(source checkpoint.Source) pregel.Checkpo
 }
 
 // putStateAndCheckpoint adds a checkpoint, and its events, to a change.
-func (t changeWriter) putStateAndCheckpoint(next *pregel.State, tasks []*pregel.Task) {
+func (cw changeWriter) putStateAndCheckpoint(next *pregel.State, tasks []*pregel.Task) {
 	if next.HasOutputChanged() {
-		t.emitValues(next, false)
+		cw.emitValues(next, false)
 	}
-	t.putCheckpoint(next, tasks)
+	cw.putCheckpoint(next, tasks)
 }
 
 // putCheckpoint adds a checkpoint without telling of the state in it.
-func (t changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
-	fr := t.frame
+func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
+	fr := cw.frame
 	cp := next.Checkpoint()
 	cp.Next = pregel.NextTasks(tasks)
 	stored := next.StoredCheckpoint()
 	if fr.level.keepsCheckpoints {
-		t.Checkpoints = append(t.Checkpoints, stored)
+		cw.Checkpoints = append(cw.Checkpoints, stored)
 		if fr.level.isRoot {
-			t.Head.Checkpoint, t.Head.Branched = cp.ID, false
+			cw.Head.Checkpoint, cw.Head.Branched = cp.ID, false
 		}
-		t.EmitEvent(checkpoint.Event{
+		cw.EmitEvent(checkpoint.Event{
 			Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
 			Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
 		})
 	}
-	cp.Event, stored.Event = t.Head.LastEvent, t.Head.LastEvent
+	cp.Event, stored.Event = cw.Head.LastEvent, cw.Head.LastEvent
 	if len(tasks) > commit.UsualEvents {
-		t.GrowEvents(len(tasks))
+		cw.GrowEvents(len(tasks))
 	}
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
-			t.emitScheduled(next, task)
+			cw.emitScheduled(next, task)
 		}
 	}
 }
 
 // emitScheduled emits the event of a due task. The input of a Send is in the log;
 // what the task sees of the state is read from the checkpoint, like values.
-func (t changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
-	fr := t.frame
+func (cw changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
+	fr := cw.frame
 	e := fr.newTaskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
 	e.Triggers = next.Triggers(task)
 	if task.IsPush {
 		e.Value = task.Input
-		t.EmitRedacted(e, next.DurableInput(task.Input))
+		cw.EmitRedacted(e, next.DurableInput(task.Input))
 		return
 	}
 	if fr.level.keepsCheckpoints {
@@ -85,14 +85,14 @@ func (t changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
 	if fr.thread.Followers.WantsInputs() {
 		e.Value = next.NodeView(task.Node).Object()
 	}
-	t.EmitRedacted(e, "")
+	cw.EmitRedacted(e, "")
 }
 
 // emitValues emits the event of a state. If a checkpoint holds the state, the log
 // names it and the text is made for current followers only; otherwise the log holds
 // the state.
-func (t changeWriter) emitValues(s *pregel.State, ahead bool) {
-	fr := t.frame
+func (cw changeWriter) emitValues(s *pregel.State, ahead bool) {
+	fr := cw.frame
 	cp := s.Checkpoint()
 	e := checkpoint.Event{Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step}
 	if !ahead && fr.level.keepsCheckpoints {
@@ -102,16 +102,16 @@ func (t changeWriter) emitValues(s *pregel.State, ahead bool) {
 		e.Value = s.Values()
 	}
 	if e.Checkpoint == "" && fr.Graph().HasUntracked() {
-		t.EmitRedacted(e, s.DurableValues())
+		cw.EmitRedacted(e, s.DurableValues())
 		return
 	}
-	t.EmitEvent(e)
+	cw.EmitEvent(e)
 }
 
 // clearSuperstep ends a superstep in a change. Updates of calls stay: they are part
 // of the state that readers saw, and a replay repeats them.
-func (t changeWriter) clearSuperstep(superseded string) {
-	fr := t.frame
-	t.ClearTasks = append(t.ClearTasks, superseded)
-	t.Tasks = append(t.Tasks, fr.pending.commands...)
+func (cw changeWriter) clearSuperstep(superseded string) {
+	fr := cw.frame
+	cw.ClearTasks = append(cw.ClearTasks, superseded)
+	cw.Tasks = append(cw.Tasks, fr.pending.commands...)
 }

@@ -49,50 +49,50 @@ func IsPersistent(n *graph.Node) bool { return persistenceOf(n) == persistAlways
 
 // newChildLoop makes the loop of a subgraph in the state in which it goes on, or a
 // fresh one.
-func (v childGraph) newChildLoop() (*graphLoop, error) {
-	fr := v.parent
+func (c childGraph) newChildLoop() (*graphLoop, error) {
+	fr := c.parent
 	child := &graphLoop{frame: frame{
-		env: fr.env, thread: fr.thread, run: fr.run, state: pregel.NewState(v.graph, v.namespace, fr.env.Limits),
+		env: fr.env, thread: fr.thread, run: fr.run, state: pregel.NewState(c.graph, c.namespace, fr.env.Limits),
 		level: level{
-			keepsCheckpoints: v.persistence != persistDisabled && fr.level.keepsCheckpoints, parentTask: v.task.ID, rootTask: cmp.Or(fr.level.rootTask, v.task.ID), parents: v.parents(),
-			requiredCapabilities: fr.level.requiredCapabilities, replay: fr.level.replay, resetParentTimeout: v.resetIdleTimeout, maybeRerun: v.attempt > 1 || fr.maybeBegun || fr.level.maybeRerun,
+			keepsCheckpoints: c.persistence != persistDisabled && fr.level.keepsCheckpoints, parentTask: c.task.ID, rootTask: cmp.Or(fr.level.rootTask, c.task.ID), parents: c.parents(),
+			requiredCapabilities: fr.level.requiredCapabilities, replay: fr.level.replay, resetParentTimeout: c.resetIdleTimeout, maybeRerun: c.attempt > 1 || fr.maybeBegun || fr.level.maybeRerun,
 		},
-		breakBefore: v.breakBefore, breakAfter: v.breakAfter,
+		breakBefore: c.breakBefore, breakAfter: c.breakAfter,
 	}}
-	child.level.losesWorkOnStop = fr.mustStay(v.task.Node)
+	child.level.losesWorkOnStop = fr.mustStay(c.task.Node)
 	if !child.level.keepsCheckpoints {
-		child.maybeHandedOut = fr.isRecoveredInside(v.task.ID)
-		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, placement.CapabilitiesOfGraph(v.graph))
+		child.maybeHandedOut = fr.isRecoveredInside(c.task.ID)
+		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, placement.CapabilitiesOfGraph(c.graph))
 		return child, nil
 	}
-	then, err := v.replayCheckpoint()
+	then, err := c.replayCheckpoint()
 	if err != nil {
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.beginsWithCopy = pregel.LoadState(v.graph, then, true, fr.env.Limits).MoveToNamespace(v.namespace), true
+		child.state, child.beginsWithCopy = pregel.LoadState(c.graph, then, true, fr.env.Limits).MoveToNamespace(c.namespace), true
 		child.level.isOnReplayPath, child.level.replayNamespace = true, then.Namespace
 		return child, nil
 	}
-	if v.persistence == persistInherit && !fr.maybeBegun && v.attempt == 1 && !v.maybeRerun {
+	if c.persistence == persistInherit && !fr.maybeBegun && c.attempt == 1 && !c.maybeRerun {
 		return child, nil
 	}
-	cp, err := v.currentCheckpoint()
+	cp, err := c.currentCheckpoint()
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return child, nil
 	}
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
-	child.state = pregel.LoadState(v.graph, cp, fr.level.replay != nil, fr.env.Limits)
-	child.maybeBegun = v.isCurrent(cp)
-	child.maybeHandedOut = child.maybeBegun && fr.isRecoveredInside(v.task.ID)
+	child.state = pregel.LoadState(c.graph, cp, fr.level.replay != nil, fr.env.Limits)
+	child.maybeBegun = c.isCurrent(cp)
+	child.maybeHandedOut = child.maybeBegun && fr.isRecoveredInside(c.task.ID)
 	return child, nil
 }
 
 // parents notes, for a subgraph, at which checkpoints the graphs around it stand.
-func (v childGraph) parents() map[string]string {
-	fr := v.parent
+func (c childGraph) parents() map[string]string {
+	fr := c.parent
 	parents := make(map[string]string, len(fr.level.parents)+1)
 	maps.Copy(parents, fr.level.parents)
 	parents[fr.state.Namespace()] = fr.state.Checkpoint().ID
@@ -101,14 +101,14 @@ func (v childGraph) parents() map[string]string {
 
 // isCurrent reports whether a checkpoint of the graph was written while the graph
 // around it stood where it stands.
-func (v childGraph) isCurrent(cp *checkpoint.Checkpoint) bool {
-	return cp.Parents[v.parent.state.Namespace()] == v.parent.state.Checkpoint().ID
+func (c childGraph) isCurrent(cp *checkpoint.Checkpoint) bool {
+	return cp.Parents[c.parent.state.Namespace()] == c.parent.state.Checkpoint().ID
 }
 
 // currentCheckpoint returns the newest checkpoint of a namespace; in a replay, the
 // newest before.
-func (v childGraph) currentCheckpoint() (*checkpoint.Checkpoint, error) {
-	fr, ns := v.parent, v.namespace
+func (c childGraph) currentCheckpoint() (*checkpoint.Checkpoint, error) {
+	fr, ns := c.parent, c.namespace
 	store, thread := fr.env.Store, fr.thread.ID
 	cp, err := store.Checkpoint(fr.thread.StoreCtx, thread, ns, "")
 	j := fr.level.replay

@@ -35,9 +35,9 @@ type routerExecutor struct {
 	tasks []*runtime.Task
 }
 
-func (x *routerExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
-	x.tasks = append(x.tasks, t)
-	return x.route(ctx, t)
+func (r *routerExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	r.tasks = append(r.tasks, t)
+	return r.route(ctx, t)
 }
 
 func compileRoutedGraph(t *testing.T) *graph.Graph {

@@ -138,8 +138,8 @@ func (fr *frame) stepLimit() int {
 func (fr *frame) hasBreakpoints() bool { return len(fr.breakBefore) > 0 || len(fr.breakAfter) > 0 }
 
 // touchParent resets the idle timeout of the parent task.
-func (v *level) touchParent() {
-	if v.resetParentTimeout != nil {
-		v.resetParentTimeout()
+func (l *level) touchParent() {
+	if l.resetParentTimeout != nil {
+		l.resetParentTimeout()
 	}
 }

@@ -129,7 +129,7 @@ func (l *graphLoop) applyCallSettings(c runtime.GraphCall) {
 
 // refusedCallResult turns an input that the graph does not take into an error of the
 // call, and everything else into the end of the run here.
-func (v childGraph) refusedCallResult(err error) (runtime.CallResult, error) {
+func (c childGraph) refusedCallResult(err error) (runtime.CallResult, error) {
 	var bad *pregel.ResultError
 	var own *runtime.Error
 	switch {
@@ -138,13 +138,13 @@ func (v childGraph) refusedCallResult(err error) (runtime.CallResult, error) {
 	case errors.As(err, &own) && !errors.Is(err, checkpoint.ErrUnavailable):
 		return runtime.CallResult{}, own
 	}
-	v.parent.thread.Stop.AbandonRun()
+	c.parent.thread.Stop.AbandonRun()
 	return runtime.CallResult{}, runtime.TranslateStoreError(err)
 }
 
 // callResult turns the end of a called graph into the answer to the call.
-func (v childGraph) callResult(child *graphLoop, end End) (runtime.CallResult, error) {
-	fr := v.parent
+func (c childGraph) callResult(child *graphLoop, end End) (runtime.CallResult, error) {
+	fr := c.parent
 	switch {
 	case end.Err != nil:
 		fr.thread.Stop.AbandonRun()

@@ -62,18 +62,18 @@ func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
 // commitStep puts what the tasks of a superstep returned into the change: how many bytes
 // of values it wrote, and the verdict if the graph ends or pauses there. It is
 // negative, and the change is as it was, when the superstep must be run by itself.
-func (w inlineStep) commitStep(t *commit.Tx) (grown int, v *End) {
-	fr := w.frame
+func (is inlineStep) commitStep(t *commit.Tx) (grown int, v *End) {
+	fr := is.frame
 	before, ran := *t, fr.tasks
 	t.Now = fr.env.Now()
-	if waiting := w.openInterruptIDs(); len(waiting) > 0 {
-		if err := w.putInterrupts(t); err != nil {
+	if waiting := is.openInterruptIDs(); len(waiting) > 0 {
+		if err := is.putInterrupts(t); err != nil {
 			*t = before
 			return -1, nil
 		}
 		return 0, &End{State: checkpoint.RunInterrupted, openInterrupts: waiting}
 	}
-	state, tasks, err := w.applyContained(t)
+	state, tasks, err := is.applyContained(t)
 	if err != nil {
 		*t = before
 		return -1, nil
@@ -90,8 +90,8 @@ func (w inlineStep) commitStep(t *commit.Tx) (grown int, v *End) {
 
 // applyContained is apply where the superstep may as well be run by itself: a panic
 // is an error, and comes up again there.
-func (w inlineStep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*pregel.Task, err error) {
-	if p := contain.Call(func() { state, tasks, err = w.applySuperstep(t) }); p != nil {
+func (is inlineStep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*pregel.Task, err error) {
+	if p := contain.Call(func() { state, tasks, err = is.applySuperstep(t) }); p != nil {
 		return nil, nil, p
 	}
 	return state, tasks, err
@@ -112,18 +112,18 @@ func (l *graphLoop) runInlineOnEntry(ctx context.Context, t *commit.Tx) *End {
 // runTasks runs the tasks of a superstep one after the other. It returns false
 // when they have effects, one failed, or time is up; the superstep is then run in
 // the usual way.
-func (w inlineStep) runTasks(ctx context.Context, began time.Time) bool {
-	fr := w.frame
+func (is inlineStep) runTasks(ctx context.Context, began time.Time) bool {
+	fr := is.frame
 	if fr.Graph().HasWorkerReducer() || fr.Graph().Spec.StepTimeout > 0 || fr.thread.Stop.IsStopping() {
 		return false
 	}
-	for _, t := range w.toRun {
-		if !w.isEffectless(t.Node) {
+	for _, t := range is.toRun {
+		if !is.isEffectless(t.Node) {
 			return false
 		}
 	}
-	w.unstored = make([]outcome, len(w.toRun))
-	for i, t := range w.toRun {
+	is.unstored = make([]outcome, len(is.toRun))
+	for i, t := range is.toRun {
 		if ctx.Err() != nil || time.Since(began) > inlineLimit {
 			return false
 		}
@@ -131,9 +131,9 @@ func (w inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 		at.attempt = 1
 		started := fr.env.Now()
 		at.performContained(ctx)
-		o := &w.unstored[i]
+		o := &is.unstored[i]
 		*o = at.outcome
-		w.countWrites(o)
+		is.countWrites(o)
 		asks := len(o.openInterrupts) > 0 && fr.level.isRoot && o.failure == nil && !o.isAborted
 		if !asks && !o.isFinished() || o.result.ToParent {
 			return false
@@ -145,8 +145,8 @@ func (w inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 
 // isEffectless reports whether a node does nothing but compute, and for no longer
 // than expressions may. An interrupt of the root graph is part of the change too.
-func (w inlineStep) isEffectless(n *graph.Node) bool {
-	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && w.frame.level.isRoot
+func (is inlineStep) isEffectless(n *graph.Node) bool {
+	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && is.frame.level.isRoot
 	return kind && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.CodeBranches(n)) == 0
 }
 

@@ -38,15 +38,15 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 }
 
 // consumeInlineAnswers marks the answers that a change brings and its own tasks have used.
-func (w inlineStep) consumeInlineAnswers(t *commit.Tx) {
+func (is inlineStep) consumeInlineAnswers(t *commit.Tx) {
 	for i := range t.Interrupts {
 		q := &t.Interrupts[i]
 		if q.State != checkpoint.InterruptAnswered {
 			continue
 		}
-		for j := range w.unstored {
-			if w.unstored[j].task.ID == q.Task {
-				q.State, q.Accepted = checkpoint.InterruptConsumed, w.unstored[j].acceptedDifferences(q.ID)
+		for j := range is.unstored {
+			if is.unstored[j].task.ID == q.Task {
+				q.State, q.Accepted = checkpoint.InterruptConsumed, is.unstored[j].acceptedDifferences(q.ID)
 				if q.Accepted != nil {
 					t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{*q}})
 				}

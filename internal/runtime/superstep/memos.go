@@ -100,49 +100,49 @@ func memoKeyOf(m checkpoint.Memo) memoKey { return memoKey{m.Task, m.Scope, m.Ke
 
 // claimKey waits until no other caller is about to store a memo at a place. The
 // caller may then do so, and calls done.
-func (n *stepMemos) claimKey(p memoKey) (done func()) {
-	n.mu.Lock()
-	for n.claims[p] != nil {
-		claim := n.claims[p]
-		n.mu.Unlock()
+func (s *stepMemos) claimKey(p memoKey) (done func()) {
+	s.mu.Lock()
+	for s.claims[p] != nil {
+		claim := s.claims[p]
+		s.mu.Unlock()
 		<-claim
-		n.mu.Lock()
+		s.mu.Lock()
 	}
-	defer n.mu.Unlock()
-	if n.claims == nil {
-		n.claims = make(map[memoKey]chan struct{}, 1)
+	defer s.mu.Unlock()
+	if s.claims == nil {
+		s.claims = make(map[memoKey]chan struct{}, 1)
 	}
 	claim := make(chan struct{})
-	n.claims[p] = claim
+	s.claims[p] = claim
 	return func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.claims, p)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.claims, p)
 		close(claim)
 	}
 }
 
 // memosOfTask returns what a task has recorded. The caller holds mu.
-func (n *stepMemos) memosOfTask(id string) *taskMemos {
-	t := n.tasks[id]
+func (s *stepMemos) memosOfTask(id string) *taskMemos {
+	t := s.tasks[id]
 	if t == nil {
 		t = &taskMemos{values: make(map[memoKey]payload.JSON)}
-		if n.tasks == nil {
-			n.tasks = make(map[string]*taskMemos, 1)
+		if s.tasks == nil {
+			s.tasks = make(map[string]*taskMemos, 1)
 		}
-		n.tasks[id] = t
+		s.tasks[id] = t
 	}
 	return t
 }
 
 // findMemo returns the value at a place. stored are the memos of its task that were
 // stored when the superstep was taken up.
-func (n *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := n.tasks[p.task]
+func (s *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tasks[p.task]
 	if t == nil {
-		t = n.memosOfTask(p.task)
+		t = s.memosOfTask(p.task)
 		for i := range stored {
 			t.values[memoKeyOf(stored[i])] = stored[i].Value
 			t.bytes += MemoBytes(&stored[i])
@@ -154,55 +154,55 @@ func (n *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON,
 
 // reserveBytes makes room for a memo of a task. It returns what all of them take then;
 // beyond most nothing is reserved.
-func (n *stepMemos) reserveBytes(task string, more, most int64) int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := n.memosOfTask(task)
+func (s *stepMemos) reserveBytes(task string, more, most int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.memosOfTask(task)
 	need := t.bytes + more
 	if need <= most {
 		t.bytes = need
-		n.heldBytes += more
+		s.heldBytes += more
 	}
 	return need
 }
 
 // releaseBytes releases the bytes of a memo that was not stored and returns how
 // many.
-func (n *stepMemos) releaseBytes(m checkpoint.Memo) int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t, less := n.tasks[m.Task], MemoBytes(&m)
-	if t == nil || n.heldBytes < less {
+func (s *stepMemos) releaseBytes(m checkpoint.Memo) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, less := s.tasks[m.Task], MemoBytes(&m)
+	if t == nil || s.heldBytes < less {
 		return 0
 	}
 	t.bytes -= less
-	n.heldBytes -= less
+	s.heldBytes -= less
 	return less
 }
 
-func (n *stepMemos) addMemo(m checkpoint.Memo) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := n.memosOfTask(m.Task)
+func (s *stepMemos) addMemo(m checkpoint.Memo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.memosOfTask(m.Task)
 	t.values[memoKeyOf(m)] = m.Value
 	t.added = append(t.added, m)
 }
 
 // addedMemos returns the fresh memos of a task.
-func (n *stepMemos) addedMemos(task string) []checkpoint.Memo {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if t := n.tasks[task]; t != nil {
+func (s *stepMemos) addedMemos(task string) []checkpoint.Memo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tasks[task]; t != nil {
 		return t.added
 	}
 	return nil
 }
 
 // hasAdded reports whether a memo was recorded since the superstep was taken up.
-func (n *stepMemos) hasAdded() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for t := range maps.Values(n.tasks) {
+func (s *stepMemos) hasAdded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range maps.Values(s.tasks) {
 		if len(t.added) > 0 {
 			return true
 		}
@@ -211,11 +211,11 @@ func (n *stepMemos) hasAdded() bool {
 }
 
 // clearAll begins another superstep. It returns how many bytes were held.
-func (n *stepMemos) clearAll() int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	held := n.heldBytes
-	n.tasks, n.heldBytes = nil, 0
+func (s *stepMemos) clearAll() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.heldBytes
+	s.tasks, s.heldBytes = nil, 0
 	return held
 }
 

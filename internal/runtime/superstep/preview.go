@@ -29,38 +29,38 @@ func NewPastPreview(s *pregel.State, p checkpoint.Pending) *Preview {
 }
 
 // State is the state with what calls have updated on it.
-func (v *Preview) State() *pregel.State { return v.frame.state }
+func (p *Preview) State() *pregel.State { return p.frame.state }
 
 // Tasks lists the tasks of the superstep.
-func (v *Preview) Tasks() []*pregel.Task { return v.frame.tasks }
+func (p *Preview) Tasks() []*pregel.Task { return p.frame.tasks }
 
 // PartialValues are the values with the writes of the tasks that have finished.
-func (v *Preview) PartialValues() payload.JSON {
-	w := v.frame.planSuperstep()
-	w.loadPreview(&v.frame.pending)
+func (p *Preview) PartialValues() payload.JSON {
+	w := p.frame.planSuperstep()
+	w.loadPreview(&p.frame.pending)
 	return w.partialState().Values()
 }
 
 // FindRecord returns what is stored of a task.
-func (v *Preview) FindRecord(task string) (checkpoint.Task, bool) {
-	r, known := v.frame.pending.tasks[task]
+func (p *Preview) FindRecord(task string) (checkpoint.Task, bool) {
+	r, known := p.frame.pending.tasks[task]
 	return r, known
 }
 
 // InterruptsOf lists what a task has asked.
-func (v *Preview) InterruptsOf(task string) []checkpoint.Interrupt {
-	return v.frame.pending.interrupts[task]
+func (p *Preview) InterruptsOf(task string) []checkpoint.Interrupt {
+	return p.frame.pending.interrupts[task]
 }
 
 // HasHandler reports whether an error handler has taken over for a task.
-func (v *Preview) HasHandler(t *pregel.Task) bool {
-	return handlerOf(t, v.frame.pending.tasks[t.ID]) != nil
+func (p *Preview) HasHandler(t *pregel.Task) bool {
+	return handlerOf(t, p.frame.pending.tasks[t.ID]) != nil
 }
 
 // ListTasksWithHandlers lists the tasks of the superstep, each followed by the error
 // handler that has taken over for it.
-func (v *Preview) ListTasksWithHandlers() []*pregel.Task {
-	fr := &v.frame
+func (p *Preview) ListTasksWithHandlers() []*pregel.Task {
+	fr := &p.frame
 	all := make([]*pregel.Task, 0, len(fr.tasks))
 	for _, t := range fr.state.SortForDisplay(fr.tasks) {
 		all = append(all, t)
@@ -73,8 +73,8 @@ func (v *Preview) ListTasksWithHandlers() []*pregel.Task {
 
 // ListDueTasks lists the tasks of a superstep: as they were planned, and what calls have
 // added since. The state of the preview has those updates then.
-func (v *Preview) ListDueTasks(planned []checkpoint.NextTask) []checkpoint.NextTask {
-	fr := &v.frame
+func (p *Preview) ListDueTasks(planned []checkpoint.NextTask) []checkpoint.NextTask {
+	fr := &p.frame
 	if len(fr.pending.commands) == 0 && len(planned) < 2 {
 		return planned
 	}

@@ -40,8 +40,8 @@ func (at *attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.A
 // putOpenReplacements puts into a change what becomes of the open interrupts of a task that
 // asks something else. An answer that has come meanwhile is kept: the task runs
 // again, and it is compared.
-func (t changeWriter) putOpenReplacements(o *outcome) error {
-	fr := t.frame
+func (cw changeWriter) putOpenReplacements(o *outcome) error {
+	fr := cw.frame
 	var old []checkpoint.Interrupt
 	for i := range o.openReplacements {
 		r := &o.openReplacements[i]
@@ -52,7 +52,7 @@ func (t changeWriter) putOpenReplacements(o *outcome) error {
 		from, to := r.replacement.ID, r.current.ID
 		if r.isReplaced = q.State == checkpoint.InterruptOpen; r.isReplaced {
 			from, to = to, from
-			q.State, q.Updated = checkpoint.InterruptSuperseded, t.Now
+			q.State, q.Updated = checkpoint.InterruptSuperseded, cw.Now
 			old = append(old, q)
 		}
 		if at := slices.Index(o.openInterrupts, from); at >= 0 {
@@ -62,9 +62,9 @@ func (t changeWriter) putOpenReplacements(o *outcome) error {
 	if len(old) == 0 {
 		return nil
 	}
-	t.Interrupts = append(t.Interrupts, old...)
-	t.Head.Open -= len(old)
-	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
+	cw.Interrupts = append(cw.Interrupts, old...)
+	cw.Head.Open -= len(old)
+	cw.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
 	return nil
 }
 

@@ -119,17 +119,17 @@ func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 
 // replayCheckpoint returns the checkpoint from which a replay continues the
 // subgraph of a task, or nil when the replay does not lead through it.
-func (v childGraph) replayCheckpoint() (*checkpoint.Checkpoint, error) {
-	fr := v.parent
+func (c childGraph) replayCheckpoint() (*checkpoint.Checkpoint, error) {
+	fr := c.parent
 	j := fr.level.replay
-	if !fr.level.isOnReplayPath || !j.visitFirst(v.namespace) {
+	if !fr.level.isOnReplayPath || !j.visitFirst(c.namespace) {
 		return nil, nil
 	}
-	then, id := j.matchNamespace(fr.level.replayNamespace, v.namespace)
+	then, id := j.matchNamespace(fr.level.replayNamespace, c.namespace)
 	if then == "" {
 		return nil, nil
 	}
-	if same, err := v.isSameTask(then); err != nil || !same {
+	if same, err := c.isSameTask(then); err != nil || !same {
 		return nil, err
 	}
 	cp, err := fr.env.Store.Checkpoint(fr.thread.StoreCtx, fr.thread.ID, then, id)
@@ -138,27 +138,27 @@ func (v childGraph) replayCheckpoint() (*checkpoint.Checkpoint, error) {
 
 // visitFirst marks a namespace as visited and reports whether it is the first
 // visit.
-func (j *replay) visitFirst(ns string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	first := !j.visited[ns]
-	j.visited[ns] = true
+func (r *replay) visitFirst(ns string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := !r.visited[ns]
+	r.visited[ns] = true
 	return first
 }
 
 // matchNamespace finds the namespace of then, and the checkpoint, that correspond to a
 // namespace of now: the target's, or those of a graph on the way to it. outer
 // is the namespace of then that the graph around corresponds to.
-func (j *replay) matchNamespace(outer, ns string) (then, id string) {
+func (r *replay) matchNamespace(outer, ns string) (then, id string) {
 	fits := func(then string) bool {
 		around, _ := splitNamespace(then)
 		return then != "" && pregel.NodePath(then) == pregel.NodePath(ns) &&
 			(around == outer || around == pregel.NodePath(outer))
 	}
-	if fits(j.target.Namespace) {
-		return j.target.Namespace, j.target.ID
+	if fits(r.target.Namespace) {
+		return r.target.Namespace, r.target.ID
 	}
-	for then, id := range j.target.Parents {
+	for then, id := range r.target.Parents {
 		if fits(then) {
 			return then, id
 		}
@@ -176,8 +176,8 @@ func splitNamespace(ns string) (outer, last string) {
 
 // isSameTask reports whether a task of now is the one in whose namespace the
 // subgraph was then: ids differ after a copy, places among the tasks do not.
-func (v childGraph) isSameTask(then string) (bool, error) {
-	fr := v.parent
+func (c childGraph) isSameTask(then string) (bool, error) {
+	fr := c.parent
 	_, last := splitNamespace(then)
 	_, id, ok := strings.Cut(last, ":")
 	if !ok {
@@ -190,5 +190,5 @@ func (v childGraph) isSameTask(then string) (bool, error) {
 		return false, runtime.TranslateStoreError(err)
 	}
 	place := slices.IndexFunc(parent.Next, func(n checkpoint.NextTask) bool { return n.ID == id })
-	return place >= 0 && place < len(fr.tasks) && fr.tasks[place].ID == v.task.ID, nil
+	return place >= 0 && place < len(fr.tasks) && fr.tasks[place].ID == c.task.ID, nil
 }

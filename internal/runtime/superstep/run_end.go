@@ -8,34 +8,34 @@ import (
 
 // putRunEnd puts the end of the run into a change: its state, its result, the
 // release of the lease, and what happens to the runs behind it.
-func (t changeWriter) putRunEnd(s *pregel.State, v *End) error {
-	fr := t.frame
-	t.Head.Owner = ""
+func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
+	fr := cw.frame
+	cw.Head.Owner = ""
 	v.IsCommitted = true
 	if v.State == checkpoint.RunRunning { // handed over as it is
-		t.Head.Due = t.Now
-		t.Head.RemoteTasks = fr.thread.Recovery.listLeft(fr.maybeHandedOut)
-		fr.thread.RunEnd.PutHandOver(t.Tx, fr.run)
+		cw.Head.Due = cw.Now
+		cw.Head.RemoteTasks = fr.thread.Recovery.listLeft(fr.maybeHandedOut)
+		fr.thread.RunEnd.PutHandOver(cw.Tx, fr.run)
 		return nil
 	}
 	run := *fr.run
-	if c := t.Head.Cancel; c != nil && c.Run == run.ID {
+	if c := cw.Head.Cancel; c != nil && c.Run == run.ID {
 		*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
-		return fr.thread.RunEnd.PutCancelledEnd(t.Tx, run, *c)
+		return fr.thread.RunEnd.PutCancelledEnd(cw.Tx, run, *c)
 	}
 	if v.breakpoint != nil {
-		t.PutBreakpoint(v.breakpoint, s.NextStep())
+		cw.PutBreakpoint(v.breakpoint, s.NextStep())
 	}
-	run.State, run.Failure, run.Updated = v.State, v.Failure, t.Now
+	run.State, run.Failure, run.Updated = v.State, v.Failure, cw.Now
 	if v.State == checkpoint.RunSucceeded {
 		run.Output, run.Result = storedOutput(s)
 	}
 	if v.State != checkpoint.RunInterrupted && v.State != checkpoint.RunFailed {
-		if err := WithdrawInterrupts(fr.thread.StoreCtx, fr.env.Reader, t.Tx, run.ID, checkpoint.InterruptCancelled); err != nil {
+		if err := WithdrawInterrupts(fr.thread.StoreCtx, fr.env.Reader, cw.Tx, run.ID, checkpoint.InterruptCancelled); err != nil {
 			return err
 		}
 	}
-	t.RecordRunEnd(&run)
+	cw.RecordRunEnd(&run)
 	return nil
 }
 

@@ -35,8 +35,8 @@ func (fx *effects) runSubgraph(ctx context.Context) pregel.Result {
 
 // childInput is what the subgraph gets: the Send's input, or the keys of the
 // node's view that the subgraph accepts.
-func (v childGraph) childInput() payload.JSON {
-	fr, t := v.parent, v.task
+func (c childGraph) childInput() payload.JSON {
+	fr, t := c.parent, c.task
 	if t.Input != "" {
 		return t.Input
 	}
@@ -54,12 +54,12 @@ func (v childGraph) childInput() payload.JSON {
 }
 
 // subgraphResult turns the end of a subgraph into the result of its node.
-func (v childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
-	fr := v.parent
+func (c childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
+	fr := c.parent
 	switch {
 	case end.Err != nil:
 		fr.thread.Stop.AbandonRun()
-		return v.subgraphError(end.Err)
+		return c.subgraphError(end.Err)
 	case end.command != nil:
 		r := *end.command
 		r.ToParent = false
@@ -67,7 +67,7 @@ func (v childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
 	case end.State == checkpoint.RunInterrupted:
 		return pregel.Result{WaitingInterrupts: end.openInterrupts}
 	case end.State == checkpoint.RunSucceeded:
-		return pregel.Result{Update: v.outputForParent(child.state)}
+		return pregel.Result{Update: c.outputForParent(child.state)}
 	case end.State == checkpoint.RunRunning:
 		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: reasonStoppedHere}}}
 	default:
@@ -84,8 +84,8 @@ func (v childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
 const reasonStoppedHere = "STOPPED_HERE"
 
 // outputForParent is the output of a subgraph without the keys its parent does not have.
-func (v childGraph) outputForParent(child *pregel.State) payload.JSON {
-	fr := v.parent
+func (c childGraph) outputForParent(child *pregel.State) payload.JSON {
+	fr := c.parent
 	var keys []int
 	g := child.Graph()
 	for _, i := range g.OutputKeys {
@@ -96,8 +96,8 @@ func (v childGraph) outputForParent(child *pregel.State) payload.JSON {
 	return child.Object(keys)
 }
 
-func (v childGraph) subgraphError(err error) pregel.Result {
-	fr := v.parent
+func (c childGraph) subgraphError(err error) pregel.Result {
+	fr := c.parent
 	if errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, ErrLeaseLost) {
 		fr.thread.Stop.AbandonRun() // the outcome of the node is unknown
 	}

@@ -35,8 +35,8 @@ func (w *superstep) emitTaskEvents(t *commit.Tx) {
 	}
 }
 
-func (t changeWriter) emitUpdate(o *outcome) {
-	fr := t.frame
+func (cw changeWriter) emitUpdate(o *outcome) {
+	fr := cw.frame
 	if o.task.Node.Kind == graph.KindStart {
 		return
 	}
@@ -46,10 +46,10 @@ func (t changeWriter) emitUpdate(o *outcome) {
 		Value: fr.state.UpdateOf(o.writes), Cached: o.isCached || o.result.Cached,
 	}
 	if fr.Graph().HasUntracked() {
-		t.EmitRedacted(e, fr.state.UpdateOf(fr.state.DurableWrites(o.writes)))
+		cw.EmitRedacted(e, fr.state.UpdateOf(fr.state.DurableWrites(o.writes)))
 		return
 	}
-	t.EmitEvent(e)
+	cw.EmitEvent(e)
 }
 
 func (fr *frame) newTaskEvent(task *pregel.Task, phase checkpoint.Phase, step int) checkpoint.Event {

@@ -169,19 +169,19 @@ func (w *superstep) newTaskRecord(o *outcome) checkpoint.Task {
 }
 
 // putNewInterrupts adds the new interrupts of a task to a change.
-func (t changeWriter) putNewInterrupts(o *outcome) {
-	fr := t.frame
+func (cw changeWriter) putNewInterrupts(o *outcome) {
+	fr := cw.frame
 	asks := o.newInterrupts()
 	if len(asks) == 0 {
 		return
 	}
 	for i := range asks {
-		asks[i].Created, asks[i].Updated = t.Now, t.Now
-		t.ScheduleBy(asks[i].Expires)
+		asks[i].Created, asks[i].Updated = cw.Now, cw.Now
+		cw.ScheduleBy(asks[i].Expires)
 	}
-	t.Interrupts = append(t.Interrupts, asks...)
-	t.Head.Open += len(asks)
-	t.EmitEvent(checkpoint.Event{
+	cw.Interrupts = append(cw.Interrupts, asks...)
+	cw.Head.Open += len(asks)
+	cw.EmitEvent(checkpoint.Event{
 		Kind: checkpoint.EventInterrupt, Namespace: fr.state.Namespace(), Step: fr.state.NextStep(),
 		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
 		Checkpoint: fr.state.Checkpoint().ID, Interrupts: asks,
