@@ -21,18 +21,18 @@ type slowHistories struct {
 	finish                      chan struct{}
 }
 
-func (e *slowHistories) waitForFinish() {
-	now := e.activeReads.Add(1)
-	for most := e.maxActiveReads.Load(); now > most && !e.maxActiveReads.CompareAndSwap(most, now); {
-		most = e.maxActiveReads.Load()
+func (s *slowHistories) waitForFinish() {
+	now := s.activeReads.Add(1)
+	for most := s.maxActiveReads.Load(); now > most && !s.maxActiveReads.CompareAndSwap(most, now); {
+		most = s.maxActiveReads.Load()
 	}
-	e.entered <- struct{}{}
-	<-e.finish
-	e.activeReads.Add(-1)
+	s.entered <- struct{}{}
+	<-s.finish
+	s.activeReads.Add(-1)
 }
 
-func (e *slowHistories) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
-	e.waitForFinish()
+func (s *slowHistories) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
+	s.waitForFinish()
 	return nil, false, nil
 }
 

@@ -24,13 +24,13 @@ type stalledStream struct {
 	ctx context.Context
 }
 
-func (w stalledStream) Context() context.Context { return w.ctx }
+func (s stalledStream) Context() context.Context { return s.ctx }
 
 func (stalledStream) SetHeader(metadata.MD) error { return nil }
 
-func (w stalledStream) SendMsg(any) error {
-	<-w.ctx.Done()
-	return w.ctx.Err()
+func (s stalledStream) SendMsg(any) error {
+	<-s.ctx.Done()
+	return s.ctx.Err()
 }
 
 // quietThread is an engine with one thread in which nothing happens.
@@ -56,15 +56,15 @@ func (*quietThread) Interrupts(context.Context, *runtime.CallMemory, checkpoint.
 	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
 }
 
-func (e *quietThread) Start(ctx context.Context, _ runtime.StartRequest) (*runtime.Started, error) {
-	head, _ := e.Thread(ctx, "t1")
-	run, _ := e.Run(ctx, nil, "t1", "r1")
+func (q *quietThread) Start(ctx context.Context, _ runtime.StartRequest) (*runtime.Started, error) {
+	head, _ := q.Thread(ctx, "t1")
+	run, _ := q.Run(ctx, nil, "t1", "r1")
 	return &runtime.Started{Run: run, Head: head}, nil
 }
 
-func (e *quietThread) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
-	e.cancelled = append(e.cancelled, req)
-	return e.Run(ctx, nil, "t1", "r1")
+func (q *quietThread) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	q.cancelled = append(q.cancelled, req)
+	return q.Run(ctx, nil, "t1", "r1")
 }
 
 // quietFollower has no events.

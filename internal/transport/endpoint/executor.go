@@ -77,15 +77,15 @@ func NewExecutor(hub *worker.Hub, o Options) *Executor {
 }
 
 // Close ends the connections to all endpoints.
-func (r *Executor) Close() { r.pool.closeAll() }
+func (e *Executor) Close() { e.pool.closeAll() }
 
 // Execute makes one attempt of a task.
-func (r *Executor) Execute(ctx context.Context, t *runtime.Task) worker.Result {
+func (e *Executor) Execute(ctx context.Context, t *runtime.Task) worker.Result {
 	spec := endpointOfTask(t)
 	if spec.Endpoint == "" {
-		return r.hub.Execute(ctx, t)
+		return e.hub.Execute(ctx, t)
 	}
-	c := &endpointCall{executor: r, spec: spec, task: t}
+	c := &endpointCall{executor: e, spec: spec, task: t}
 	if err := c.acquireEndpoint(ctx); err != nil {
 		return c.connectFailure(ctx, err)
 	}

@@ -63,24 +63,24 @@ func (c *connectionHistory) remainingPause(now time.Time) time.Duration {
 
 // ClientHandshake waits until a connection is allowed, and makes its handshake. It
 // returns ctx's error when ctx ends first.
-func (r pacedCredentials) ClientHandshake(
+func (p pacedCredentials) ClientHandshake(
 	ctx context.Context, authority string, raw net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
-	if pause := r.history.remainingPause(time.Now()); pause > 0 {
+	if pause := p.history.remainingPause(time.Now()); pause > 0 {
 		if err := backoff.Sleep(ctx, pause); err != nil {
 			return nil, nil, err
 		}
 	}
-	conn, info, err := r.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	conn, info, err := p.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		return conn, info, err
 	}
-	return &timedConn{Conn: conn, openedAt: time.Now(), history: r.history}, info, nil
+	return &timedConn{Conn: conn, openedAt: time.Now(), history: p.history}, info, nil
 }
 
 // Clone makes a copy, for the same endpoint.
-func (r pacedCredentials) Clone() credentials.TransportCredentials {
-	return pacedCredentials{r.TransportCredentials.Clone(), r.history}
+func (p pacedCredentials) Clone() credentials.TransportCredentials {
+	return pacedCredentials{p.TransportCredentials.Clone(), p.history}
 }
 
 // timedConn is a connection that records how long it has lasted.
@@ -93,10 +93,10 @@ type timedConn struct {
 }
 
 // Close ends the connection.
-func (l *timedConn) Close() error {
-	l.once.Do(func() {
+func (t *timedConn) Close() error {
+	t.once.Do(func() {
 		now := time.Now()
-		l.history.recordEnd(now.Sub(l.openedAt), now)
+		t.history.recordEnd(now.Sub(t.openedAt), now)
 	})
-	return l.Conn.Close()
+	return t.Conn.Close()
 }

@@ -14,12 +14,12 @@ type sentMark struct{ isSet atomic.Bool }
 type sentMarkKey struct{}
 
 // withMark returns a context with which a call sets the mark when it is sent.
-func (d *sentMark) withMark(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sentMarkKey{}, d)
+func (s *sentMark) withMark(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sentMarkKey{}, s)
 }
 
-func (d *sentMark) clearMark()    { d.isSet.Store(false) }
-func (d *sentMark) wasSent() bool { return d.isSet.Load() }
+func (s *sentMark) clearMark()    { s.isSet.Store(false) }
+func (s *sentMark) wasSent() bool { return s.isSet.Load() }
 
 // sentMarker sets the marks of calls that are sent.
 type sentMarker struct{}

@@ -37,20 +37,20 @@ const (
 	mapEntrySize     = 64
 )
 
-func (k *layoutCache) layoutOf(d protoreflect.MessageDescriptor) *messageLayout {
-	k.mu.RLock()
-	known := k.byDescriptor[d]
-	k.mu.RUnlock()
+func (l *layoutCache) layoutOf(d protoreflect.MessageDescriptor) *messageLayout {
+	l.mu.RLock()
+	known := l.byDescriptor[d]
+	l.mu.RUnlock()
 	if known != nil {
 		return known
 	}
 	known = newMessageLayout(d)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.byDescriptor == nil {
-		k.byDescriptor = make(map[protoreflect.MessageDescriptor]*messageLayout)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byDescriptor == nil {
+		l.byDescriptor = make(map[protoreflect.MessageDescriptor]*messageLayout)
 	}
-	k.byDescriptor[d] = known
+	l.byDescriptor[d] = known
 	return known
 }
 
@@ -106,15 +106,15 @@ const maxNested = 64
 
 // decodedSize estimates the bytes of memory that an encoded message takes once it
 // is decoded. It stops counting beyond most. A part of two bytes may take hundreds.
-func (k *layoutCache) decodedSize(d protoreflect.MessageDescriptor, bytes []byte, most int) int {
-	return k.decodedSizeNested(d, bytes, most, maxNested)
+func (l *layoutCache) decodedSize(d protoreflect.MessageDescriptor, bytes []byte, most int) int {
+	return l.decodedSizeNested(d, bytes, most, maxNested)
 }
 
-func (k *layoutCache) decodedSizeNested(d protoreflect.MessageDescriptor, bytes []byte, most, levels int) int {
+func (l *layoutCache) decodedSizeNested(d protoreflect.MessageDescriptor, bytes []byte, most, levels int) int {
 	if levels == 0 {
 		return most + 1
 	}
-	s := k.layoutOf(d)
+	s := l.layoutOf(d)
 	size := s.emptySize
 	for len(bytes) > 0 && size <= most {
 		number, kind, n := protowire.ConsumeTag(bytes)
@@ -133,7 +133,7 @@ func (k *layoutCache) decodedSizeNested(d protoreflect.MessageDescriptor, bytes 
 			size += field.valueSize
 		case field.message != nil:
 			inside, _ := protowire.ConsumeBytes(bytes)
-			size += field.valueSize + k.decodedSizeNested(field.message, inside, most-size, levels-1)
+			size += field.valueSize + l.decodedSizeNested(field.message, inside, most-size, levels-1)
 		case field.valueSize == sliceHeaderSize:
 			size += field.valueSize + n
 		default: // numbers, packed

@@ -18,22 +18,22 @@ type EncodedMessage struct {
 
 // isSmall reports whether the message is below gRPC's threshold for pooled buffers.
 // gRPC does not report when it has written such a message.
-func (f *EncodedMessage) isSmall() bool { return mem.IsBelowBufferPoolingThreshold(cap(f.Bytes)) }
+func (e *EncodedMessage) isSmall() bool { return mem.IsBelowBufferPoolingThreshold(cap(e.Bytes)) }
 
 // IsLarge reports whether the message counts as unread as soon as it is queued. A
 // smaller one counts when gRPC has it.
-func (f *EncodedMessage) IsLarge() bool { return len(f.Bytes) >= LargeMessageBytes }
+func (e *EncodedMessage) IsLarge() bool { return len(e.Bytes) >= LargeMessageBytes }
 
 // LargeMessageBytes is the size from which a message is large.
 const LargeMessageBytes = 64 << 10
 
 // heldSize returns the number of bytes that count as unread. Most of a small
 // message is the overhead of gRPC, once per send.
-func (f *EncodedMessage) heldSize() int64 {
-	if f.isSmall() {
-		return int64(len(f.Bytes)) + queuedOverhead
+func (e *EncodedMessage) heldSize() int64 {
+	if e.isSmall() {
+		return int64(len(e.Bytes)) + queuedOverhead
 	}
-	return int64(len(f.Bytes))
+	return int64(len(e.Bytes))
 }
 
 // queuedOverhead is about the number of bytes that gRPC needs for a message that
@@ -63,7 +63,7 @@ func NewEncodedMessage(bytes []byte) *EncodedMessage {
 }
 
 // SendSize returns the number of bytes that gRPC sends for the message.
-func (f *EncodedMessage) SendSize() int { return len(f.Bytes) + framingOverhead }
+func (e *EncodedMessage) SendSize() int { return len(e.Bytes) + framingOverhead }
 
 // framingOverhead is more than the bytes that gRPC adds to a message.
 const framingOverhead = 64

@@ -118,22 +118,22 @@ type countingCredentials struct {
 
 // WrapCredentials returns credentials whose connections count the bytes that
 // arrive, inside their encryption.
-func (q *RequestTracker) WrapCredentials(c credentials.TransportCredentials) credentials.TransportCredentials {
-	return countingCredentials{c, q}
+func (rt *RequestTracker) WrapCredentials(c credentials.TransportCredentials) credentials.TransportCredentials {
+	return countingCredentials{c, rt}
 }
 
 // ServerHandshake makes the handshake of a connection and wraps the connection.
-func (w countingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := w.TransportCredentials.ServerHandshake(raw)
+func (c countingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	known, ok := raw.(*connection)
 	if err != nil || !ok {
 		return conn, info, err
 	}
-	known.inbound = newInboundConn(conn, w.requests)
+	known.inbound = newInboundConn(conn, c.requests)
 	return known.inbound, info, nil
 }
 
 // Clone makes a copy.
-func (w countingCredentials) Clone() credentials.TransportCredentials {
-	return countingCredentials{w.TransportCredentials.Clone(), w.requests}
+func (c countingCredentials) Clone() credentials.TransportCredentials {
+	return countingCredentials{c.TransportCredentials.Clone(), c.requests}
 }

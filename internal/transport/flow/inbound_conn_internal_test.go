@@ -20,7 +20,7 @@ type replayConn struct {
 	reader io.Reader
 }
 
-func (w replayConn) Read(into []byte) (int, error) { return w.reader.Read(into) }
+func (r replayConn) Read(into []byte) (int, error) { return r.reader.Read(into) }
 
 // The bytes of each call are counted, and its end is seen after its last byte,
 // however frames are split into writes and reads.

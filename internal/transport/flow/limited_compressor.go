@@ -44,9 +44,9 @@ type limitedReader struct {
 }
 
 // Close releases the slot.
-func (e *limitedReader) Close() error {
-	defer e.release()
-	if c, ok := e.Reader.(io.Closer); ok {
+func (l *limitedReader) Close() error {
+	defer l.release()
+	if c, ok := l.Reader.(io.Closer); ok {
 		return c.Close()
 	}
 	return nil

@@ -53,11 +53,11 @@ func NewRequestTracker(limits RequestLimits, log *zap.Logger) *RequestTracker {
 }
 
 // RegisterMethods records which methods take a stream of messages.
-func (q *RequestTracker) RegisterMethods(services map[string]grpc.ServiceInfo) {
-	q.streamMethods = make(map[string]bool)
+func (rt *RequestTracker) RegisterMethods(services map[string]grpc.ServiceInfo) {
+	rt.streamMethods = make(map[string]bool)
 	for name, service := range services {
 		for _, method := range service.Methods {
-			q.streamMethods["/"+name+"/"+method.Name] = method.IsClientStream
+			rt.streamMethods["/"+name+"/"+method.Name] = method.IsClientStream
 		}
 	}
 }
@@ -92,22 +92,22 @@ func TrackedRequestOf(ctx context.Context) *TrackedRequest {
 
 // BeginCall registers a call whose headers have arrived. gRPC has read nothing
 // beyond them.
-func (q *RequestTracker) BeginCall(ctx context.Context, info *tap.Info) (context.Context, error) {
+func (rt *RequestTracker) BeginCall(ctx context.Context, info *tap.Info) (context.Context, error) {
 	from := inboundOf(ctx)
 	if from == nil {
 		return ctx, nil
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.maxCalls > 0 && (q.openCalls >= q.maxCalls || q.openCalls >= q.maxCalls-q.maxCalls/4 && len(from.requestsByStream) >= smallConnectionCalls) {
-		return ctx, reason.BuildStatus(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(q.maxCalls)), nil)
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.maxCalls > 0 && (rt.openCalls >= rt.maxCalls || rt.openCalls >= rt.maxCalls-rt.maxCalls/4 && len(from.requestsByStream) >= smallConnectionCalls) {
+		return ctx, reason.BuildStatus(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(rt.maxCalls)), nil)
 	}
-	r := &TrackedRequest{tracker: q, conn: from, id: from.newestStream, isStream: q.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
+	r := &TrackedRequest{tracker: rt, conn: from, id: from.newestStream, isStream: rt.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
 	ctx, r.cancel = context.WithCancel(context.WithValue(ctx, requestKey{}, r))
-	q.openCalls++
+	rt.openCalls++
 	from.requestsByStream[r.id] = r
 	if !r.isStream && !from.isNewestEnded {
-		q.addArriving(r)
+		rt.addArriving(r)
 	}
 	context.AfterFunc(ctx, contain.Func(r.endCall, func(*contain.PanicError) {}))
 	return ctx, nil
@@ -119,34 +119,34 @@ func tooManyRequestsError(what, limit string, most int64) *runtime.Error {
 }
 
 // addArriving counts a request among those that arrive. The caller holds mu.
-func (q *RequestTracker) addArriving(r *TrackedRequest) {
-	if _, there := q.arriving[r]; there {
+func (rt *RequestTracker) addArriving(r *TrackedRequest) {
+	if _, there := rt.arriving[r]; there {
 		return
 	}
-	q.arriving[r] = struct{}{}
-	q.arrivingBytes += r.heldBytes
-	if q.lateTimer == nil {
-		q.lateTimer = time.AfterFunc(q.arrivalTimeout/4, contain.Func(q.cancelLate, contain.LogPanic(q.log, "looking for slow requests panicked")))
+	rt.arriving[r] = struct{}{}
+	rt.arrivingBytes += r.heldBytes
+	if rt.lateTimer == nil {
+		rt.lateTimer = time.AfterFunc(rt.arrivalTimeout/4, contain.Func(rt.cancelLate, contain.LogPanic(rt.log, "looking for slow requests panicked")))
 	}
 }
 
 // removeArriving removes a request from those that arrive. The caller holds mu.
-func (q *RequestTracker) removeArriving(r *TrackedRequest) {
-	if _, there := q.arriving[r]; there {
-		delete(q.arriving, r)
-		q.arrivingBytes -= r.heldBytes
+func (rt *RequestTracker) removeArriving(r *TrackedRequest) {
+	if _, there := rt.arriving[r]; there {
+		delete(rt.arriving, r)
+		rt.arrivingBytes -= r.heldBytes
 	}
 }
 
 // addBytes counts bytes of a request. The caller holds mu.
-func (q *RequestTracker) addBytes(r *TrackedRequest, n int64) {
+func (rt *RequestTracker) addBytes(r *TrackedRequest, n int64) {
 	if r.isOver {
 		return
 	}
 	r.heldBytes += n
-	q.heldBytes += n
-	if _, there := q.arriving[r]; there {
-		q.arrivingBytes += n
+	rt.heldBytes += n
+	if _, there := rt.arriving[r]; there {
+		rt.arrivingBytes += n
 	}
 }
 
@@ -249,26 +249,26 @@ func (r *TrackedRequest) endCall() {
 }
 
 // dropRequest stops counting a call. The caller holds mu.
-func (q *RequestTracker) dropRequest(r *TrackedRequest) {
+func (rt *RequestTracker) dropRequest(r *TrackedRequest) {
 	if r.isOver {
 		return
 	}
-	q.removeArriving(r)
-	q.addBytes(r, -r.heldBytes)
+	rt.removeArriving(r)
+	rt.addBytes(r, -r.heldBytes)
 	r.isOver = true
 }
 
 // cancelLargest cancels arriving requests until an eighth of the limit is free, or
 // they hold at most an eighth. It begins with the largest product of bytes and age.
 // Requests that hold few bytes or have just begun come last. The caller holds mu.
-func (q *RequestTracker) cancelLargest() {
+func (rt *RequestTracker) cancelLargest() {
 	type load struct {
 		request *TrackedRequest
 		weight  float64
 	}
 	now := time.Now()
-	loads := make([]load, 0, len(q.arriving))
-	for r := range q.arriving {
+	loads := make([]load, 0, len(rt.arriving))
+	for r := range rt.arriving {
 		if r.heldBytes > 0 {
 			loads = append(loads, load{r, float64(r.heldBytes) * now.Sub(r.arrivingSince).Seconds()})
 		}
@@ -276,41 +276,41 @@ func (q *RequestTracker) cancelLargest() {
 	slices.SortFunc(loads, func(a, b load) int { return cmp.Compare(b.weight, a.weight) })
 	shed := 0
 	for _, l := range loads {
-		if q.heldBytes <= q.maxBytes-q.maxBytes/8 || q.arrivingBytes <= q.maxBytes/8 {
+		if rt.heldBytes <= rt.maxBytes-rt.maxBytes/8 || rt.arrivingBytes <= rt.maxBytes/8 {
 			break
 		}
-		q.dropRequest(l.request)
+		rt.dropRequest(l.request)
 		l.request.cancel()
 		shed++
 	}
 	if shed > 0 {
-		q.log.Warn("requests cancelled: they arrive slowly, and the server holds too much of them",
-			zap.Int("calls", shed), zap.Int64("bytes", q.maxBytes), peerOf(loads[0].request))
+		rt.log.Warn("requests cancelled: they arrive slowly, and the server holds too much of them",
+			zap.Int("calls", shed), zap.Int64("bytes", rt.maxBytes), peerOf(loads[0].request))
 	}
 }
 
 // cancelLate cancels requests that have not arrived in time, and sets its timer
 // again while others arrive.
-func (q *RequestTracker) cancelLate() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.lateTimer = nil
-	limit := time.Now().Add(-q.arrivalTimeout)
+func (rt *RequestTracker) cancelLate() {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.lateTimer = nil
+	limit := time.Now().Add(-rt.arrivalTimeout)
 	late := 0
 	var one *TrackedRequest
-	for r := range q.arriving {
+	for r := range rt.arriving {
 		if r.arrivingSince.Before(limit) {
-			q.dropRequest(r)
+			rt.dropRequest(r)
 			r.cancel()
 			late, one = late+1, r
 		}
 	}
 	if late > 0 {
-		q.log.Warn("requests cancelled: they did not arrive in time", zap.Int("calls", late),
-			zap.Duration("timeout", q.arrivalTimeout), peerOf(one))
+		rt.log.Warn("requests cancelled: they did not arrive in time", zap.Int("calls", late),
+			zap.Duration("timeout", rt.arrivalTimeout), peerOf(one))
 	}
-	if len(q.arriving) > 0 {
-		q.lateTimer = time.AfterFunc(q.arrivalTimeout/4, contain.Func(q.cancelLate, contain.LogPanic(q.log, "looking for slow requests panicked")))
+	if len(rt.arriving) > 0 {
+		rt.lateTimer = time.AfterFunc(rt.arrivalTimeout/4, contain.Func(rt.cancelLate, contain.LogPanic(rt.log, "looking for slow requests panicked")))
 	}
 }
 

@@ -65,31 +65,31 @@ type CallUnread struct {
 
 // HoldMessage counts the bytes of a message that is given to gRPC. A message counts
 // once, however many calls send it.
-func (o *CallUnread) HoldMessage(f *EncodedMessage) {
-	u := o.tracker
+func (c *CallUnread) HoldMessage(f *EncodedMessage) {
+	u := c.tracker
 	if u == nil {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	o.holdMessageLocked(f)
+	c.holdMessageLocked(f)
 }
 
 // holdMessageLocked is HoldMessage for a caller that holds mu.
-func (o *CallUnread) holdMessageLocked(f *EncodedMessage) {
-	u := o.tracker
-	if o.conn.isClosed {
+func (c *CallUnread) holdMessageLocked(f *EncodedMessage) {
+	u := c.tracker
+	if c.conn.isClosed {
 		return
 	}
 	n := f.heldSize()
-	if o.heldBytes == 0 {
-		o.lastRead = time.Now()
-		o.conn.unreadCalls[o] = struct{}{}
-		u.conns[o.conn] = struct{}{}
+	if c.heldBytes == 0 {
+		c.lastRead = time.Now()
+		c.conn.unreadCalls[c] = struct{}{}
+		u.conns[c.conn] = struct{}{}
 	}
-	o.heldBytes += n
-	o.conn.heldBytes += n
-	o.conn.addMessage(f, n)
+	c.heldBytes += n
+	c.conn.heldBytes += n
+	c.conn.addMessage(f, n)
 	if u.maxBytes > 0 && u.heldBytes > u.maxBytes {
 		u.startReliefTimer()
 	}
@@ -97,25 +97,25 @@ func (o *CallUnread) holdMessageLocked(f *EncodedMessage) {
 
 // ReleaseMessage stops counting the bytes of a message that was written, or that
 // nothing waits for any more.
-func (o *CallUnread) ReleaseMessage(f *EncodedMessage) {
-	u := o.tracker
+func (c *CallUnread) ReleaseMessage(f *EncodedMessage) {
+	u := c.tracker
 	if u == nil {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if o.conn.isClosed {
+	if c.conn.isClosed {
 		return
 	}
 	n := f.heldSize()
-	o.heldBytes -= n
-	o.conn.heldBytes -= n
-	o.lastRead = time.Now()
-	o.conn.removeMessage(f, n)
-	if o.heldBytes == 0 {
-		delete(o.conn.unreadCalls, o)
-		if len(o.conn.unreadCalls) == 0 {
-			delete(u.conns, o.conn)
+	c.heldBytes -= n
+	c.conn.heldBytes -= n
+	c.lastRead = time.Now()
+	c.conn.removeMessage(f, n)
+	if c.heldBytes == 0 {
+		delete(c.conn.unreadCalls, c)
+		if len(c.conn.unreadCalls) == 0 {
+			delete(u.conns, c.conn)
 		}
 	}
 	u.notifyFreed()
@@ -159,14 +159,14 @@ func (u *UnreadTracker) notifyFreed() {
 
 // HasRoom reports whether n more bytes may be given to gRPC. If not, it returns a
 // channel that is closed when that may have changed.
-func (o *CallUnread) HasRoom(n int) (bool, <-chan struct{}) {
-	u := o.tracker
+func (c *CallUnread) HasRoom(n int) (bool, <-chan struct{}) {
+	u := c.tracker
 	if u == nil {
 		return true, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if o.mayHold(int64(n)) {
+	if c.mayHold(int64(n)) {
 		return true, nil
 	}
 	return false, u.watchFreed()
@@ -174,32 +174,32 @@ func (o *CallUnread) HasRoom(n int) (bool, <-chan struct{}) {
 
 // AdmitMessage is HasRoom for a message. It counts a large message at once, so that
 // no other one takes the same room.
-func (o *CallUnread) AdmitMessage(f *EncodedMessage) (bool, <-chan struct{}) {
-	u := o.tracker
+func (c *CallUnread) AdmitMessage(f *EncodedMessage) (bool, <-chan struct{}) {
+	u := c.tracker
 	if u == nil {
 		return true, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !o.mayHold(int64(f.SendSize())) {
+	if !c.mayHold(int64(f.SendSize())) {
 		return false, u.watchFreed()
 	}
 	if f.IsLarge() {
-		o.holdMessageLocked(f)
+		c.holdMessageLocked(f)
 	}
 	return true, nil
 }
 
 // IsDrained reports whether the client has read all counted bytes. If not, it
 // returns a channel as HasRoom does.
-func (o *CallUnread) IsDrained() (bool, <-chan struct{}) {
-	u := o.tracker
+func (c *CallUnread) IsDrained() (bool, <-chan struct{}) {
+	u := c.tracker
 	if u == nil {
 		return true, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if o.heldBytes == 0 || o.conn.isClosed {
+	if c.heldBytes == 0 || c.conn.isClosed {
 		return true, nil
 	}
 	return false, u.watchFreed()
@@ -230,16 +230,16 @@ func (u *UnreadTracker) containPanics(f func()) func() {
 
 // mayHold reports whether a call may hold n more bytes. While there is room at all
 // it admits a message of any size. The caller holds mu.
-func (o *CallUnread) mayHold(n int64) bool {
-	u := o.tracker
+func (c *CallUnread) mayHold(n int64) bool {
+	u := c.tracker
 	switch {
-	case o.conn.isClosed:
+	case c.conn.isClosed:
 		return true
 	case u.maxBytes > 0 && u.heldBytes >= u.maxBytes:
 		return false
-	case o.conn.heldBytes+n <= smallConnectionBytes:
+	case c.conn.heldBytes+n <= smallConnectionBytes:
 		return true
-	case u.maxCallBytes > 0 && o.heldBytes >= u.maxCallBytes && o.heldBytes+n > smallConnectionBytes:
+	case u.maxCallBytes > 0 && c.heldBytes >= u.maxCallBytes && c.heldBytes+n > smallConnectionBytes:
 		return false
 	}
 	return u.maxBytes == 0 || u.heldBytes < u.sharedLimit()
@@ -312,9 +312,9 @@ func (c *connection) freedByClosing() int64 {
 // it. The waiting answers have at most as many bytes as those that are held; a
 // client that leaves more unread is refused. memory belongs to the answer, whose
 // bytes count here from now on.
-func (o *CallUnread) EncodeAnswer(ctx context.Context, answer any, memory *runtime.CallMemory) (any, error) {
+func (c *CallUnread) EncodeAnswer(ctx context.Context, answer any, memory *runtime.CallMemory) (any, error) {
 	m, ok := answer.(protobuf.Message)
-	if !ok || o.tracker == nil {
+	if !ok || c.tracker == nil {
 		return answer, nil
 	}
 	f, err := EncodeMessage(m)
@@ -322,13 +322,13 @@ func (o *CallUnread) EncodeAnswer(ctx context.Context, answer any, memory *runti
 		return nil, err
 	}
 	for {
-		ok, freed := o.AdmitMessage(f)
+		ok, freed := c.AdmitMessage(f)
 		if ok {
-			return &countedMessage{EncodedMessage: f, unread: o, isCounted: f.IsLarge()}, nil
+			return &countedMessage{EncodedMessage: f, unread: c, isCounted: f.IsLarge()}, nil
 		}
-		if !o.tracker.addWaiting(len(f.Bytes)) {
+		if !c.tracker.addWaiting(len(f.Bytes)) {
 			return nil, runtime.Errorf(reason.SlowConsumer, "the server holds too many answers that clients have not read").
-				WithLimit("max-unread", o.tracker.maxBytes, 0)
+				WithLimit("max-unread", c.tracker.maxBytes, 0)
 		}
 		memory.Release()
 		select {
@@ -336,7 +336,7 @@ func (o *CallUnread) EncodeAnswer(ctx context.Context, answer any, memory *runti
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		o.tracker.removeWaiting(len(f.Bytes))
+		c.tracker.removeWaiting(len(f.Bytes))
 		if err != nil {
 			return nil, err
 		}
@@ -376,20 +376,20 @@ func (*countedMessage) Get(n int) *[]byte {
 
 // Put implements mem.BufferPool. gRPC calls it when it has no more use for the
 // bytes.
-func (p *countedMessage) Put(*[]byte) { p.unread.ReleaseMessage(p.EncodedMessage) }
+func (c *countedMessage) Put(*[]byte) { c.unread.ReleaseMessage(c.EncodedMessage) }
 
 // EncodeForSending makes a countedMessage of a message, which may be encoded
 // already.
-func (o *CallUnread) EncodeForSending(message any) (any, error) {
-	if o.tracker == nil {
+func (c *CallUnread) EncodeForSending(message any) (any, error) {
+	if c.tracker == nil {
 		return message, nil
 	}
 	switch m := message.(type) {
 	case *EncodedMessage:
-		return &countedMessage{EncodedMessage: m, unread: o}, nil
+		return &countedMessage{EncodedMessage: m, unread: c}, nil
 	case protobuf.Message:
 		f, err := EncodeMessage(m)
-		return &countedMessage{EncodedMessage: f, unread: o}, err
+		return &countedMessage{EncodedMessage: f, unread: c}, err
 	}
 	return message, nil
 }

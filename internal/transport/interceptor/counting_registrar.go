@@ -13,19 +13,19 @@ import (
 )
 
 // receiveMessage receives a message with the function that gRPC gives.
-func (d *Interceptors) receiveMessage(ctx context.Context, into any, receive func(any) error) error {
+func (i *Interceptors) receiveMessage(ctx context.Context, into any, receive func(any) error) error {
 	message, ok := into.(protobuf.Message)
 	if !ok {
 		return receive(into)
 	}
-	return d.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), d.maxMessageBytes, receive)
+	return i.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), i.maxMessageBytes, receive)
 }
 
 // logEarlyRefusal converts the error of a request that was not decoded, before its
 // call has begun. It logs only errors that are not the caller's.
-func (d *Interceptors) logEarlyRefusal(err error) error {
-	end, err := d.errorMapper.ToStatus(err, nil)
-	if entry := d.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
+func (i *Interceptors) logEarlyRefusal(err error) error {
+	end, err := i.errorMapper.ToStatus(err, nil)
+	if entry := i.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
 		entry.Write(append(end.Fields, zap.String("grpc.error", err.Error()))...)
 	}
 	return err
@@ -40,8 +40,8 @@ type countingRegistrar struct {
 }
 
 // WrapRegistrar counts the requests of services before they are decoded.
-func (d *Interceptors) WrapRegistrar(r grpc.ServiceRegistrar) grpc.ServiceRegistrar {
-	return countingRegistrar{r, d}
+func (i *Interceptors) WrapRegistrar(r grpc.ServiceRegistrar) grpc.ServiceRegistrar {
+	return countingRegistrar{r, i}
 }
 
 // RegisterService registers a service.

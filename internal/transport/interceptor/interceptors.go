@@ -41,35 +41,35 @@ func New(
 }
 
 // CountCalls makes the interceptors count calls, with metrics that it registers.
-func (d *Interceptors) CountCalls(metrics prometheus.Registerer) error {
-	d.callMetrics = newCallMetrics()
-	return metrics.Register(d.callMetrics)
+func (i *Interceptors) CountCalls(metrics prometheus.Registerer) error {
+	i.callMetrics = newCallMetrics()
+	return metrics.Register(i.callMetrics)
 }
 
 // RegisterMethods prepares the metrics of all methods of a server.
-func (d *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
-	if d.callMetrics != nil {
-		d.callMetrics.registerMethods(services)
+func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
+	if i.callMetrics != nil {
+		i.callMetrics.registerMethods(services)
 	}
 }
 
 // ServerOptions returns the interceptors, from the outside in: identify and count,
 // log, convert errors, refuse unknown enum numbers, recover. One interceptor
 // of streams does all but the last, because each would wrap the stream again.
-func (d *Interceptors) ServerOptions() []grpc.ServerOption {
+func (i *Interceptors) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(d.interceptUnary, recovery.UnaryServerInterceptor()),
-		grpc.ChainStreamInterceptor(d.interceptStream, recovery.StreamServerInterceptor()),
+		grpc.ChainUnaryInterceptor(i.interceptUnary, recovery.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(i.interceptStream, recovery.StreamServerInterceptor()),
 	}
 }
 
-func (d *Interceptors) interceptUnary(
+func (i *Interceptors) interceptUnary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (resp any, err error) {
-	began, n := time.Now(), d.callMetrics.findMethod(info.FullMethod)
+	began, n := time.Now(), i.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
 	n.countReceived()
-	ctx, c := newCallContext(ctx, d.unread)
+	ctx, c := newCallContext(ctx, i.unread)
 	disableCompression(ctx)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
@@ -80,37 +80,37 @@ func (d *Interceptors) interceptUnary(
 		resp, err = c.unread.EncodeAnswer(ctx, resp, &c.memory)
 	}
 	c.memory.Release()
-	end, err := d.toStatus(ctx, err)
+	end, err := i.toStatus(ctx, err)
 	if err == nil {
 		n.countSent()
 	}
-	d.finishCall(ctx, n, info.FullMethod, kindUnary, began, err, end)
+	i.finishCall(ctx, n, info.FullMethod, kindUnary, began, err, end)
 	return resp, err
 }
 
-func (d *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	began, n := time.Now(), d.callMetrics.findMethod(info.FullMethod)
+func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began, n := time.Now(), i.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
-	ctx, c := newCallContext(ss.Context(), d.unread)
+	ctx, c := newCallContext(ss.Context(), i.unread)
 	disableCompression(ctx)
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
 	} else {
-		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: flow.TrackedRequestOf(ctx)})
+		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: i, request: flow.TrackedRequestOf(ctx)})
 	}
 	c.memory.Release()
-	end, err := d.toStatus(ctx, err)
-	d.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
+	end, err := i.toStatus(ctx, err)
+	i.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
 }
 
 // toStatus converts the error of a call and adds the ids of the call.
-func (d *Interceptors) toStatus(ctx context.Context, err error) (reason.CallEnd, error) {
+func (i *Interceptors) toStatus(ctx context.Context, err error) (reason.CallEnd, error) {
 	if err == nil {
 		return reason.CallEnd{}, nil
 	}
-	return d.errorMapper.ToStatus(err, subjectIDs(ctx))
+	return i.errorMapper.ToStatus(err, subjectIDs(ctx))
 }
 
 // disableCompression stops gRPC from compressing answers to a client that
@@ -128,14 +128,14 @@ func disableCompression(ctx context.Context) {
 // the level. Around a service that does nothing that took 4 % more CPU for a unary call
 // with its line and 15 % for one without, and no more for a stream of 100 messages
 // (BenchmarkLogLine, medians of 12 runs, 6 of them interleaved; single runs differ by 10 %).
-func (d *Interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end reason.CallEnd) {
+func (i *Interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end reason.CallEnd) {
 	took, code := time.Since(began), status.Code(err)
 	n.countHandled(code, took)
 	level := end.Level
 	if level == zapcore.InfoLevel && isProbe(name) {
 		level = zapcore.DebugLevel
 	}
-	entry := d.log.Check(level, "finished call")
+	entry := i.log.Check(level, "finished call")
 	if entry == nil {
 		return
 	}

@@ -125,9 +125,9 @@ type PageBudget struct {
 func NewPageBudget(maxBytes int) *PageBudget { return &PageBudget{remaining: maxBytes - 4<<10} }
 
 // TryAdd reports whether an entry fits into the page. The first entry always does.
-func (c *PageBudget) TryAdd(entry proto.Message) bool {
-	c.remaining -= proto.Size(entry) + 8
-	first := !c.hasEntries
-	c.hasEntries = true
-	return first || c.remaining >= 0
+func (p *PageBudget) TryAdd(entry proto.Message) bool {
+	p.remaining -= proto.Size(entry) + 8
+	first := !p.hasEntries
+	p.hasEntries = true
+	return first || p.remaining >= 0
 }

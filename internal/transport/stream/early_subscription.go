@@ -19,8 +19,8 @@ type EarlySubscription struct {
 
 // NewEarlySubscription makes an EarlySubscription of the events that a client has
 // selected. The caller calls CloseFollower.
-func (p *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySubscription {
-	return &EarlySubscription{Streamer: p, EventSelection: selection}
+func (s *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySubscription {
+	return &EarlySubscription{Streamer: s, EventSelection: selection}
 }
 
 // FollowStarted begins to follow a started run. It is a runtime.StartHook.

@@ -37,30 +37,30 @@ func newEncodedEvents() *encodedEvents {
 	return &encodedEvents{byKey: make(map[encodedEventKey]*flow.EncodedMessage, maxEncodedEvents)}
 }
 
-func (c *encodedEvents) findEvent(k encodedEventKey) *flow.EncodedMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.byKey[k]
+func (e *encodedEvents) findEvent(k encodedEventKey) *flow.EncodedMessage {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.byKey[k]
 }
 
 // addEvent adds an encoded event, and drops the oldest events.
-func (c *encodedEvents) addEvent(k encodedEventKey, f *flow.EncodedMessage) {
+func (e *encodedEvents) addEvent(k encodedEventKey, f *flow.EncodedMessage) {
 	if len(f.Bytes) > maxEncodedEventBytes {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byKey[k] != nil {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.byKey[k] != nil {
 		return
 	}
-	for c.count > 0 && (c.count == maxEncodedEvents || c.totalBytes+len(f.Bytes) > maxEncodedBytes) {
-		oldest := c.insertionOrder[c.oldestIndex]
-		c.totalBytes -= len(c.byKey[oldest].Bytes)
-		delete(c.byKey, oldest)
-		c.insertionOrder[c.oldestIndex] = encodedEventKey{}
-		c.oldestIndex, c.count = (c.oldestIndex+1)%maxEncodedEvents, c.count-1
+	for e.count > 0 && (e.count == maxEncodedEvents || e.totalBytes+len(f.Bytes) > maxEncodedBytes) {
+		oldest := e.insertionOrder[e.oldestIndex]
+		e.totalBytes -= len(e.byKey[oldest].Bytes)
+		delete(e.byKey, oldest)
+		e.insertionOrder[e.oldestIndex] = encodedEventKey{}
+		e.oldestIndex, e.count = (e.oldestIndex+1)%maxEncodedEvents, e.count-1
 	}
-	c.byKey[k], c.insertionOrder[(c.oldestIndex+c.count)%maxEncodedEvents] = f, k
-	c.count++
-	c.totalBytes += len(f.Bytes)
+	e.byKey[k], e.insertionOrder[(e.oldestIndex+e.count)%maxEncodedEvents] = f, k
+	e.count++
+	e.totalBytes += len(f.Bytes)
 }

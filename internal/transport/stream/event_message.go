@@ -16,46 +16,46 @@ import (
 
 // sendLogEvent sends one event. After a large one it waits until the client has
 // taken it, so that streams hold nothing while they wait for their clients.
-func (w *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) error {
-	if w.lastLargeSize > 0 {
-		if err := w.sender.waitReady(ctx, w.lastLargeSize); err != nil {
+func (a *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) error {
+	if a.lastLargeSize > 0 {
+		if err := a.sender.waitReady(ctx, a.lastLargeSize); err != nil {
 			return err
 		}
 	}
-	w.memory.RefusesReads = true // the stream holds the events that come after this one
-	f, err := w.encodeEvent(ctx, e)
-	w.memory.RefusesReads = false
+	a.memory.RefusesReads = true // the stream holds the events that come after this one
+	f, err := a.encodeEvent(ctx, e)
+	a.memory.RefusesReads = false
 	switch {
 	case runtime.IsMemoryRefused(err):
 		return err
 	case err != nil:
-		return w.withResumePosition(err)
+		return a.withResumePosition(err)
 	}
-	if w.lastLargeSize = 0; f.IsLarge() {
-		w.lastLargeSize = f.SendSize()
+	if a.lastLargeSize = 0; f.IsLarge() {
+		a.lastLargeSize = f.SendSize()
 	}
-	err = w.sender.OfferMessage(ctx, f)
-	w.memory.Release()
+	err = a.sender.OfferMessage(ctx, f)
+	a.memory.Release()
 	return err
 }
 
 // encodeEvent returns the encoded message of an event.
-func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*flow.EncodedMessage, error) {
-	if !w.isShared() {
-		out, err := w.newEventMessage(ctx, e)
+func (a *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*flow.EncodedMessage, error) {
+	if !a.isShared() {
+		out, err := a.newEventMessage(ctx, e)
 		if err != nil {
 			return nil, err
 		}
 		return flow.EncodeMessage(out)
 	}
-	k := encodedEventKey{event: e, hasCheckpointValues: w.HasCheckpointValues}
-	if e.Seq == w.lastSeq {
-		k.mark = w.mark
+	k := encodedEventKey{event: e, hasCheckpointValues: a.HasCheckpointValues}
+	if e.Seq == a.lastSeq {
+		k.mark = a.mark
 	}
-	if f := w.encoded.findEvent(k); f != nil {
+	if f := a.encoded.findEvent(k); f != nil {
 		return f, nil
 	}
-	out, err := w.newEventMessage(ctx, e)
+	out, err := a.newEventMessage(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -63,34 +63,34 @@ func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*f
 	if err != nil {
 		return nil, err
 	}
-	w.encoded.addEvent(k, f)
+	a.encoded.addEvent(k, f)
 	return f, nil
 }
 
 // isShared reports whether other streams follow the thread here as well.
-func (w *activeStream) isShared() bool {
-	f, ok := w.follower.(interface{ IsShared() bool })
-	return ok && w.encoded != nil && f.IsShared()
+func (a *activeStream) isShared() bool {
+	f, ok := a.follower.(interface{ IsShared() bool })
+	return ok && a.encoded != nil && f.IsShared()
 }
 
 // newEventMessage returns the message of an event.
-func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event) (*graphdv1.Event, error) {
+func (a *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event) (*graphdv1.Event, error) {
 	size := largePartsSize(e)
 	if size >= flow.LargeMessageBytes {
-		if err := w.reserveMemory(ctx, size); err != nil {
+		if err := a.reserveMemory(ctx, size); err != nil {
 			return nil, err
 		}
 	}
-	values, err := w.readValues(ctx, e)
+	values, err := a.readValues(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	size += len(values)
-	out := wire.EventToProto(e, w.head.Thread, w.head.LogID, values)
-	if e.Seq == w.lastSeq {
-		out.Cursor = w.currentCursor()
+	out := wire.EventToProto(e, a.head.Thread, a.head.LogID, values)
+	if e.Seq == a.lastSeq {
+		out.Cursor = a.currentCursor()
 	}
-	return w.omitLargeValue(out, size), nil
+	return a.omitLargeValue(out, size), nil
 }
 
 // largePartsSize returns the number of bytes of those parts of an event that may be
@@ -112,28 +112,28 @@ func largeInterruptPartsSize(questions []checkpoint.Interrupt) int {
 
 // reserveMemory reserves memory for a large event until it is sent. An event that
 // streams share is encoded for each of them.
-func (w *activeStream) reserveMemory(ctx context.Context, size int) error {
-	if f, ok := w.follower.(interface {
+func (a *activeStream) reserveMemory(ctx context.Context, size int) error {
+	if f, ok := a.follower.(interface {
 		ReserveMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error
 	}); ok {
-		return f.ReserveMemory(ctx, w.memory, size)
+		return f.ReserveMemory(ctx, a.memory, size)
 	}
 	return nil
 }
 
 // readValues returns the state or the input that an event shows. The log keeps only
 // a reference to it.
-func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
+func (a *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
 	if e.Value != "" || e.Checkpoint == "" {
 		return e.Value, nil
 	}
 	var values payload.JSON
 	var err error
 	switch {
-	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.HasCheckpointValues:
-		values, err = w.Engine.ValuesAt(ctx, w.memory, w.head.Thread, e.Namespace, e.Checkpoint)
+	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && a.HasCheckpointValues:
+		values, err = a.Engine.ValuesAt(ctx, a.memory, a.head.Thread, e.Namespace, e.Checkpoint)
 	case e.Kind == checkpoint.EventTask:
-		values, err = w.Engine.InputAt(ctx, w.memory, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
+		values, err = a.Engine.InputAt(ctx, a.memory, a.head.Thread, e.Namespace, e.Checkpoint, e.Node)
 	}
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) ||
 		errors.Is(err, &runtime.Error{Reason: runtime.ReasonCheckpointNotFound}) {
@@ -144,13 +144,13 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 
 // omitLargeValue removes the value from a message that is too large. size is the
 // size of the value, so that small messages, nearly all, are not measured.
-func (s *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
+func (r *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 	const spare = 64 << 10
-	if size+spare <= s.MaxMessageBytes || proto.Size(e) <= s.MaxMessageBytes {
+	if size+spare <= r.MaxMessageBytes || proto.Size(e) <= r.MaxMessageBytes {
 		return e
 	}
 	wire.OmitValue(e)
-	if proto.Size(e) > s.MaxMessageBytes {
+	if proto.Size(e) > r.MaxMessageBytes {
 		wire.OmitInterruptValues(e)
 	}
 	return e
@@ -160,11 +160,11 @@ func (s *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 const maxOpenIDs = 500
 
 // DescribeRun converts a run with the interrupts that it waits for.
-func (p *Streamer) DescribeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
+func (s *Streamer) DescribeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
 	if run.State != checkpoint.RunInterrupted {
 		return wire.RunToProto(run, logID, nil), nil
 	}
-	ids, err := p.Engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
+	ids, err := s.Engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
 	if err != nil {
 		return nil, err
 	}

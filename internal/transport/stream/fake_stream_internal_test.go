@@ -47,71 +47,71 @@ func newFakeThread() *fakeThread {
 	}
 }
 
-func (th *fakeThread) appendEvents(events ...checkpoint.Event) {
-	th.mu.Lock()
-	defer th.mu.Unlock()
+func (f *fakeThread) appendEvents(events ...checkpoint.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, e := range events {
 		if !e.Ephemeral {
-			th.head.LastEvent++
+			f.head.LastEvent++
 		}
-		e.Seq = th.head.LastEvent
+		e.Seq = f.head.LastEvent
 		if e.Run == "" {
 			e.Run = "r1"
 		}
 		if e.Run == "r1" {
-			th.run.LastEvent = e.Seq
+			f.run.LastEvent = e.Seq
 			if e.Kind == checkpoint.EventRunState {
-				th.run.State = e.State
+				f.run.State = e.State
 			}
 		}
-		th.log = append(th.log, e)
+		f.log = append(f.log, e)
 	}
-	close(th.logGrown)
-	th.logGrown = make(chan struct{})
+	close(f.logGrown)
+	f.logGrown = make(chan struct{})
 }
 
-func (th *fakeThread) failReads(err error) {
-	th.mu.Lock()
-	th.readErr = err
-	th.mu.Unlock()
-	th.appendEvents()
+func (f *fakeThread) failReads(err error) {
+	f.mu.Lock()
+	f.readErr = err
+	f.mu.Unlock()
+	f.appendEvents()
 }
 
-func (th *fakeThread) Thread(context.Context, string) (checkpoint.Head, error) {
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	return th.head, nil
+func (f *fakeThread) Thread(context.Context, string) (checkpoint.Head, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.head, nil
 }
 
-func (th *fakeThread) Run(context.Context, *runtime.CallMemory, string, string) (checkpoint.Run, error) {
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	return th.run, nil
+func (f *fakeThread) Run(context.Context, *runtime.CallMemory, string, string) (checkpoint.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.run, nil
 }
 
-func (th *fakeThread) startRun() *runtime.Started {
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	return &runtime.Started{Run: th.run, Head: th.head, IsAttached: th.run.LastEvent > 0}
+func (f *fakeThread) startRun() *runtime.Started {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &runtime.Started{Run: f.run, Head: f.head, IsAttached: f.run.LastEvent > 0}
 }
 
-func (th *fakeThread) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	th.cancelled = append(th.cancelled, req)
-	return th.run, nil
+func (f *fakeThread) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cancelled = append(f.cancelled, req)
+	return f.run, nil
 }
 
-func (th *fakeThread) OpenInterruptIDs(context.Context, string, string, int) ([]string, error) {
+func (f *fakeThread) OpenInterruptIDs(context.Context, string, string, int) ([]string, error) {
 	return []string{"q1"}, nil
 }
 
-func (th *fakeThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
-	return th.snapshot, nil
+func (f *fakeThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
+	return f.snapshot, nil
 }
 
-func (th *fakeThread) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
-	return th.values, th.stateErr
+func (f *fakeThread) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
+	return f.values, f.stateErr
 }
 
 type logReader struct {
@@ -119,11 +119,11 @@ type logReader struct {
 	position int
 }
 
-func (th *fakeThread) followThread(req runtime.FollowRequest) Follower {
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	r := &logReader{thread: th}
-	for r.position < len(th.log) && th.log[r.position].Seq <= req.After {
+func (f *fakeThread) followThread(req runtime.FollowRequest) Follower {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &logReader{thread: f}
+	for r.position < len(f.log) && f.log[r.position].Seq <= req.After {
 		r.position++
 	}
 	return r
@@ -174,17 +174,17 @@ type fakeStream struct {
 	header      metadata.MD
 }
 
-func (w *fakeStream) Context() context.Context { return w.ctx }
+func (fs *fakeStream) Context() context.Context { return fs.ctx }
 
-func (w *fakeStream) SetHeader(md metadata.MD) error {
-	if w.ctx.Err() != nil {
+func (fs *fakeStream) SetHeader(md metadata.MD) error {
+	if fs.ctx.Err() != nil {
 		return errors.New("SendHeader called multiple times") // as gRPC says it
 	}
-	w.header = md
+	fs.header = md
 	return nil
 }
 
-func (w *fakeStream) SendMsg(m any) error {
+func (fs *fakeStream) SendMsg(m any) error {
 	f, ok := m.(*flow.EncodedMessage)
 	if !ok {
 		return fmt.Errorf("%T is not encoded", m)
@@ -193,27 +193,27 @@ func (w *fakeStream) SendMsg(m any) error {
 	if err := proto.Unmarshal(f.Bytes, e); err != nil {
 		return err
 	}
-	return w.Send(e)
+	return fs.Send(e)
 }
 
-func (w *fakeStream) Send(e *graphdv1.Event) error {
-	if !w.isUnlimited {
+func (fs *fakeStream) Send(e *graphdv1.Event) error {
+	if !fs.isUnlimited {
 		select {
-		case <-w.readPermits:
-		case <-w.ctx.Done():
-			return w.ctx.Err()
+		case <-fs.readPermits:
+		case <-fs.ctx.Done():
+			return fs.ctx.Err()
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.received = append(w.received, e)
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.received = append(fs.received, e)
 	return nil
 }
 
-func (w *fakeStream) receivedEvents() []*graphdv1.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]*graphdv1.Event(nil), w.received...)
+func (fs *fakeStream) receivedEvents() []*graphdv1.Event {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return append([]*graphdv1.Event(nil), fs.received...)
 }
 
 // testStream is one open stream under test.

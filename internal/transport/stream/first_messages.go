@@ -15,68 +15,68 @@ import (
 // sendFirstMessages sends the first messages of the stream. It drops a large
 // message that the client does not take soon, and reads it again when the client
 // reads.
-func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.Event) error {
+func (a *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.Event) error {
 	for i, e := range first {
 		f, err := flow.EncodeMessage(e)
 		if err != nil {
 			return err
 		}
-		if !w.memory.IsHeld() && !f.IsLarge() {
-			if err := w.sender.SendMessage(ctx, f); err != nil {
+		if !a.memory.IsHeld() && !f.IsLarge() {
+			if err := a.sender.SendMessage(ctx, f); err != nil {
 				return err
 			}
 			continue
 		}
 		size := f.SendSize()
-		if err = w.sender.OfferMessage(ctx, f); !errors.Is(err, ErrClientBehind) {
+		if err = a.sender.OfferMessage(ctx, f); !errors.Is(err, ErrClientBehind) {
 			if err != nil {
 				return err
 			}
 			continue
 		}
 		clear(first)
-		w.releaseFirst()
-		if err := w.sender.WaitForRoom(ctx, size); err != nil {
+		a.releaseFirst()
+		if err := a.sender.WaitForRoom(ctx, size); err != nil {
 			return err
 		}
-		return w.resendFirstMessages(ctx, i)
+		return a.resendFirstMessages(ctx, i)
 	}
-	w.releaseFirst()
+	a.releaseFirst()
 	return nil
 }
 
 // releaseFirst drops the first messages of the stream.
-func (w *activeStream) releaseFirst() {
-	if w.openedRun != nil {
-		w.openedRun.Output, w.isOutputDropped = "", true
+func (a *activeStream) releaseFirst() {
+	if a.openedRun != nil {
+		a.openedRun.Output, a.isOutputDropped = "", true
 	}
-	w.memory.Release()
+	a.memory.Release()
 }
 
 // resendFirstMessages sends the first messages from index i on, one at a time. The
 // stream continues after the state that was sent.
-func (w *activeStream) resendFirstMessages(ctx context.Context, i int) error {
+func (a *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 	if i == 0 {
-		if err := w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.openedEvent(ctx) }); err != nil {
+		if err := a.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return a.openedEvent(ctx) }); err != nil {
 			return err
 		}
-		w.releaseFirst()
+		a.releaseFirst()
 	}
-	if !w.startsWithSnapshot || w.follower == nil { // nil: the events could not be followed, and the stream ends
+	if !a.startsWithSnapshot || a.follower == nil { // nil: the events could not be followed, and the stream ends
 		return nil
 	}
-	if err := w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.snapshotEvent(ctx) }); err != nil {
+	if err := a.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return a.snapshotEvent(ctx) }); err != nil {
 		return err
 	}
-	w.follower.Close()
-	w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.EventSelection)
-	return w.follower.CheckCursor(ctx)
+	a.follower.Close()
+	a.follower = a.followThread(a.head.Thread, a.lastSeq, a.mark, &a.EventSelection)
+	return a.follower.CheckCursor(ctx)
 }
 
 // sendReadMessage sends a message that may need a large read. It drops a large
 // message that the client does not take soon, and reads it again when the client
 // reads.
-func (w *activeStream) sendReadMessage(ctx context.Context, read func() (*graphdv1.Event, error)) error {
+func (a *activeStream) sendReadMessage(ctx context.Context, read func() (*graphdv1.Event, error)) error {
 	for {
 		e, err := read()
 		if err != nil {
@@ -86,16 +86,16 @@ func (w *activeStream) sendReadMessage(ctx context.Context, read func() (*graphd
 		if err != nil {
 			return err
 		}
-		if !w.memory.IsHeld() && !f.IsLarge() {
-			return w.sender.SendMessage(ctx, f)
+		if !a.memory.IsHeld() && !f.IsLarge() {
+			return a.sender.SendMessage(ctx, f)
 		}
 		size := f.SendSize()
-		err = w.sender.OfferMessage(ctx, f)
-		w.releaseFirst()
+		err = a.sender.OfferMessage(ctx, f)
+		a.releaseFirst()
 		if !errors.Is(err, ErrClientBehind) {
 			return err
 		}
-		if err := w.sender.WaitForRoom(ctx, size); err != nil {
+		if err := a.sender.WaitForRoom(ctx, size); err != nil {
 			return err
 		}
 	}

@@ -80,8 +80,8 @@ type largeStateThread struct {
 	readCount atomic.Int64
 }
 
-func (e *largeStateThread) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
-	e.readCount.Add(1)
+func (l *largeStateThread) ValuesAt(context.Context, *runtime.CallMemory, string, string, string) (payload.JSON, error) {
+	l.readCount.Add(1)
 	return payload.JSON(`"` + strings.Repeat("x", 512<<10) + `"`), nil
 }
 
@@ -111,11 +111,11 @@ func TestStreamReadsNothingLargeForAClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
-func (e *largeStateThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
-	e.readCount.Add(1)
-	head, err := e.Thread(context.Background(), "")
+func (l *largeStateThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
+	l.readCount.Add(1)
+	head, err := l.Thread(context.Background(), "")
 	last := head.LastEvent
-	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventUpdate})
+	l.appendEvents(checkpoint.Event{Kind: checkpoint.EventUpdate})
 	return runtime.Snapshot{Values: payload.JSON(`"` + strings.Repeat("x", 512<<10) + `"`), LastEvent: last}, err
 }
 

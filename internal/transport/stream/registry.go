@@ -52,33 +52,33 @@ func NewRegistry(settings Settings) *Registry {
 
 // AddStream counts a new stream. The caller calls RemoveStream. It returns an error
 // while the server drains, and beyond the limit.
-func (s *Registry) AddStream() error {
-	if s.IsDraining() {
+func (r *Registry) AddStream() error {
+	if r.IsDraining() {
 		return DrainingError()
 	}
-	return addIfBelow(&s.openCount, s.MaxStreams, "max-streams", "the server has %d open streams, its limit (--max-streams)")
+	return addIfBelow(&r.openCount, r.MaxStreams, "max-streams", "the server has %d open streams, its limit (--max-streams)")
 }
 
 // RemoveStream removes a stream from the count.
-func (s *Registry) RemoveStream() { s.openCount.Add(-1) }
+func (r *Registry) RemoveStream() { r.openCount.Add(-1) }
 
 // AddInterruptStream counts a new stream of the interrupts of all threads, which
 // polls the store. The caller calls RemoveInterruptStream.
-func (s *Registry) AddInterruptStream() error {
-	if err := s.AddStream(); err != nil {
+func (r *Registry) AddInterruptStream() error {
+	if err := r.AddStream(); err != nil {
 		return err
 	}
-	err := addIfBelow(&s.openInterruptCount, s.MaxInterruptStreams, "max-inbox-streams", "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
+	err := addIfBelow(&r.openInterruptCount, r.MaxInterruptStreams, "max-inbox-streams", "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
 	if err != nil {
-		s.RemoveStream()
+		r.RemoveStream()
 	}
 	return err
 }
 
 // RemoveInterruptStream removes a stream of interrupts from the count.
-func (s *Registry) RemoveInterruptStream() {
-	s.openInterruptCount.Add(-1)
-	s.RemoveStream()
+func (r *Registry) RemoveInterruptStream() {
+	r.openInterruptCount.Add(-1)
+	r.RemoveStream()
 }
 
 func addIfBelow(n *atomic.Int64, limit int64, option, message string) error {
@@ -102,25 +102,25 @@ func tooManyStreamsError(option, message string, limit int64) error {
 
 // AddThreadStream counts a new watch of a thread. The caller calls
 // RemoveThreadStream.
-func (s *Registry) AddThreadStream(thread string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.MaxThreadStreams > 0 && s.threadCounts[thread] >= s.MaxThreadStreams {
-		return tooManyStreamsError("max-thread-streams", "the thread has %d watches on this server, its limit (--max-thread-streams)", int64(s.MaxThreadStreams))
+func (r *Registry) AddThreadStream(thread string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.MaxThreadStreams > 0 && r.threadCounts[thread] >= r.MaxThreadStreams {
+		return tooManyStreamsError("max-thread-streams", "the thread has %d watches on this server, its limit (--max-thread-streams)", int64(r.MaxThreadStreams))
 	}
-	if s.threadCounts == nil {
-		s.threadCounts = make(map[string]int)
+	if r.threadCounts == nil {
+		r.threadCounts = make(map[string]int)
 	}
-	s.threadCounts[thread]++
+	r.threadCounts[thread]++
 	return nil
 }
 
 // RemoveThreadStream removes a watch of a thread from the count.
-func (s *Registry) RemoveThreadStream(thread string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.threadCounts[thread]--; s.threadCounts[thread] == 0 {
-		delete(s.threadCounts, thread)
+func (r *Registry) RemoveThreadStream(thread string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.threadCounts[thread]--; r.threadCounts[thread] == 0 {
+		delete(r.threadCounts, thread)
 	}
 }
 
@@ -130,37 +130,37 @@ const openingTimeout = 10 * time.Second
 // AcquireOpeningSlot waits for a slot to read the first messages of a watch, so
 // that many watches at once do not occupy the store. The holder must not send while
 // it has the slot, because its client may not read.
-func (s *Registry) AcquireOpeningSlot(ctx context.Context) (begun func(), err error) {
-	if s.openingSlots == nil {
+func (r *Registry) AcquireOpeningSlot(ctx context.Context) (begun func(), err error) {
+	if r.openingSlots == nil {
 		return func() {}, nil
 	}
 	select {
-	case s.openingSlots <- struct{}{}:
-		return s.openingSlotRelease(), nil
+	case r.openingSlots <- struct{}{}:
+		return r.openingSlotRelease(), nil
 	default:
 	}
 	timer := time.NewTimer(openingTimeout)
 	defer timer.Stop()
 	select {
-	case s.openingSlots <- struct{}{}:
-		return s.openingSlotRelease(), nil
+	case r.openingSlots <- struct{}{}:
+		return r.openingSlotRelease(), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-s.draining:
+	case <-r.draining:
 		return nil, DrainingError()
 	case <-timer.C:
-		return nil, tooManyStreamsError("", "the server opens %d streams already, its limit, and none of them was done in time", int64(cap(s.openingSlots)))
+		return nil, tooManyStreamsError("", "the server opens %d streams already, its limit, and none of them was done in time", int64(cap(r.openingSlots)))
 	}
 }
 
-func (s *Registry) openingSlotRelease() func() {
-	return sync.OnceFunc(func() { <-s.openingSlots })
+func (r *Registry) openingSlotRelease() func() {
+	return sync.OnceFunc(func() { <-r.openingSlots })
 }
 
 // IsDraining reports whether the server drains.
-func (s *Registry) IsDraining() bool {
+func (r *Registry) IsDraining() bool {
 	select {
-	case <-s.draining:
+	case <-r.draining:
 		return true
 	default:
 		return false
@@ -176,16 +176,16 @@ func DrainingError() error {
 // NewLifetime returns a context that also ends, with ErrDraining as its cause, when
 // the server drains or the connection is about to be closed for its age. A stream
 // must end in order before the transport cuts it.
-func (s *Registry) NewLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
+func (r *Registry) NewLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	life, end := context.WithCancelCause(ctx)
 	over := func() { end(ErrDraining) }
-	s.addDrainHook(&over)
+	r.addDrainHook(&over)
 	var old *time.Timer
-	if born, ok := ctx.Value(connectionStartKey{}).(time.Time); ok && s.MaxLifetime > 0 {
-		old = time.AfterFunc(time.Until(born.Add(s.MaxLifetime)), contain.Func(over, func(*contain.PanicError) {}))
+	if born, ok := ctx.Value(connectionStartKey{}).(time.Time); ok && r.MaxLifetime > 0 {
+		old = time.AfterFunc(time.Until(born.Add(r.MaxLifetime)), contain.Func(over, func(*contain.PanicError) {}))
 	}
 	return life, func() {
-		s.removeDrainHook(&over)
+		r.removeDrainHook(&over)
 		if old != nil {
 			old.Stop()
 		}
@@ -195,31 +195,31 @@ func (s *Registry) NewLifetime(ctx context.Context) (context.Context, context.Ca
 
 // addDrainHook registers a function that the server calls when it drains. It calls
 // the function at once if the server drains already.
-func (s *Registry) addDrainHook(f *func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.IsDraining() {
+func (r *Registry) addDrainHook(f *func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.IsDraining() {
 		(*f)()
 		return
 	}
-	if s.drainHooks == nil {
-		s.drainHooks = make(map[*func()]struct{})
+	if r.drainHooks == nil {
+		r.drainHooks = make(map[*func()]struct{})
 	}
-	s.drainHooks[f] = struct{}{}
+	r.drainHooks[f] = struct{}{}
 }
 
-func (s *Registry) removeDrainHook(f *func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.drainHooks, f)
+func (r *Registry) removeDrainHook(f *func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.drainHooks, f)
 }
 
 // DrainStreams ends the lifetime of all streams. It is called once.
-func (s *Registry) DrainStreams() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.draining)
-	for f := range s.drainHooks {
+func (r *Registry) DrainStreams() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.draining)
+	for f := range r.drainHooks {
 		(*f)()
 	}
 }
@@ -238,46 +238,46 @@ type HeartbeatWait struct {
 }
 
 // NewHeartbeatWait makes the wait of a stream. life is the lifetime of the stream.
-func (s *Registry) NewHeartbeatWait(life context.Context) *HeartbeatWait {
-	return &HeartbeatWait{lifetime: life, interval: s.HeartbeatInterval}
+func (r *Registry) NewHeartbeatWait(life context.Context) *HeartbeatWait {
+	return &HeartbeatWait{lifetime: life, interval: r.HeartbeatInterval}
 }
 
 // NextContext returns the context of the next wait. It ends with ErrWaitElapsed as
 // its cause when a heartbeat is due.
-func (t *HeartbeatWait) NextContext(last time.Time) context.Context {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lastSent = last
-	if t.ctx != nil && t.ctx.Err() == nil {
-		return t.ctx
+func (h *HeartbeatWait) NextContext(last time.Time) context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lastSent = last
+	if h.ctx != nil && h.ctx.Err() == nil {
+		return h.ctx
 	}
-	t.ctx, t.cancel = context.WithCancelCause(t.lifetime)
-	if left := time.Until(last.Add(t.interval)); t.timer == nil {
-		t.timer = time.AfterFunc(left, contain.Func(t.endWaitIfDue, func(*contain.PanicError) {}))
+	h.ctx, h.cancel = context.WithCancelCause(h.lifetime)
+	if left := time.Until(last.Add(h.interval)); h.timer == nil {
+		h.timer = time.AfterFunc(left, contain.Func(h.endWaitIfDue, func(*contain.PanicError) {}))
 	} else {
-		t.timer.Reset(left)
+		h.timer.Reset(left)
 	}
-	return t.ctx
+	return h.ctx
 }
 
 // endWaitIfDue ends the wait, unless a message was sent since the timer was set.
-func (t *HeartbeatWait) endWaitIfDue() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if left := time.Until(t.lastSent.Add(t.interval)); left > 0 {
-		t.timer.Reset(left)
+func (h *HeartbeatWait) endWaitIfDue() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if left := time.Until(h.lastSent.Add(h.interval)); left > 0 {
+		h.timer.Reset(left)
 		return
 	}
-	t.cancel(ErrWaitElapsed)
+	h.cancel(ErrWaitElapsed)
 }
 
 // StopWaiting ends the last wait.
-func (t *HeartbeatWait) StopWaiting() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.timer != nil {
-		t.timer.Stop()
-		t.cancel(context.Canceled)
+func (h *HeartbeatWait) StopWaiting() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.cancel(context.Canceled)
 	}
 }
 

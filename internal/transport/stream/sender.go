@@ -42,9 +42,9 @@ type Sender struct {
 }
 
 // NewSender makes the sender of a stream.
-func (s *Registry) NewSender(stream grpc.ServerStream) *Sender {
+func (r *Registry) NewSender(stream grpc.ServerStream) *Sender {
 	unread := interceptor.UnreadOfCall(stream.Context())
-	return newMessageSender(newSendFunc(stream), unread, s.DirectBytes, s.StallTimeout)
+	return newMessageSender(newSendFunc(stream), unread, r.DirectBytes, r.StallTimeout)
 }
 
 func newMessageSender(to func(*flow.EncodedMessage) error, o *flow.CallUnread, memory int, stall time.Duration) *Sender {

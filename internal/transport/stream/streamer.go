@@ -69,24 +69,24 @@ type activeStream struct {
 
 // ServeStream sends until the run stops, the client leaves, or another cause ends
 // the stream.
-func (p *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
+func (s *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 	ctx := stream.Context()
 	runID := ""
 	if sub.openedRun != nil {
 		runID = sub.openedRun.ID
 	}
 	interceptor.RecordSubject(ctx, sub.head.Thread, runID)
-	w := &activeStream{Streamer: p, Subscription: sub, sender: p.NewSender(stream), memory: interceptor.CallMemoryOf(ctx)}
+	w := &activeStream{Streamer: s, Subscription: sub, sender: s.NewSender(stream), memory: interceptor.CallMemoryOf(ctx)}
 	if stream.SetHeader(metadata.Pairs(interceptor.HeaderThreadID, sub.head.Thread, interceptor.HeaderRunID, runID)) != nil {
 		w.cancelLeftRun(ctx)
 		return interceptor.ClientLeftError(ctx)
 	}
-	life, release := p.NewLifetime(ctx)
+	life, release := s.NewLifetime(ctx)
 	defer release()
 	slow := false
-	if p.Metrics != nil {
-		p.Metrics.FollowerOpened()
-		defer func() { p.Metrics.FollowerClosed(slow) }()
+	if s.Metrics != nil {
+		s.Metrics.FollowerOpened()
+		defer func() { s.Metrics.FollowerClosed(slow) }()
 	}
 	err := w.relayEvents(ctx, life)
 	if errors.Is(err, ErrStalled) {
@@ -108,53 +108,53 @@ func (p *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 }
 
 // sendMessage encodes a message, once for its size and for gRPC, and sends it.
-func (w *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error {
+func (a *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error {
 	f, err := flow.EncodeMessage(e)
 	if err != nil {
 		return err
 	}
-	return w.sender.SendMessage(ctx, f)
+	return a.sender.SendMessage(ctx, f)
 }
 
 // relayEvents opens the stream and sends events until there is a reason to end.
-func (w *activeStream) relayEvents(ctx, life context.Context) error {
-	given := w.follower != nil // and closed by the caller
-	first, err := w.prepareFirst(ctx)
-	if w.OnBegun != nil {
-		w.OnBegun() // before sending: the client may not read
+func (a *activeStream) relayEvents(ctx, life context.Context) error {
+	given := a.follower != nil // and closed by the caller
+	first, err := a.prepareFirst(ctx)
+	if a.OnBegun != nil {
+		a.OnBegun() // before sending: the client may not read
 	}
 	defer func() {
-		if w.follower != nil && !given {
-			w.follower.Close()
+		if a.follower != nil && !given {
+			a.follower.Close()
 		}
 	}()
-	if failed := w.sendFirstMessages(ctx, first); failed != nil || err != nil {
+	if failed := a.sendFirstMessages(ctx, first); failed != nil || err != nil {
 		return cmp.Or(failed, err)
 	}
-	f := w.follower
-	turns := w.NewHeartbeatWait(life)
+	f := a.follower
+	turns := a.NewHeartbeatWait(life)
 	defer turns.StopWaiting()
 	for {
-		if cause := w.endCause(life); cause != 0 {
-			return w.sendEnd(ctx, cause, nil)
+		if cause := a.endCause(life); cause != 0 {
+			return a.sendEnd(ctx, cause, nil)
 		}
-		waitCtx := turns.NextContext(w.sender.LastSent)
+		waitCtx := turns.NextContext(a.sender.LastSent)
 		events, err := f.Next(waitCtx)
 		switch {
 		case err == nil:
-			ended, err := w.relayOrRewind(ctx, events)
+			ended, err := a.relayOrRewind(ctx, events)
 			if ended || err != nil {
 				return err
 			}
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case IsThreadDeleted(err):
-			return w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, nil)
+			return a.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, nil)
 		case context.Cause(waitCtx) == nil:
-			return w.withResumePosition(err)
+			return a.withResumePosition(err)
 		}
-		if time.Since(w.sender.LastSent) >= w.HeartbeatInterval {
-			if err := w.sendHeartbeat(ctx); err != nil {
+		if time.Since(a.sender.LastSent) >= a.HeartbeatInterval {
+			if err := a.sendHeartbeat(ctx); err != nil {
 				return err
 			}
 		}
@@ -163,31 +163,31 @@ func (w *activeStream) relayEvents(ctx, life context.Context) error {
 
 // prepareFirst reads the first messages and begins to follow. The client gets the
 // messages that were read before an error.
-func (w *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Event, err error) {
-	opened, err := w.openedEvent(ctx)
+func (a *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Event, err error) {
+	opened, err := a.openedEvent(ctx)
 	if err != nil {
 		return nil, err
 	}
 	first = append(first, opened)
-	if w.startsWithSnapshot {
-		shown, err := w.snapshotEvent(ctx)
+	if a.startsWithSnapshot {
+		shown, err := a.snapshotEvent(ctx)
 		if err != nil {
 			return first, err
 		}
 		first = append(first, shown)
 	}
-	if w.follower == nil {
-		w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.EventSelection)
+	if a.follower == nil {
+		a.follower = a.followThread(a.head.Thread, a.lastSeq, a.mark, &a.EventSelection)
 	}
-	if err := w.follower.CheckCursor(ctx); err != nil {
-		return first, w.withResumePosition(err)
+	if err := a.follower.CheckCursor(ctx); err != nil {
+		return first, a.withResumePosition(err)
 	}
 	return first, nil
 }
 
 // followThread begins to follow a thread.
-func (p *Streamer) followThread(thread string, after uint64, mark uint32, wanted *wire.EventSelection) Follower {
-	return p.Follow(runtime.FollowRequest{
+func (s *Streamer) followThread(thread string, after uint64, mark uint32, wanted *wire.EventSelection) Follower {
+	return s.Follow(runtime.FollowRequest{
 		Thread: thread, After: after, Mark: mark,
 		WithValues: wanted.SelectsKind(checkpoint.EventValues), WithInputs: wanted.SelectsKind(checkpoint.EventTask),
 	})
@@ -195,19 +195,19 @@ func (p *Streamer) followThread(thread string, after uint64, mark uint32, wanted
 
 // endCause returns the reason for which the stream has to end before the next event,
 // 0 when there is none.
-func (w *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause {
+func (a *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause {
 	switch {
 	case errors.Is(context.Cause(life), ErrDraining):
 		return graphdv1.EndOfStream_CAUSE_DRAINING
-	case w.isAtStop():
+	case a.isAtStop():
 		return graphdv1.EndOfStream_CAUSE_RUN_STOPPED
-	case w.isBounded && w.lastSeq >= w.endSeq:
+	case a.isBounded && a.lastSeq >= a.endSeq:
 		return graphdv1.EndOfStream_CAUSE_LOG_END
 	}
 	return 0
 }
 
-func (w *activeStream) isAtStop() bool { return w.stopSeq > 0 && w.lastSeq >= w.stopSeq }
+func (a *activeStream) isAtStop() bool { return a.stopSeq > 0 && a.lastSeq >= a.stopSeq }
 
 // IsThreadDeleted reports whether an error means that the thread does not exist.
 func IsThreadDeleted(err error) bool {
@@ -216,96 +216,96 @@ func IsThreadDeleted(err error) bool {
 }
 
 // withResumePosition adds to an error the position from which a client continues.
-func (w *activeStream) withResumePosition(err error) error {
+func (a *activeStream) withResumePosition(err error) error {
 	if e := reason.ToClientError(err); e != nil {
-		return e.With("resumeSequence", strconv.FormatUint(w.lastSeq, 10)).WithCause(err)
+		return e.With("resumeSequence", strconv.FormatUint(a.lastSeq, 10)).WithCause(err)
 	}
 	return err
 }
 
-func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error) {
-	opened := &graphdv1.StreamOpened{Head: wire.CursorToProto(w.head.LogID, w.head.LastEvent), Attached: w.isAttached}
+func (a *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error) {
+	opened := &graphdv1.StreamOpened{Head: wire.CursorToProto(a.head.LogID, a.head.LastEvent), Attached: a.isAttached}
 	runID := ""
-	if w.openedRun != nil {
-		shown := *w.openedRun
-		if w.isOutputDropped {
-			again, err := w.Engine.Run(ctx, w.memory, w.head.Thread, shown.ID)
+	if a.openedRun != nil {
+		shown := *a.openedRun
+		if a.isOutputDropped {
+			again, err := a.Engine.Run(ctx, a.memory, a.head.Thread, shown.ID)
 			if err != nil {
 				return nil, err
 			}
 			shown.Output = again.Output
 		}
-		run, err := w.DescribeRun(ctx, shown, w.head.LogID)
+		run, err := a.DescribeRun(ctx, shown, a.head.LogID)
 		if err != nil {
 			return nil, err
 		}
-		opened.Run, runID = run, w.openedRun.ID
+		opened.Run, runID = run, a.openedRun.ID
 	}
 	return &graphdv1.Event{
-		Cursor: w.currentCursor(), Time: wire.TimeToProto(w.Now()),
-		ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
+		Cursor: a.currentCursor(), Time: wire.TimeToProto(a.Now()),
+		ThreadId: a.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	}, nil
 }
 
 // snapshotEvent returns an event with the present state. The stream continues after
 // that state.
-func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
-	s, err := w.Engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread, Memory: w.memory})
+func (a *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
+	s, err := a.Engine.State(ctx, runtime.StateRequest{Thread: a.head.Thread, Memory: a.memory})
 	if err != nil {
 		return nil, err
 	}
-	w.lastSeq, w.mark = s.LastEvent, 0
+	a.lastSeq, a.mark = s.LastEvent, 0
 	values := &graphdv1.StateValues{
 		Values: wire.JSONToProto(s.Values), Interrupts: wire.InterruptsToProto(s.Interrupts), Next: s.Next,
 	}
 	e := &graphdv1.Event{
-		Cursor: wire.CursorToProto(w.head.LogID, w.lastSeq), Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread,
+		Cursor: wire.CursorToProto(a.head.LogID, a.lastSeq), Time: wire.TimeToProto(a.Now()), ThreadId: a.head.Thread,
 		Channel: wire.ChannelValues, Kind: &graphdv1.Event_Values{Values: values},
 	}
 	if c := s.Checkpoint; c != nil {
 		values.Checkpoint = wire.CheckpointRefToProto(c.ID, c.Namespace)
 		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), wire.TimeToProto(c.Time)
 	}
-	return w.omitLargeValue(e, len(s.Values)+largeInterruptPartsSize(s.Interrupts)), nil
+	return a.omitLargeValue(e, len(s.Values)+largeInterruptPartsSize(s.Interrupts)), nil
 }
 
 // relayOrRewind is relayBatch for a client that may not read. A stream that has to
 // wait for its client rewinds the follower, and reads the events again from the
 // log.
-func (w *activeStream) relayOrRewind(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
-	ended, err = w.relayBatch(ctx, events)
-	w.memory.Release()
+func (a *activeStream) relayOrRewind(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
+	ended, err = a.relayBatch(ctx, events)
+	a.memory.Release()
 	if runtime.IsMemoryRefused(err) {
-		w.follower.Rewind(w.lastSeq, w.mark)
-		return false, w.memory.WaitForMemory(ctx)
+		a.follower.Rewind(a.lastSeq, a.mark)
+		return false, a.memory.WaitForMemory(ctx)
 	}
 	if !errors.Is(err, ErrClientBehind) {
 		return ended, err
 	}
-	w.follower.Rewind(w.lastSeq, w.mark)
-	return false, w.sender.WaitUntilRead(ctx)
+	a.follower.Rewind(a.lastSeq, a.mark)
+	return false, a.sender.WaitUntilRead(ctx)
 }
 
 // relayBatch sends the events that the client asked for, and reports whether the
 // stream has ended with one of them.
-func (w *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
+func (a *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
 	for i := range events {
 		e := &events[i]
-		if w.isBounded && (e.Seq > w.endSeq || e.Ephemeral) {
+		if a.isBounded && (e.Seq > a.endSeq || e.Ephemeral) {
 			continue
 		}
-		before, mark := w.lastSeq, w.mark
-		w.advancePosition(e)
-		if w.isFollowed(e) && w.SelectsEvent(e) {
-			if err := w.sendLogEvent(ctx, e); err != nil {
-				w.lastSeq, w.mark = before, mark
+		before, mark := a.lastSeq, a.mark
+		a.advancePosition(e)
+		if a.isFollowed(e) && a.SelectsEvent(e) {
+			if err := a.sendLogEvent(ctx, e); err != nil {
+				a.lastSeq, a.mark = before, mark
 				return false, err
 			}
 		}
-		if stop, err := w.isAwaitedStop(ctx, e); err != nil || stop {
+		if stop, err := a.isAwaitedStop(ctx, e); err != nil || stop {
 			if err == nil {
-				err = w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, e)
+				err = a.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, e)
 			}
 			return true, err
 		}
@@ -314,53 +314,53 @@ func (w *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event
 }
 
 // advancePosition records how far the log was read.
-func (w *activeStream) advancePosition(e *checkpoint.Event) {
+func (a *activeStream) advancePosition(e *checkpoint.Event) {
 	switch {
-	case e.Seq > w.lastSeq && e.Ephemeral:
-		w.lastSeq, w.mark = e.Seq, 0
-	case e.Seq > w.lastSeq:
-		w.lastSeq, w.mark = e.Seq, runtime.EventMark(e)
+	case e.Seq > a.lastSeq && e.Ephemeral:
+		a.lastSeq, a.mark = e.Seq, 0
+	case e.Seq > a.lastSeq:
+		a.lastSeq, a.mark = e.Seq, runtime.EventMark(e)
 	}
 }
 
 // currentCursor returns the position from which the client can continue.
-func (w *activeStream) currentCursor() *graphdv1.Cursor {
-	c := wire.CursorToProto(w.head.LogID, w.lastSeq)
-	c.Mark = w.mark
+func (a *activeStream) currentCursor() *graphdv1.Cursor {
+	c := wire.CursorToProto(a.head.LogID, a.lastSeq)
+	c.Mark = a.mark
 	return c
 }
 
 // isFollowed reports whether an event belongs to the followed run or thread.
-func (w *activeStream) isFollowed(e *checkpoint.Event) bool {
-	return w.run == nil || e.Run == w.run.ID || e.Run == ""
+func (a *activeStream) isFollowed(e *checkpoint.Event) bool {
+	return a.run == nil || e.Run == a.run.ID || e.Run == ""
 }
 
 // isAwaitedStop reports whether an event is the stop that the stream waits for.
-func (w *activeStream) isAwaitedStop(ctx context.Context, e *checkpoint.Event) (bool, error) {
-	run := w.run
+func (a *activeStream) isAwaitedStop(ctx context.Context, e *checkpoint.Event) (bool, error) {
+	run := a.run
 	if run == nil || e.Kind != checkpoint.EventRunState || e.Run != run.ID || !runtime.IsStopped(e.State) {
 		return false, nil
 	}
-	if w.endsAtFirstStop || e.State.Terminal() {
+	if a.endsAtFirstStop || e.State.Terminal() {
 		return true, nil
 	}
 	// The run was waiting here, and may have continued since.
-	rest, last, err := w.readAtRest(ctx, w.head.Thread, run.ID)
+	rest, last, err := a.readAtRest(ctx, a.head.Thread, run.ID)
 	if err != nil || !rest {
 		return false, err
 	}
-	w.stopSeq = last
-	return w.isAtStop(), nil
+	a.stopSeq = last
+	return a.isAtStop(), nil
 }
 
 // readAtRest reports whether a run has stopped and will not continue by itself, and
 // returns its last event.
-func (p *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
-	head, err := p.Engine.Thread(ctx, thread)
+func (s *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
+	head, err := s.Engine.Thread(ctx, thread)
 	if err != nil {
 		return false, 0, err
 	}
-	run, err := p.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, runID)
+	run, err := s.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, runID)
 	if err != nil {
 		return false, 0, err
 	}
@@ -385,58 +385,58 @@ func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint6
 	return true, run.LastEvent
 }
 
-func (w *activeStream) sendHeartbeat(ctx context.Context) error {
-	return w.sendMessage(ctx, &graphdv1.Event{
-		Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread, Channel: wire.ChannelLifecycle,
+func (a *activeStream) sendHeartbeat(ctx context.Context) error {
+	return a.sendMessage(ctx, &graphdv1.Event{
+		Time: wire.TimeToProto(a.Now()), ThreadId: a.head.Thread, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
-			Heartbeat: &graphdv1.Heartbeat{Scanned: w.currentCursor()},
+			Heartbeat: &graphdv1.Heartbeat{Scanned: a.currentCursor()},
 		},
 	})
 }
 
 // sendEnd sends the last message. stop is the event with which the run stopped, nil
 // if there was none; it has the state of the run at that time.
-func (w *activeStream) sendEnd(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
-	return w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.newEndMessage(ctx, cause, stop) })
+func (a *activeStream) sendEnd(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
+	return a.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return a.newEndMessage(ctx, cause, stop) })
 }
 
 // newEndMessage returns the last message.
-func (w *activeStream) newEndMessage(
+func (a *activeStream) newEndMessage(
 	ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event,
 ) (*graphdv1.Event, error) {
-	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.currentCursor()}
+	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: a.currentCursor()}
 	runID := ""
-	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
-		run, err := w.readStoppedRun(ctx, followed.ID, stop)
+	if followed := a.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
+		run, err := a.readStoppedRun(ctx, followed.ID, stop)
 		if err != nil {
-			return nil, w.withResumePosition(err)
+			return nil, a.withResumePosition(err)
 		}
 		last.Run, runID = run, followed.ID
 	}
 	return &graphdv1.Event{
-		Time: wire.TimeToProto(w.Now()), ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
+		Time: wire.TimeToProto(a.Now()), ThreadId: a.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	}, nil
 }
 
 // readStoppedRun returns the followed run as it is, or as it was when it stopped.
-func (w *activeStream) readStoppedRun(ctx context.Context, id string, stop *checkpoint.Event) (*graphdv1.Run, error) {
-	witness, ok := w.follower.(interface {
+func (a *activeStream) readStoppedRun(ctx context.Context, id string, stop *checkpoint.Event) (*graphdv1.Run, error) {
+	witness, ok := a.follower.(interface {
 		StoppedRun(run string, event uint64) (runtime.StoppedRun, bool)
 	})
 	if ok && stop != nil {
 		if s, ok := witness.StoppedRun(id, stop.Seq); ok {
-			return wire.RunToProto(s.Run, w.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
+			return wire.RunToProto(s.Run, a.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
 		}
 	}
-	run, err := w.Engine.Run(ctx, w.memory, w.head.Thread, id)
+	run, err := a.Engine.Run(ctx, a.memory, a.head.Thread, id)
 	if err != nil {
 		return nil, fmt.Errorf("read the run that was followed: %w", err)
 	}
 	if stop != nil {
 		run.State, run.Failure = stop.State, stop.Failure
 	}
-	return w.DescribeRun(ctx, run, w.head.LogID)
+	return a.DescribeRun(ctx, run, a.head.LogID)
 }
 
 // cancelTimeout bounds the cancel that a client asked for by leaving.
@@ -444,17 +444,17 @@ const cancelTimeout = 10 * time.Second
 
 // cancelLeftRun cancels the run when its client asked for that and left. A drain
 // also ends the context of the stream, but does not count as leaving.
-func (w *activeStream) cancelLeftRun(ctx context.Context) {
-	if !w.cancelsOnLeave || w.IsDraining() || !errors.Is(ctx.Err(), context.Canceled) || w.run == nil {
+func (a *activeStream) cancelLeftRun(ctx context.Context) {
+	if !a.cancelsOnLeave || a.IsDraining() || !errors.Is(ctx.Err(), context.Canceled) || a.run == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer done()
-	run := w.run
-	_, err := w.Engine.Cancel(ctx, runtime.CancelRequest{
+	run := a.run
+	_, err := a.Engine.Cancel(ctx, runtime.CancelRequest{
 		Thread: run.Thread, Run: run.ID, Reason: "the client that asked for DISCONNECT_POLICY_CANCEL left",
 	})
 	if err != nil {
-		w.Log.Warn("run of a client that left was not cancelled", append(interceptor.CallLogFields(ctx), zap.Error(err))...)
+		a.Log.Warn("run of a client that left was not cancelled", append(interceptor.CallLogFields(ctx), zap.Error(err))...)
 	}
 }

@@ -35,10 +35,10 @@ type Subscription struct {
 
 // NewWatchSubscription reads the thread or the run that a watch follows, and finds
 // where it begins.
-func (p *Streamer) NewWatchSubscription(
+func (s *Streamer) NewWatchSubscription(
 	ctx context.Context, thread, runID string, req *graphdv1.WatchRequest,
 ) (*Subscription, error) {
-	head, err := p.Engine.Thread(ctx, thread)
+	head, err := s.Engine.Thread(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (p *Streamer) NewWatchSubscription(
 		head: head, isBounded: !req.GetFollow(), endSeq: head.LastEvent, startsWithSnapshot: req.GetSnapshotFirst(),
 	}
 	if id := cmp.Or(runID, head.Run); id != "" {
-		run, err := p.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, id)
+		run, err := s.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, id)
 		if err != nil {
 			return nil, err
 		}
