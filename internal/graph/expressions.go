@@ -89,4 +89,4 @@ func (c *expressionCompiler) compileAssignments(path string, list []Assignment) 
 type constantProgram payload.JSON
 
 // Eval returns the value.
-func (l constantProgram) Eval(Vars) (payload.JSON, error) { return payload.JSON(l), nil }
+func (c constantProgram) Eval(Vars) (payload.JSON, error) { return payload.JSON(c), nil }

@@ -57,77 +57,77 @@ type mermaidWriter struct {
 	text    strings.Builder
 }
 
-func (d *mermaidWriter) writeLine(s string) {
-	d.text.WriteString(s)
-	d.text.WriteByte('\n')
+func (m *mermaidWriter) writeLine(s string) {
+	m.text.WriteString(s)
+	m.text.WriteByte('\n')
 }
 
-func (d *mermaidWriter) writeNode(n *Node) {
+func (m *mermaidWriter) writeNode(n *Node) {
 	id := fmt.Sprintf("n%d", n.Index)
-	d.nodeIDs[n.Name] = id
+	m.nodeIDs[n.Name] = id
 	label := `"` + escapeLabel(n.Name) + `"`
 	switch n.Kind {
 	case KindStart:
-		d.nodeIDs[n.Name] = "START"
-		d.writeLine("  START([START])")
+		m.nodeIDs[n.Name] = "START"
+		m.writeLine("  START([START])")
 	case KindAsk:
-		d.writeLine("  " + id + "[/" + label + "/]")
+		m.writeLine("  " + id + "[/" + label + "/]")
 	case KindGraph:
-		d.writeLine("  " + id + "[[" + label + "]]")
+		m.writeLine("  " + id + "[[" + label + "]]")
 	case KindRemote:
-		d.writeLine("  " + id + "[(" + label + ")]")
+		m.writeLine("  " + id + "[(" + label + ")]")
 	case KindFunction, KindExpr:
-		d.writeLine("  " + id + "[" + label + "]")
+		m.writeLine("  " + id + "[" + label + "]")
 	}
 }
 
-func (d *mermaidWriter) writeEdge(e *EdgeSpec, drawn map[string]bool) {
+func (m *mermaidWriter) writeEdge(e *EdgeSpec, drawn map[string]bool) {
 	key := strings.Join(e.From, "\x00") + "\x00\x00" + e.To
 	if drawn[key] {
 		return
 	}
 	drawn[key] = true
 	if len(e.From) == 1 {
-		d.writeArrow(e.From[0], "-->", "", e.To)
+		m.writeArrow(e.From[0], "-->", "", e.To)
 		return
 	}
 	id := fmt.Sprintf("j%d", len(drawn))
-	d.writeLine("  " + id + `(["all of"])`)
+	m.writeLine("  " + id + `(["all of"])`)
 	for _, from := range e.From {
-		d.writeLine("  " + d.nodeIDs[from] + " --- " + id)
+		m.writeLine("  " + m.nodeIDs[from] + " --- " + id)
 	}
-	d.writeLine("  " + id + " --> " + d.nodeIDs[e.To])
+	m.writeLine("  " + id + " --> " + m.nodeIDs[e.To])
 }
 
-func (d *mermaidWriter) writeBranch(s *BranchSpec) {
+func (m *mermaidWriter) writeBranch(s *BranchSpec) {
 	for _, c := range s.Cases {
 		label := c.When
 		if label == "" {
 			label = "else"
 		}
 		for _, to := range c.To {
-			d.writeArrow(s.From, "-.->", label, to)
+			m.writeArrow(s.From, "-.->", label, to)
 		}
 	}
 	for _, key := range sortedKeys(s.Paths) {
-		d.writeArrow(s.From, "-.->", key, s.Paths[key])
+		m.writeArrow(s.From, "-.->", key, s.Paths[key])
 	}
 	for _, to := range s.Then {
-		d.writeArrow(s.From, "-.->", "", to)
+		m.writeArrow(s.From, "-.->", "", to)
 	}
 	if (s.Expr != "" || s.Router != "") && s.Paths == nil && s.Then == nil {
-		for _, n := range d.graph.Nodes[1:] {
-			d.writeArrow(s.From, "-.->", "", n.Name)
+		for _, n := range m.graph.Nodes[1:] {
+			m.writeArrow(s.From, "-.->", "", n.Name)
 		}
-		d.writeArrow(s.From, "-.->", "", End)
+		m.writeArrow(s.From, "-.->", "", End)
 	}
 }
 
-func (d *mermaidWriter) writeArrow(from, arrow, label, to string) {
+func (m *mermaidWriter) writeArrow(from, arrow, label, to string) {
 	if label != "" {
 		arrow += `|"` + escapeLabel(label) + `"|`
 	}
-	d.writeLine("  " + d.nodeIDs[from] + " " + arrow + " " + d.nodeIDs[to])
+	m.writeLine("  " + m.nodeIDs[from] + " " + arrow + " " + m.nodeIDs[to])
 }
 
 // escapeLabel keeps text from ending a Mermaid label, and long ones short.

@@ -36,7 +36,7 @@ func IndexMessages(list []JSON) *MessageIndex {
 // returns as MergeMessages would: with ids made by newID where they have none.
 // When it reports false, MergeMessages tells what the update does, or what is
 // wrong with it. Note says that the messages have been added.
-func (x *MessageIndex) PlanAppend(update JSON, newID func(n int) string) (added []JSON, note func(), ok bool) {
+func (m *MessageIndex) PlanAppend(update JSON, newID func(n int) string) (added []JSON, note func(), ok bool) {
 	items := []JSON{Trim(update)}
 	if KindOf(update) == ArrayKind && !isPair(update) {
 		var err error
@@ -52,10 +52,10 @@ func (x *MessageIndex) PlanAppend(update JSON, newID func(n int) string) (added 
 	if err != nil {
 		return nil, nil, false
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for i := range fresh {
-		if _, known := x.ids[fresh[i].id]; known || fresh[i].isRemoval {
+		if _, known := m.ids[fresh[i].id]; known || fresh[i].isRemoval {
 			return nil, nil, false
 		}
 		for k := range i {
@@ -65,10 +65,10 @@ func (x *MessageIndex) PlanAppend(update JSON, newID func(n int) string) (added 
 		}
 	}
 	return messageTexts(fresh), func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		for i := range fresh {
-			x.ids[fresh[i].id] = struct{}{}
+			m.ids[fresh[i].id] = struct{}{}
 		}
 	}, true
 }

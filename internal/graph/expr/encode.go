@@ -56,141 +56,141 @@ type encoder struct {
 	out   strings.Builder
 }
 
-func (w *encoder) checkLength(n int) error {
-	if need := int64(w.out.Len()) + int64(n); need > w.meter.limits.MaxResult {
-		return newLimitError(LimitResult, w.meter.limits.MaxResult, need)
+func (e *encoder) checkLength(n int) error {
+	if need := int64(e.out.Len()) + int64(n); need > e.meter.limits.MaxResult {
+		return newLimitError(LimitResult, e.meter.limits.MaxResult, need)
 	}
 	return nil
 }
 
-func (w *encoder) writeText(text string) error {
-	if err := w.checkLength(len(text)); err != nil {
+func (e *encoder) writeText(text string) error {
+	if err := e.checkLength(len(text)); err != nil {
 		return err
 	}
-	w.out.WriteString(text)
+	e.out.WriteString(text)
 	return nil
 }
 
-func (w *encoder) writeQuoted(text string) error {
-	if err := w.checkLength(len(text) + 2); err != nil {
+func (e *encoder) writeQuoted(text string) error {
+	if err := e.checkLength(len(text) + 2); err != nil {
 		return err
 	}
-	payload.WriteQuoted(&w.out, text)
-	return w.checkLength(0)
+	payload.WriteQuoted(&e.out, text)
+	return e.checkLength(0)
 }
 
 // writeSourceText writes text that was read. Its levels add to those around it.
-func (w *encoder) writeSourceText(text payload.JSON, level int) error {
+func (e *encoder) writeSourceText(text payload.JSON, level int) error {
 	// Each level has two brackets: what is short cannot be deep.
-	if deepest := w.meter.limits.MaxDepth - level + 1; level > 1 && len(text) >= 2*deepest && payload.Depth(text) > deepest {
-		return w.depthError()
+	if deepest := e.meter.limits.MaxDepth - level + 1; level > 1 && len(text) >= 2*deepest && payload.Depth(text) > deepest {
+		return e.depthError()
 	}
-	return w.writeText(string(text))
+	return e.writeText(string(text))
 }
 
-func (w *encoder) depthError() error {
-	return newLimitError(LimitDepth, int64(w.meter.limits.MaxDepth), 0)
+func (e *encoder) depthError() error {
+	return newLimitError(LimitDepth, int64(e.meter.limits.MaxDepth), 0)
 }
 
 // writeValue writes a value that is nested level deep, from 1.
-func (w *encoder) writeValue(v ref.Val, level int) error {
+func (e *encoder) writeValue(v ref.Val, level int) error {
 	if c, ok := v.(textCarrier); ok {
 		if text := c.sourceText(); text != "" {
-			return w.writeSourceText(text, level)
+			return e.writeSourceText(text, level)
 		}
 	}
 	switch v := v.(type) {
 	case types.Null:
-		return w.writeText("null")
+		return e.writeText("null")
 	case types.Bool:
-		return w.writeText(strconv.FormatBool(bool(v)))
+		return e.writeText(strconv.FormatBool(bool(v)))
 	case types.Int:
-		return w.writeText(strconv.FormatInt(int64(v), 10))
+		return e.writeText(strconv.FormatInt(int64(v), 10))
 	case types.Uint:
-		return w.writeText(strconv.FormatUint(uint64(v), 10))
+		return e.writeText(strconv.FormatUint(uint64(v), 10))
 	case types.Double:
 		if f := float64(v); math.IsInf(f, 0) || math.IsNaN(f) {
 			return fmt.Errorf("the result %g is not a JSON number", f)
 		}
-		return w.writeText(string(formatDouble(float64(v))))
+		return e.writeText(string(formatDouble(float64(v))))
 	case types.String:
-		return w.writeQuoted(string(v))
+		return e.writeQuoted(string(v))
 	case types.Bytes:
-		if err := w.checkLength(base64.StdEncoding.EncodedLen(len(v))); err != nil {
+		if err := e.checkLength(base64.StdEncoding.EncodedLen(len(v))); err != nil {
 			return err
 		}
-		return w.writeQuoted(base64.StdEncoding.EncodeToString(v))
+		return e.writeQuoted(base64.StdEncoding.EncodeToString(v))
 	case *types.Optional:
 		if !v.HasValue() {
 			return errors.New("the result is an absent value; say what to use instead with .orValue(…)")
 		}
-		return w.writeValue(v.GetValue(), level)
+		return e.writeValue(v.GetValue(), level)
 	}
-	return w.writeNested(v, level)
+	return e.writeNested(v, level)
 }
 
 // writeNested writes what has elements, and what has another form of its own.
-func (w *encoder) writeNested(v ref.Val, level int) error {
+func (e *encoder) writeNested(v ref.Val, level int) error {
 	_, isList := v.(traits.Lister)
 	_, isMap := v.(traits.Mapper)
-	if (isList || isMap) && level > w.meter.limits.MaxDepth {
-		return w.depthError()
+	if (isList || isMap) && level > e.meter.limits.MaxDepth {
+		return e.depthError()
 	}
 	switch v := v.(type) {
 	case *jsonObject:
-		return w.writeObject(v, level)
+		return e.writeObject(v, level)
 	case traits.Lister:
-		return w.writeList(v, level)
+		return e.writeList(v, level)
 	case traits.Mapper:
-		return w.writeMap(v, level)
+		return e.writeMap(v, level)
 	}
 	if s, ok := v.ConvertToType(types.StringType).(types.String); ok && v.Type() != types.TypeType {
-		return w.writeQuoted(string(s))
+		return e.writeQuoted(string(s))
 	}
 	return fmt.Errorf("the result of type %s has no JSON form", v.Type().TypeName())
 }
 
-func (w *encoder) writeObject(o *jsonObject, level int) error {
-	w.out.WriteByte('{')
+func (e *encoder) writeObject(o *jsonObject, level int) error {
+	e.out.WriteByte('{')
 	for i := range o.entries {
-		if err := w.writeEntry(i, o.entries[i].key, o.entryValue(i), level); err != nil {
+		if err := e.writeEntry(i, o.entries[i].key, o.entryValue(i), level); err != nil {
 			return err
 		}
 	}
-	return w.writeText("}")
+	return e.writeText("}")
 }
 
-func (w *encoder) writeEntry(i int, key string, value ref.Val, level int) error {
+func (e *encoder) writeEntry(i int, key string, value ref.Val, level int) error {
 	if i > 0 {
-		w.out.WriteByte(',')
+		e.out.WriteByte(',')
 	}
-	if err := w.writeQuoted(key); err != nil {
+	if err := e.writeQuoted(key); err != nil {
 		return err
 	}
-	w.out.WriteByte(':')
-	return w.writeValue(value, level+1)
+	e.out.WriteByte(':')
+	return e.writeValue(value, level+1)
 }
 
-func (w *encoder) writeList(l traits.Lister, level int) error {
-	w.out.WriteByte('[')
+func (e *encoder) writeList(l traits.Lister, level int) error {
+	e.out.WriteByte('[')
 	for i, it := 0, l.Iterator(); it.HasNext() == types.True; i++ {
 		if i > 0 {
-			w.out.WriteByte(',')
+			e.out.WriteByte(',')
 		}
-		if err := w.writeValue(it.Next(), level+1); err != nil {
+		if err := e.writeValue(it.Next(), level+1); err != nil {
 			return err
 		}
 	}
-	return w.writeText("]")
+	return e.writeText("]")
 }
 
 // writeMap writes a map of CEL's own, which has no order, by its keys.
-func (w *encoder) writeMap(m traits.Mapper, level int) error {
+func (e *encoder) writeMap(m traits.Mapper, level int) error {
 	type named struct {
 		name string
 		key  ref.Val
 	}
-	w.meter.chargeBytes(elementCount(m), 32)
+	e.meter.chargeBytes(elementCount(m), 32)
 	names := make([]named, 0, elementCount(m))
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
@@ -201,11 +201,11 @@ func (w *encoder) writeMap(m traits.Mapper, level int) error {
 		names = append(names, named{name: name, key: key})
 	}
 	slices.SortFunc(names, func(x, y named) int { return cmp.Compare(x.name, y.name) })
-	w.out.WriteByte('{')
+	e.out.WriteByte('{')
 	for i, n := range names {
-		if err := w.writeEntry(i, n.name, m.Get(n.key), level); err != nil {
+		if err := e.writeEntry(i, n.name, m.Get(n.key), level); err != nil {
 			return err
 		}
 	}
-	return w.writeText("}")
+	return e.writeText("}")
 }
