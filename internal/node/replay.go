@@ -21,13 +21,13 @@ type journalKey struct {
 	index int
 }
 
-func (p journalKey) String() string {
-	text := "number " + strconv.Itoa(p.index+1)
-	if p.key != "" {
-		text += " of key " + strconv.Quote(p.key)
+func (j journalKey) String() string {
+	text := "number " + strconv.Itoa(j.index+1)
+	if j.key != "" {
+		text += " of key " + strconv.Quote(j.key)
 	}
-	if p.scope != "" {
-		text += " in scope " + strconv.Quote(p.scope)
+	if j.scope != "" {
+		text += " in scope " + strconv.Quote(j.scope)
 	}
 	return text
 }

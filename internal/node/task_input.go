@@ -29,28 +29,28 @@ func hasRootChannel(g *graph.Graph) bool {
 }
 
 // Lookup returns the value of a key.
-func (in *taskInput) Lookup(key string) (payload.JSON, bool) {
+func (t *taskInput) Lookup(key string) (payload.JSON, bool) {
 	switch {
-	case in.sendInput == "":
-		return in.view.Lookup(key)
-	case in.isSingleValue && key == graph.Root:
-		return in.sendInput, true
-	case in.isSingleValue:
+	case t.sendInput == "":
+		return t.view.Lookup(key)
+	case t.isSingleValue && key == graph.Root:
+		return t.sendInput, true
+	case t.isSingleValue:
 		return "", false
 	}
-	return payload.Lookup(in.sendInput, key)
+	return payload.Lookup(t.sendInput, key)
 }
 
 // Keys lists the keys that are set.
-func (in *taskInput) Keys() []string {
+func (t *taskInput) Keys() []string {
 	switch {
-	case in.sendInput == "":
-		return in.view.Keys()
-	case in.isSingleValue:
+	case t.sendInput == "":
+		return t.view.Keys()
+	case t.isSingleValue:
 		return nil
 	}
 	var keys []string
-	if err := payload.EachField(in.sendInput, func(key string, _ payload.JSON) bool {
+	if err := payload.EachField(t.sendInput, func(key string, _ payload.JSON) bool {
 		keys = append(keys, key)
 		return true
 	}); err != nil {

@@ -38,7 +38,7 @@ type graphVersion struct {
 
 type versionID struct{ name, version string }
 
-func (id versionID) String() string { return id.name + "@" + id.version }
+func (v versionID) String() string { return v.name + "@" + v.version }
 
 // compiledGraph is a compiled graph in the cache.
 type compiledGraph struct {
@@ -77,8 +77,8 @@ func (v *versionList) versionNames() []string {
 	return out
 }
 
-func (s catalog) findVersion(id versionID) *graphVersion {
-	v := s[id.name]
+func (c catalog) findVersion(id versionID) *graphVersion {
+	v := c[id.name]
 	if v == nil {
 		return nil
 	}
@@ -86,19 +86,19 @@ func (s catalog) findVersion(id versionID) *graphVersion {
 }
 
 // countVersions returns the number of versions.
-func (s catalog) countVersions() int {
+func (c catalog) countVersions() int {
 	n := 0
-	for _, v := range s {
+	for _, v := range c {
 		n += len(v.list)
 	}
 	return n
 }
 
 // withVersion returns a catalog with one more version.
-func (s catalog) withVersion(one *graphVersion) *catalog {
-	next := maps.Clone(s)
+func (c catalog) withVersion(one *graphVersion) *catalog {
+	next := maps.Clone(c)
 	var list []*graphVersion
-	if before := s[one.name]; before != nil {
+	if before := c[one.name]; before != nil {
 		list = slices.Clone(before.list)
 	}
 	v := newVersionList(append(list, one))
@@ -108,9 +108,9 @@ func (s catalog) withVersion(one *graphVersion) *catalog {
 }
 
 // withoutVersions returns a catalog without some versions.
-func (s catalog) withoutVersions(name string, gone []*graphVersion) *catalog {
-	next := maps.Clone(s)
-	before := s[name]
+func (c catalog) withoutVersions(name string, gone []*graphVersion) *catalog {
+	next := maps.Clone(c)
+	before := c[name]
 	list := slices.DeleteFunc(slices.Clone(before.list), func(one *graphVersion) bool { return slices.Contains(gone, one) })
 	if len(list) == 0 {
 		delete(next, name)
@@ -126,9 +126,9 @@ func (s catalog) withoutVersions(name string, gone []*graphVersion) *catalog {
 }
 
 // withNewest returns a catalog in which another version is the newest of its name.
-func (s catalog) withNewest(one *graphVersion) *catalog {
-	next := maps.Clone(s)
-	before := s[one.name]
+func (c catalog) withNewest(one *graphVersion) *catalog {
+	next := maps.Clone(c)
+	before := c[one.name]
 	next[one.name] = &versionList{list: before.list, byVersion: before.byVersion, newest: one}
 	return &next
 }

@@ -23,9 +23,9 @@ type threadListStore struct {
 	calls int
 }
 
-func (h *threadListStore) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	h.calls++
-	list := h.list
+func (t *threadListStore) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	t.calls++
+	list := t.list
 	for i := range list {
 		if q.Before.Thread != "" && list[i].Thread == q.Before.Thread {
 			list = list[i+1:]

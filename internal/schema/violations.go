@@ -36,55 +36,55 @@ type violationCollector struct {
 	remaining *int // places that may still be listed, including those in alternatives
 }
 
-func (w *violationCollector) collectViolations(e *jsonschema.ValidationError) {
-	if *w.remaining < 0 {
+func (vc *violationCollector) collectViolations(e *jsonschema.ValidationError) {
+	if *vc.remaining < 0 {
 		return
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf, *kind.Not:
-		w.addAlternatives(e)
+		vc.addAlternatives(e)
 		return
 	case *kind.Required:
 		for _, name := range k.Missing {
-			w.addViolation(append(slices.Clip(e.InstanceLocation), name), "is missing")
+			vc.addViolation(append(slices.Clip(e.InstanceLocation), name), "is missing")
 		}
 		return
 	case *kind.Maximum:
-		w.addBound(e, k.Got, "more than", k.Want)
+		vc.addBound(e, k.Got, "more than", k.Want)
 		return
 	case *kind.Minimum:
-		w.addBound(e, k.Got, "less than", k.Want)
+		vc.addBound(e, k.Got, "less than", k.Want)
 		return
 	case *kind.ExclusiveMaximum:
-		w.addBound(e, k.Got, "not less than", k.Want)
+		vc.addBound(e, k.Got, "not less than", k.Want)
 		return
 	case *kind.ExclusiveMinimum:
-		w.addBound(e, k.Got, "not more than", k.Want)
+		vc.addBound(e, k.Got, "not more than", k.Want)
 		return
 	case *kind.MultipleOf:
-		w.addBound(e, k.Got, "no multiple of", k.Want)
+		vc.addBound(e, k.Got, "no multiple of", k.Want)
 		return
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			w.addViolation(append(slices.Clip(e.InstanceLocation), name), "is not allowed here")
+			vc.addViolation(append(slices.Clip(e.InstanceLocation), name), "is not allowed here")
 		}
 		return
 	}
 	if len(e.Causes) == 0 {
-		w.addViolation(e.InstanceLocation, e.ErrorKind.LocalizedString(w.printer))
+		vc.addViolation(e.InstanceLocation, e.ErrorKind.LocalizedString(vc.printer))
 		return
 	}
 	for _, cause := range e.Causes {
-		w.collectViolations(cause)
+		vc.collectViolations(cause)
 	}
 }
 
 // addAlternatives adds one violation for all alternatives, because the intended one
 // is unknown.
-func (w *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
+func (vc *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
 	parts := make([]string, 0, len(e.Causes))
 	for _, cause := range e.Causes {
-		inner := violationCollector{printer: w.printer, remaining: w.remaining}
+		inner := violationCollector{printer: vc.printer, remaining: vc.remaining}
 		inner.collectViolations(cause)
 		for _, v := range inner.found {
 			part := v.Description
@@ -106,12 +106,12 @@ func (w *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", or ")
 	}
-	w.addViolation(e.InstanceLocation, text)
+	vc.addViolation(e.InstanceLocation, text)
 }
 
 // addBound adds a violation with exact numbers, which the library rounds.
-func (w *violationCollector) addBound(e *jsonschema.ValidationError, got *big.Rat, is string, want *big.Rat) {
-	w.addViolation(e.InstanceLocation, formatNumber(got)+" is "+is+" "+formatNumber(want))
+func (vc *violationCollector) addBound(e *jsonschema.ValidationError, got *big.Rat, is string, want *big.Rat) {
+	vc.addViolation(e.InstanceLocation, formatNumber(got)+" is "+is+" "+formatNumber(want))
 }
 
 // maxPlainDigits is the length beyond which a number is written with an exponent:
@@ -130,11 +130,11 @@ func formatNumber(r *big.Rat) string {
 	return text
 }
 
-func (w *violationCollector) addViolation(at []string, description string) {
-	if *w.remaining--; *w.remaining < 0 {
+func (vc *violationCollector) addViolation(at []string, description string) {
+	if *vc.remaining--; *vc.remaining < 0 {
 		return
 	}
-	w.found = append(w.found, runtime.Violation{Field: cutText(formatPointer(at)), Description: cutText(description)})
+	vc.found = append(vc.found, runtime.Violation{Field: cutText(formatPointer(at)), Description: cutText(description)})
 }
 
 // formatPointer writes a place as a JSON pointer.
