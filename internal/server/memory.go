@@ -87,14 +87,14 @@ type heapWatcher struct {
 // shouldFreeMemory reports whether memory should be returned to the machine: more
 // of it is spare than was allocated since the last check, so that a busy server
 // keeps the memory that it will use next.
-func (s *heapWatcher) shouldFreeMemory(now heapStats) bool {
-	used := now.allocatedBytes - s.lastStats.allocatedBytes
-	if s.checksSinceGC++; now.collections != s.lastStats.collections {
-		s.checksSinceGC, s.statsAtGC = 0, now
+func (h *heapWatcher) shouldFreeMemory(now heapStats) bool {
+	used := now.allocatedBytes - h.lastStats.allocatedBytes
+	if h.checksSinceGC++; now.collections != h.lastStats.collections {
+		h.checksSinceGC, h.statsAtGC = 0, now
 	}
-	s.lastStats = now
+	h.lastStats = now
 	if now.heldBytes > now.liveBytes+used+maxSpareBytes {
 		return true
 	}
-	return s.checksSinceGC >= maxChecksWithoutGC && now.allocatedBytes-s.statsAtGC.allocatedBytes > maxSpareBytes
+	return h.checksSinceGC >= maxChecksWithoutGC && now.allocatedBytes-h.statsAtGC.allocatedBytes > maxSpareBytes
 }

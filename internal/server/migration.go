@@ -17,17 +17,17 @@ import (
 
 // CheckExists returns an error for a store that does not exist, because an operator
 // who wants to migrate it must have meant another one.
-func (n StoreConfig) CheckExists() error {
-	switch n.Kind {
+func (sc StoreConfig) CheckExists() error {
+	switch sc.Kind {
 	case kindMemory:
 		return exit.Usagef("--store memory ends with its server; there is nothing to migrate").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
 	case KindRedis:
 		return nil // an empty Redis can be opened
 	}
-	if _, err := os.Stat(n.path); err != nil {
+	if _, err := os.Stat(sc.path); err != nil {
 		return &exit.HintError{
-			Err:  fmt.Errorf("the store %s can't be opened: %w", n.Text, err),
+			Err:  fmt.Errorf("the store %s can't be opened: %w", sc.Text, err),
 			Hint: "name the file that the server uses: --store sqlite:PATH",
 		}
 	}
@@ -35,19 +35,19 @@ func (n StoreConfig) CheckExists() error {
 }
 
 // MigrateStore brings the store to the present format.
-func (n StoreConfig) MigrateStore(
+func (sc StoreConfig) MigrateStore(
 	ctx context.Context, dry bool, tell func(checkpoint.Migration),
 ) (m checkpoint.Migration, err error) {
-	switch n.Kind {
+	switch sc.Kind {
 	case kindMemory:
 		return m, nil
 	case KindRedis:
-		m, err = setup.Migrate(ctx, redis.Options{URL: n.Text}, dry, tell)
+		m, err = setup.Migrate(ctx, redis.Options{URL: sc.Text}, dry, tell)
 		return m, explainRedisError(err)
 	}
-	m, err = sqlite.Migrate(ctx, sqlite.Options{Path: n.path}, dry, tell)
+	m, err = sqlite.Migrate(ctx, sqlite.Options{Path: sc.path}, dry, tell)
 	if err != nil {
-		return m, explainSQLiteError(n.Text, err)
+		return m, explainSQLiteError(sc.Text, err)
 	}
 	return m, nil
 }
@@ -65,8 +65,8 @@ func (o *Options) migrateAndOpen(
 }
 
 // migrateBeforeServing brings the store to the present format before a server opens it.
-func (n StoreConfig) migrateBeforeServing(ctx context.Context, log *zap.Logger) error {
-	m, err := n.MigrateStore(ctx, false, logMigration(log))
+func (sc StoreConfig) migrateBeforeServing(ctx context.Context, log *zap.Logger) error {
+	m, err := sc.MigrateStore(ctx, false, logMigration(log))
 	if err == nil && m.From != m.To {
 		log.Info("store was migrated", zap.Int("from", m.From), zap.Int("to", m.To), zap.Strings("unreadable", m.Unreadable))
 	}
@@ -82,30 +82,30 @@ func logMigration(log *zap.Logger) func(checkpoint.Migration) {
 
 // RepairStore returns the records that a store on Redis has lost. With accept it
 // makes the store usable without them.
-func (n StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.Loss, error) {
-	if n.Kind != KindRedis {
-		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", n.Text).WithHint("a file that is damaged is restored from a backup")
+func (sc StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.Loss, error) {
+	if sc.Kind != KindRedis {
+		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", sc.Text).WithHint("a file that is damaged is restored from a backup")
 	}
-	loss, err := setup.Repair(ctx, redis.Options{URL: n.Text}, accept)
+	loss, err := setup.Repair(ctx, redis.Options{URL: sc.Text}, accept)
 	return loss, explainRedisError(err)
 }
 
 // CheckHasThreads returns an error for a store that does not exist, which opening
 // would make.
-func (n StoreConfig) CheckHasThreads(ctx context.Context) error {
-	if n.Kind == kindMemory {
+func (sc StoreConfig) CheckHasThreads(ctx context.Context) error {
+	if sc.Kind == kindMemory {
 		return exit.Usagef("--store memory ends with its server; there is nothing to dump").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
 	}
-	if n.Kind == KindRedis {
+	if sc.Kind == KindRedis {
 		return nil // OpenReader makes none
 	}
-	if err := n.CheckExists(); err != nil {
+	if err := sc.CheckExists(); err != nil {
 		return err
 	}
-	m, err := n.MigrateStore(ctx, true, func(checkpoint.Migration) {})
+	m, err := sc.MigrateStore(ctx, true, func(checkpoint.Migration) {})
 	if err == nil && m.From == 0 {
-		err = n.nothingStoredError()
+		err = sc.nothingStoredError()
 	}
 	return err
 }

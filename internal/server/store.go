@@ -46,8 +46,8 @@ const sharedPollInterval = 50 * time.Millisecond
 
 // pollInterval returns the interval at which a follower reads the store, 0 = never,
 // because no other process writes to it.
-func (n StoreConfig) pollInterval() time.Duration {
-	if n.Kind == KindRedis {
+func (sc StoreConfig) pollInterval() time.Duration {
+	if sc.Kind == KindRedis {
 		return sharedPollInterval
 	}
 	return 0
@@ -55,8 +55,8 @@ func (n StoreConfig) pollInterval() time.Duration {
 
 // defaultCheckpoints returns the number of checkpoints that are kept of a thread by
 // default, 0 = all. Disk is cheap, and Redis needs memory.
-func (n StoreConfig) defaultCheckpoints() uint64 {
-	if n.Kind == KindRedis {
+func (sc StoreConfig) defaultCheckpoints() uint64 {
+	if sc.Kind == KindRedis {
 		return engine.MemoryStoreCheckpoints
 	}
 	return 0
@@ -84,55 +84,55 @@ func ParseStore(text string) (StoreConfig, error) {
 }
 
 // OpenStore opens the store.
-func (n StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
-	switch n.Kind {
+func (sc StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
+	switch sc.Kind {
 	case kindMemory:
-		return memory.New(memory.Options{Tombstones: n.Options.GraphTombstones}), nil
+		return memory.New(memory.Options{Tombstones: sc.Options.GraphTombstones}), nil
 	case KindRedis:
-		return n.openRedis(ctx, log, sealed)
+		return sc.openRedis(ctx, log, sealed)
 	}
-	opts := n.Options.sqliteOptions(n.path, sealed)
+	opts := sc.Options.sqliteOptions(sc.path, sealed)
 	opts.Progress = logMigration(log)
 	s, err := sqlite.Open(ctx, opts)
 	if err != nil {
-		return nil, explainSQLiteError(n.Text, err)
+		return nil, explainSQLiteError(sc.Text, err)
 	}
 	logWarnings(log, s.Warnings())
 	return s, nil
 }
 
 // OpenReader opens a store that is there for reading. Nothing of it is changed.
-func (n StoreConfig) OpenReader(ctx context.Context, sealed seal.Options) (checkpoint.Reader, error) {
-	if n.Kind != KindRedis {
-		n.Options.DiskReserve = -1
-		return n.OpenStore(ctx, zap.NewNop(), sealed)
+func (sc StoreConfig) OpenReader(ctx context.Context, sealed seal.Options) (checkpoint.Reader, error) {
+	if sc.Kind != KindRedis {
+		sc.Options.DiskReserve = -1
+		return sc.OpenStore(ctx, zap.NewNop(), sealed)
 	}
 	logging.Disable() // what the client would print comes back as errors
-	r, err := redis.OpenReader(ctx, redis.Options{URL: n.Text, Seal: sealed})
+	r, err := redis.OpenReader(ctx, redis.Options{URL: sc.Text, Seal: sealed})
 	if err != nil {
-		return nil, n.explainReaderError(err)
+		return nil, sc.explainReaderError(err)
 	}
 	return r, nil
 }
 
 // explainReaderError says why a store on Redis can't be read.
-func (n StoreConfig) explainReaderError(err error) error {
+func (sc StoreConfig) explainReaderError(err error) error {
 	if problem, ok := errors.AsType[*setup.Error](err); ok && problem.Problem == setup.ProblemMissing {
-		return n.nothingStoredError()
+		return sc.nothingStoredError()
 	}
 	return explainRedisError(err)
 }
 
-func (n StoreConfig) nothingStoredError() error {
+func (sc StoreConfig) nothingStoredError() error {
 	return &exit.HintError{
-		Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(n.Text)), Hint: "name the store of the server with --store",
+		Err: fmt.Errorf("nothing is stored in %s", setup.MaskPassword(sc.Text)), Hint: "name the store of the server with --store",
 	}
 }
 
-func (n StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
+func (sc StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
 	logging.Disable() // the client returns errors for all that it would print
 	s, err := redis.Open(ctx, redis.Options{
-		URL: n.Text, Seal: sealed, Tombstones: n.Options.GraphTombstones, Logger: log.Named("redis"),
+		URL: sc.Text, Seal: sealed, Tombstones: sc.Options.GraphTombstones, Logger: log.Named("redis"),
 	})
 	if err != nil {
 		return nil, explainRedisError(err)
@@ -168,7 +168,7 @@ func explainRedisError(err error) error {
 
 // explainUnavailable adds to the error of a store that was opened but does not
 // answer the starting server what was tried. It returns other errors unchanged.
-func (n StoreConfig) explainUnavailable(tried string, err error) error {
+func (sc StoreConfig) explainUnavailable(tried string, err error) error {
 	refused, ok := errors.AsType[*runtime.Error](err)
 	switch {
 	case ok && (refused.Reason == runtime.ReasonStoreUnavailable || refused.Reason == runtime.ReasonOutcomeUnknown):
@@ -178,7 +178,7 @@ func (n StoreConfig) explainUnavailable(tried string, err error) error {
 	}
 	return &exit.HintError{
 		Err: fmt.Errorf("%s: the store %s did not answer while the server %s: %w",
-			runtime.ReasonStoreUnavailable, setup.MaskPassword(n.Text), tried, err),
+			runtime.ReasonStoreUnavailable, setup.MaskPassword(sc.Text), tried, err),
 		Hint: "see that the store runs and can be reached from here, then start the server again: nothing is lost, " +
 			"and what was begun is done again",
 	}

@@ -21,21 +21,21 @@ func newLabelValues[K comparable](limit int) *labelValues[K] {
 }
 
 // admitValue reports whether a value has series of its own.
-func (n *labelValues[K]) admitValue(value K) bool {
-	n.mu.RLock()
-	_, ok := n.values[value]
-	full := len(n.values) >= n.limit
-	n.mu.RUnlock()
+func (l *labelValues[K]) admitValue(value K) bool {
+	l.mu.RLock()
+	_, ok := l.values[value]
+	full := len(l.values) >= l.limit
+	l.mu.RUnlock()
 	if ok || full {
 		return ok
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.values) >= n.limit {
-		_, ok = n.values[value]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.values) >= l.limit {
+		_, ok = l.values[value]
 		return ok
 	}
-	n.values[value] = struct{}{}
+	l.values[value] = struct{}{}
 	return true
 }
 

@@ -10,6 +10,6 @@ type Invocation struct {
 }
 
 // CommandLine returns a command line that can be pasted into a shell.
-func (s Invocation) CommandLine(args ...string) string {
-	return QuoteCommand(slices.Concat(s.Program, args, s.ServerFlags)...)
+func (i Invocation) CommandLine(args ...string) string {
+	return QuoteCommand(slices.Concat(i.Program, args, i.ServerFlags)...)
 }
