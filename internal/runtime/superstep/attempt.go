@@ -81,7 +81,7 @@ func (at *attempt) performContained(ctx context.Context) {
 	}
 }
 
-// panickedOutcome is how a task ends on whose behalf the engine panicked.
+// panickedOutcome returns the outcome of a task for which the engine panicked.
 func (fr *frame) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome {
 	at := fr.newAttempt(t, 1)
 	at.failPanicked(p)

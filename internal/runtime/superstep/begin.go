@@ -12,8 +12,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// BeginRun puts the beginning of a run into a change: what is open is discarded,
-// the input or the command is taken in, the run is recorded as running.
+// BeginRun puts the beginning of a run into a change: open interrupts are discarded, the
+// input or the command is applied, the run is recorded as running. Errors: those of
+// RefusalError and of runtime.TranslateStoreError, and *checkpoint.LargeError for a
+// state without memory.
 func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	run := l.run
 	if run.Request.DiscardOpen {
@@ -32,7 +34,7 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 	return nil
 }
 
-// applyRequest takes in what the run was asked to begin with.
+// applyRequest applies the input or the command of the run's request.
 func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	r := &l.run.Request
 	if r.From != "" {
@@ -93,8 +95,8 @@ func applyInput(ctx context.Context, t *commit.Tx, l *Loop) error {
 	return nil
 }
 
-// continueThread goes on with what the thread has left to do, and with the
-// updates and gotos of the call.
+// continueThread goes on with the due tasks of the thread, and with the updates and
+// gotos of the call.
 func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	if err := l.checkDueNodes(); err != nil {
 		return err
@@ -142,7 +144,8 @@ func (fr *frame) checkDueNodes() error {
 // the node around the graph has not failed, so that no policy repeats or handles it.
 func isVersionRefusal(reason string) bool { return reason == runtime.ReasonNodeNotFound }
 
-// PlanNextSuperstep plans the superstep at which a loaded thread goes on.
+// PlanNextSuperstep plans the superstep at which a loaded thread goes on. Errors: those
+// of RefusalError.
 func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
@@ -162,7 +165,8 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 	return nil
 }
 
-// PutCommand stores an update and gotos beside the tasks of the superstep.
+// PutCommand stores an update and gotos beside the tasks of the superstep. Errors: those
+// of RefusalError.
 func PutCommand(t *commit.Tx, l *Loop, update payload.JSON, to []checkpoint.Send) error {
 	return putCommand(t, &l.frame, update, to)
 }

@@ -47,8 +47,8 @@ func persistenceOf(n *graph.Node) string {
 // IsPersistent reports whether the subgraph of a node grows over all visits of it.
 func IsPersistent(n *graph.Node) bool { return persistenceOf(n) == persistAlways }
 
-// newChildLoop makes the loop of a subgraph in the state in which it goes on, or a
-// fresh one.
+// newChildLoop makes the loop of a subgraph, in the state in which it goes on or in a
+// fresh state.
 func (c childGraph) newChildLoop() (*graphLoop, error) {
 	fr := c.parent
 	child := &graphLoop{frame: frame{
@@ -127,7 +127,7 @@ func (c childGraph) currentCheckpoint() (*checkpoint.Checkpoint, error) {
 	return older[0], nil
 }
 
-// ChildNamespace is where the subgraph of a task lives.
+// ChildNamespace returns the namespace of the subgraph of a task.
 func ChildNamespace(s *pregel.State, t *pregel.Task) string {
 	if IsPersistent(t.Node) {
 		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
@@ -135,7 +135,7 @@ func ChildNamespace(s *pregel.State, t *pregel.Task) string {
 	return TaskNamespace(s.Namespace(), t.Node, t.ID)
 }
 
-// TaskNamespace is the namespace that belongs to one task.
+// TaskNamespace returns the namespace that belongs to one task.
 func TaskNamespace(namespace string, n *graph.Node, task string) string {
 	return pregel.JoinNamespace(namespace, n.Name+":"+task)
 }

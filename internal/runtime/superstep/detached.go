@@ -11,9 +11,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// NewDetachedThread is a thread that is edited and not driven: no lease is held, so
-// what code does besides returning is not stored. RunEnd and History are nil, since no
-// run begins or ends.
+// NewDetachedThread returns a thread that is edited and not driven: no lease is held, so
+// the effects of code are not stored. RunEnd and History are nil, since no run begins or
+// ends.
 func NewDetachedThread(storeCtx context.Context, id string, log *zap.Logger, workDone <-chan struct{}, followers Followers) *Thread {
 	d := detachedOwner{}
 	return &Thread{
@@ -34,7 +34,7 @@ func (detachedOwner) ApplyChange(*commit.Tx) (*commit.Tx, error) { return nil, E
 // EndChange has nothing to give back.
 func (detachedOwner) EndChange() {}
 
-// IsStopping is false: an edit is not cancelled but by its caller.
+// IsStopping returns false: only its caller cancels an edit.
 func (detachedOwner) IsStopping() bool { return false }
 
 // AbandonRun does nothing, since there is no run.
@@ -43,10 +43,10 @@ func (detachedOwner) AbandonRun() {}
 // AddBytes counts nothing: the call that edits has reserved memory.
 func (detachedOwner) AddBytes(int64) {}
 
-// RequestYield is false: nothing would go on with the edit.
+// RequestYield returns false: nothing would go on with the edit.
 func (detachedOwner) RequestYield() bool { return false }
 
-// RequestDiscard is false for the same reason.
+// RequestDiscard returns false for the same reason.
 func (detachedOwner) RequestDiscard(bool) bool { return false }
 
 // AddActive counts nothing: an edit does not move to another server.
@@ -63,7 +63,7 @@ func (detachedOwner) NotifyStranded() {}
 // LeaveServer does nothing for the same reason.
 func (detachedOwner) LeaveServer() {}
 
-// WasTold is false: no reader was told anything.
+// WasTold returns false: no reader was told anything.
 func (detachedOwner) WasTold(string, string) bool { return false }
 
 // SetTold keeps nothing.

@@ -25,8 +25,8 @@ import (
 // maxRounds is how often something may be asked anew at one place.
 const maxRounds = 3
 
-// isAnswered reports whether an interrupt has come to its end with an answer, a
-// dismissal or its expiry: a task that is run again sees what came of it.
+// isAnswered reports whether an interrupt has ended with an answer, a dismissal or its
+// expiry: a task that is run again sees this end.
 func isAnswered(q *checkpoint.Interrupt) bool {
 	if q == nil {
 		return false
@@ -39,9 +39,9 @@ func isAnswered(q *checkpoint.Interrupt) bool {
 	return false
 }
 
-// nextRound is the round of the interrupt that is asked where another one
-// stands, nil = none. One that was withdrawn is asked again as the same one only if it
-// shows the same: a page may still show what it was, and send an answer to that.
+// nextRound returns the round of an interrupt that is asked where before stands, nil =
+// none. A withdrawn interrupt keeps its round only if it shows the same: a page may
+// still show its old text, and send an answer to that.
 func nextRound(before *checkpoint.Interrupt, a *pregel.Ask) int {
 	switch {
 	case before == nil:
@@ -52,7 +52,7 @@ func nextRound(before *checkpoint.Interrupt, a *pregel.Ask) int {
 	return before.Round
 }
 
-// showsAsked reports whether an answer to an interrupt may be used for what a task asks.
+// showsAsked reports whether an answer to an interrupt may be used for a question.
 func showsAsked(q *checkpoint.Interrupt, a *pregel.Ask) bool {
 	shown := pregel.Answer{ShownDigest: pregel.ShownDigestOf(q), Asked: q}
 	return a.Drift == checkpoint.DriftAccept || shown.Matches(a)
@@ -107,7 +107,7 @@ func driftFailure(q *checkpoint.Interrupt, a *pregel.Ask, differs []string, more
 	return f
 }
 
-// changesText shows what differs: the part, and what it was and is.
+// changesText shows the differing parts, each with its old and new text.
 func changesText(q *checkpoint.Interrupt, a *pregel.Ask, differs []string) string {
 	texts := make([]string, len(differs))
 	for i, part := range differs {
@@ -125,8 +125,8 @@ func changesText(q *checkpoint.Interrupt, a *pregel.Ask, differs []string) strin
 // driftIgnorePart is what differs when only drift_ignore does.
 const driftIgnorePart = "drift_ignore"
 
-// interruptPart is a part of an interrupt as pregel.Differences names it, as it was
-// written.
+// interruptPart returns a part of an interrupt as it was written. pregel.Differences
+// names the parts.
 func interruptPart(part, message string, value, schema payload.JSON) string {
 	switch part {
 	case payload.PartMessage:
@@ -139,7 +139,7 @@ func interruptPart(part, message string, value, schema payload.JSON) string {
 	return string(payload.CanonicalText(payload.ValueAt(value, part)))
 }
 
-// sharedPrefix is how much two texts have in common at their beginning.
+// sharedPrefix returns the length of the common beginning of two texts.
 func sharedPrefix(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -149,7 +149,7 @@ func sharedPrefix(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// partText shows a part; a long one from a little before where it differs.
+// partText shows a part; a long part from a little before the difference.
 func partText(text string, same int) string {
 	if text == "" {
 		return "nothing"
@@ -190,8 +190,8 @@ func interruptText(message string, value payload.JSON) string {
 	return visible.BriefJSON(string(payload.Quote(message)), maxValueText) + " " + text
 }
 
-// checkUsedAnswers looks at what an attempt says of the answers that it has used: an
-// answer is for what was shown, unless the program accepts something else.
+// checkUsedAnswers checks the answers that an attempt has used: an answer is for the
+// question that was shown, unless the program accepts another.
 func (at *attempt) checkUsedAnswers() *pregel.Failure {
 	for i := range at.result.UsedAnswers {
 		use := &at.result.UsedAnswers[i]
@@ -237,8 +237,8 @@ type acceptedDrift struct {
 	differs   []string
 }
 
-// acceptedDifferences is what differed from an interrupt whose answer was used, nil for
-// nothing.
+// acceptedDifferences returns the parts that differed from an interrupt whose answer was
+// used, nil for none.
 func (o *outcome) acceptedDifferences(interrupt string) []string {
 	for _, a := range o.accepted {
 		if a.interrupt == interrupt {

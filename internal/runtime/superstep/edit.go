@@ -22,14 +22,14 @@ func NewEdit(env *Env, thread *Thread, run *checkpoint.Run, state *pregel.State,
 	}}
 }
 
-// State is the state that is edited, with what calls have updated on it.
+// State returns the state that is edited, with the updates of calls.
 func (e *Edit) State() *pregel.State { return e.frame.state }
 
 // SetState goes on from a state that the edit has made.
 func (e *Edit) SetState(s *pregel.State) { e.frame.state, e.frame.pending = s, progress{} }
 
-// LoadProgress takes up what tasks of the superstep have done, and what calls have
-// updated on the state.
+// LoadProgress loads the records of tasks of the superstep, and applies the updates of
+// calls to the state. The error is a *pregel.UpdateError.
 func (e *Edit) LoadProgress(p checkpoint.Pending) (err error) {
 	fr := &e.frame
 	fr.pending, fr.maybeBegun = newProgress(p), true
@@ -37,7 +37,7 @@ func (e *Edit) LoadProgress(p checkpoint.Pending) (err error) {
 	return err
 }
 
-// PlanTasks lists the tasks of the superstep, and what the finished ones have written.
+// PlanTasks lists the tasks of the superstep, and the writes of the finished tasks.
 func (e *Edit) PlanTasks() ([]*pregel.Task, []pregel.TaskWrites) {
 	fr := &e.frame
 	tasks, err := fr.state.PlanTasks()
@@ -51,8 +51,8 @@ func (e *Edit) PlanTasks() ([]*pregel.Task, []pregel.TaskWrites) {
 // HasProgress reports whether something is stored of tasks of the superstep.
 func (e *Edit) HasProgress() bool { return len(e.frame.pending.tasks) > 0 }
 
-// InterpretResult returns what a result that is attributed to a task writes, or why it
-// can't be taken.
+// InterpretResult returns the writes of a result that is attributed to a task, or why it
+// is refused.
 func (e *Edit) InterpretResult(ctx context.Context, t *pregel.Task, r pregel.Result) ([]checkpoint.Write, *checkpoint.Failure) {
 	at := e.frame.newAttempt(t, 1)
 	at.result, at.attempt = r, 1
@@ -76,7 +76,7 @@ func (e *Edit) PutCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.T
 }
 
 // StoreCommand stores an update and gotos beside the tasks of the superstep of a run
-// that goes on later.
+// that goes on later. Errors: those of RefusalError.
 func (e *Edit) StoreCommand(t *commit.Tx, p checkpoint.Pending, update payload.JSON, to []checkpoint.Send) error {
 	e.frame.pending = newProgress(p)
 	return putCommand(t, &e.frame, update, to)

@@ -67,7 +67,8 @@ func (fx *effects) applyTimeouts(ctx context.Context, n *graph.Node) (context.Co
 	}
 }
 
-// timeoutFailure is the failure of an attempt that ran into one of its own timeouts.
+// timeoutFailure returns the failure of an attempt that ran into one of its own
+// timeouts, else nil.
 func timeoutFailure(ctx context.Context, n *graph.Node) *pregel.Failure {
 	cause := context.Cause(ctx)
 	var limit time.Duration

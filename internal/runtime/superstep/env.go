@@ -50,7 +50,7 @@ func (e *Env) executeContained(ctx context.Context, t *runtime.Task) (r pregel.R
 	return e.Executor.Execute(ctx, t)
 }
 
-// failPanicked is the result of an attempt whose executor panicked.
+// failPanicked logs the panic of an executor and returns the result of its attempt.
 func (e *Env) failPanicked(t *runtime.Task, p *contain.PanicError) pregel.Result {
 	e.Log.Error("an executor panicked; the attempt fails", append(p.Fields(),
 		zap.String("thread", t.Thread), zap.String("run", t.Run), zap.String("task", t.ID))...)

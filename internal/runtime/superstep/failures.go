@@ -27,7 +27,7 @@ func updateFailure(err error) *checkpoint.Failure {
 	return f
 }
 
-// CancelFailure is the failure of a cancelled run.
+// CancelFailure returns the failure of a cancelled run.
 func CancelFailure(reason string) *checkpoint.Failure {
 	f := &checkpoint.Failure{Reason: runtime.FailedCancelledByClient, Message: "the run was cancelled"}
 	if reason != "" {
@@ -36,7 +36,7 @@ func CancelFailure(reason string) *checkpoint.Failure {
 	return f
 }
 
-// InternalFailure is the failure of a run, or of a task, on whose behalf the engine panicked.
+// InternalFailure returns the failure of a run or a task for which the engine panicked.
 func InternalFailure() *checkpoint.Failure {
 	return &checkpoint.Failure{Reason: runtime.ReasonInternal, Message: "the engine failed; the operator's log says why"}
 }
@@ -45,8 +45,9 @@ func permanentFailure(reason, message string) *pregel.Failure {
 	return &pregel.Failure{Failure: checkpoint.Failure{Reason: reason, Message: message}, Permanent: true}
 }
 
-// RefusalError puts what the core says of a bad call into the words of a client;
-// field is the part of the call that is to blame.
+// RefusalError translates an error of pregel about a bad call to a *runtime.Error:
+// INVALID_FIELD, NODE_NOT_FOUND, or that of runtime.LimitRefusal. field is the bad part
+// of the call. Other errors stay as they are.
 func RefusalError(field string, err error) error {
 	var target *pregel.TargetError
 	var result *pregel.ResultError

@@ -62,7 +62,7 @@ type level struct {
 	losesWorkOnStop bool
 }
 
-// nextFrame is the graph as it goes on from a state.
+// nextFrame returns the frame of the graph at another state.
 func (fr *frame) nextFrame(state *pregel.State, tasks []*pregel.Task) *frame {
 	return &frame{
 		env: fr.env, thread: fr.thread, run: fr.run, state: state, tasks: tasks, level: fr.level,
@@ -70,7 +70,7 @@ func (fr *frame) nextFrame(state *pregel.State, tasks []*pregel.Task) *frame {
 	}
 }
 
-// Graph is the graph that is driven.
+// Graph returns the graph that is driven.
 func (fr *frame) Graph() *graph.Graph { return fr.state.Graph() }
 
 // decideEnd returns how a graph in this state ends, nil = its tasks are to be run.
@@ -103,8 +103,8 @@ func (p *progress) hasPassedBreakpoint(s *pregel.State, when string) bool {
 	})
 }
 
-// breakpointEnd is the end of a graph at a static breakpoint: an interrupt that no node
-// has asked, so that it is listed and Resume can address it.
+// breakpointEnd returns the end of a graph at a static breakpoint: an interrupt that no
+// node has asked, so that it is listed and Resume can address it.
 func (fr *frame) breakpointEnd(s *pregel.State, when string, nodes []string) *End {
 	cp := s.Checkpoint()
 	id := pregel.BreakpointID(cp.ID, when)

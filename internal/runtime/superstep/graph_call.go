@@ -12,7 +12,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// CallGraph runs a graph inside the task, in the way a subgraph node does.
+// CallGraph runs a graph inside the task, as a subgraph node does. Errors:
+// *runtime.Error, TASK_LEASE_LOST when the task is over, INVALID_FIELD for a refused
+// input, else those of FindGraph and of the store.
 func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.CallResult, error) {
 	if fx.isOver.Load() {
 		return runtime.CallResult{}, runtime.Errorf(runtime.ReasonTaskLeaseLost, "the calling task is over").With("taskId", fx.task.ID)
@@ -97,8 +99,8 @@ func (fx *effects) resolveCall(c runtime.GraphCall) (childGraph, error) {
 	return v, nil
 }
 
-// callNamespace is where a called graph lives: like the subgraph of the node,
-// and from the second call on below its number.
+// callNamespace returns the namespace of a called graph: that of a subgraph of the node,
+// and from the second call on its number below that.
 func callNamespace(s *pregel.State, t *pregel.Task, c runtime.GraphCall) string {
 	var space string
 	if c.Persistence == persistAlways {
@@ -127,8 +129,8 @@ func (l *graphLoop) applyCallSettings(c runtime.GraphCall) {
 	l.run = &run
 }
 
-// refusedCallResult turns an input that the graph does not take into an error of the
-// call, and everything else into the end of the run here.
+// refusedCallResult turns an input that the graph refuses into an error of the call, and
+// other errors into the end of the run here.
 func (c childGraph) refusedCallResult(err error) (runtime.CallResult, error) {
 	var bad *pregel.ResultError
 	var own *runtime.Error

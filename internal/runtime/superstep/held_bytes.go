@@ -24,7 +24,7 @@ func (l *graphLoop) releaseBytes() {
 	l.clearMemos()
 }
 
-// measureBytes is how many bytes the loop holds between two supersteps.
+// measureBytes returns how many bytes the loop holds between two supersteps.
 func (fr *frame) measureBytes() int64 {
 	n := fr.state.MemoryBytes()
 	if fr.level.isRoot {

@@ -88,8 +88,8 @@ func (is inlineStep) commitStep(t *commit.Tx) (grown int, v *End) {
 	return grown, fr.decideEnd(state, tasks, ran, &progress{})
 }
 
-// applyContained is apply where the superstep may as well be run by itself: a panic
-// is an error, and comes up again there.
+// applyContained calls applySuperstep and returns a panic as an error. The superstep is
+// then run by itself, and panics again there.
 func (is inlineStep) applyContained(t *commit.Tx) (state *pregel.State, tasks []*pregel.Task, err error) {
 	if p := contain.Call(func() { state, tasks, err = is.applySuperstep(t) }); p != nil {
 		return nil, nil, p
@@ -150,7 +150,7 @@ func (is inlineStep) isEffectless(n *graph.Node) bool {
 	return kind && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.CodeBranches(n)) == 0
 }
 
-// addedBytes is how many bytes of values a checkpoint adds to those before it.
+// addedBytes returns how many bytes of values a checkpoint adds to those before it.
 func addedBytes(cp *checkpoint.Checkpoint) int {
 	n := 0
 	for i := range cp.Channels {

@@ -70,8 +70,8 @@ func (fr *frame) runStartInline(t *commit.Tx) {
 	fr.state, fr.tasks = next, tasks
 }
 
-// startResult is what the start node makes of an input, and of the nodes that
-// the call wants to be triggered along with it.
+// startResult returns the result of the start node: the input, and the nodes that the
+// call triggers along with it.
 func (fr *frame) startResult() pregel.Result {
 	r := pregel.Result{Update: fr.state.StartInput()}
 	if fr.level.isRoot && fr.run.Request.Input != "" {
@@ -106,13 +106,13 @@ func (fr *frame) applyCommands(s *pregel.State) (*pregel.State, error) {
 // commandPrefix begins the ids of task records that hold the writes of a call.
 const commandPrefix = "!command-"
 
-// commandID names what a call of a run wrote; ids sort by the last event before
-// the call.
+// commandID returns the id of the record of a call's writes; ids sort by the last event
+// before the call.
 func commandID(event uint64, run string) string {
 	return fmt.Sprintf("%s%020d-%s", commandPrefix, event, run)
 }
 
-// IsCommandOf reports whether a record holds what a call of a run wrote.
+// IsCommandOf reports whether a record holds the writes of a call of a run.
 func IsCommandOf(record *checkpoint.Task, run string) bool {
 	return strings.HasPrefix(record.ID, commandPrefix) && strings.HasSuffix(record.ID, "-"+run)
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// RecordMemo stores a memo before its value is used; the first value stays. It
-// does not end with the attempt: whether the memo is stored must be known
-// before a caller tries again. Of several that come at the same time, like that
-// of a worker which has lost the task and that of the next one, one is stored.
+// RecordMemo stores a memo before its value is used; the first value stays. It does not
+// end with the attempt: a caller must know whether the memo is stored before it tries
+// again. Of several memos that come at the same time, like that of a worker which has
+// lost the task and that of the next worker, one is stored. Errors: context.Canceled
+// after the attempt, *runtime.Error PAYLOAD_TOO_LARGE, and those of the commit.
 func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	fr := fx.frame
 	m.Task = fx.task.ID
@@ -51,13 +52,13 @@ func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSO
 // that hands it to a worker again.
 const memoOverhead = 256
 
-// MemoBytes is how many bytes a memo counts for in what a task may record.
+// MemoBytes returns how many bytes a memo counts for in the limit of its task.
 func MemoBytes(m *checkpoint.Memo) int64 {
 	return memoOverhead + int64(len(m.Scope)+len(m.Key)+len(m.Value))
 }
 
-// reserveMemo makes room for a memo in what its task may record, and in what the live
-// runs hold.
+// reserveMemo reserves memory for a memo, in the limit of its task and in that of the
+// live runs.
 func (fx *effects) reserveMemo(m checkpoint.Memo) error {
 	fr := fx.frame
 	most, more := fr.env.MaxTaskMemoBytes, MemoBytes(&m)
@@ -122,7 +123,7 @@ func (s *stepMemos) claimKey(p memoKey) (done func()) {
 	}
 }
 
-// memosOfTask returns what a task has recorded. The caller holds mu.
+// memosOfTask returns the memos of a task. The caller holds mu.
 func (s *stepMemos) memosOfTask(id string) *taskMemos {
 	t := s.tasks[id]
 	if t == nil {
@@ -152,8 +153,8 @@ func (s *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON,
 	return value, ok
 }
 
-// reserveBytes makes room for a memo of a task. It returns what all of them take then;
-// beyond most nothing is reserved.
+// reserveBytes reserves memory for a memo of a task. It returns what all of them take
+// then; beyond most nothing is reserved.
 func (s *stepMemos) reserveBytes(task string, more, most int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +227,7 @@ func (fr *frame) clearMemos() {
 	}
 }
 
-// allMemos are all that a task has recorded.
+// allMemos returns all memos of a task.
 func (fr *frame) allMemos(task string) []checkpoint.Memo {
 	known, fresh := fr.pending.memos[task], fr.stepMemos.addedMemos(task)
 	if len(fresh) == 0 {
@@ -235,7 +236,7 @@ func (fr *frame) allMemos(task string) []checkpoint.Memo {
 	return slices.Concat(known, fresh)
 }
 
-// buildJournal is what a task must see again.
+// buildJournal returns the answers and memos that a task must see again.
 func (fr *frame) buildJournal(task string) pregel.Journal {
 	j := fr.pending.buildJournal(task)
 	j.Memos = fr.allMemos(task)

@@ -70,8 +70,8 @@ func (w *outcomes) hasStoppedSubgraph() bool {
 	return slices.ContainsFunc(w.unstored, stopped) || slices.ContainsFunc(w.stored, stopped)
 }
 
-// firstFailure is what makes the superstep fail: of several the first in the order
-// of the plan.
+// firstFailure returns the failure that fails the superstep: of several the first in the
+// order of the plan.
 func (w *outcomes) firstFailure() *checkpoint.Failure {
 	var first *outcome
 	for _, list := range [][]outcome{w.stored, w.unstored} {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// partialState is the state with the writes of the finished tasks of a superstep
-// that is not over: what people see while a sibling waits. It is the state
-// itself when the writes do not fit together.
+// partialState returns the state with the writes of the finished tasks of a superstep
+// that is not over, for readers while a sibling waits. It returns the state itself when
+// the writes do not fit together.
 func (w *superstep) partialState() *pregel.State {
 	done := w.finishedWrites()
 	for _, x := range w.previewWrites {
@@ -27,8 +27,8 @@ func (w *superstep) partialState() *pregel.State {
 	return next
 }
 
-// reducePartial has workers combine what the finished tasks of a superstep have
-// written that is not over. Without a worker people see the state without it.
+// reducePartial has workers combine the writes of the finished tasks of a superstep that
+// is not over. Without a worker readers see the state without them.
 func (w *superstep) reducePartial(ctx context.Context) {
 	fr := w.frame
 	reducers := reducerCaller{frame: fr}
@@ -56,7 +56,7 @@ func (w *superstep) putPreview(t *commit.Tx) {
 	})
 }
 
-// loadPreview takes up what was combined for the tasks that are finished now.
+// loadPreview loads the combined writes of the tasks that are finished now.
 func (w *superstep) loadPreview(p *progress) {
 	if p.preview != nil && p.preview.Attempt == len(w.finishedWrites()) {
 		w.previewWrites = p.preview.Writes

@@ -28,26 +28,26 @@ func NewPastPreview(s *pregel.State, p checkpoint.Pending) *Preview {
 	return &Preview{frame: frame{state: s, pending: newProgress(p)}}
 }
 
-// State is the state with what calls have updated on it.
+// State returns the state with the updates of calls.
 func (p *Preview) State() *pregel.State { return p.frame.state }
 
 // Tasks lists the tasks of the superstep.
 func (p *Preview) Tasks() []*pregel.Task { return p.frame.tasks }
 
-// PartialValues are the values with the writes of the tasks that have finished.
+// PartialValues returns the values with the writes of the finished tasks.
 func (p *Preview) PartialValues() payload.JSON {
 	w := p.frame.planSuperstep()
 	w.loadPreview(&p.frame.pending)
 	return w.partialState().Values()
 }
 
-// FindRecord returns what is stored of a task.
+// FindRecord returns the stored record of a task.
 func (p *Preview) FindRecord(task string) (checkpoint.Task, bool) {
 	r, known := p.frame.pending.tasks[task]
 	return r, known
 }
 
-// InterruptsOf lists what a task has asked.
+// InterruptsOf lists the interrupts of a task.
 func (p *Preview) InterruptsOf(task string) []checkpoint.Interrupt {
 	return p.frame.pending.interrupts[task]
 }
@@ -71,8 +71,8 @@ func (p *Preview) ListTasksWithHandlers() []*pregel.Task {
 	return all
 }
 
-// ListDueTasks lists the tasks of a superstep: as they were planned, and what calls have
-// added since. The state of the preview has those updates then.
+// ListDueTasks lists the tasks of a superstep: the planned tasks, and those that calls
+// have added since. The state of the preview has those updates then.
 func (p *Preview) ListDueTasks(planned []checkpoint.NextTask) []checkpoint.NextTask {
 	fr := &p.frame
 	if len(fr.pending.commands) == 0 && len(planned) < 2 {

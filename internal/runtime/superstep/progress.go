@@ -46,8 +46,8 @@ func newProgress(p checkpoint.Pending) progress {
 	return out
 }
 
-// currentInterrupt is the interrupt that stands at a place of a task: the last of those
-// that were asked there. Nil when nothing was.
+// currentInterrupt returns the interrupt that was asked last at a place of a task, nil
+// for none.
 func (p *progress) currentInterrupt(task, scope, key string, index int) *checkpoint.Interrupt {
 	var last *checkpoint.Interrupt
 	asked := p.interrupts[task]
@@ -60,7 +60,7 @@ func (p *progress) currentInterrupt(task, scope, key string, index int) *checkpo
 	return last
 }
 
-// buildJournal is what a task must see again.
+// buildJournal returns the answers and memos that a task must see again.
 func (p *progress) buildJournal(task string) pregel.Journal {
 	j := pregel.Journal{Memos: p.memos[task]}
 	asked := p.interrupts[task]

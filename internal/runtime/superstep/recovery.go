@@ -65,7 +65,7 @@ func (r *Recovery) listLeft(inherited bool) []string {
 // task.
 func (r *Recovery) wasHandedOut(task string) bool { return slices.Contains(r.remoteTasks, task) }
 
-// recoveredAt is when the run was taken up, if a task of the loop's superstep may
+// recoveredAt returns when the run was taken up, if a task of the loop's superstep may
 // have been handed out before; else zero.
 func (fr *frame) recoveredAt(task string) time.Time {
 	r := &fr.thread.Recovery

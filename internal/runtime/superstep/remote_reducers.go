@@ -93,7 +93,7 @@ func (c reducerCaller) callReducer(ctx context.Context, r pregel.Reduction) (pay
 	return reductionResult(r, fr.env.executeContained(ctx, task))
 }
 
-// reductionResult is what came of a reduction.
+// reductionResult returns the value of a reduction, or its failure.
 func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *checkpoint.Failure) {
 	f := &checkpoint.Failure{Reason: runtime.FailedNode, Details: map[string]string{"channel": r.Channel, "reducer": r.Function}}
 	switch {
@@ -110,8 +110,8 @@ func reductionResult(r pregel.Reduction, result pregel.Result) (payload.JSON, *c
 	return "", f
 }
 
-// reduceForRouting has workers reduce what a task writes, for conditional edges
-// that see the state with these writes.
+// reduceForRouting has workers reduce the writes of a task, for conditional edges that
+// see the state with these writes.
 func (at *attempt) reduceForRouting(ctx context.Context) *pregel.Failure {
 	if !at.Graph().HasWorkerReducer() || len(at.task.Node.Branches) == 0 {
 		return nil

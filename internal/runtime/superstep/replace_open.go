@@ -68,7 +68,7 @@ func (cw changeWriter) putOpenReplacements(o *outcome) error {
 	return nil
 }
 
-// newInterrupts are the interrupts that a task adds.
+// newInterrupts returns the interrupts that a task adds.
 func (o *outcome) newInterrupts() []checkpoint.Interrupt {
 	asks := slices.Clone(o.interrupts)
 	for i := range o.openReplacements {

@@ -25,20 +25,22 @@ func NewRootLoop(env *Env, thread *Thread, run *checkpoint.Run, state *pregel.St
 	return l
 }
 
-// Run is the record of the run. It belongs to the loop while that runs.
+// Run returns the record of the run. It belongs to the loop while that runs.
 func (l *Loop) Run() *checkpoint.Run { return l.run }
 
 // CommitFailure fails the run.
 func (l *Loop) CommitFailure(f *checkpoint.Failure) End { return l.commitEnd(*failedEnd(f)) }
 
-// InlineEnd is how the run ends in the change that begins it or takes it up, nil when
-// it goes on.
+// InlineEnd returns the end of the run in the change that begins it or takes it up, nil
+// when it goes on.
 func (l *Loop) InlineEnd() *End { return l.inlineEnd }
 
-// PutInlineEnd puts this end into that change.
+// PutInlineEnd puts this end into that change. Errors: those of RunEnd.PutCancelledEnd
+// and of WithdrawInterrupts.
 func (l *Loop) PutInlineEnd(t *commit.Tx) error { return l.writeTo(t).putRunEnd(l.state, l.inlineEnd) }
 
-// MeasureUncounted is how many bytes the loop holds. None of them is counted after that.
+// MeasureUncounted returns how many bytes the loop holds. None of them is counted after
+// that.
 func (l *Loop) MeasureUncounted() int64 {
 	l.setHeldBytes(0)
 	return l.measureBytes()
@@ -50,13 +52,13 @@ func (l *Loop) SetCounted(n int64) { l.heldBytes = n }
 // MarkHandedOut notes that the server before may have handed out tasks of the superstep.
 func (l *Loop) MarkHandedOut() { l.maybeHandedOut = true }
 
-// LoadProgress takes up what is known of the superstep at which the run stopped.
+// LoadProgress loads the records of the superstep at which the run stopped.
 func (l *Loop) LoadProgress(p checkpoint.Pending) { l.pending, l.maybeBegun = newProgress(p), true }
 
 // LoadAnswers shows the superstep the answers that are about to be stored.
 func (l *Loop) LoadAnswers(answered []checkpoint.Interrupt) { l.pending.setAnswers(answered) }
 
-// MaxStep is the last superstep that may run.
+// MaxStep returns the last superstep that may run.
 func (l *Loop) MaxStep() int { return l.maxStep }
 
 // SetMaxStep bounds the run as the server before has done.
@@ -65,7 +67,7 @@ func (l *Loop) SetMaxStep(step int) { l.maxStep = step }
 // RenewStepLimit grants the run its step limit from here on.
 func (l *Loop) RenewStepLimit() { l.maxStep = l.state.NextStep() + 1 + l.stepLimit() }
 
-// ApplySettings changes what the rest of the run goes by.
+// ApplySettings changes the settings of the rest of the run.
 func (l *Loop) ApplySettings(s *runtime.RunSettings) {
 	s.ApplyTo(&l.run.Request)
 	l.setBreakpoints()

@@ -42,8 +42,8 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 // maxStoredOutput is how many bytes of output stand in the record of a run.
 const maxStoredOutput = 1024
 
-// storedOutput is how a run remembers its output. A large one is part of the state:
-// stored again with each run, it would soon be more than the thread itself.
+// storedOutput returns the output for the record of a run. A large output is part of the
+// state: stored again with each run, it would soon be larger than the thread itself.
 func storedOutput(s *pregel.State) (output payload.JSON, at string) {
 	output = s.Output()
 	if len(output) <= maxStoredOutput || s.Graph().HasUntracked() {

@@ -61,9 +61,9 @@ func (w *superstep) planTask(t *pregel.Task) {
 	}
 }
 
-// handlerOf is the task that takes over for one that has failed, nil for none.
-// A node whose writes did not fit those of others has not failed itself: it is
-// run again.
+// handlerOf returns the error handler that takes over for a failed task, nil for none. A
+// node whose writes conflicted with those of others has not failed itself: it is run
+// again.
 func handlerOf(t *pregel.Task, record checkpoint.Task) *pregel.Task {
 	if record.State != checkpoint.TaskFailed || record.Failure.Node == "" || isVersionRefusal(record.Failure.Reason) {
 		return nil

@@ -33,7 +33,7 @@ func (fx *effects) runSubgraph(ctx context.Context) pregel.Result {
 	return v.subgraphResult(child, child.RunSupersteps(ctx))
 }
 
-// childInput is what the subgraph gets: the Send's input, or the keys of the
+// childInput returns the input of the subgraph: the Send's input, or the keys of the
 // node's view that the subgraph accepts.
 func (c childGraph) childInput() payload.JSON {
 	fr, t := c.parent, c.task
@@ -83,7 +83,8 @@ func (c childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
 // It is neither stored nor shown.
 const reasonStoppedHere = "STOPPED_HERE"
 
-// outputForParent is the output of a subgraph without the keys its parent does not have.
+// outputForParent returns the output of a subgraph without the keys its parent does not
+// have.
 func (c childGraph) outputForParent(child *pregel.State) payload.JSON {
 	fr := c.parent
 	var keys []int

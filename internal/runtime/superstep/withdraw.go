@@ -10,6 +10,7 @@ import (
 )
 
 // WithdrawInterrupts closes the interrupts of a run that need no answer any more.
+// Errors: those of runtime.TranslateStoreError.
 func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
@@ -43,6 +44,7 @@ func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx,
 }
 
 // SupersedeInterrupts closes the open interrupts for a run that takes their place.
+// Errors: those of runtime.TranslateStoreError.
 func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
