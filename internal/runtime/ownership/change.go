@@ -24,9 +24,10 @@ func NewChanger(threads *Table, store Store, committer *commit.Committer, events
 	return &Changer{threads: threads, store: store, committer: committer, feed: events}
 }
 
-// ChangeThread makes one change to a thread that this process need not be running.
-// It is repeated while others are faster, and made through the live run when
-// the thread is driven here, so that the two never race.
+// ChangeThread makes one change to a thread that this process need not drive. It repeats
+// it while other writers are faster, and makes it through the live run when the thread
+// is driven here, so that the two never race. Errors: those of
+// runtime.TranslateThreadError, and those of b.
 func (c *Changer) ChangeThread(ctx context.Context, thread string, b commit.Build) (checkpoint.Head, error) {
 	for {
 		head, err := c.store.Head(ctx, thread)
@@ -40,9 +41,9 @@ func (c *Changer) ChangeThread(ctx context.Context, thread string, b commit.Buil
 	}
 }
 
-// ChangeFrom makes one attempt at a change that was decided on a given head;
-// ErrConflict says that it must be decided anew. Through a live run the build
-// may see a newer head.
+// ChangeFrom makes one attempt at a change that was decided on a given head. Through a
+// live run the build may see a newer head. Errors: checkpoint.ErrConflict when the
+// caller must decide again, and those of Committer.TryChange.
 func (c *Changer) ChangeFrom(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error) {
 	if s := c.threads.findSession(head.Thread); s != nil {
 		next, err := s.commits.commitForCaller(ctx, b)
@@ -54,7 +55,8 @@ func (c *Changer) ChangeFrom(ctx context.Context, head checkpoint.Head, b commit
 }
 
 // ChangeFree makes one attempt at a change that was decided on a given head, of a thread
-// without a live run here; ErrConflict says that it must be decided anew.
+// without a live run here. Errors: checkpoint.ErrConflict when the caller must decide
+// again, and those of Committer.TryChange.
 func (c *Changer) ChangeFree(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error) {
 	if c.threads.IsLive(head.Thread) {
 		return head, c.WaitUntilSettled(ctx, head.Thread)
@@ -62,8 +64,8 @@ func (c *Changer) ChangeFree(ctx context.Context, head checkpoint.Head, b commit
 	return c.committer.TryChange(ctx, head, b)
 }
 
-// WaitUntilSettled waits until a run that begins or ends here has done so, and
-// returns ErrConflict: the caller must decide again.
+// WaitUntilSettled waits until a run that begins or ends here has done so, and returns
+// checkpoint.ErrConflict: the caller must decide again. Other errors: the cause of ctx.
 func (c *Changer) WaitUntilSettled(ctx context.Context, thread string) error {
 	if s := c.threads.findSession(thread); s != nil {
 		if err := s.commits.waitFirstCommit(ctx); err != nil {
@@ -73,9 +75,9 @@ func (c *Changer) WaitUntilSettled(ctx context.Context, thread string) error {
 	return checkpoint.ErrConflict
 }
 
-// RemoveHeldThread removes a thread and stops what is going on for it in this
-// process. A live run commits all the time: when any revision will do, the
-// removal takes its turn among the commits.
+// RemoveHeldThread removes a thread and stops its run in this process. A live run
+// commits all the time: when any revision will do, the removal takes its turn among the
+// commits. Errors: the cause of ctx, and those of RemoveThread.
 func (c *Changer) RemoveHeldThread(ctx context.Context, head checkpoint.Head, anyRevision bool) error {
 	s := c.threads.findSession(head.Thread)
 	if s == nil {
@@ -100,7 +102,8 @@ func (c *Changer) RemoveHeldThread(ctx context.Context, head checkpoint.Head, an
 	return err
 }
 
-// RemoveThread deletes a thread that is at the revision of head.
+// RemoveThread deletes a thread that is at the revision of head. Errors:
+// checkpoint.ErrConflict at another revision, and those of runtime.TranslateStoreError.
 func (c *Changer) RemoveThread(ctx context.Context, head checkpoint.Head) error {
 	ctx, cancel := c.committer.WithStoreTimeout(ctx)
 	defer cancel()

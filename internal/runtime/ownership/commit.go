@@ -52,7 +52,7 @@ func (c *leaseCommitter) lockCommits(ctx context.Context) error {
 
 func (c *leaseCommitter) unlockCommits() { <-c.commitLock }
 
-// BeginChange begins a change of the live run.
+// BeginChange begins a change of the live run. The error is superstep.ErrLeaseLost.
 func (c *leaseCommitter) BeginChange() (*commit.Tx, error) {
 	if c.lockCommits(c.stop.storeCtx) != nil {
 		return nil, superstep.ErrLeaseLost
@@ -65,9 +65,10 @@ func (c *leaseCommitter) BeginChange() (*commit.Tx, error) {
 }
 
 // ApplyChange makes a change of the live run. It is repeated until the store answers or
-// the lease is over: what nodes have done is worth waiting for. When it fails all the
-// same the run is given up, because no server may go on from a state that is not known;
-// the run is taken up again from the store.
+// the lease is over: the results of nodes are worth waiting for. When it fails all the
+// same the run is given up, because no server may go on from an unknown state; the run
+// is taken up again from the store. Errors: superstep.ErrLeaseLost, and those of
+// Committer.ApplyChange.
 func (c *leaseCommitter) ApplyChange(t *commit.Tx) (again *commit.Tx, err error) {
 	done, err := c.applyUnderLease(c.stop.storeCtx, t, c.lease.mayHoldLease, c.lease.loseLease)
 	if done || err != nil {
@@ -93,7 +94,7 @@ func (c *leaseCommitter) commitForCaller(ctx context.Context, b commit.Build) (c
 	return c.head, err
 }
 
-// nextTx is an empty change from the newest head. The caller holds commitLock.
+// nextTx returns an empty change from the newest head. The caller holds commitLock.
 func (c *leaseCommitter) nextTx() *commit.Tx {
 	t := c.spareTx
 	if t == nil {
@@ -124,7 +125,7 @@ func (c *leaseCommitter) commitUnderLease(ctx context.Context, b commit.Build, m
 	}
 }
 
-// startChange is an empty change under the lease. The caller holds commitLock.
+// startChange returns an empty change under the lease. The caller holds commitLock.
 func (c *leaseCommitter) startChange() (*commit.Tx, error) {
 	if c.lease.isLost {
 		return nil, superstep.ErrLeaseLost
@@ -268,8 +269,8 @@ func (c *leaseCommitter) commitRenewal() error {
 	return c.commitUnderLease(c.stop.storeCtx, c.putRenewal, neverRetry, func() {})
 }
 
-// putRenewal is a change that only renews the lease, where no commit has done so
-// lately.
+// putRenewal makes a change renew the lease and nothing else, unless a commit has done
+// so lately.
 func (c *leaseCommitter) putRenewal(t *commit.Tx) error {
 	if c.lease.age() < c.lease.renewInterval() {
 		return commit.ErrNoChange
@@ -304,8 +305,8 @@ func (c *leaseCommitter) waitFirstCommit(ctx context.Context) error {
 	}
 }
 
-// tooLargeFailure is the failure of a run whose change the store will never take, nil
-// when err is about something else.
+// tooLargeFailure returns the failure of a run whose change is too large for the store,
+// nil for other errors.
 func tooLargeFailure(err error) *checkpoint.Failure {
 	size, ok := errors.AsType[*checkpoint.SizeError](err)
 	if !ok {

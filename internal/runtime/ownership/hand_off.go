@@ -9,8 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// FindOtherServer names the server on which a loop has the workers for what it is
-// about to do, when it can do nothing of it here; "" = it can, or no server can.
+// FindOtherServer names the server that has the workers for the next tasks of a loop,
+// when this server has none for any of them; "" = this server has, or none has.
 func (o *Owner) FindOtherServer(thread string, l *superstep.Loop) string {
 	if o.opts.Peers == nil || len(o.opts.Peers.OtherMembers()) == 0 {
 		return ""
@@ -59,8 +59,8 @@ func (o *Owner) acceptHandOff(thread string) {
 	}, contain.LogPanic(o.log, "taking a thread panicked"))
 }
 
-// handOffDelay is how long a run stays after a number of fruitless hand-offs:
-// changing workers must not chase it around.
+// handOffDelay returns how long a run stays after a number of fruitless hand-offs:
+// changing workers must not move it all the time.
 func handOffDelay(moves int, lease time.Duration) time.Duration {
 	const free = 3
 	if moves < free {

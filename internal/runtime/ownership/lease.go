@@ -44,7 +44,7 @@ func putLease(t *commit.Tx, opts *Options) {
 // noteRenewal notes that the lease was renewed by a change that was begun at some uptime.
 func (l *lease) noteRenewal(began time.Duration) { l.renewedAt.Store(int64(began)) }
 
-// age is how long ago the lease was renewed.
+// age returns the time since the lease was renewed.
 func (l *lease) age() time.Duration {
 	return l.thread.opts.Uptime() - time.Duration(l.renewedAt.Load())
 }
@@ -53,7 +53,7 @@ func (l *lease) age() time.Duration {
 // the last commit that we know of.
 func (l *lease) mayHoldLease(int) bool { return l.age() < l.thread.opts.LeaseTTL }
 
-// renewInterval is how long a quiet run leaves its lease alone.
+// renewInterval returns how long a quiet run waits between renewals.
 func (l *lease) renewInterval() time.Duration { return l.thread.opts.LeaseTTL / 3 }
 
 // loseLease abandons the run. The caller holds the commit lock.

@@ -137,7 +137,8 @@ func (s *session) reserveSlot(l *superstep.Loop) error {
 // when one may have come.
 func (s *session) PutHandOver(t *commit.Tx, run *checkpoint.Run) { s.remote.putHandOver(t, run) }
 
-// PutCancelledEnd ends the run, which is cancelled, in a change.
+// PutCancelledEnd ends the run, which is cancelled, in a change. Errors: those of
+// Canceller.PutCancelledEnd.
 func (s *session) PutCancelledEnd(t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	return s.owner.opts.Canceller.PutCancelledEnd(s.stop.storeCtx, t, run, request)
 }

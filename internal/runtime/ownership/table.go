@@ -49,7 +49,7 @@ func (t *Table) CountThreads() (held, maybeLeased int) {
 	return len(t.sessions), len(t.maybeLeased)
 }
 
-// Draining is closed when no further thread is taken.
+// Draining returns a channel that is closed when no further thread is taken.
 func (t *Table) Draining() <-chan struct{} { return t.draining }
 
 // IsDraining reports whether no further thread is taken.

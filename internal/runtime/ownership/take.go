@@ -60,7 +60,7 @@ type Claim struct {
 	isOver      bool   // the session drives the thread, or has released it
 }
 
-// Thread is what the loops of the run see of the thread.
+// Thread returns the thread for the loops of the run.
 func (c *Claim) Thread() *superstep.Thread { return &c.session.loopThread }
 
 // PutLease claims the lease in a change.
@@ -68,7 +68,7 @@ func (c *Claim) PutLease(t *commit.Tx) { putLease(t, c.session.thread.opts) }
 
 // PutLeaseOrHandOff claims the lease for a loop that is about to begin, or hands the
 // thread off to the server with its workers. A loop that has ended already ends in the
-// same change.
+// same change. Errors: those of Loop.PutInlineEnd.
 func (c *Claim) PutLeaseOrHandOff(t *commit.Tx, l *superstep.Loop) error {
 	t.Head.Handoffs = 0
 	if l.InlineEnd() != nil {
@@ -140,14 +140,14 @@ func (c *Claim) driveOrRelease(head *checkpoint.Head, l *superstep.Loop) {
 	}
 }
 
-// freePanicked frees a thread whose taking panicked. It returns what the caller is told.
+// freePanicked frees a thread whose taking panicked. It returns the caller's error.
 func (c *Claim) freePanicked(p *contain.PanicError) error {
 	c.session.thread.log.Error("the engine panicked while it took a thread", p.Fields()...)
 	c.releaseClaim(checkpoint.ErrUnavailable)
 	return runtime.Errorf(runtime.ReasonInternal, "the engine failed; the operator's log says why").WithCause(p)
 }
 
-// releaseClaim releases the thread. why says what became of the change, if it was sent.
+// releaseClaim releases the thread. why is the error of the change, if it was sent.
 func (c *Claim) releaseClaim(why error) {
 	if c.isOver {
 		return

@@ -32,7 +32,8 @@ func (r *remoteWork) ReconsiderSlot() {
 	go contain.Func(r.maybeHandOff, contain.LogPanic(r.thread.log, "asking a run for its place panicked"))()
 }
 
-// unservedRun is what is known of the run if it releases its slot, else nil.
+// unservedRun returns the record of the run for the case that it releases its slot, else
+// nil.
 func (r *remoteWork) unservedRun() *placement.UnservedRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
