@@ -46,8 +46,8 @@ type Committer struct {
 func NewCommitter(opts Options) *Committer { return &Committer{opts: opts} }
 
 // RetryOnConflict repeats an attempt while other writers change the thread: after a
-// conflict, and after a record that the attempt was about to read was removed. try
-// fills in the head on which it decides.
+// conflict, and after a record that the attempt was about to read was removed. try fills
+// in the head on which it decides. Errors: those of try.
 func RetryOnConflict[T any](ctx context.Context, c *Committer, try func(head *checkpoint.Head) (T, error)) (T, error) {
 	for {
 		var head checkpoint.Head
@@ -58,8 +58,8 @@ func RetryOnConflict[T any](ctx context.Context, c *Committer, try func(head *ch
 	}
 }
 
-// IsOutdated reports whether a record is missing because the thread is no longer
-// as it was seen.
+// IsOutdated reports whether a record is missing because the thread has changed since it
+// was read.
 func (c *Committer) IsOutdated(ctx context.Context, seen *checkpoint.Head, err error) bool {
 	gone := errors.Is(err, checkpoint.ErrCheckpointNotFound) || errors.Is(err, checkpoint.ErrRunNotFound) ||
 		errors.Is(err, checkpoint.ErrTrimmed) || errors.Is(err, checkpoint.ErrThreadNotFound)
@@ -73,7 +73,8 @@ func (c *Committer) IsOutdated(ctx context.Context, seen *checkpoint.Head, err e
 	return now.Revision != seen.Revision || now.LogID != seen.LogID
 }
 
-// TryChange makes one change from a given head.
+// TryChange makes one change from a given head. Errors: those of b but ErrNoChange, and
+// those of ApplyChange.
 func (c *Committer) TryChange(ctx context.Context, head checkpoint.Head, b Build) (checkpoint.Head, error) {
 	t := NewTx(&head, c.opts.Now())
 	if err := b(t); err != nil {
@@ -107,8 +108,9 @@ var errStoreSilent = errors.New("the store does not answer")
 // so many attempts.
 func (c *Committer) MayRetry(attempt int) bool { return attempt < c.opts.Attempts }
 
-// ApplyChange sends a change to the store and repeats it, under the same op, while
-// the store does not answer and more allows it.
+// ApplyChange sends a change to the store and repeats it, under the same op, while the
+// store does not answer and more allows it. Errors: those of
+// runtime.TranslateStoreError.
 func (c *Committer) ApplyChange(ctx context.Context, t *Tx, more func(attempt int) bool) (checkpoint.Head, error) {
 	t.trimEvents(c.opts.EventLimit)
 	t.ScheduleBy(c.opts.PruneTime(&t.Head))

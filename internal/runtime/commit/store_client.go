@@ -59,8 +59,9 @@ func NewStoreClient(store checkpoint.Store, attempts int, timeout time.Duration,
 func (s *StoreClient) CurrentTime() time.Time { return s.clock.currentTime() }
 
 // callStore makes one read, and repeats it while the store returns
-// checkpoint.ErrUnavailable: at most l.attempts calls, all within l.timeout. A read
-// without an answer by then fails with checkpoint.ErrUnavailable too.
+// checkpoint.ErrUnavailable: at most l.attempts calls, all within l.timeout. Errors:
+// checkpoint.ErrUnavailable, also for a read without an answer by then, and those of the
+// store.
 func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
@@ -77,7 +78,7 @@ func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Con
 	return out, err
 }
 
-// Head implements checkpoint.Writer, and corrects the clock.
+// Head implements checkpoint.Writer, and corrects the clock. Errors: those of callStore.
 func (s *StoreClient) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
 	h, err := callStore(ctx, s, func(ctx context.Context) (checkpoint.Head, error) {
 		return s.Store.Head(ctx, thread)
@@ -86,7 +87,7 @@ func (s *StoreClient) Head(ctx context.Context, thread string) (checkpoint.Head,
 	return h, err
 }
 
-// SyncClock reads the store's time unless it is known.
+// SyncClock reads the store's time unless it is known. Errors: those of callStore.
 func (s *StoreClient) SyncClock(ctx context.Context) error {
 	if s.clock.isSynced.Load() {
 		return nil
@@ -100,22 +101,22 @@ func (s *StoreClient) SyncClock(ctx context.Context) error {
 	return err
 }
 
-// Apply implements checkpoint.Writer, and corrects the clock. It does not
-// repeat the call.
+// Apply implements checkpoint.Writer, and corrects the clock. It does not repeat the
+// call. Errors: those of the store.
 func (s *StoreClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	r, err := s.Store.Apply(ctx, c)
 	s.clock.observeTime(r.Now)
 	return r, err
 }
 
-// Checkpoint implements checkpoint.History, as Checkpoints does.
+// Checkpoint implements checkpoint.History, with the errors of callStore.
 func (s *StoreClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	return callStore(ctx, s, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
 		return s.Store.Checkpoint(ctx, thread, namespace, id)
 	})
 }
 
-// Checkpoints implements checkpoint.History, with the timeout and the repeats of
+// Checkpoints implements checkpoint.History, with the timeout, repeats and errors of
 // callStore.
 func (s *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
 	return callStore(ctx, s, func(ctx context.Context) ([]*checkpoint.Checkpoint, error) {
@@ -123,61 +124,61 @@ func (s *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQu
 	})
 }
 
-// Pending implements checkpoint.History, as Checkpoints does.
+// Pending implements checkpoint.History, with the errors of callStore.
 func (s *StoreClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
 	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Pending, error) {
 		return s.Store.Pending(ctx, thread, id)
 	})
 }
 
-// Events implements checkpoint.Log, as Checkpoints does.
+// Events implements checkpoint.Log, with the errors of callStore.
 func (s *StoreClient) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
 	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Event, error) {
 		return s.Store.Events(ctx, thread, after, limit)
 	})
 }
 
-// Run implements checkpoint.Records, as Checkpoints does.
+// Run implements checkpoint.Records, with the errors of callStore.
 func (s *StoreClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Run, error) {
 		return s.Store.Run(ctx, thread, run)
 	})
 }
 
-// Runs implements checkpoint.Records, as Checkpoints does.
+// Runs implements checkpoint.Records, with the errors of callStore.
 func (s *StoreClient) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
 	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Run, error) {
 		return s.Store.Runs(ctx, thread, before, limit)
 	})
 }
 
-// Interrupt implements checkpoint.Records, as Checkpoints does.
+// Interrupt implements checkpoint.Records, with the errors of callStore.
 func (s *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Interrupt, error) {
 		return s.Store.Interrupt(ctx, thread, id)
 	})
 }
 
-// Request implements checkpoint.Records, as Checkpoints does.
+// Request implements checkpoint.Records, with the errors of callStore.
 func (s *StoreClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Request, error) {
 		return s.Store.Request(ctx, thread, id)
 	})
 }
 
-// Threads implements checkpoint.Index, as Checkpoints does.
+// Threads implements checkpoint.Index, with the errors of callStore.
 func (s *StoreClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Head, error) { return s.Store.Threads(ctx, q) })
 }
 
-// Interrupts implements checkpoint.Index, as Checkpoints does.
+// Interrupts implements checkpoint.Index, with the errors of callStore.
 func (s *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return callStore(ctx, s, func(ctx context.Context) ([]checkpoint.Interrupt, error) {
 		return s.Store.Interrupts(ctx, q)
 	})
 }
 
-// Due implements checkpoint.Index, as Checkpoints does.
+// Due implements checkpoint.Index, with the errors of callStore.
 func (s *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	var next time.Time
 	threads, err := callStore(ctx, s, func(ctx context.Context) (threads []string, err error) {

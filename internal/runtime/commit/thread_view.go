@@ -20,9 +20,9 @@ type ThreadView struct {
 	snapshot checkpoint.ThreadView
 }
 
-// ViewThread reads the head of a thread, and the records that belong to it where
-// that costs no more. The view serves the reads for one decision. It is nil for a
-// store that returns no more than the head.
+// ViewThread reads the head of a thread, and the records that belong to it where that
+// costs no more. The view serves the reads for one decision. It is nil for a store that
+// returns no more than the head. Errors: those of callStore.
 func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*ThreadView, error) {
 	viewer, ok := s.Store.(checkpoint.ThreadViewer)
 	if !ok {
@@ -43,8 +43,8 @@ func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, he
 	return &ThreadView{StoreClient: s, snapshot: snapshot}, nil
 }
 
-// Checkpoint returns the checkpoint of the snapshot, or else that of the
-// store.
+// Checkpoint returns the checkpoint of the snapshot, or else that of the store, with its
+// errors.
 func (v *ThreadView) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if cp := v.findCheckpoint(thread, namespace, id); cp != nil {
 		return cp, nil
@@ -52,8 +52,8 @@ func (v *ThreadView) Checkpoint(ctx context.Context, thread, namespace, id strin
 	return v.StoreClient.Checkpoint(ctx, thread, namespace, id)
 }
 
-// ReadCheckpointWithin returns the checkpoint of the snapshot, or else that of
-// the store.
+// ReadCheckpointWithin returns the checkpoint of the snapshot, or else that of the
+// store, with its errors.
 func (v *ThreadView) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
 	if cp := v.findCheckpoint(thread, namespace, id); cp != nil {
 		return cp, nil
@@ -61,7 +61,8 @@ func (v *ThreadView) ReadCheckpointWithin(ctx context.Context, thread, namespace
 	return v.StoreClient.ReadCheckpointWithin(ctx, thread, namespace, id, most)
 }
 
-// Pending returns the progress of the snapshot, or else that of the store.
+// Pending returns the progress of the snapshot, or else that of the store, with its
+// errors.
 func (v *ThreadView) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
 	if thread != v.snapshot.Head.Thread || v.snapshot.Pending == nil || v.snapshot.Head.Checkpoint != id {
 		return v.StoreClient.Pending(ctx, thread, id)
@@ -71,7 +72,7 @@ func (v *ThreadView) Pending(ctx context.Context, thread, id string) (checkpoint
 	return p, nil
 }
 
-// Run returns the run of the snapshot, or else that of the store.
+// Run returns the run of the snapshot, or else that of the store, with its errors.
 func (v *ThreadView) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if r := v.snapshot.Run; r != nil && thread == v.snapshot.Head.Thread && r.ID == run {
 		return *r, nil
@@ -79,7 +80,9 @@ func (v *ThreadView) Run(ctx context.Context, thread, run string) (checkpoint.Ru
 	return v.StoreClient.Run(ctx, thread, run)
 }
 
-// Interrupt returns the interrupt of the snapshot, or else that of the store.
+// Interrupt returns the interrupt of the snapshot, or else that of the store, with its
+// errors. The error is checkpoint.ErrInterruptNotFound when the snapshot does not have
+// it.
 func (v *ThreadView) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	if thread != v.snapshot.Head.Thread || v.snapshot.Interrupts == nil {
 		return v.StoreClient.Interrupt(ctx, thread, id)
@@ -92,8 +95,8 @@ func (v *ThreadView) Interrupt(ctx context.Context, thread, id string) (checkpoi
 	return checkpoint.Interrupt{}, checkpoint.ErrInterruptNotFound
 }
 
-// Interrupts returns the interrupts of the snapshot, or else those of the
-// store.
+// Interrupts returns the interrupts of the snapshot, or else those of the store, with
+// its errors.
 func (v *ThreadView) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	if found, known := v.selectInterrupts(&q); known {
 		return found, nil
@@ -101,7 +104,8 @@ func (v *ThreadView) Interrupts(ctx context.Context, q checkpoint.InterruptQuery
 	return v.StoreClient.Interrupts(ctx, q)
 }
 
-// Request returns the request of the snapshot, or else that of the store.
+// Request returns the request of the snapshot, or else that of the store, with its
+// errors. The error is checkpoint.ErrRequestNotFound when the snapshot knows of none.
 func (v *ThreadView) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	r, known := v.snapshot.Requests[id]
 	switch {

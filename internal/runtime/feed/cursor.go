@@ -40,7 +40,7 @@ func (t *Topic) resetPublished() {
 	}
 }
 
-// resetPublishedLocked is resetPublished for a caller that holds mu.
+// resetPublishedLocked does the work of resetPublished. The caller holds mu.
 func (t *Topic) resetPublishedLocked() {
 	t.dropBatches(len(t.ring))
 	t.lastSeq, t.storeOnlyUpTo = 0, 0

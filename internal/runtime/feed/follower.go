@@ -156,7 +156,7 @@ func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	}
 }
 
-// Wait returns when there may be something new, or when ctx ends.
+// Wait returns when there may be new events. The error is the cause of ctx.
 func (f *Follower) Wait(ctx context.Context) error {
 	var poll <-chan time.Time
 	if every := f.topic.pollInterval(f.feed.opts.PollInterval); every > 0 && !f.feed.opts.IsLive(f.thread) {

@@ -24,9 +24,9 @@ type CheckpointInfo struct {
 	IsSibling bool
 }
 
-// ApplyStep ends a superstep: it combines the writes of all its tasks with the
-// state and returns the state at the next boundary. The order of the tasks does not
-// matter. An error leaves the state unchanged.
+// ApplyStep ends a superstep: it combines the writes of all its tasks with the state and
+// returns the state at the next boundary. The order of the tasks does not matter.
+// Errors, which leave the state unchanged: *UpdateError, *graph.LimitError.
 func (s *State) ApplyStep(done []TaskWrites, stamp CheckpointInfo) (*State, error) {
 	e := newStateEdit(s, stamp.Seq)
 	slices.SortStableFunc(done, compareByPath)
@@ -43,7 +43,8 @@ func (s *State) ApplyStep(done []TaskWrites, stamp CheckpointInfo) (*State, erro
 }
 
 // InjectWrites applies writes that no task made, such as the update of a command,
-// without ending a superstep: triggers are neither consumed nor cleared.
+// without ending a superstep: triggers are neither consumed nor cleared. Errors:
+// *UpdateError, *graph.LimitError.
 func (s *State) InjectWrites(writes []checkpoint.Write) (*State, error) {
 	next, err := injectWithin(s, writes, s.limits)
 	if err != nil {
@@ -55,8 +56,8 @@ func (s *State) InjectWrites(writes []checkpoint.Write) (*State, error) {
 	return next, nil
 }
 
-// InjectUnlimited writes without limits, for writes that were accepted before;
-// see InjectWrites.
+// InjectUnlimited applies writes as InjectWrites does, but without limits: they were
+// accepted before. The error is an *UpdateError.
 func (s *State) InjectUnlimited(writes []checkpoint.Write) (*State, error) {
 	return injectWithin(s, writes, Limits{})
 }
@@ -88,9 +89,9 @@ func lookAhead(s *State, writes []checkpoint.Write) (*State, error) {
 	return ahead, nil
 }
 
-// PartialState returns the state with the writes of some tasks of a superstep that
-// has not ended. Callers see it while other tasks wait. The order of the tasks
-// does not matter.
+// PartialState returns the state with the writes of some tasks of a superstep that has
+// not ended. Callers see it while other tasks wait. The order of the tasks does not
+// matter. The error is an *UpdateError.
 func (s *State) PartialState(done []TaskWrites) (*State, error) {
 	done = slices.Clone(done)
 	slices.SortStableFunc(done, compareByPath)

@@ -20,8 +20,9 @@ func CodeBranches(n *graph.Node) []graph.Branch {
 	return out
 }
 
-// BranchState returns the state as a conditional edge of the task sees it: with the
-// updates of the task itself, and of no other.
+// BranchState returns the state that a conditional edge of the task sees: with the
+// updates of the task itself, and of no other. Errors: *ResultError, *UpdateError,
+// *graph.LimitError.
 func (s *State) BranchState(t *Task, r Result) (*State, error) {
 	w := writeCollector{graph: s.graph, task: t}
 	if err := w.addUpdates(r); err != nil {

@@ -77,7 +77,7 @@ func TestReducers(t *testing.T) {
 	}
 }
 
-// stateWithInput is a state that has seen an input.
+// stateWithInput returns a state that has seen an input.
 func stateWithInput(t *testing.T, spec *graph.Spec) *pregel.State {
 	t.Helper()
 	m := newMachine(t, spec, nil)
@@ -85,7 +85,7 @@ func stateWithInput(t *testing.T, spec *graph.Spec) *pregel.State {
 	return m.state
 }
 
-// writesToX is a finished task that wrote to x.
+// writesToX returns a finished task with a write to x.
 func writesToX(s *pregel.State, values []string) []pregel.TaskWrites {
 	n, _ := s.Graph().Node("a")
 	d := pregel.TaskWrites{Task: &pregel.Task{ID: "t", Node: n, IsPush: true}}

@@ -1,6 +1,6 @@
 package pregel
 
-// ChannelSizes are the sizes of the channels of a state, and of all of them.
+// ChannelSizes returns the sizes of the channels of a state, and their sum.
 func ChannelSizes(s *State) []int64 {
 	all := []int64{s.size.total}
 	for i := range s.graph.Channels {

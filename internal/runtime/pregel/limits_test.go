@@ -13,10 +13,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// jsonText is a JSON string of n bytes.
+// jsonText returns a JSON string of n bytes.
 func jsonText(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
-// graphOfAllReducers is a graph with a channel of each reducer and one node.
+// graphOfAllReducers returns a graph with a channel of each reducer and one node.
 func graphOfAllReducers(t *testing.T) *graph.Graph {
 	t.Helper()
 	return compileGraph(t, &graph.Spec{
@@ -41,7 +41,7 @@ func newWrite(channel, value string) checkpoint.Write {
 	return checkpoint.Write{Channel: channel, Value: payload.JSON(value)}
 }
 
-// limitOption is the option that an error names.
+// limitOption returns the option that an error names.
 func limitOption(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

@@ -74,7 +74,7 @@ func runSupersteps(t *testing.T, program uint64, shuffle func([]pregel.TaskWrite
 	return trail
 }
 
-// randomResult is what the i-th task of a superstep does.
+// randomResult returns a result for the i-th task of a superstep.
 func randomResult(r *rand.Rand, names []string, i int) pregel.Result {
 	v := r.IntN(100)
 	out := pregel.Result{Update: payload.JSON(fmt.Sprintf(
@@ -106,7 +106,7 @@ func requireGrown(t *testing.T, before, now map[string]uint64) map[string]uint64
 	return now
 }
 
-// copyCheckpoint is a checkpoint without what depends on shared memory.
+// copyCheckpoint copies a checkpoint without the fields that depend on shared memory.
 func copyCheckpoint(cp checkpoint.Checkpoint) checkpoint.Checkpoint {
 	channels := make([]checkpoint.Channel, len(cp.Channels))
 	copy(channels, cp.Channels)

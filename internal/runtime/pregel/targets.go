@@ -26,7 +26,8 @@ func (e *TargetError) Error() string {
 var errNoTarget = errors.New("must yield a node name, a Send, or a list of them")
 
 // ParseTargets reads the value of a goto or a conditional edge: a name, a Send as
-// {"$send": [node, input]}, or a list of both.
+// {"$send": [node, input]}, or a list of both. The error says in words what the value
+// must be.
 func ParseTargets(v payload.JSON) ([]checkpoint.Send, error) {
 	switch payload.KindOf(v) {
 	case payload.String:

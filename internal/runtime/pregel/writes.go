@@ -45,8 +45,8 @@ func (s *State) CompleteTask(t *Task, r Result, routes map[string][]checkpoint.S
 	return w.writes, nil
 }
 
-// CommandWrites turns an update and gotos that come with a call, not from a task,
-// into writes.
+// CommandWrites turns an update and gotos that come with a call, not from a task, into
+// writes. Errors: *ResultError, *TargetError.
 func (s *State) CommandWrites(r Result) ([]checkpoint.Write, error) {
 	w := writeCollector{graph: s.graph}
 	if err := w.addUpdates(r); err != nil {
@@ -60,8 +60,8 @@ func (s *State) CommandWrites(r Result) ([]checkpoint.Write, error) {
 	return w.writes, nil
 }
 
-// OwnWrites returns the writes of a task itself to state keys, without those of
-// its edges.
+// OwnWrites returns the writes of a task itself to state keys, without those of its
+// edges. The error is a *ResultError.
 func (s *State) OwnWrites(t *Task, r Result) ([]checkpoint.Write, error) {
 	w := writeCollector{graph: s.graph, task: t}
 	err := w.addUpdates(r)
