@@ -42,8 +42,8 @@ const (
 	channelBytes = 96
 )
 
-// Size is about how many bytes a checkpoint holds, including what it shares
-// with others.
+// Size estimates how many bytes a checkpoint holds, including those it shares with
+// others.
 func (c *Checkpoint) Size() int {
 	n := recordBytes + sizeOfLabels(c.Metadata) + sizeOfLabels(c.Parents)
 	for i := range c.Channels {
@@ -62,7 +62,7 @@ func (c *Checkpoint) Size() int {
 	return n + headerBytes*len(c.Updated) + sizeOfNext(c.Next)
 }
 
-// Size is about how many bytes an event holds.
+// Size estimates how many bytes an event holds.
 func (e *Event) Size() int {
 	n := recordBytes + len(e.Value) + len(e.Namespace) + sizeOfNext(e.Next) + sizeOfFailure(e.Failure) + headerBytes*len(e.Triggers)
 	for i := range e.Interrupts {
@@ -71,7 +71,7 @@ func (e *Event) Size() int {
 	return n
 }
 
-// Size is about how many bytes an interrupt holds.
+// Size estimates how many bytes an interrupt holds.
 func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note)
 	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted} {
@@ -82,7 +82,7 @@ func (i *Interrupt) Size() int {
 	return n
 }
 
-// Size is about how many bytes a head holds.
+// Size estimates how many bytes a head holds.
 func (h *Head) Size() int {
 	n := 2*recordBytes + sizeOfLabels(h.Metadata)
 	for _, list := range [][]string{h.Queue, h.RemoteTasks} {
@@ -93,7 +93,7 @@ func (h *Head) Size() int {
 	return n
 }
 
-// Size is about how many bytes a run holds.
+// Size estimates how many bytes a run holds.
 func (r *Run) Size() int {
 	q := &r.Request
 	n := 2*recordBytes + sizeOfLabels(r.Metadata) + sizeOfFailure(r.Failure) +

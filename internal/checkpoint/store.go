@@ -310,7 +310,7 @@ type GraphReader interface {
 // no option says.
 const DefaultTombstones = 10_000
 
-// GraphDigest is what a store keeps of the Source of a deleted version.
+// GraphDigest returns the digest that a store keeps of the Source of a deleted version.
 func GraphDigest(source string) string {
 	sum := sha256.Sum256([]byte(source))
 	return hex.EncodeToString(sum[:])

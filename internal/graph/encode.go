@@ -7,9 +7,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Digest is the version of a Spec that names none: "sha-" and 12 hex digits of
-// its content. Name and content count, the order of channels and nodes does
-// not, the spelling of expressions does.
+// Digest returns the version of a Spec that names none: "sha-" and 12 hex digits of its
+// content. Name and content count, the order of channels and nodes does not, the
+// spelling of expressions does.
 func Digest(spec *Spec) string {
 	unnamed := *spec
 	unnamed.Version = ""

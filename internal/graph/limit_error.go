@@ -15,7 +15,7 @@ type LimitError struct {
 // Error tells the problem.
 func (e *LimitError) Error() string { return e.Problem }
 
-// Details are the parameters of a failure of this kind.
+// Details returns the parameters of a failure of this kind.
 func (e *LimitError) Details() map[string]string {
 	details := map[string]string{"most": strconv.FormatInt(e.Max, 10)}
 	if e.Limit != "" {
@@ -35,7 +35,7 @@ func (e *LimitError) ExceededLimit() (option string, most, need int64) {
 	return e.Limit, e.Max, e.Needed
 }
 
-// LimitErrorOf is the LimitError of a failure that has its details.
+// LimitErrorOf returns the LimitError of a failure that has its details.
 func LimitErrorOf(problem string, details map[string]string) *LimitError {
 	most, _ := strconv.ParseInt(details["most"], 10, 64)
 	need, _ := strconv.ParseInt(details["need"], 10, 64) // 0 when it is not known

@@ -12,7 +12,7 @@ type Limits struct {
 	Expanded        int // nodes of a graph and all graphs in it, as often as they are in it
 }
 
-// DefaultLimits are what a server takes unless told otherwise.
+// DefaultLimits returns the limits of a server without options.
 func DefaultLimits() Limits {
 	return Limits{Nodes: 1000, Bytes: 1 << 20, ExpressionBytes: 256 << 10, Depth: 16, Expanded: 10_000}
 }
@@ -62,7 +62,7 @@ func (b *builder) countExpanded() {
 // maxExpanded is where counting stops, far from overflow.
 const maxExpanded = 1 << 30
 
-// ExpressionBytes is the length of all expressions.
+// ExpressionBytes returns the length of all expressions.
 func (s *Spec) ExpressionBytes() int {
 	bytes, _ := s.measureExpressions()
 	return bytes
@@ -110,8 +110,7 @@ const (
 	specBytes       = 6  // for each byte of the Spec as JSON
 )
 
-// Footprint is about what a compiled graph takes in memory, without those that
-// are in it.
+// Footprint estimates the memory of a compiled graph, without the graphs that are in it.
 func (g *Graph) Footprint(source int) int {
 	bytes, count := g.Spec.measureExpressions()
 	return nodeBytes*len(g.Nodes) + programBytes*count + expressionBytes*bytes + specBytes*source

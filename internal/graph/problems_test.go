@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// validSpec is a graph that each test breaks in one way.
+// validSpec returns a graph that each test breaks in one way.
 func validSpec() *graph.Spec {
 	return &graph.Spec{
 		Name:     "g",
@@ -30,7 +30,7 @@ func validSpec() *graph.Spec {
 	}
 }
 
-// exprNode is a node that cannot choose where to go.
+// exprNode returns a node that cannot choose where to go.
 func exprNode(name string) graph.NodeSpec {
 	return graph.NodeSpec{Name: name, Expr: &graph.ExprSpec{Update: []graph.Assignment{{Channel: "x", Expr: "1"}}}}
 }

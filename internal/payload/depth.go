@@ -1,7 +1,7 @@
 package payload
 
-// Depth is how many objects and arrays of a value lie within one another: 0
-// for a number, 1 for []. The text must be JSON.
+// Depth returns how many objects and arrays of a value lie within one another: 0 for a
+// number, 1 for []. The text must be JSON.
 func Depth(j JSON) int {
 	deepest, depth := 0, 0
 	for i := 0; i < len(j); i++ {
@@ -18,7 +18,7 @@ func Depth(j JSON) int {
 	return deepest
 }
 
-// quotedLen is the length of the quoted string that text begins with.
+// quotedLen returns the length of the quoted string that text begins with.
 func quotedLen(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

@@ -5,8 +5,8 @@ package payload
 // The error is an *OperandError, or a *SyntaxError for text that is not JSON.
 func Merge(a, b JSON) (JSON, error) { return mergeObjects(a, b, false) }
 
-// DeepMerge is Merge that goes on inside where both values of a key are
-// objects. Anything else, an array too, is replaced.
+// DeepMerge merges as Merge does, and goes on inside where both values of a key are
+// objects. Other values, arrays too, are replaced. The errors are those of Merge.
 func DeepMerge(a, b JSON) (JSON, error) { return mergeObjects(a, b, true) }
 
 func mergeObjects(a, b JSON, deep bool) (JSON, error) {
@@ -63,7 +63,7 @@ func Union(a, b JSON) (JSON, error) {
 	return Array(UnionItems(x, y)), nil
 }
 
-// UnionItems is Union over arrays that are split already: the first len(a)
+// UnionItems computes Union over arrays that are split already: the first len(a)
 // elements of the result are those of a. It does not change its arguments.
 func UnionItems(a, b []JSON) []JSON {
 	out := make([]JSON, len(a), len(a)+len(b))

@@ -14,8 +14,8 @@ const (
 	PartValue   = "value"
 )
 
-// ShownParts is what a person sees of an interrupt, as one object. Parts that ignore
-// names are left out, and so is what its JSON pointers lead to in the value.
+// ShownParts returns the parts of an interrupt that a person sees, as one object. Parts
+// that ignore names are left out, and so are the values that its JSON pointers lead to.
 func ShownParts(message string, value, schema JSON, ignore []string) JSON {
 	parts := make([]Field, 0, 3)
 	if !slices.Contains(ignore, PartMessage) {

@@ -222,7 +222,7 @@ func (v *validator) addKeyStart(at uint32) {
 	v.usedKeys++
 }
 
-// keyStart is where a key begins that came before.
+// keyStart returns where an earlier key begins.
 func (v *validator) keyStart(i int) int {
 	if i < inlineKeys {
 		return int(v.inlineStarts[i])
@@ -242,7 +242,7 @@ func (v *validator) gatherKeys(base int) map[string]struct{} {
 	return many
 }
 
-// keyMark is one of 256 bits.
+// keyMark returns the bit of a key among 256.
 func keyMark(key string) (word int, mark uint64) {
 	n := len(key)
 	if n == 0 {
@@ -275,7 +275,7 @@ func (v *validator) prependPointer(token string) {
 	}
 }
 
-// shortenText is text as far as a message shows it.
+// shortenText shortens text for a message.
 func shortenText(text string) string {
 	const most = 200
 	if len(text) <= most {

@@ -34,8 +34,8 @@ func encodeResult(m *meter, v ref.Val) (payload.JSON, error) {
 	return payload.JSON(w.out.String()), nil
 }
 
-// encodeCarried is the text of a value that is a result as it was read. Of a whole
-// state the text is made here.
+// encodeCarried returns the text of a value that is a result as it was read. It makes
+// the text of a whole state.
 func encodeCarried(m *meter, c textCarrier) (payload.JSON, error) {
 	if s, ok := c.(*stateMap); ok {
 		if n := estimateState(s); n > m.limits.MaxResult {

@@ -81,7 +81,7 @@ func (m *meter) estimateMap(mapper traits.Mapper) int64 {
 	return sum
 }
 
-// elementCount is the number of elements, 0 for what has none.
+// elementCount returns the number of elements, 0 for a value without elements.
 func elementCount(v any) int64 {
 	if s, ok := v.(traits.Sizer); ok {
 		n, _ := s.Size().(types.Int)
@@ -90,7 +90,7 @@ func elementCount(v any) int64 {
 	return 0
 }
 
-// textLen is the length of a text or of bytes, 0 of anything else.
+// textLen returns the length of a text or of bytes, 0 for other values.
 func textLen(v ref.Val) int64 {
 	switch v := v.(type) {
 	case types.String:
@@ -101,7 +101,7 @@ func textLen(v ref.Val) int64 {
 	return 0
 }
 
-// wholeNumber is the value of a whole number.
+// wholeNumber returns the value of a whole number.
 func wholeNumber(v ref.Val) (int64, bool) {
 	switch v := v.(type) {
 	case types.Int:

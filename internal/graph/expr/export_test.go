@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// NewWith is New with more in the environment.
+// NewWith returns New with more in the environment.
 func NewWith(options Options, more ...cel.EnvOption) (*Compiler, error) {
 	return newCompiler(options, more...)
 }

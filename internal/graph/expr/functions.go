@@ -128,7 +128,7 @@ func mixedArithmetic() []cel.EnvOption {
 	return options
 }
 
-// ProgramOptions is empty: the functions bring their implementation along.
+// ProgramOptions returns nil: the functions bring their implementation along.
 func (library) ProgramOptions() []cel.ProgramOption { return nil }
 
 // makeSend makes what the runtime takes for a Send: {"$send": [node, value]}.
@@ -199,7 +199,7 @@ func isNoOverload(v ref.Val) bool {
 	return ok && e.String() == types.NoSuchOverloadErr().(*types.Err).String() //nolint:errcheck,forcetypeassert // always an Err
 }
 
-// plainNumber is a number without its spelling; other values are as they are.
+// plainNumber returns a number without its spelling, and other values as they are.
 func plainNumber(m *meter, v ref.Val) ref.Val {
 	if n, ok := v.(spelledNumber); ok {
 		return n.plain(m)

@@ -31,7 +31,7 @@ func hostileExpressions(tb testing.TB) []hostileExpression {
 	return all
 }
 
-// allocatedBytes is what the process has allocated since it began, in bytes.
+// allocatedBytes returns how many bytes the process has allocated since it began.
 func allocatedBytes() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

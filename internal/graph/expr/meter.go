@@ -26,7 +26,7 @@ const (
 // and of one that is computed, in instructions of their programs.
 const MaxRegexSize = 2_000
 
-// newLimitError is the error of an evaluation that needs more than most. It stops
+// newLimitError returns the error of an evaluation that needs more than most. It stops
 // before it does the work or allocates the bytes, so need is a lower bound.
 func newLimitError(limit string, most, need int64) *graph.LimitError {
 	e := &graph.LimitError{Limit: limit, Max: most, Needed: need}

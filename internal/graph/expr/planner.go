@@ -114,7 +114,7 @@ type chargedCall struct {
 	overload *functions.Overload
 }
 
-// Exec is a step of an evaluation.
+// Exec evaluates the call.
 func (c *chargedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	var x, y ref.Val
 	switch len(c.args) {
@@ -146,7 +146,7 @@ func (c *chargedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return c.labelError(c.invokeOverload(x, y))
 }
 
-// execMany is a call with three or more arguments.
+// execMany evaluates a call with three or more arguments.
 func (c *chargedCall) execMany(frame *interpreter.ExecutionFrame) ref.Val {
 	all := make([]ref.Val, len(c.args))
 	for i, arg := range c.args {
@@ -213,7 +213,7 @@ func (c *chargedCall) labelError(v ref.Val) ref.Val {
 	return v
 }
 
-// Eval is a step of an evaluation without a frame.
+// Eval evaluates the call without a frame.
 func (c *chargedCall) Eval(vars interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(vars, c.Exec)
 }
@@ -225,7 +225,7 @@ type chargedLiteral struct {
 	size int64 // elements, or keys and values
 }
 
-// Exec is a step of an evaluation.
+// Exec evaluates the literal.
 func (l *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	m := meterOf(frame)
 	m.chargeSteps(1)
@@ -233,7 +233,7 @@ func (l *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return l.InterpretableV2.Exec(frame)
 }
 
-// Eval is a step of an evaluation without a frame.
+// Eval evaluates the literal without a frame.
 func (l *chargedLiteral) Eval(vars interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(vars, l.Exec)
 }
@@ -256,8 +256,8 @@ func chargeLiteral(step interpreter.InterpretableConstructor) interpreter.Interp
 // opaqueStep hides from the library's optimizations what a step is.
 type opaqueStep struct{ interpreter.InterpretableV2 }
 
-// planMatch is a match against a pattern that is translated once, when the
-// program is made.
+// planMatch plans a match against a pattern that is translated once, when the program is
+// made.
 func (p *programPlan) planMatch(step interpreter.InterpretableCall, pattern string) (interpreter.InterpretableV2, error) {
 	size := regexSize(pattern)
 	if p.regexTotal += size; p.regexTotal > MaxRegexSize {

@@ -113,8 +113,8 @@ func priceReading(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// priceCopy is the price of what reads a text and makes size bytes of each of
-// its bytes.
+// priceCopy returns the price of a function that reads a text and makes size bytes of
+// each of its bytes.
 func priceCopy(size int64) price {
 	return func(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 		n := textLen(x)
@@ -131,8 +131,8 @@ func priceReverse(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 	return priceOfList(0, 64)(m, x, y, all)
 }
 
-// priceOfList is the price of what looks at each element of a list, with its
-// content when deep, and makes size bytes of each.
+// priceOfList returns the price of a function that reads each element of a list, with
+// its content when deep, and makes size bytes of each.
 func priceOfList(deep, size int64) price {
 	return func(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 		list, ok := x.(traits.Lister)
@@ -150,8 +150,8 @@ func priceOfList(deep, size int64) price {
 	}
 }
 
-// priceAdd is the price of + : the copy of two texts or bytes, a pair of lists
-// by reference. In a loop the first list is one that grows in place.
+// priceAdd charges +: the copy of two texts or bytes, a pair of lists by reference. In a
+// loop the first list grows in place.
 func priceAdd(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	if n := textLen(x) + textLen(y); n > 0 {
 		m.chargeRead(n)
@@ -195,8 +195,8 @@ func priceSearch(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// priceOfPairs is the price of comparing every element of one list with every
-// element of another.
+// priceOfPairs charges the comparison of every element of one list with every element of
+// another.
 func priceOfPairs(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	m.chargeProduct(elementCount(x)+1, m.estimateBytes(y)/baseBytes+1)
 	m.chargeProduct(elementCount(y)+1, m.estimateBytes(x)/baseBytes+1)
@@ -266,7 +266,7 @@ func (m *meter) chargeFlatten(list traits.Lister, depth int64) {
 	}
 }
 
-// priceNaiveSearch is the price of a search that compares at every place.
+// priceNaiveSearch charges a search that compares at every place.
 func priceNaiveSearch(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 	if len(all) > 1 {
 		x, y = all[0], all[1]
@@ -351,8 +351,8 @@ func priceObject(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// priceInsertion is the price of one more entry of the map that a loop builds,
-// or of the entries of a map.
+// priceInsertion charges one more entry of the map that a loop builds, or the entries of
+// a map.
 func priceInsertion(m *meter, _, y ref.Val, all []ref.Val) ref.Val {
 	n := int64(1)
 	if len(all) == 0 {

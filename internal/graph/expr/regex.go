@@ -9,8 +9,8 @@ import (
 // with the product of nested counts, like ((a{99}){99}): the size is computed
 // from what was parsed, before anything is translated.
 
-// regexSize is about the number of instructions of a pattern; 0 for one that
-// is not a regular expression, which the library reports.
+// regexSize estimates the number of instructions of a pattern; 0 for an invalid pattern,
+// which the library reports.
 func regexSize(pattern string) int64 {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -345,7 +345,7 @@ func (o *jsonObject) Fold(f traits.Folder) {
 	}
 }
 
-// Size is the number of entries.
+// Size returns the number of entries.
 func (o *jsonObject) Size() ref.Val { return types.Int(len(o.entries)) }
 
 // IsZeroValue reports whether there are no entries.
@@ -370,7 +370,7 @@ func equalMaps(m traits.Mapper, other ref.Val) ref.Val {
 	return types.True
 }
 
-// ConvertToNative is not offered: results leave as JSON text.
+// ConvertToNative returns an error: results leave as JSON text.
 func (*jsonObject) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("a map cannot become %v here", t)
 }
@@ -388,7 +388,7 @@ func convertMap(m traits.Mapper, t ref.Type) ref.Val {
 	return types.NewErr("a map cannot become %s", t.TypeName())
 }
 
-// Type is the map type.
+// Type returns the map type.
 func (*jsonObject) Type() ref.Type { return types.MapType }
 
 // Value returns the object itself; it has no native form.

@@ -102,8 +102,8 @@ func (a activation) decodeVariable(name string, text payload.JSON) ref.Val {
 	return value
 }
 
-// stateValue is a map over the channels; where the whole state is one value, it is
-// that value.
+// stateValue returns a map over the channels, or the value of the whole state where that
+// is one value.
 func (a activation) stateValue() ref.Val {
 	reader := a.evaluation.vars.State
 	if reader == nil {
@@ -165,13 +165,13 @@ func (s *stateMap) Iterator() traits.Iterator {
 	return types.NewStringList(types.DefaultTypeAdapter, s.reader.Keys()).Iterator()
 }
 
-// Size is the number of keys that are set.
+// Size returns the number of keys that are set.
 func (s *stateMap) Size() ref.Val { return types.Int(len(s.reader.Keys())) }
 
 // Equal compares with any map.
 func (s *stateMap) Equal(other ref.Val) ref.Val { return equalMaps(s, other) }
 
-// ConvertToNative is not offered: results leave as JSON text.
+// ConvertToNative returns an error: results leave as JSON text.
 func (*stateMap) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("the state cannot become %v here", t)
 }
@@ -179,7 +179,7 @@ func (*stateMap) ConvertToNative(t reflect.Type) (any, error) {
 // ConvertToType converts to a map or to its type.
 func (s *stateMap) ConvertToType(t ref.Type) ref.Val { return convertMap(s, t) }
 
-// Type is the map type.
+// Type returns the map type.
 func (*stateMap) Type() ref.Type { return types.MapType }
 
 // Value returns the map itself; it has no native form.

@@ -33,7 +33,7 @@ func isGraphDocument(path string, data []byte) bool {
 	return false
 }
 
-// looksLikeGraph is isGraphDocument for text that can't be read.
+// looksLikeGraph does the work of isGraphDocument for text that can't be read.
 func looksLikeGraph(data []byte) bool {
 	return regexp.MustCompile(`(?m)^(?:\s*\{)?\s{0,2}["']?(?:graph|nodes)["']?\s*:`).Match(data)
 }

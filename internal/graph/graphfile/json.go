@@ -47,7 +47,7 @@ type jsonReader struct {
 	countedLines int // line ends in them
 }
 
-// currentLine is where the token that was read last ends; tokens span no lines.
+// currentLine returns the line of the end of the last token; tokens span no lines.
 func (j *jsonReader) currentLine() int {
 	at := int(j.decoder.InputOffset())
 	j.countedLines += bytes.Count(j.data[j.countedBytes:at], []byte{'\n'})

@@ -234,7 +234,7 @@ func (r *specReader) readExpression(n *yaml.Node, path string) string {
 	return ""
 }
 
-// readSubexpression is an expression inside a mapping or a list. A leaf stands in
+// readSubexpression reads an expression inside a mapping or a list. A leaf stands in
 // parentheses unless it is a plain name or number, so that it stays one value.
 func (r *specReader) readSubexpression(n *yaml.Node, path string) string {
 	r.depth++
