@@ -77,7 +77,7 @@ func (c *leaseCommitter) ApplyChange(t *commit.Tx) (again *commit.Tx, err error)
 	return c.startChange()
 }
 
-// EndChange ends what BeginChange began.
+// EndChange ends the change that BeginChange began.
 func (c *leaseCommitter) EndChange() { c.unlockCommits() }
 
 // commitForCaller makes a change for a caller beside the live run, within ctx. A failure

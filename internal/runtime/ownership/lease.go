@@ -101,7 +101,7 @@ func (l *lease) resetRenewTimer() bool {
 	}
 }
 
-// stopRenewal ends what startRenewal began. The thread is released.
+// stopRenewal stops the renewal. The thread is released.
 func (l *lease) stopRenewal() {
 	if timer := l.renewTimer.Load(); timer != nil {
 		timer.Stop()

@@ -18,7 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// Store is what is asked of the store past the committer.
+// Store has the reads and changes that bypass the committer.
 type Store interface {
 	Head(ctx context.Context, thread string) (checkpoint.Head, error)
 	Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error)
@@ -50,7 +50,7 @@ type Canceller interface {
 	PutCancelledEnd(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error
 }
 
-// Options are what an owner works with.
+// Options are the collaborators and limits of an owner.
 type Options struct {
 	ID           string        // name of this server in leases
 	LeaseTTL     time.Duration // how long a silent server keeps a thread

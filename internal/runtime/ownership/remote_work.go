@@ -14,8 +14,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// remoteWork is what a live run has under way. When no task can go on here and
-// another server has workers for one, the run is handed off to it.
+// remoteWork is the record of the running tasks of a live run. When no task can go on here and
+// another server has workers for a task, the run is handed off to it.
 type remoteWork struct {
 	thread *heldThread
 	stop   *runStop
@@ -168,7 +168,7 @@ func (r *remoteWork) putHandOver(t *commit.Tx, run *checkpoint.Run) {
 	r.putUnservedDue(t, run)
 }
 
-// stopTracking ends what follows the run here.
+// stopTracking stops following the run here.
 func (r *remoteWork) stopTracking() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +177,7 @@ func (r *remoteWork) stopTracking() {
 	}
 }
 
-// startTracking begins to follow what the run has under way.
+// startTracking begins to follow the running tasks of the run.
 func (r *remoteWork) startTracking(moves int) {
 	r.activeCount, r.takenUpAt = 1, r.thread.opts.Uptime()
 	r.handoffs.Store(int64(moves))
@@ -224,7 +224,7 @@ func (r *remoteWork) setToldLocked(task, why string) {
 	r.toldReasons[task] = why
 }
 
-// listTold returns what readers know of why tasks wait.
+// listTold lists the reasons, known to readers, why tasks wait.
 func (r *remoteWork) listTold() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

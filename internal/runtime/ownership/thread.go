@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
 
-// heldThread is what the parts of a session know of their thread.
+// heldThread is the thread of a session, for its parts.
 type heldThread struct {
 	id       string
 	opts     *Options
@@ -17,7 +17,7 @@ type heldThread struct {
 	released chan struct{} // closed when the thread is released
 }
 
-// publishChange shows followers what a change has stored.
+// publishChange shows a stored change to followers.
 func (h *heldThread) publishChange(t *commit.Tx) {
 	h.topic.SetStoppedRun(&t.Change)
 	h.topic.PublishEvents(t.LiveEvents)
@@ -35,5 +35,5 @@ func (f *topicFollowers) PublishEphemeral(e checkpoint.Event) { f.feed.PublishEp
 // WantsValues reports whether a follower wants states.
 func (f *topicFollowers) WantsValues() bool { return f.topic.WantsValues() }
 
-// WantsInputs reports whether a follower wants what scheduled tasks see.
+// WantsInputs reports whether a follower wants the inputs of scheduled tasks.
 func (f *topicFollowers) WantsInputs() bool { return f.topic.WantsInputs() }

@@ -24,7 +24,7 @@ func (o *Owner) NotifyServers(h *checkpoint.Head) {
 	}
 }
 
-// HandleSignal takes in what another process tells. It is called by the store.
+// HandleSignal handles a signal of another process. It is called by the store.
 func (o *Owner) HandleSignal(s checkpoint.Signal) {
 	if s.Kind != checkpoint.SignalWake {
 		o.opts.Feed.HandleSignal(s)

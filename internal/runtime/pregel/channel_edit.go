@@ -121,7 +121,7 @@ func combineValues(k graph.ChannelKind, a, b payload.JSON) (payload.JSON, error)
 	}
 }
 
-// setCombined sets the value of a channel: the one that a worker has combined, or
+// setCombined sets the value of a channel: the value that a worker has combined, or
 // the first and only one written.
 func (c channelEdit) setCombined(writes []checkpoint.Write) (bool, error) {
 	writes, overwritten, err := c.findOverwrite(writes)

@@ -45,7 +45,7 @@ func (s *State) Reductions(done []TaskWrites) []Reduction {
 }
 
 // reductionOf returns the reduction that one channel needs. A value that replaces
-// another one, and the first value ever, need no function.
+// another, and the first value ever, need no function.
 func reductionOf(v *values, i int, done []TaskWrites) (Reduction, bool) {
 	spec := &v.graph.Channels[i]
 	r := Reduction{Channel: spec.Name, Function: spec.Function}

@@ -11,7 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// handleAsks turns what a task asks into stored interrupts.
+// handleAsks turns the questions of a task into stored interrupts.
 func (at *attempt) handleAsks(ctx context.Context) {
 	if len(at.result.Asks) == 0 {
 		return
@@ -68,13 +68,13 @@ func (at *attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Fai
 	return nil
 }
 
-// addInterrupt adds what a task asks to the new questions of its outcome.
+// addInterrupt adds a question of a task to the new interrupts of its outcome.
 func (at *attempt) addInterrupt(a *pregel.Ask, id string) *checkpoint.Interrupt {
 	at.interrupts = append(at.interrupts, at.newInterrupt(a, id))
 	return &at.interrupts[len(at.interrupts)-1]
 }
 
-// replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
+// replaceAnsweredInterrupt replaces an answered interrupt, if the question has changed.
 func (at *attempt) replaceAnsweredInterrupt(before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
 	q := at.newInterrupt(a, id)
 	q.Round, q.Replaces = before.Round+1, before.ID
@@ -98,7 +98,7 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 	return q
 }
 
-// checkAskable says why no client could answer what a task asks, "" if one can.
+// checkAskable says why no client could answer a question, "" if a client can.
 func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
 	schemas := e.Schemas
 	if a.Schema == "" || schemas == nil {

@@ -59,7 +59,7 @@ func (fr *frame) publishEphemeral(e checkpoint.Event) {
 	fr.thread.Followers.PublishEphemeral(e)
 }
 
-// attemptTask runs the node once and works out what its result means.
+// attemptTask runs the node once and interprets its result.
 func (at *attempt) attemptTask(ctx context.Context) {
 	if ctx.Err() != nil {
 		at.cutOffAttempt(ctx)

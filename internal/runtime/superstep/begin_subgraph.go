@@ -41,7 +41,7 @@ func (l *graphLoop) beginSubgraph(ctx context.Context, input payload.JSON) error
 	return err
 }
 
-// loadUnkeptProgress returns what is known of a superstep of a subgraph that keeps no
+// loadUnkeptProgress returns the progress of a superstep of a subgraph that keeps no
 // checkpoints: it comes to the same one whenever its node is run again.
 func (fr *frame) loadUnkeptProgress(s *pregel.State) (progress, error) {
 	if fr.level.keepsCheckpoints || !fr.level.maybeRerun {

@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// changeWriter puts what a graph does into a change.
+// changeWriter puts the effects of a graph into a change.
 type changeWriter struct {
 	*commit.Tx
 

@@ -91,10 +91,10 @@ func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task,
 	return next, tasks, nil
 }
 
-// commitEnd makes the end of the loop durable; only the root's end is one.
+// commitEnd makes the end of the loop durable.
 func (l *graphLoop) commitEnd(v End) End { return (&superstep{frame: &l.frame}).commitSuperstepEnd(v) }
 
-// commitSuperstepEnd does so together with what the tasks of the last superstep did.
+// commitSuperstepEnd commits the end together with the outcomes of the last superstep.
 func (w *superstep) commitSuperstepEnd(v End) End {
 	fr := w.frame
 	if v.Err != nil || v.IsCommitted {

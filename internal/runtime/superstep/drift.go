@@ -122,7 +122,7 @@ func changesText(q *checkpoint.Interrupt, a *pregel.Ask, differs []string) strin
 	return strings.Join(texts, "; ")
 }
 
-// driftIgnorePart is what differs when only drift_ignore does.
+// driftIgnorePart is the differing part when only drift_ignore differs.
 const driftIgnorePart = "drift_ignore"
 
 // interruptPart returns a part of an interrupt as it was written. pregel.Differences
@@ -174,7 +174,7 @@ func positionText(scope, key string, index int) string {
 	return text
 }
 
-// Bounds of what a failure repeats of an interrupt, in bytes.
+// Bounds of the parts of an interrupt that a failure repeats, in bytes.
 const (
 	maxValueText = 300
 	maxNamesText = 500
@@ -231,7 +231,7 @@ func (at *attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Fa
 	return nil
 }
 
-// acceptedDrift is what differed in what a task asked when it used an answer.
+// acceptedDrift is the set of parts of a question that differed when its answer was used.
 type acceptedDrift struct {
 	interrupt string
 	differs   []string

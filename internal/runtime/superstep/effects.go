@@ -24,7 +24,7 @@ var (
 	errStepTimeout = errors.New("the superstep did not end within its timeout")
 )
 
-// effects are what one attempt may do besides returning. After the attempt has
+// effects are the side effects that one attempt may have. After the attempt has
 // ended they do nothing, so that a node that was given up cannot speak.
 type effects struct {
 	frame         *frame
@@ -105,7 +105,7 @@ func (fx *effects) resetIdleTimeout() {
 	}
 }
 
-// EmitEvent sends an event to the followers; a durable one is committed first.
+// EmitEvent sends an event to the followers; a durable event is committed first.
 func (fx *effects) EmitEvent(em runtime.Emission) {
 	if fx.isOver.Load() {
 		return

@@ -145,7 +145,7 @@ func (w *superstep) takeErrorHandlers() []*pregel.Task {
 	return out
 }
 
-// storeOutcomes makes what has ended so far durable, and then visible. It reports
+// storeOutcomes makes the outcomes so far durable, and then visible. It reports
 // false when the store failed.
 func (w *superstep) storeOutcomes() bool {
 	fr := w.frame

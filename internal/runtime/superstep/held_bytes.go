@@ -49,7 +49,7 @@ func (l *graphLoop) advanceTo(next *frame) {
 	next.setHeldBytes(0)
 }
 
-// countHeldWrites counts what the tasks of the superstep have written so far, where that is much.
+// countHeldWrites counts the writes of the superstep so far, where they are large.
 func (w *superstep) countHeldWrites() {
 	if w.writtenBytes-w.countedBytes >= largeWriteBytes {
 		w.frame.setHeldBytes(w.frame.heldBytes + w.writtenBytes - w.countedBytes)

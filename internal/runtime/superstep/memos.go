@@ -48,7 +48,7 @@ func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSO
 	return m.Value, false, nil
 }
 
-// memoOverhead is what a memo takes besides its texts, in memory and in the message
+// memoOverhead is the size of a memo besides its texts, in memory and in the message
 // that hands it to a worker again.
 const memoOverhead = 256
 
@@ -83,7 +83,7 @@ type stepMemos struct {
 	claims map[memoKey]chan struct{}
 }
 
-// taskMemos are what a task has recorded. Those that were stored when the
+// taskMemos are the memos of a task. Those that were stored when the
 // superstep was taken up are values, but not fresh.
 type taskMemos struct {
 	values map[memoKey]payload.JSON

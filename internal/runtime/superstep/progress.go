@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// progress is what is known of a superstep that was begun before.
+// progress is the stored progress of a superstep that was begun before.
 type progress struct {
 	tasks      map[string]checkpoint.Task
 	commands   []checkpoint.Task // writes of calls, in the order in which they came

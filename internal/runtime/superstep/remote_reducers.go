@@ -51,7 +51,7 @@ func (c reducerCaller) reduceWrites(
 	return done, "", nil
 }
 
-// callReduceTimeout is how long a call waits for the worker that combines what it writes.
+// callReduceTimeout is how long a call waits for the worker that combines its writes.
 const callReduceTimeout = 10 * time.Second
 
 // applyCallWrites applies the writes of a call, as State.Inject does, and returns

@@ -33,7 +33,7 @@ func (fr *frame) mustStay(n *graph.Node) bool {
 }
 
 // NextRemoteTasks lists what workers must serve for the tasks that are about to run.
-// It is false when the loop ends before them, or when one needs no worker.
+// It is false when the loop ends before them, or when a task needs no worker.
 func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	if l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
 		return nil, false

@@ -15,8 +15,8 @@ import (
 // task nor counts as asked anew.
 
 // maxReplacements bounds how many interrupts of one place are kept besides the first.
-// After that many an open one stays as it is, and its answer is compared, as any; the task
-// fails where a withdrawn one would be replaced.
+// After that many an open interrupt stays, and its answer is compared, as any; the task
+// fails where a withdrawn interrupt would be replaced.
 const maxReplacements = 100
 
 // openReplacement is an open interrupt and the one that replaces it, unless the

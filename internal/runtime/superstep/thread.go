@@ -62,7 +62,7 @@ type Stop interface {
 	AbandonRun()      // the outcome of a change is not known
 }
 
-// RunEnd says what becomes of a thread whose run does not go on here.
+// RunEnd puts the end or the hand-over of a run into a change.
 type RunEnd interface {
 	// PutHandOver leaves a run that goes on to another server, or to a later time.
 	PutHandOver(t *commit.Tx, run *checkpoint.Run)
@@ -76,7 +76,7 @@ type History interface {
 	PruneLive(run *checkpoint.Run)
 }
 
-// Memory counts what the loops of the run hold.
+// Memory counts the bytes that the loops of the run hold.
 type Memory interface {
 	AddBytes(delta int64)
 	// RequestYield asks whether the run ends here between two supersteps: the live runs
@@ -102,7 +102,7 @@ type Placement interface {
 	LeaveServer()    // this server stops
 }
 
-// WaitReasons are what readers of the thread know of why its tasks wait for workers.
+// WaitReasons are the reasons, known to readers of the thread, why its tasks wait for workers.
 type WaitReasons interface {
 	WasTold(task, why string) bool
 	SetTold(task, why string)
