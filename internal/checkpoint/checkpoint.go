@@ -15,7 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Source says what made a checkpoint.
+// Source names the origin of a checkpoint.
 type Source string
 
 // The sources of a checkpoint, as LangGraph names them.

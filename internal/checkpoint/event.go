@@ -6,7 +6,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// EventKind says what an event tells.
+// EventKind is the kind of an event.
 type EventKind string
 
 // Kinds of events in the durable log.
@@ -52,7 +52,7 @@ type Event struct {
 	Triggers   []string      // task
 }
 
-// Phase is what happened to a task.
+// Phase is the phase of a task that an event reports.
 type Phase string
 
 // Phases of a task.

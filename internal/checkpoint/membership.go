@@ -40,7 +40,7 @@ type Claims struct {
 	Awaited []string // whose workers it waits for
 }
 
-// Capability is what a worker can run: a node of a version of a graph. An empty
+// Capability is a node of a version of a graph that a worker can run. An empty
 // version or node means all of them.
 type Capability struct{ Graph, Version, Node string }
 

@@ -10,7 +10,7 @@ type Migration struct {
 	Unreadable []string
 }
 
-// Loss is what is missing of a store.
+// Loss is the missing part of a store.
 type Loss struct {
 	MetadataLost   bool     // the metadata of the store, and perhaps its graphs with it
 	LostPartitions []string // parts of it that are gone with their threads

@@ -6,7 +6,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// ThreadState is what a thread is doing; it is derived from its active run.
+// ThreadState is the state of a thread; it is derived from its active run.
 type ThreadState string
 
 // States of a thread.

@@ -83,7 +83,7 @@ func (b *builder) checkDefault(path string, r Reducer, value payload.JSON) {
 		r.Name, strings.Join(names, " or "), kind)
 }
 
-// addControlChannels adds what edges and Sends are compiled to.
+// addControlChannels adds the channels of edges and Sends.
 func (b *builder) addControlChannels() {
 	b.graph.StartChannel = b.graph.addChannel(Channel{Name: Start, Kind: Guard})
 	b.graph.SendsChannel = b.graph.addChannel(Channel{Name: SendsChannel, Kind: TopicOnce})

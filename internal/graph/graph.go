@@ -149,7 +149,7 @@ type Program interface {
 	Eval(vars Vars) (payload.JSON, error)
 }
 
-// Vars are what an expression sees.
+// Vars are the variables of an expression.
 type Vars struct {
 	State   StateReader  // `state`
 	Answer  payload.JSON // `answer`, "" = null

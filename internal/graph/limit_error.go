@@ -30,7 +30,7 @@ func (e *LimitError) Details() map[string]string {
 	return details
 }
 
-// ExceededLimit returns the limit, for what is made of the error.
+// ExceededLimit returns the limit and the size that exceeds it.
 func (e *LimitError) ExceededLimit() (option string, most, need int64) {
 	return e.Limit, e.Max, e.Needed
 }

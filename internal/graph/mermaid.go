@@ -130,7 +130,7 @@ func (m *mermaidWriter) writeArrow(from, arrow, label, to string) {
 	m.writeLine("  " + m.nodeIDs[from] + " " + arrow + " " + m.nodeIDs[to])
 }
 
-// escapeLabel keeps text from ending a Mermaid label, and long ones short.
+// escapeLabel keeps text from ending a Mermaid label, and shortens it.
 func escapeLabel(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

@@ -21,7 +21,7 @@ const (
 	PersistenceDisabled = "disabled"
 )
 
-// declareNodes makes the nodes, so that what follows can refer to them.
+// declareNodes makes the nodes, so that edges and nodes can refer to them.
 func (b *builder) declareNodes() {
 	start := &Node{Name: Start, Kind: KindStart}
 	b.graph.Nodes = []*Node{start}
@@ -42,7 +42,7 @@ func (b *builder) declareNodes() {
 	}
 }
 
-// nodeBuilder compiles what nodes do.
+// nodeBuilder compiles nodes.
 type nodeBuilder struct {
 	expressionCompiler
 

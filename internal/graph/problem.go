@@ -125,7 +125,7 @@ const (
 	maxSuggestions = 20  // problems that come with the name that would have been right
 )
 
-// addUnknown reports a name that is not among the known ones, and the likely one.
+// addUnknown reports a name that is not among the known names, and the likely name.
 func (p *problemList) addUnknown(path string, reason Reason, what, name string, known func() []string) {
 	suggestion := ""
 	if len(p.found) < maxSuggestions {

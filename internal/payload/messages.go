@@ -8,7 +8,7 @@ import (
 // RemoveAll is the id of a remove message that drops every message before it.
 const RemoveAll = "__remove_all__"
 
-// MessageError says what is wrong with one message of an update.
+// MessageError refuses one message of an update.
 type MessageError struct {
 	Index   int    // position in the update
 	ID      string // "" = it has none

@@ -107,7 +107,7 @@ func removeElement(j JSON, at string, rest []string) JSON {
 	return Array(items)
 }
 
-// ValueAt returns what a JSON pointer leads to, "" for nothing.
+// ValueAt returns the value that a JSON pointer leads to, "" for none.
 func ValueAt(j JSON, pointer string) JSON {
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		switch KindOf(j) {

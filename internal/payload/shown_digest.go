@@ -34,7 +34,7 @@ func ShownParts(message string, value, schema JSON, ignore []string) JSON {
 	return Object(parts)
 }
 
-// ShownDigest returns the digest of what ShownParts returns.
+// ShownDigest returns the digest of the parts that ShownParts returns.
 func ShownDigest(shown JSON) string {
 	sum := sha256.Sum256([]byte(NormalText(shown)))
 	return hex.EncodeToString(sum[:])

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits bounds what Validate accepts.
+// Limits bounds the texts that Validate accepts.
 type Limits struct {
 	MaxBytes     int // size of the text; 0 = 2 GiB
 	MaxDepth     int // nesting of objects and arrays; 0 = 10000

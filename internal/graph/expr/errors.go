@@ -45,7 +45,7 @@ func (e *EvalError) Error() string {
 	return fmt.Sprintf("%s, in %s", e.Message, shortenSource(e.Source))
 }
 
-// Unwrap returns what the expression library reported.
+// Unwrap returns the error of the expression library.
 func (e *EvalError) Unwrap() error { return e.Err }
 
 func shortenSource(source string) string {
@@ -74,7 +74,7 @@ func singleIssue(source string, err error) error {
 	return &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
 }
 
-// explainIssue turns the library's words into ones that help the author.
+// explainIssue turns the library's words into words that help the author.
 func explainIssue(message string) string {
 	undeclared := regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 	if m := undeclared.FindStringSubmatch(message); m != nil {

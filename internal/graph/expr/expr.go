@@ -32,7 +32,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Options bounds what expressions may cost.
+// Options bounds the cost of expressions.
 type Options struct {
 	// MaxSource is the longest expression, in code points; 0 = 16384.
 	MaxSource int
@@ -102,7 +102,7 @@ func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
 	}, nil
 }
 
-// envOptions declares what expressions may use.
+// envOptions declares the variables and functions of expressions.
 func envOptions(options Options) []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable("state", cel.DynType),

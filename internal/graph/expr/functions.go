@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph/expr/syntax"
 )
 
-// library declares send and what syntax.RewriteTree puts in.
+// library declares send and the functions that syntax.RewriteTree puts in.
 type library struct{}
 
 func ownFunctions() cel.EnvOption { return cel.Lib(library{}) }
@@ -131,7 +131,7 @@ func mixedArithmetic() []cel.EnvOption {
 // ProgramOptions returns nil: the functions bring their implementation along.
 func (library) ProgramOptions() []cel.ProgramOption { return nil }
 
-// makeSend makes what the runtime takes for a Send: {"$send": [node, value]}.
+// makeSend makes a Send as the runtime reads it: {"$send": [node, value]}.
 func makeSend(_ *meter, node, value ref.Val, _ []ref.Val) ref.Val {
 	if _, ok := node.(types.String); !ok {
 		return types.NewErr("send takes the name of a node and a value, not %s", node.Type().TypeName())

@@ -19,7 +19,7 @@ func chargeLoop(m *meter, x, body ref.Val, _ []ref.Val) ref.Val {
 	return x
 }
 
-// loopPass stands between a loop and what it goes over.
+// loopPass stands between a loop and its range.
 type loopPass struct {
 	meter        *meter
 	stepsPerPass int64

@@ -52,7 +52,7 @@ func newLimitError(limit string, most, need int64) *graph.LimitError {
 	return e
 }
 
-// meter counts what one evaluation may still do. Its methods end the
+// meter counts the steps and bytes that one evaluation has left. Its methods end the
 // evaluation by a panic that the interpreter and Program.Eval recover, so that
 // an expression cannot catch it with || or orValue. A nil meter counts nothing:
 // the library folds constants while it compiles.
@@ -66,7 +66,7 @@ type meter struct {
 	refused        error // why it ended, when no limit did it
 }
 
-// smallEvalBytes is what an evaluation may allocate before it needs a slot.
+// smallEvalBytes is how many bytes an evaluation may allocate before it needs a slot.
 const smallEvalBytes = 1 << 20
 
 func newMeter(limits *Options, slots chan struct{}, cancelled <-chan struct{}) meter {
@@ -122,7 +122,7 @@ func (m *meter) acquireSlot() {
 var ErrCancelled = errors.New("the evaluation was cancelled")
 
 // refuseNumber ends an evaluation that looks into a number beyond the range of
-// fractions: as infinity it would equal every other one.
+// fractions: as infinity it would equal every other such number.
 func (m *meter) refuseNumber(text payload.JSON) ref.Val {
 	err := fmt.Errorf("the number %s is beyond the range of fractions, about 1.8e308; expressions can carry it, not look into it", clipNumber(text))
 	if m != nil {

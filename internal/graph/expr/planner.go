@@ -16,7 +16,7 @@ import (
 // Authors cannot write it.
 const meterVariable = "@meter"
 
-// functionBody is one of our own functions: it charges what only it can know.
+// functionBody is one of our own functions: it charges the costs that only it can know.
 type functionBody func(m *meter, x, y ref.Val, all []ref.Val) ref.Val
 
 // planner puts a price before every call of a program. It is made once for all
@@ -54,7 +54,7 @@ func newPlanner(env *cel.Env) (*planner, error) {
 	return p, nil
 }
 
-// decorateStep replaces calls and literals of lists and maps by ones that charge.
+// decorateStep replaces calls and literals of lists and maps by steps that charge.
 func (p *programPlan) decorateStep(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch step := step.(type) {
 	case interpreter.InterpretableCall:
@@ -195,7 +195,7 @@ func (c *chargedCall) invokeOverload(x, y ref.Val) ref.Val {
 	return c.noOverloadError()
 }
 
-// acceptsOperand reports whether the first argument can what the function needs.
+// acceptsOperand reports whether the function accepts the first argument.
 func (c *chargedCall) acceptsOperand(arg ref.Val) bool {
 	need := c.overload.OperandTrait
 	return need == 0 || c.overload.NonStrict && types.IsUnknownOrError(arg) || arg.Type().HasTrait(need)
@@ -253,7 +253,7 @@ func chargeLiteral(step interpreter.InterpretableConstructor) interpreter.Interp
 	return &chargedLiteral{InterpretableV2: step, size: int64(len(values))}
 }
 
-// opaqueStep hides from the library's optimizations what a step is.
+// opaqueStep hides the kind of a step from the library's optimizations.
 type opaqueStep struct{ interpreter.InterpretableV2 }
 
 // planMatch plans a match against a pattern that is translated once, when the program is

@@ -70,7 +70,7 @@ func prices() map[string]price {
 	return table
 }
 
-// sortFunction is what the macro sortBy becomes.
+// sortFunction is the function behind the macro sortBy.
 const sortFunction = "@sortByAssociatedKeys"
 
 // comparisonFunctions lists the comparisons of scalars and texts.

@@ -97,7 +97,7 @@ func (d decoder) decodeList(text payload.JSON) ref.Val {
 	return &jsonList{Lister: types.NewList(d, items), text: text, decoder: d}
 }
 
-// entryBytes is what one entry of an object costs, with its place.
+// entryBytes is the size of one entry of an object, with its place.
 const entryBytes = 112
 
 func (d decoder) decodeObject(text payload.JSON) ref.Val {

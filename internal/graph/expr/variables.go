@@ -51,7 +51,7 @@ type missedKey struct {
 	in    keyLister
 }
 
-// keyLister is what has keys: an object, the state.
+// keyLister is a value with keys: an object, the state.
 type keyLister interface{ keys() []string }
 
 // recordMiss remembers the latest keys that were asked for in vain: a loop may ask

@@ -103,7 +103,7 @@ func (s *fileSet) compileFile(i int) {
 	s.graphs[i] = g
 }
 
-// findFile returns the file of a graph; without a version the last one is meant.
+// findFile returns the file of a graph, without a version the last file.
 func (s *fileSet) findFile(name, version string) (int, bool) {
 	for i, file := range slices.Backward(s.files) {
 		if spec := file.Spec; spec.Name == name && (version == "" || spec.Version == version) {

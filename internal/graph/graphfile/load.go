@@ -21,7 +21,7 @@ type File struct {
 	Err error
 }
 
-// FileError says what is wrong with a file.
+// FileError lists the problems of a file.
 type FileError struct {
 	Path string
 	Err  error // a *graph.BuildError, or why the file cannot be read

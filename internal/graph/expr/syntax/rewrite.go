@@ -187,7 +187,7 @@ func passesArguments(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "cel.@")
 }
 
-// wrapLoop wraps what a comprehension goes over. A binding is a comprehension over
+// wrapLoop wraps the range of a comprehension. A binding is a comprehension over
 // nothing and stays one.
 func (r *rewriter) wrapLoop(e ast.Expr, c ast.ComprehensionExpr) {
 	if isBinding(c) {
@@ -198,7 +198,7 @@ func (r *rewriter) wrapLoop(e ast.Expr, c ast.ComprehensionExpr) {
 		c.IterVar(), c.IterVar2(), c.AccuVar(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
 }
 
-// isBinding reports whether a comprehension is what cel.bind becomes.
+// isBinding reports whether a comprehension comes from cel.bind.
 func isBinding(c ast.ComprehensionExpr) bool {
 	return c.IterRange().Kind() == ast.ListKind && c.IterRange().AsList().Size() == 0
 }
