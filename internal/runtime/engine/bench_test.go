@@ -15,7 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// addOneNode is the node of the chain: it adds one to an integer.
+// addOneNode adds one to an integer.
 func addOneNode(_ context.Context, c *nodeCall) pregel.Result {
 	v, _ := c.State.Lookup("n")
 	n, _ := strconv.Atoi(string(v))

@@ -59,7 +59,7 @@ func (l *effectLedger) addViolation(format string, args ...any) {
 	l.violations = append(l.violations, fmt.Sprintf(format, args...))
 }
 
-// recordEffect is the SDK's memo: an effect that is recorded once and replayed.
+// recordEffect records an effect once and replays it, as the SDK's memo does.
 func (c *nodeCall) recordEffect(ctx context.Context, l *effectLedger, key string) (string, error) {
 	for _, m := range c.Journal.Memos {
 		if m.Key == key {

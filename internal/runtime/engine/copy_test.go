@@ -20,8 +20,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// newAskingFixture is a graph that asks twice at once, in a subgraph that stays, after it
-// has paid once.
+// newAskingFixture makes a graph that asks twice at once, in a subgraph that stays,
+// after it has paid once.
 func newAskingFixture(t *testing.T, store checkpoint.Store, paid *atomic.Int64, opts engine.Options) *fixture {
 	t.Helper()
 	ask := func(ctx context.Context, c *nodeCall) pregel.Result {

@@ -37,7 +37,7 @@ func logUpdate(what string) pregel.Result {
 	return pregel.Result{Update: payload.JSON(`{"log":[` + what + `],"n":1}`)}
 }
 
-// crashNodes is the code of all nodes of the crash cases.
+// crashNodes returns the code of all nodes of the crash cases.
 func crashNodes(l *effectLedger) map[string]nodeFunc {
 	quick := func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(`"` + c.Node.Name + `"`) }
 	slow := func(ctx context.Context, c *nodeCall) pregel.Result {

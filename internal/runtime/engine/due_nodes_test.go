@@ -12,7 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// moveNodes are the nodes of the threads that are moved to another version of their graph.
+// moveNodes returns the nodes of the threads that are moved to another version of their
+// graph.
 func moveNodes() map[string]nodeFunc {
 	return map[string]nodeFunc{
 		"ask":    func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(`"?"`)) },
@@ -67,7 +68,7 @@ func TestAVersionMustRunWhatIsDue(t *testing.T) {
 	}
 }
 
-// joinSpec is a graph whose node ask waits for two others.
+// joinSpec returns a graph whose node ask waits for two others.
 func joinSpec(name string) *graph.Spec {
 	s := chainSpec(name, channelsLog, "fast", "other")
 	s.Nodes = append(s.Nodes, functionNode("ask"))

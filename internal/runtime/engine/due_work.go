@@ -376,7 +376,8 @@ func (d *dueWork) handOffDueThread(ctx context.Context, head checkpoint.Head, to
 	return err
 }
 
-// FreeSpace does for one thread what is due and frees space.
+// FreeSpace removes an expired thread, or prunes a thread that rests. Errors: those of
+// the store, and those of RemoveThread and PruneRested.
 func (d *dueWork) FreeSpace(ctx context.Context, thread string) error {
 	head, err := d.engine.store.Head(ctx, thread)
 	switch {
@@ -393,7 +394,7 @@ func (d *dueWork) FreeSpace(ctx context.Context, thread string) error {
 }
 
 // StoreQuarantine records the quarantine in the head of a thread. A lease without a
-// session is returned.
+// session is returned. Errors: those of Changer.ChangeFrom but checkpoint.ErrConflict.
 func (d *dueWork) StoreQuarantine(ctx context.Context, head *checkpoint.Head, failures int, pause time.Duration) error {
 	if head.Leased() && head.Owner != d.engine.id {
 		return nil

@@ -303,10 +303,10 @@ func (e *Engine) reportLiveBytes() {
 // Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }
 
-// uptime is how long the engine has existed, by a monotonic clock.
+// uptime returns the age of the engine by a monotonic clock.
 func (e *Engine) uptime() time.Duration { return time.Since(e.startTime) }
 
-// Draining is closed when the engine stops taking up work.
+// Draining returns a channel that is closed when the engine stops taking up work.
 func (e *Engine) Draining() <-chan struct{} { return e.held.Draining() }
 
 // Drain stops taking up work, lets every live run finish its superstep, and hands

@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// expiringAskNode is a node whose interrupt expires after a minute.
+// expiringAskNode returns a node whose interrupt expires after a minute.
 func expiringAskNode(action checkpoint.ExpiryAction) nodeFunc {
 	return func(_ context.Context, c *nodeCall) pregel.Result {
 		if list := c.Journal.Answers; len(list) > 0 {

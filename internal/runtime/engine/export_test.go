@@ -19,16 +19,17 @@ func CountKeptEvents(e *Engine, thread string) int { return e.feed.TopicState(th
 // IsConnected reports whether an engine gets what others do to a thread.
 func IsConnected(e *Engine, thread string) bool { return e.feed.TopicState(thread).IsConnected }
 
-// LastPublished is the newest durable event that an engine has heard.
+// LastPublished returns the newest durable event that an engine has heard.
 func LastPublished(e *Engine, thread string) uint64 { return e.feed.TopicState(thread).LastEvent }
 
-// LiveBytes is what the live runs of an engine hold, and how many wait for memory.
+// LiveBytes returns the bytes that the live runs of an engine hold, and how many runs
+// wait for memory.
 func LiveBytes(e *Engine) (held int64, waiting int) {
 	n := e.capacity.Counts()
 	return n.HeldBytes, n.Waiters
 }
 
-// ReadBudgetBytes is what calls hold of large states.
+// ReadBudgetBytes returns the bytes that calls hold of large states.
 func ReadBudgetBytes(e *Engine) int64 { return e.readBudget.CurrentBytes() }
 
 // DescribeLeaks says what an engine without sessions still counts as held, "" = nothing.

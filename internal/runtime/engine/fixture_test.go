@@ -104,7 +104,7 @@ func failedResult(msg string) pregel.Result {
 	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: runtime.FailedNode, Message: msg, Type: "Boom"}}}
 }
 
-// updateNode is a node that always writes the same.
+// updateNode returns a node that always writes the same.
 func updateNode(json string) nodeFunc {
 	return func(context.Context, *nodeCall) pregel.Result { return pregel.Result{Update: payload.JSON(json)} }
 }
@@ -175,7 +175,7 @@ func closeEngine(tb testing.TB, e *engine.Engine) {
 	require.Empty(tb, engine.DescribeLeaks(e))
 }
 
-// chainSpec is a spec of nodes in a line, all functions, over the given channels.
+// chainSpec returns a spec of nodes in a line, all functions, over the given channels.
 func chainSpec(name string, channels []graph.ChannelSpec, names ...string) *graph.Spec {
 	s := &graph.Spec{Name: name, Channels: channels}
 	from := graph.Start
@@ -291,7 +291,7 @@ func describeEvent(e checkpoint.Event) string {
 	}
 }
 
-// errorMeta is a parameter of the refusal of a call.
+// errorMeta returns a parameter of the refusal of a call.
 func errorMeta(err error, key string) string {
 	if e, ok := errors.AsType[*runtime.Error](err); ok {
 		return e.Meta[key]
@@ -299,7 +299,7 @@ func errorMeta(err error, key string) string {
 	return ""
 }
 
-// errorReason is the reason of a refused call.
+// errorReason returns the reason of a refused call.
 func errorReason(err error) string {
 	if e, ok := errors.AsType[*runtime.Error](err); ok {
 		return e.Reason

@@ -19,7 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// tokenNode is a node that emits tokens, and durable milestones in between.
+// tokenNode returns a node that emits tokens, and durable milestones in between.
 func tokenNode(tokens int) nodeFunc {
 	return func(_ context.Context, c *nodeCall) pregel.Result {
 		for i := range tokens {

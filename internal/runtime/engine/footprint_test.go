@@ -49,7 +49,7 @@ func openRedis(tb testing.TB, server *redistest.Server) *redis.Store {
 	return s
 }
 
-// storedBytes is the memory that Redis uses for the keys of thread t.
+// storedBytes returns the memory that Redis uses for the keys of thread t.
 func storedBytes(tb testing.TB, server *redistest.Server) (total int64) {
 	tb.Helper()
 	keys, err := server.Client.Keys(tb.Context(), "graphd{*}:?:t").Result()
@@ -63,7 +63,7 @@ func storedBytes(tb testing.TB, server *redistest.Server) (total int64) {
 	return total
 }
 
-// receivedBytes is how many bytes the server has been sent so far.
+// receivedBytes returns how many bytes the server has been sent so far.
 func receivedBytes(tb testing.TB, server *redistest.Server) int {
 	tb.Helper()
 	info, err := server.Client.Info(tb.Context(), "stats").Result()

@@ -17,7 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// newLargeStateFixture is a fixture with a thread of some supersteps, each of which
+// newLargeStateFixture makes a fixture with a thread of some supersteps, each of which
 // replaces a value of so many bytes.
 func newLargeStateFixture(t *testing.T, opts engine.Options, steps, bytes int) *fixture {
 	t.Helper()

@@ -40,7 +40,7 @@ func (s *changeCountingStore) Apply(ctx context.Context, c *checkpoint.Change) (
 	return s.Store.Apply(ctx, c)
 }
 
-// loopSpec is a graph that goes round an expression until there are n log entries.
+// loopSpec returns a graph that repeats an expression until there are n log entries.
 func loopSpec(n int) *graph.Spec {
 	return &graph.Spec{
 		Name: "rounds", Channels: channelsLog,
@@ -50,7 +50,7 @@ func loopSpec(n int) *graph.Spec {
 	}
 }
 
-// newCountingFixture is a fixture over a counting store, in a bubble.
+// newCountingFixture makes a fixture over a counting store, in a bubble.
 func newCountingFixture(t *testing.T, opts engine.Options, code map[string]nodeFunc, spec *graph.Spec) (*fixture, *changeCountingStore) {
 	t.Helper()
 	store := &changeCountingStore{Store: memory.New(memory.Options{})}

@@ -25,14 +25,14 @@ func newLimitedFixture(t *testing.T, code map[string]nodeFunc, specs ...*graph.S
 	return newFixtureOn(t, memory.New(memory.Options{}), strictOptions, code, specs...)
 }
 
-// writingNode is a node that writes what f makes of a key.
+// writingNode returns a node that writes the result of f for a key.
 func writingNode(key string, f func(value string) string) nodeFunc {
 	return func(_ context.Context, c *nodeCall) pregel.Result {
 		return pregel.Result{Update: payload.JSON(`{"` + key + `":` + f(c.stateText(key)) + `}`)}
 	}
 }
 
-// returningNode is a node that returns a text of n characters in a channel.
+// returningNode returns a node that returns a text of n characters in a channel.
 func returningNode(channel string, n int) nodeFunc {
 	return updateNode(fmt.Sprintf(`{%q:%q}`, channel, strings.Repeat("x", n)))
 }

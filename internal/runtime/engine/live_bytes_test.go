@@ -124,14 +124,14 @@ func (w *memoryFixture) tryBegin(thread, name string) (*runtime.Started, error) 
 	return w.engine.Start(w.t.Context(), runtime.StartRequest{Thread: thread, CreateThread: true, Graph: name, Request: newInput("in")})
 }
 
-// countWaiting is how many threads wait in their node.
+// countWaiting returns how many threads wait in their node.
 func (w *memoryFixture) countWaiting() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.waitingThreads)
 }
 
-// peakWaiting is how many stood there at a time.
+// peakWaiting returns how many threads waited at most at a time.
 func (w *memoryFixture) peakWaiting() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *memoryFixture) countAttempts(thread, node string) int {
 	return w.attemptCounts[thread+" "+node]
 }
 
-// endlessSpec is a graph that grows and then goes round and round.
+// endlessSpec returns a graph that grows and then loops for ever.
 func endlessSpec(name string) *graph.Spec {
 	s := chainSpec(name, channelsHeavy, "grow", "round")
 	s.Edges = []graph.EdgeSpec{newEdge(graph.Start, "grow"), newEdge("grow", "round"), newEdge("round", "round")}

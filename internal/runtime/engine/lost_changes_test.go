@@ -55,7 +55,7 @@ func (f *lossyStore) Run(ctx context.Context, thread, run string) (checkpoint.Ru
 	return f.Store.Run(ctx, thread, run)
 }
 
-// changeCount is how many changes the store holds.
+// changeCount returns how many changes the store holds.
 func (f *lossyStore) changeCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -250,7 +250,7 @@ func TestThreadsKeepLessThoughTheServerKeepsAll(t *testing.T) {
 	})
 }
 
-// slowSpecs is a graph that appends and waits a second, n times, and in a subgraph
+// slowSpecs returns a graph that appends and waits a second, n times, and in a subgraph
 // that stays now and then.
 func slowSpecs(n int) (map[string]nodeFunc, []*graph.Spec) {
 	say := func(ctx context.Context, c *nodeCall) pregel.Result {

@@ -8,12 +8,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Thread returns the head of a thread.
+// Thread returns the head of a thread. Errors: those of runtime.TranslateThreadError.
 func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
 	return e.reader.Thread(ctx, thread)
 }
 
-// Threads lists threads by update time, newest first.
+// Threads lists threads by update time, newest first. Errors: those of
+// runtime.TranslateStoreError, and those of the wait for memory.
 func (e *Engine) Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	return e.reader.Threads(ctx, memory, q)
 }
@@ -33,13 +34,15 @@ func (e *Engine) Runs(
 	return e.reader.Runs(ctx, memory, thread, before, limit, bytes)
 }
 
-// WaitRun returns the run, the newest for an empty id, when it has stopped: it
-// is over, or it waits for people. It returns the cause of ctx when ctx ends first.
+// WaitRun returns a run, the newest for an empty id, when it has stopped: it has ended,
+// or it waits for answers. Errors: *Error THREAD_NOT_FOUND, RUN_NOT_FOUND, those of the
+// store, and the cause of ctx.
 func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	return e.reader.WaitRun(ctx, thread, run)
 }
 
-// Interrupts lists interrupts over all threads.
+// Interrupts lists interrupts over all threads. Errors: those of
+// runtime.TranslateStoreError, and those of the wait for memory.
 func (e *Engine) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return e.reader.Interrupts(ctx, memory, q)
 }
@@ -50,8 +53,8 @@ func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 	return e.reader.Interrupt(ctx, thread, id)
 }
 
-// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest first
-// and at most that many.
+// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest
+// first and at most that many. Errors: those of runtime.TranslateStoreError.
 func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	return e.reader.OpenInterruptIDs(ctx, thread, run, most)
 }

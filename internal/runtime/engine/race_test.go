@@ -22,7 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// newLiveCluster is a cluster in real time with one engine.
+// newLiveCluster makes a cluster in real time with one engine.
 func newLiveCluster(t *testing.T, code map[string]nodeFunc, specs ...*graph.Spec) *cluster {
 	t.Helper()
 	c := newCluster(t, memory.New(memory.Options{}), 0, faultRefused)

@@ -167,7 +167,7 @@ func (e *Engine) continueRun(
 	return l, nil
 }
 
-// newSuccessor is the run that goes on after one that has failed.
+// newSuccessor returns the run that goes on after a failed run.
 func newSuccessor(t *commit.Tx, old checkpoint.Run) checkpoint.Run {
 	request := old.Request
 	request.Input, request.From, request.Update, request.Goto, request.Expected = "", "", "", nil, ""

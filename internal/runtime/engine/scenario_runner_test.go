@@ -91,7 +91,7 @@ func parseArgs(line string) commandArgs {
 
 func (a commandArgs) hasWord(word string) bool { return slices.Contains(a.positional, word) }
 
-// graphName is the second position, unless it is one of the switches.
+// graphName returns the second position, unless it is one of the switches.
 func (a commandArgs) graphName() string {
 	if len(a.positional) < 2 || slices.Contains([]string{"sub", "bg", "timed", "noran"}, a.positional[1]) {
 		return ""
@@ -186,7 +186,7 @@ func (s *scenarioRunner) nameIDs(list string) string {
 	return strings.Join(ids, ",")
 }
 
-// shortID is the short form of a checkpoint id, whose front is a number.
+// shortID returns the short form of a checkpoint id, whose front is a number.
 func shortID(id string) string {
 	front, _, ok := strings.Cut(id, "-")
 	n, err := strconv.ParseUint(front, 16, 64)

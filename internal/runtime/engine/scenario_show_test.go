@@ -59,7 +59,7 @@ func eventSortKey(e checkpoint.Event) string {
 	return key
 }
 
-// formatEvent is one line.
+// formatEvent formats one line.
 func (s *scenarioRunner) formatEvent(thread string, e checkpoint.Event) string {
 	where := pregel.NodePath(e.Namespace)
 	if where != "" {

@@ -106,7 +106,7 @@ func (d *commitComparison) randomInput() string {
 	return "input=" + d.pick(`{"n":1}`, `{"a":["in"]}`, `{"x":"in","n":-2}`, `{"u":7}`)
 }
 
-// actRandomly is something that a client may do.
+// actRandomly makes a random call of a client.
 func (d *commitComparison) actRandomly(t *testing.T) {
 	t.Helper()
 	open, err := d.runners[0].engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{
@@ -182,8 +182,8 @@ func (d *commitComparison) randomOptions(nodes []string) string {
 		d.pick("", "", "", " strict", " output=a,n", " step-timeout=1s")
 }
 
-// randomBody is a graph of nodes, each of which leads to the next one at least. Only
-// where it may fan out do several of them run side by side.
+// randomBody returns a graph of nodes, each of which leads to the next one at least.
+// Only where it may fan out do several of them run side by side.
 func (d *commitComparison) randomBody(nodes []string, fan, root bool) []string {
 	lines := []string{"channels a:append n:add=0 x u:untracked"}
 	if d.chance(60) {
@@ -231,8 +231,8 @@ func (d *commitComparison) randomEdge(n, next string, nodes []string, fan bool) 
 	}
 }
 
-// randomScript is what a node does: the same for the same task and attempt, or it might
-// not be computed twice.
+// randomScript returns the result of a node: the same for the same task and attempt, or
+// it might not be computed twice.
 func (d *commitComparison) randomScript(n string, nodes []string, root bool) string {
 	does := []string{`set a=["` + n + `"] n=1`}
 	switch {
@@ -264,7 +264,7 @@ func (d *commitComparison) randomScript(n string, nodes []string, root bool) str
 	return d.pick(does...)
 }
 
-// readRecords are what the store keeps, without what is random.
+// readRecords returns the records of the store, without their random parts.
 func (d *commitComparison) readRecords(t *testing.T, side int) []string {
 	t.Helper()
 	s := d.runners[side]
@@ -320,7 +320,8 @@ func nextNames(next []checkpoint.NextTask) string {
 	return strings.Join(names, ",")
 }
 
-// checkpointNumber is the number of a checkpoint; what is not kept has none.
+// checkpointNumber returns the number of a checkpoint, "-" for a checkpoint that is not
+// kept.
 func checkpointNumber(id string) string {
 	if s := shortID(id); s != id {
 		return s

@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// channelVersions are the channels of a checkpoint that were ever written, and what
-// its nodes have reacted to.
+// channelVersions returns the channels of a checkpoint that were ever written, and those
+// that its nodes have reacted to.
 func channelVersions(cp *checkpoint.Checkpoint) (channels map[string]uint64, seen map[string]map[string]uint64) {
 	channels, seen = make(map[string]uint64), make(map[string]map[string]uint64)
 	for _, c := range cp.Channels {

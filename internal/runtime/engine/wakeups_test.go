@@ -22,7 +22,6 @@ import (
 // these tests take an hour, so that nothing but a signal can be the cause.
 const signalTimeout = time.Minute
 
-// median is the median, for the log.
 func median(took []time.Duration) time.Duration {
 	slices.Sort(took)
 	return took[len(took)/2]
