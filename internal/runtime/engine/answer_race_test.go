@@ -241,7 +241,7 @@ func TestWhatHappensAtTheMomentOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWhoseReplyIsLost is given again under its request id, to the same
+// TestAnAnswerWhoseReplyIsLost gives the answer again under its request id, to the same
 // server and to another one.
 func TestAnAnswerWhoseReplyIsLost(t *testing.T) {
 	for _, kind := range []string{"computing", "with an effect", "with code that asks"} {

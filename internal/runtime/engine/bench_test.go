@@ -58,7 +58,7 @@ func reportPerStep(b *testing.B, runs int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/steps, "ns/superstep")
 }
 
-// BenchmarkChain is a chain of ten nodes on the memory store, a thread per run.
+// BenchmarkChain runs a chain of ten nodes on the memory store, a thread per run.
 // Threads are deleted as it goes, or it would measure the growth of the heap.
 func BenchmarkChain(b *testing.B) {
 	w := newChainFixture(b)

@@ -45,7 +45,7 @@ func TestCrashOnRedis(t *testing.T) {
 	}
 }
 
-// runInRealTime is perform for a store whose time is real.
+// runInRealTime does the work of perform for a store whose time is real.
 func (d *crashCase) runInRealTime(t *testing.T, store checkpoint.Store, at int64, m faultMode) threadSummary {
 	t.Helper()
 	c := newCluster(t, store, at, m)

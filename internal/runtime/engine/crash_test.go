@@ -309,7 +309,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashOnDisk is the short form over the embedded store.
+// TestCrashOnDisk runs the short form over the embedded store.
 func TestCrashOnDisk(t *testing.T) {
 	for i, d := range crashCases() {
 		t.Run(d.name, func(t *testing.T) {

@@ -57,8 +57,8 @@ func TestUsesAreChecked(t *testing.T) {
 	}
 }
 
-// TestAskingAgainWhatWasAnswered is code that does not replay its journal: the
-// same interrupt can't be asked for ever.
+// TestAskingAgainWhatWasAnswered runs code that does not replay its journal: the same
+// interrupt can't be asked for ever.
 func TestAskingAgainWhatWasAnswered(t *testing.T) {
 	w := newFixture(t, map[string]nodeFunc{"n": func(context.Context, *nodeCall) pregel.Result {
 		return pregel.Result{Asks: []pregel.Ask{{Value: `"again"`}}}
@@ -80,8 +80,8 @@ func (o oldFormatStore) Apply(ctx context.Context, c *checkpoint.Change) (checkp
 	return o.Store.Apply(ctx, c)
 }
 
-// TestQuestionsOfAnEarlierVersion are compared as well: their digest follows from
-// what is stored.
+// TestQuestionsOfAnEarlierVersion checks that they are compared as well: their digest
+// follows from the stored record.
 func TestQuestionsOfAnEarlierVersion(t *testing.T) {
 	amount := `{"pay":100}`
 	w := newFixtureOn(t, oldFormatStore{memory.New(memory.Options{})}, engine.Options{}, map[string]nodeFunc{

@@ -21,7 +21,8 @@ import (
 // ends what expires, or leaves the thread to others.
 type dueWork struct{ engine *Engine }
 
-// ProcessDue does what is due for one thread.
+// ProcessDue does the due work of one thread. A missing or held thread is no error.
+// Errors: those of the store, and those of the run that it takes up.
 func (d *dueWork) ProcessDue(ctx context.Context, thread string) error {
 	defer d.engine.feed.InvalidateTopic(thread)
 	here := d.engine.held.IsLive(thread)

@@ -22,8 +22,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// growingGraph is a graph whose node appends a kilobyte until there are n of them, and
-// calls each before it does, with the number of those that are there.
+// growingGraph returns a graph whose node appends a kilobyte until there are n of them,
+// and calls each before it does, with the number of those that are there.
 func growingGraph(n int, each ...func(said int)) (map[string]nodeFunc, *graph.Spec) {
 	line := payload.Quote(strings.Repeat("x", 1022))
 	say := func(_ context.Context, c *nodeCall) pregel.Result {

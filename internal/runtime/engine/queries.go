@@ -67,13 +67,15 @@ func (e *Engine) State(ctx context.Context, req runtime.StateRequest) (runtime.S
 	return e.snapshots.ReadState(ctx, req, runtime.ReadWaitTimeout)
 }
 
-// States lists older states of a namespace, newest first: at most as many as the
-// query says, and fewer when they are large. more says that there may be others.
+// States lists older states of a namespace, newest first: at most as many as the query
+// says, and fewer when they are large. more says that there may be others. Errors:
+// *Error THREAD_NOT_FOUND, and those of State for each state.
 func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
 	return e.snapshots.ListStates(ctx, q)
 }
 
-// ValuesAt returns the values at a checkpoint.
+// ValuesAt returns the values at a checkpoint. Its errors are those of InputAt, and
+// *Error THREAD_NOT_FOUND.
 func (e *Engine) ValuesAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (payload.JSON, error) {
 	return e.snapshots.ReadValues(ctx, memory, thread, namespace, id)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// newServerPair is two servers on one Redis: the first drives, the second looks on. Its
-// poll is so rare that only signals can have told what comes earlier.
+// newServerPair makes two servers on one Redis: the first drives, the second follows.
+// Its poll is so rare that only signals can have told of an earlier change.
 func newServerPair(t *testing.T, url string, code map[string]nodeFunc) (c *cluster, driver, onlooker *engine.Engine) {
 	t.Helper()
 	open := func() *redis.Store {

@@ -150,8 +150,8 @@ func TestAnOpenQuestionThatIsAskedAgainStays(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatComesWhileAnOpenQuestionChanges is kept, and not used for what
-// is asked now.
+// TestAnAnswerThatComesWhileAnOpenQuestionChanges checks that the answer is kept, and
+// not used for the new question.
 func TestAnAnswerThatComesWhileAnOpenQuestionChanges(t *testing.T) {
 	r := newReplaceFixture(t, checkpoint.DriftAskAgain)
 	r.amount.Store(99_999)

@@ -334,8 +334,8 @@ func (s *hookedStore) Run(ctx context.Context, thread, run string) (checkpoint.R
 	return s.Store.Run(ctx, thread, run)
 }
 
-// newHookedFixture is a full fixture over a hookedStore with one slot, which a run
-// of the thread "full" has, and a thread "asked" that waits for an answer.
+// newHookedFixture makes a full fixture over a hookedStore with one slot, which a run of
+// the thread "full" has, and a thread "asked" that waits for an answer.
 func newHookedFixture(t *testing.T, code map[string]nodeFunc, asks ...string) (*fullFixture, *hookedStore) {
 	t.Helper()
 	st := &hookedStore{Store: memory.New(memory.Options{}), thread: "asked"}

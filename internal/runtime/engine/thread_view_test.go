@@ -124,7 +124,7 @@ func (s *readCountingStore) Request(ctx context.Context, thread, id string) (che
 	return s.Store.Request(ctx, thread, id)
 }
 
-// takeCounts is how many looks and reads there were since the last time.
+// takeCounts returns how many looks and reads there were since the last time.
 func (s *readCountingStore) takeCounts() [2]int64 { return [2]int64{s.views.Swap(0), s.reads.Swap(0)} }
 
 // TestExchangesWithRedis counts what a run costs besides its commits: nothing in
