@@ -74,11 +74,12 @@ type PendingChange struct {
 	done  chan struct{} // closed when reply and err are set; nil for a change that is sent alone
 }
 
-// NewPendingChange makes a change out of a call. missed records attempts without an
-// answer.
+// NewPendingChange makes a change out of a call, which the caller must not use
+// afterwards. missed records attempts without an answer.
 func NewPendingChange(ctx context.Context, call *Call, missed *Unanswered) *PendingChange {
 	r := &PendingChange{ctx: ctx, source: call.script.source, unanswered: missed}
 	r.command, r.size = call.buildCommand()
+	call.recycle()
 	return r
 }
 

@@ -23,14 +23,23 @@ type argument struct {
 // uncopiedSize is how long a text is that is better not copied.
 const uncopiedSize = 16 << 10
 
+// Larger calls leave their buffers to the garbage collector.
+const (
+	maxReusedSize      = 64 << 10 // bytes
+	maxReusedArguments = 2 << 10
+)
+
 // NewCall begins a call with the keys that the script gets.
 func NewCall(which *Script, keys []string) *Call {
-	a := &Call{script: which, buf: make([]byte, 0, 6<<10), spans: make([]argument, 0, 64)}
-	for _, key := range keys {
-		a.AppendText(key)
+	c, reused := which.calls.Get().(*Call)
+	if !reused {
+		c = &Call{script: which, buf: make([]byte, 0, 6<<10), spans: make([]argument, 0, 64)}
 	}
-	a.keyCount = len(a.spans)
-	return a
+	for _, key := range keys {
+		c.AppendText(key)
+	}
+	c.keyCount = len(c.spans)
+	return c
 }
 
 // AppendText appends a text.
@@ -99,7 +108,8 @@ func (c *Call) FillCount(at, n int) {
 // ArgumentCount is how many arguments the call has so far.
 func (c *Call) ArgumentCount() int { return len(c.spans) }
 
-// buildCommand makes the command, and says how many bytes it has, about.
+// buildCommand makes the command, and says how many bytes it has, about. The
+// command shares no memory with the call.
 func (c *Call) buildCommand() (command []any, size int) {
 	all := string(c.buf)
 	texts := make([]string, len(c.spans))
@@ -117,4 +127,14 @@ func (c *Call) buildCommand() (command []any, size int) {
 	}
 	command[3] = texts[0] // the client reads from the first key which server it is
 	return command, size
+}
+
+// recycle hands the buffers of the call to a later call of the same script.
+func (c *Call) recycle() {
+	if cap(c.buf) > maxReusedSize || cap(c.spans) > maxReusedArguments {
+		return
+	}
+	clear(c.spans) // large texts stay no longer than their change
+	c.buf, c.spans, c.keyCount = c.buf[:0], c.spans[:0], 0
+	c.script.calls.Put(c)
 }

@@ -6,6 +6,7 @@ package script
 import (
 	"embed"
 	"fmt"
+	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -25,7 +26,11 @@ type Set struct {
 }
 
 // Script is one that changes something.
-type Script struct{ source, hash string }
+type Script struct {
+	source, hash string
+
+	calls sync.Pool // of *Call, whose commands are made
+}
 
 // Load makes the scripts.
 func Load() (*Set, error) {

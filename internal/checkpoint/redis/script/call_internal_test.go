@@ -1,0 +1,60 @@
+package script
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A command keeps its texts while later calls of the script use the buffers again.
+func TestCommandOutlivesItsCall(t *testing.T) {
+	s := &Script{hash: "hash"}
+	large := strings.Repeat("l", uncopiedSize)
+	build := func(key string, n uint64) []any {
+		call := NewCall(s, []string{key})
+		call.AppendUint(n)
+		call.AppendText(large)
+		command, _ := call.buildCommand()
+		call.recycle()
+		return command
+	}
+	read := func(command []any) (texts []string) {
+		for _, a := range command[4:] {
+			text, isText := a.(*string)
+			require.True(t, isText)
+			texts = append(texts, *text)
+		}
+		return texts
+	}
+	first := build("first", 1)
+	for n := range uint64(100) {
+		command := build("later", n)
+		require.Equal(t, "later", command[3])
+	}
+	require.Equal(t, []any{"evalsha", "hash", 1, "first"}, first[:4])
+	require.Equal(t, []string{"1", large}, read(first))
+}
+
+// A later call does not keep the texts of an earlier one.
+func TestRecycledCallIsEmpty(t *testing.T) {
+	call := NewCall(&Script{}, []string{"key"})
+	call.AppendText(strings.Repeat("l", uncopiedSize))
+	call.recycle()
+	require.Zero(t, call.ArgumentCount())
+	require.Zero(t, call.keyCount)
+	for _, a := range call.spans[:cap(call.spans)] {
+		require.Empty(t, a.large)
+	}
+}
+
+// A very large call is not kept.
+func TestLargeCallIsNotRecycled(t *testing.T) {
+	s := &Script{}
+	call := NewCall(s, nil)
+	for range maxReusedArguments + 1 {
+		call.AppendText("")
+	}
+	call.recycle()
+	require.Nil(t, s.calls.Get())
+}
