@@ -335,6 +335,12 @@ func TestAServerHasAPort(t *testing.T) {
 	r = commandRunner{}.runCommand(t, "inbox", "--server", "redis://localhost:6379")
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.err, "--server redis:// is no address of a server\nhint: want HOST:PORT, like 127.0.0.1:7700\n")
+	for _, list := range []string{"ipv4:10.0.0.1:7700,10.0.0.2:7700", "ipv4:10.0.0.1:7700", "a:7700,b:7700"} {
+		r = commandRunner{}.runCommand(t, "inbox", "--server", list)
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.err, "is a list of addresses")
+		require.Contains(t, r.err, "dns:///graphd.internal:7700")
+	}
 }
 
 func TestListsForProgramsAreThereWhenEmpty(t *testing.T) {

@@ -47,6 +47,10 @@ func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 	case "http", "https", "grpc", "redis", "rediss":
 		return nil, exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
+	if strings.Contains(target, ",") || strings.HasPrefix(target, "ipv4:") || strings.HasPrefix(target, "ipv6:") {
+		return nil, exit.Usagef("--server %s is a list of addresses, which only workers in Python take", target).
+			WithHint("want one of them, like %s, or a name with all of them, like dns:///graphd.internal:7700", DefaultServer)
+	}
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),

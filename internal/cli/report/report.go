@@ -271,7 +271,12 @@ func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) 
 		return fmt.Sprintf("the question is still open; %s shows what it expects", cmd("inbox", "--thread", thread))
 	case "THREAD_NOT_INTERRUPTED", "NOTHING_TO_DO":
 		return fmt.Sprintf("nothing waits for an answer; %s shows where the thread stands", cmd("state", thread))
-	case "INTERRUPT_NOT_FOUND", "INTERRUPT_ALREADY_RESOLVED", "INTERRUPT_EXPIRED":
+	case "INTERRUPT_ALREADY_RESOLVED":
+		if r.Metadata["supersededBy"] == "" {
+			return fmt.Sprintf("%s shows what became of it", cmd("inbox", "--thread", thread, "--filter", `state = "*"`))
+		}
+		return fmt.Sprintf("%s lists what is open", cmd("inbox", "--thread", thread))
+	case "INTERRUPT_NOT_FOUND", "INTERRUPT_EXPIRED":
 		return fmt.Sprintf("%s lists what is open", cmd("inbox", "--thread", thread))
 	case "OUTCOME_UNKNOWN":
 		return "give the call an id with --request-id, and repeat it with the same one until it is answered; without one see what was done first: " +
@@ -282,6 +287,17 @@ func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) 
 		return cmd("threads") + " lists the threads"
 	case "GRAPH_NOT_FOUND":
 		return cmd("graph", "list") + " lists the graphs"
+	case "GRAPH_VERSION_UNAVAILABLE":
+		if thread == "" {
+			return cmd("graph", "list", "-o", "json") + " lists the versions"
+		}
+		return fmt.Sprintf("move the thread to another version with %s; a deleted one comes back with %s",
+			cmd("run", r.Metadata["graph"]+"@VERSION", "--thread", thread), cmd("graph", "put", "FILE"))
+	case "GRAPH_IN_USE":
+		if r.Metadata["threads"] != "" {
+			return fmt.Sprintf("%s shows which version each thread has; --force deletes it all the same",
+				cmd("threads", "--filter", `graph = "`+r.Metadata["graph"]+`"`))
+		}
 	case "CHECKPOINT_NOT_FOUND", "CHECKPOINT_CONFLICT":
 		if thread != "" {
 			return cmd("history", thread) + " lists the checkpoints"

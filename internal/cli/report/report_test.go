@@ -77,3 +77,23 @@ func TestARefusalNamesTheOptionOfItsLimit(t *testing.T) {
 	}
 	require.NotContains(t, reportText(newRefusal(t, codes.ResourceExhausted, "FULL", "full", map[string]string{"limit": "64"})), "hint")
 }
+
+// TestARefusalNamesTheCommandThatHelps explains refusals about questions and
+// versions.
+func TestARefusalNamesTheCommandThatHelps(t *testing.T) {
+	for hint, err := range map[string]error{
+		"`graphd inbox --thread t1 --filter 'state = \"*\"'` shows what became of it": newRefusal(t, codes.FailedPrecondition,
+			"INTERRUPT_ALREADY_RESOLVED", "was answered already", map[string]string{"threadId": "t1", "state": "consumed"}),
+		"`graphd inbox --thread t1` lists what is open": newRefusal(t, codes.FailedPrecondition,
+			"INTERRUPT_ALREADY_RESOLVED", "was superseded", map[string]string{"threadId": "t1", "state": "superseded", "supersededBy": "q2"}),
+		"`graphd graph list -o json` lists the versions": newRefusal(t, codes.FailedPrecondition,
+			"GRAPH_VERSION_UNAVAILABLE", "no such version", map[string]string{"graph": "g", "version": "v1"}),
+		"move the thread to another version with `graphd run g@VERSION --thread t1`; a deleted one comes back with `graphd graph put FILE`": newRefusal(t,
+			codes.FailedPrecondition, "GRAPH_VERSION_UNAVAILABLE", "no such version",
+			map[string]string{"graph": "g", "version": "v1", "threadId": "t1"}),
+		"`graphd threads --filter 'graph = \"g\"'` shows which version each thread has; --force deletes it all the same": newRefusal(t,
+			codes.FailedPrecondition, "GRAPH_IN_USE", "in use", map[string]string{"graph": "g", "threads": "t1, t2"}),
+	} {
+		require.Contains(t, reportText(err), "\nhint: "+hint+"\n")
+	}
+}

@@ -333,6 +333,11 @@ func threadInterruptedError(ctx context.Context, reader *query.Reader, head *che
 	if err != nil {
 		return err
 	}
-	return runtime.Errorf(runtime.ReasonThreadInterrupted, "the thread waits for %d answers; resume it, or choose an open-interrupts policy", head.Open).
+	what := "answers"
+	if head.Open == 1 {
+		what = "answer"
+	}
+	return runtime.Errorf(runtime.ReasonThreadInterrupted, "the thread waits for %d %s; resume it, or choose an open-interrupts policy",
+		head.Open, what).
 		WithIDs("openInterruptIds", ids).With("count", strconv.Itoa(head.Open))
 }
