@@ -81,8 +81,9 @@ func (d *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpo
 	return d.FindGraph(cp.Graph, cp.Version)
 }
 
-// FindCheckpoint loads a checkpoint. The namespace may lack the task ids. The error
-// is a *checkpoint.LargeError when there is no memory for it yet.
+// FindCheckpoint loads a checkpoint. The namespace may lack the task ids. Errors: *Error
+// CHECKPOINT_NOT_FOUND, those of runtime.TranslateStoreError, and *checkpoint.LargeError
+// when there is no memory for it yet.
 func (d *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	cp, err := d.ReadCheckpoint(ctx, memory, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {

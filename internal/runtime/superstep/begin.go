@@ -14,8 +14,10 @@ import (
 
 // BeginRun puts the beginning of a run into a change: open interrupts are discarded, the
 // input or the command is applied, the run is recorded as running. Errors: those of
-// RefusalError and of runtime.TranslateStoreError, and *checkpoint.LargeError for a
-// state without memory.
+// RefusalError and of runtime.TranslateStoreError, those of Reader.FindCheckpoint for a
+// replay (CHECKPOINT_NOT_FOUND when the thread lacks the checkpoint), INVALID_FIELD for
+// a new thread without an input, NODE_NOT_FOUND when the version of the graph does not
+// run a node that is due, and *checkpoint.LargeError for a state without memory.
 func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	run := l.run
 	if run.Request.DiscardOpen {
