@@ -17,10 +17,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// countSource counts the changes of a key, as apply.lua does for a thread.
-//
-// KEYS   1 hash
-// ARGV   1 changes so far  2 op
+// countSource counts the changes of a key, as apply.lua does for a thread. KEYS[1] is the
+// hash, ARGV[1] the number of changes so far, ARGV[2] the id of the operation.
 const countSource = `
 local before = redis.call('HMGET', KEYS[1], 'n', 'op')
 if before[2] == ARGV[2] then return {'DONE'} end
