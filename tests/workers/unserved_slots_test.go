@@ -25,6 +25,7 @@ func TestThreadsOfAnOldVersionLeaveSlotsFree(t *testing.T) {
 		require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, s.waitStopped(waiting[len(waiting)-1]).GetState())
 	}
 	old.cancel()
+	s.waitWorkerGone("old") // else it may be offered a task, which is kept for it until its lease ends
 	s.startWorker("new", 4, listSpecs(newChainGraph("g", "n", "m")), map[string]taskFunc{"n": returnsUpdate(`{"x":2}`), "m": returnsUpdate(`{"x":3}`)})
 
 	ended := make(chan *graphdv1.Run, len(waiting))
