@@ -133,7 +133,7 @@ func (d *drivenRun) waitForWorkers(v *superstep.End, head *checkpoint.Head) {
 		return
 	}
 	u.Deadline, u.Revision = d.loop.Run().Deadline, head.Revision
-	u.ToldReasons = s.remote.listTold()
+	u.LoggedReasons = s.remote.listReasons()
 	s.unserved = u
 	s.thread.log.Info("run gives its place up until a worker comes")
 }

@@ -32,8 +32,8 @@ type remoteWork struct {
 
 	unserved       *placement.UnservedRun // why it releases its slot, nil = it does not
 	fruitlessTurns atomic.Int32           // how often in a row it had a slot and came no further
-	earlierReasons map[string]string      // by task: what readers were told in an earlier turn
-	toldReasons    map[string]string      // and what they know now
+	earlierReasons map[string]string      // by task: the reason that the log has from an earlier turn
+	loggedReasons  map[string]string      // by task: the reason that the log has, as far as this turn knows
 }
 
 // remoteTask is a task of a run that a worker runs.
@@ -44,19 +44,24 @@ type remoteTask struct {
 	workerWait runtime.WorkerWait
 }
 
-// TrackTask tracks a remote task until done is called.
-func (r *remoteWork) TrackTask(needs []checkpoint.Capability, stays bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
-	er := &remoteTask{needs: needs, mustStay: stays}
+// TrackTask adds a remote task to the running tasks, until the caller calls done. needs
+// lists what a server must have workers for, the capability of the task last. A task
+// that must stay is not given up to begin later. The caller sets stranded when no worker
+// of this server takes the task, and wait when the task waits for a certain worker.
+func (r *remoteWork) TrackTask(
+	needs []checkpoint.Capability, mustStay bool,
+) (stranded *atomic.Bool, wait *runtime.WorkerWait, done func()) {
+	task := &remoteTask{needs: needs, mustStay: mustStay}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tasks == nil {
 		r.tasks = make(map[*remoteTask]struct{}, 1)
 	}
-	r.tasks[er] = struct{}{}
-	return &er.isStranded, &er.workerWait, func() {
+	r.tasks[task] = struct{}{}
+	return &task.isStranded, &task.workerWait, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.tasks, er)
+		delete(r.tasks, task)
 	}
 }
 
@@ -131,16 +136,16 @@ func (r *remoteWork) maybeHandOff() {
 // most tasks. mu is held.
 func (r *remoteWork) chooseDestination() (to string, idle int) {
 	var needs [][]checkpoint.Capability
-	for er := range r.tasks {
+	for task := range r.tasks {
 		switch {
-		case er.isStranded.Load():
-			needs = append(needs, er.needs)
-		case er.workerWait.Withheld.Load():
+		case task.isStranded.Load():
+			needs = append(needs, task.needs)
+		case task.workerWait.Withheld.Load():
 		default:
 			continue
 		}
 		idle++
-		if holder := er.workerWait.Holder.Load(); holder != nil && er.workerWait.Withheld.Load() {
+		if holder := task.workerWait.Holder.Load(); holder != nil && task.workerWait.Withheld.Load() {
 			to = *holder
 		}
 	}
@@ -150,7 +155,7 @@ func (r *remoteWork) chooseDestination() (to string, idle int) {
 	return to, idle
 }
 
-// handOffDestination says where the run goes on, "" = unknown.
+// handOffDestination returns the server where the run goes on, "" = unknown.
 func (r *remoteWork) handOffDestination() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +187,7 @@ func (r *remoteWork) startTracking(moves int) {
 	r.activeCount, r.takenUpAt = 1, r.thread.opts.Uptime()
 	r.handoffs.Store(int64(moves))
 	if u := r.thread.opts.Unserved.RemoveRun(r.thread.id); u != nil {
-		r.earlierReasons = u.ToldReasons
+		r.earlierReasons = u.LoggedReasons
 		r.fruitlessTurns.Store(int32(u.FruitlessTurns))
 	}
 }
@@ -197,36 +202,37 @@ func (r *remoteWork) noteProgress(t *commit.Tx) {
 	}
 }
 
-// WasTold reports whether readers were told in an earlier turn of the run why a task
-// waits.
-func (r *remoteWork) WasTold(task, why string) bool {
+// CarryReason reports whether the log has this reason for the wait of a task from an
+// earlier turn of the run, and takes it over into this turn. An event would repeat it.
+func (r *remoteWork) CarryReason(task, why string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.earlierReasons[task] == why
 	delete(r.earlierReasons, task)
 	if known {
-		r.setToldLocked(task, why)
+		r.setReasonLocked(task, why)
 	}
 	return known
 }
 
-// SetTold records the reason that readers were told.
-func (r *remoteWork) SetTold(task, why string) {
+// SetReason records that the log has this reason for the wait of a task.
+func (r *remoteWork) SetReason(task, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.setToldLocked(task, why)
+	r.setReasonLocked(task, why)
 }
 
-func (r *remoteWork) setToldLocked(task, why string) {
-	if r.toldReasons == nil {
-		r.toldReasons = make(map[string]string, 1)
+func (r *remoteWork) setReasonLocked(task, why string) {
+	if r.loggedReasons == nil {
+		r.loggedReasons = make(map[string]string, 1)
 	}
-	r.toldReasons[task] = why
+	r.loggedReasons[task] = why
 }
 
-// listTold lists the reasons, known to readers, why tasks wait.
-func (r *remoteWork) listTold() map[string]string {
+// listReasons returns by task the reasons that the log has for the wait. The turn of the
+// run must have ended: the map is not a copy.
+func (r *remoteWork) listReasons() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.toldReasons
+	return r.loggedReasons
 }

@@ -36,7 +36,7 @@ const maxUnservedRuns = 1 << 16
 // UnservedRun is a run that gave its slot up.
 type UnservedRun struct {
 	Needs          []checkpoint.Capability // of its tasks
-	ToldReasons    map[string]string       // by task: the reason that readers were told
+	LoggedReasons  map[string]string       // by task: the reason for its wait that the log has
 	FruitlessTurns int                     // how often in a row it had a slot and made no progress
 	Deadline       time.Time               // of the run; zero = none
 	Revision       uint64                  // of the head, until a call changes the thread

@@ -53,7 +53,7 @@ func (detachedOwner) RequestDiscard(bool) bool { return false }
 func (detachedOwner) AddActive(int) {}
 
 // TrackTask tracks nothing for the same reason.
-func (detachedOwner) TrackTask([]checkpoint.Capability, bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func()) {
+func (detachedOwner) TrackTask([]checkpoint.Capability, bool) (stranded *atomic.Bool, wait *runtime.WorkerWait, done func()) {
 	return new(atomic.Bool), new(runtime.WorkerWait), func() {}
 }
 
@@ -63,8 +63,8 @@ func (detachedOwner) NotifyStranded() {}
 // LeaveServer does nothing for the same reason.
 func (detachedOwner) LeaveServer() {}
 
-// WasTold returns false: no reader was told anything.
-func (detachedOwner) WasTold(string, string) bool { return false }
+// CarryReason returns false, because an edit has no earlier turn.
+func (detachedOwner) CarryReason(string, string) bool { return false }
 
-// SetTold keeps nothing.
-func (detachedOwner) SetTold(string, string) {}
+// SetReason records nothing, because no later turn reads it.
+func (detachedOwner) SetReason(string, string) {}

@@ -99,19 +99,20 @@ func (fx *effects) resolveCall(c runtime.GraphCall) (childGraph, error) {
 	return v, nil
 }
 
-// callNamespace returns the namespace of a called graph: that of a subgraph of the node,
-// and from the second call on its number below that.
+// callNamespace returns the namespace of a called graph. A call with persistence has the
+// namespace of the node, which is the same in every task. Any other call has that of the
+// task. Each call after the first has a namespace below it, named by its index.
 func callNamespace(s *pregel.State, t *pregel.Task, c runtime.GraphCall) string {
-	var space string
+	var namespace string
 	if c.Persistence == persistAlways {
-		space = pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
+		namespace = pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
 	} else {
-		space = pregel.JoinNamespace(s.Namespace(), t.Node.Name+":"+t.ID)
+		namespace = pregel.JoinNamespace(s.Namespace(), t.Node.Name+":"+t.ID)
 	}
 	if c.Index > 0 {
-		space = pregel.JoinNamespace(space, strconv.Itoa(c.Index))
+		namespace = pregel.JoinNamespace(namespace, strconv.Itoa(c.Index))
 	}
-	return space
+	return namespace
 }
 
 // applyCallSettings applies the settings of the call to the called graph alone.

@@ -12,7 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 )
 
-// trackRemoteTask tracks a task that needs a worker until done is called.
+// trackRemoteTask adds a task that needs a worker to the running tasks of the run, until
+// the caller calls done.
 func (fx *effects) trackRemoteTask(t *runtime.Task) (done func()) {
 	fr := fx.frame
 	if !fr.env.TracksTasks {
@@ -53,7 +54,8 @@ func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	return needs, true
 }
 
-// ReportUnassigned says in the log of the thread that the task waits for a worker.
+// ReportUnassigned appends an event to the log of the thread: the task waits for a
+// worker. It appends nothing when the log has the reason already.
 func (fx *effects) ReportUnassigned(why string) {
 	if fx.isOver.Load() {
 		return
@@ -63,7 +65,7 @@ func (fx *effects) ReportUnassigned(why string) {
 		name = fx.task.Node.Name
 	}
 	fr := fx.frame
-	if fr.thread.Reasons.WasTold(fx.task.ID, why) {
+	if fr.thread.Reasons.CarryReason(fx.task.ID, why) {
 		return
 	}
 	err := fr.thread.commitChange(func(t *commit.Tx) error {
@@ -80,7 +82,7 @@ func (fx *effects) ReportUnassigned(why string) {
 		fr.thread.Log.Warn("event not stored", zap.Error(err), runtime.CauseField(err))
 		return
 	}
-	fr.thread.Reasons.SetTold(fx.task.ID, why)
+	fr.thread.Reasons.SetReason(fx.task.ID, why)
 }
 
 // NotifyStranded moves the run when it can go on nowhere but at another server.

@@ -76,7 +76,8 @@ func (l *Loop) ApplySettings(s *runtime.RunSettings) {
 	}
 }
 
-// setBreakpoints sets the breakpoints of the run, or else those of its graph.
+// setBreakpoints sets the breakpoints of the run's request. Where the request has none,
+// it sets those of the graph.
 func (l *Loop) setBreakpoints() {
 	l.breakBefore, l.breakAfter = l.Graph().InterruptBefore, l.Graph().InterruptAfter
 	if given := l.run.Request.InterruptBefore; len(given) > 0 {

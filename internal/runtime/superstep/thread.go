@@ -92,8 +92,10 @@ type Memory interface {
 type TaskTracker interface {
 	// AddActive changes the number of active tasks by n.
 	AddActive(n int)
-	// TrackTask tracks a task that needs a worker until done is called.
-	TrackTask(needs []checkpoint.Capability, mustStay bool) (stranded *atomic.Bool, keeping *runtime.WorkerWait, done func())
+	// TrackTask adds a task that needs a worker to the running tasks, until the caller
+	// calls done. The caller sets stranded when no worker of this server takes the task,
+	// and wait when the task waits for a certain worker.
+	TrackTask(needs []checkpoint.Capability, mustStay bool) (stranded *atomic.Bool, wait *runtime.WorkerWait, done func())
 }
 
 // Placement decides on which server the run goes on.
@@ -102,10 +104,13 @@ type Placement interface {
 	LeaveServer()    // this server stops
 }
 
-// WaitReasons are the reasons, known to readers of the thread, why its tasks wait for workers.
+// WaitReasons are the reasons in the log of the thread for which its tasks wait for workers.
 type WaitReasons interface {
-	WasTold(task, why string) bool
-	SetTold(task, why string)
+	// CarryReason reports whether the log has this reason from an earlier turn of the
+	// run, and takes it over into this turn.
+	CarryReason(task, why string) bool
+	// SetReason records that the log has this reason.
+	SetReason(task, why string)
 }
 
 // commitChange makes one change of the thread. A subgraph without checkpoints commits
