@@ -32,7 +32,8 @@ type thread struct {
 	queuedNanos atomic.Int64
 }
 
-// Apply makes one change.
+// Apply makes a change. It returns checkpoint.ErrConflict when the thread is not at the
+// expected revision, and checkpoint.ErrInvalid when the change contradicts itself.
 func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Receipt{}, err

@@ -46,7 +46,8 @@ func (t *tombstones) addTombstone(g *checkpoint.GraphRecord) {
 	}
 }
 
-// PutGraph keeps a version of a graph.
+// PutGraph stores a version of a graph. It returns checkpoint.ErrGraphExists when the
+// version has, or had, another source.
 func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
@@ -74,7 +75,8 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return nil
 }
 
-// DeleteGraph removes a version of a graph.
+// DeleteGraph removes a version of a graph, and keeps its tombstone. It returns
+// checkpoint.ErrGraphNotFound when there is no such version.
 func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
@@ -91,7 +93,8 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	return nil
 }
 
-// GraphRecord returns a version of a graph.
+// GraphRecord returns a version of a graph. It returns checkpoint.ErrGraphNotFound when
+// there is no such version.
 func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.GraphRecord{}, err
@@ -105,7 +108,8 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 	return s.graphs.list[i], nil
 }
 
-// GraphVersions lists every version of every graph without its source.
+// GraphVersions lists every version of every graph without its source, oldest first, and
+// returns the revision of the list. The list may be nil when known is the revision still.
 func (s *Store) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.GraphRecord, uint64, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, 0, err

@@ -90,7 +90,9 @@ func countUpTo(list []*checkpoint.Checkpoint, seq uint64) int {
 
 var _ checkpoint.BoundedReader = (*Store)(nil)
 
-// CheckpointWithin returns one checkpoint that is not large.
+// CheckpointWithin returns a checkpoint of at most that many bytes. It returns
+// *checkpoint.LargeError for a larger checkpoint, and checkpoint.ErrCheckpointNotFound
+// when there is none.
 func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
 	cp, err := s.Checkpoint(ctx, thread, namespace, id)
 	if err != nil {
@@ -102,7 +104,8 @@ func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id stri
 	return cp, nil
 }
 
-// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
+// Checkpoint returns a checkpoint of a namespace, the newest for an empty id. It returns
+// checkpoint.ErrCheckpointNotFound when there is none.
 func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err

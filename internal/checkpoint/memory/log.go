@@ -55,7 +55,9 @@ func (l *eventLog) chunksAfter(after uint64, limit int) ([][]checkpoint.Event, e
 	return slices.Clone(l.chunks[i:end]), nil
 }
 
-// Events returns events with a greater number than after, oldest first.
+// Events returns events with a greater number than after, oldest first. It returns
+// checkpoint.ErrThreadNotFound when there is no such thread, and checkpoint.ErrTrimmed
+// when events after that number are gone.
 func (s *Store) Events(
 	ctx context.Context, thread string, after uint64, limit int,
 ) ([]checkpoint.Event, error) {

@@ -42,7 +42,8 @@ func (r *runs) findPosition(run *checkpoint.Run) (int, bool) {
 	})
 }
 
-// Head returns the thread's head.
+// Head returns the thread's head. It returns checkpoint.ErrThreadNotFound when there is
+// no such thread.
 func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Head{}, err
@@ -55,6 +56,7 @@ func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error
 	return t.readHead(s), nil
 }
 
+// readHead returns a copy of the head with the present time. The caller holds mu.
 func (t *thread) readHead(s *Store) checkpoint.Head {
 	h := t.head
 	h.Queue = slices.Clone(h.Queue)
@@ -62,7 +64,8 @@ func (t *thread) readHead(s *Store) checkpoint.Head {
 	return h
 }
 
-// Run returns one run of a thread.
+// Run returns a run of a thread. It returns checkpoint.ErrRunNotFound when there is no
+// such run.
 func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Run{}, err
@@ -103,7 +106,8 @@ func (s *Store) Runs(
 	return out, nil
 }
 
-// Interrupt returns one interrupt of a thread.
+// Interrupt returns an interrupt of a thread. It returns checkpoint.ErrInterruptNotFound
+// when there is no such interrupt.
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Interrupt{}, err
@@ -117,7 +121,8 @@ func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.In
 	return checkpoint.Interrupt{}, checkpoint.ErrInterruptNotFound
 }
 
-// Request returns a remembered request of a thread.
+// Request returns a remembered request of a thread. It returns
+// checkpoint.ErrRequestNotFound when the id was not used.
 func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Request{}, err

@@ -6,7 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// PutGraph keeps a version of a graph.
+// PutGraph stores a version of a graph. It returns checkpoint.ErrGraphExists when the
+// version has, or had, another source.
 func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	done, err := s.beginCall(ctx)
 	if err != nil {
@@ -16,7 +17,8 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return s.graphs.PutGraph(ctx, g)
 }
 
-// DeleteGraph removes a version of a graph.
+// DeleteGraph removes a version of a graph, and keeps its tombstone. It returns
+// checkpoint.ErrGraphNotFound when there is no such version.
 func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	done, err := s.beginCall(ctx)
 	if err != nil {
@@ -26,7 +28,8 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	return s.graphs.DeleteGraph(ctx, name, version)
 }
 
-// GraphRecord returns a version of a graph.
+// GraphRecord returns a version of a graph. It returns checkpoint.ErrGraphNotFound when
+// there is no such version.
 func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
 	done, err := s.beginCall(ctx)
 	if err != nil {
@@ -36,7 +39,8 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 	return s.graphs.GraphRecord(ctx, name, version)
 }
 
-// GraphVersions lists every version of every graph without its source.
+// GraphVersions lists every version of every graph without its source, oldest first, and
+// returns the revision of the list. The list may be nil when known is the revision still.
 func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpoint.GraphRecord, revision uint64, err error) {
 	done, err := s.beginCall(ctx)
 	if err != nil {

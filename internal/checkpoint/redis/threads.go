@@ -8,7 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Head returns the thread's head.
+// Head returns the thread's head. It returns checkpoint.ErrThreadNotFound when there is
+// no such thread.
 func (r *Reader) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
 	err = r.readThread(ctx, thread, func() error {
 		h, err = r.threads.ReadHead(ctx, thread)
@@ -17,8 +18,9 @@ func (r *Reader) Head(ctx context.Context, thread string) (h checkpoint.Head, er
 	return h, err
 }
 
-// ViewThread reads what is needed to continue a thread, in one exchange, or in
-// two when large values belong to it.
+// ViewThread reads the records that a server needs to continue a thread, in a single
+// exchange, or in two when the thread has large values. It returns
+// checkpoint.ErrThreadNotFound when there is no such thread.
 func (r *Reader) ViewThread(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
 	err = r.readThread(ctx, thread, func() error {
 		g, err = r.threads.ReadView(ctx, thread, request)
@@ -27,7 +29,9 @@ func (r *Reader) ViewThread(ctx context.Context, thread, request string) (g chec
 	return g, err
 }
 
-// Events returns events with a greater number than after, oldest first.
+// Events returns events with a greater number than after, oldest first. It returns
+// checkpoint.ErrThreadNotFound when there is no such thread, and checkpoint.ErrTrimmed
+// when events after that number are gone.
 func (r *Reader) Events(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
@@ -38,7 +42,8 @@ func (r *Reader) Events(
 	return out, err
 }
 
-// Run returns one run of a thread.
+// Run returns a run of a thread. It returns checkpoint.ErrRunNotFound when there is no
+// such run.
 func (r *Reader) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
 	err = r.readThread(ctx, thread, func() error {
 		out, err = r.threads.ReadRun(ctx, thread, run)
@@ -58,7 +63,8 @@ func (r *Reader) Runs(
 	return out, err
 }
 
-// Interrupt returns one interrupt of a thread.
+// Interrupt returns an interrupt of a thread. It returns checkpoint.ErrInterruptNotFound
+// when there is no such interrupt.
 func (r *Reader) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
 	err = r.readThread(ctx, thread, func() error {
 		out, err = r.threads.ReadInterrupt(ctx, thread, id)
@@ -67,7 +73,8 @@ func (r *Reader) Interrupt(ctx context.Context, thread, id string) (out checkpoi
 	return out, err
 }
 
-// Request returns a remembered request of a thread.
+// Request returns a remembered request of a thread. It returns
+// checkpoint.ErrRequestNotFound when the id was not used.
 func (r *Reader) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
 	err = r.readThread(ctx, thread, func() error {
 		out, err = r.threads.ReadRequest(ctx, thread, id)
@@ -76,12 +83,15 @@ func (r *Reader) Request(ctx context.Context, thread, id string) (out checkpoint
 	return out, err
 }
 
-// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
+// Checkpoint returns a checkpoint of a namespace, the newest for an empty id. It returns
+// checkpoint.ErrCheckpointNotFound when there is none.
 func (r *Reader) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	return r.CheckpointWithin(ctx, thread, namespace, id, 0)
 }
 
-// CheckpointWithin returns one checkpoint that is not large; with a most of 0, any.
+// CheckpointWithin returns a checkpoint of at most that many bytes, 0 = of any size. It
+// returns *checkpoint.LargeError for a larger checkpoint, and
+// checkpoint.ErrCheckpointNotFound when there is none.
 func (r *Reader) CheckpointWithin(
 	ctx context.Context, thread, namespace, id string, most int,
 ) (cp *checkpoint.Checkpoint, err error) {

@@ -47,6 +47,8 @@ func encodeGraph(g *storedGraph) string {
 	return string(b)
 }
 
+// decodeGraph opens and decodes the record of a version. It returns checkpoint.ErrCorrupt
+// when the record can't be read.
 func (s *Graphs) decodeGraph(field, record string) (storedGraph, error) {
 	record, err := s.database.Box.Open(seal.RecordPlace{Kind: layout.KindGraph, Name: field}, record)
 	if err != nil {
@@ -93,7 +95,8 @@ type graphEntry struct {
 	digest            string // of the source of a deleted version
 }
 
-// PutGraph keeps a version of a graph.
+// PutGraph stores a version of a graph. It returns checkpoint.ErrGraphExists when the
+// version has, or had, another source.
 func (s *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return s.changeGraph(ctx, g.Name, g.Version, func(old graphEntry) (*storedGraph, error) {
 		switch {
@@ -106,7 +109,8 @@ func (s *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	})
 }
 
-// DeleteGraph removes a version of a graph.
+// DeleteGraph removes a version of a graph, and keeps its tombstone. It returns
+// checkpoint.ErrGraphNotFound when there is no such version.
 func (s *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
 	tried := false // the answer to a first try may have been lost
 	return s.changeGraph(ctx, name, version, func(old graphEntry) (*storedGraph, error) {
@@ -121,7 +125,7 @@ func (s *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
 	})
 }
 
-// errNothingToChange says that there is nothing to do.
+// errNothingToChange is returned by a decision that leaves the version as it is.
 var errNothingToChange = errors.New("nothing is to be changed")
 
 // changeGraph replaces what stands for a version by the graph that decide
@@ -199,7 +203,8 @@ func (s *Graphs) readGraphEntry(ctx context.Context, field string) (old graphEnt
 	return old, layout.WrapRecordError(err, "key %s, field %q", s.database.Keys.TombstonesKey(), field)
 }
 
-// GraphRecord returns a version of a graph.
+// GraphRecord returns a version of a graph. It returns checkpoint.ErrGraphNotFound when
+// there is no such version.
 func (s *Graphs) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
 	field := layout.AddLength(name) + version
 	var record string
@@ -220,7 +225,8 @@ func (s *Graphs) GraphRecord(ctx context.Context, name, version string) (checkpo
 	return g.toRecord(), nil
 }
 
-// GraphVersions lists every version of every graph without its source.
+// GraphVersions lists every version of every graph without its source, oldest first, and
+// returns the revision of the list. The list may be nil when known is the revision still.
 func (s *Graphs) GraphVersions(ctx context.Context, known uint64) (list []checkpoint.GraphRecord, revision uint64, err error) {
 	err = script.Retry(ctx, func() (err error) {
 		revision, err = s.countGraphChanges(ctx)

@@ -213,7 +213,8 @@ func (x *Reader) readMembers(
 	return p, nil
 }
 
-// readHeads reads the heads of threads and leaves out what is gone or corrupt.
+// readHeads reads the heads of index entries until the portion is full. It leaves out
+// heads that are gone, that can't be read, or that do not match q.
 func (x *Reader) readHeads(
 	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
 ) ([]checkpoint.Head, error) {
@@ -242,6 +243,7 @@ func (x *Reader) readHeads(
 	return out, nil
 }
 
+// matchesThread reports whether a query selects a thread.
 func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
 	if (q.State != "" && q.State != h.State) || (q.Graph != "" && q.Graph != h.Graph) {
 		return false
@@ -254,5 +256,5 @@ func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
 	return true
 }
 
-// changePosition is where in the order of changes a change stands.
+// changePosition returns the position of a change in the order of changes.
 func changePosition(change uint64) string { return fmt.Sprintf("%020d", change) }

@@ -246,11 +246,13 @@ func (x *Reader) readChangePage(ctx context.Context, from string, end uint64) (i
 	return pg, nil
 }
 
-// largeQuestion is from how many bytes on an interrupt is read alone.
+// largeQuestion is the size in bytes from which on an interrupt is read in an exchange of
+// its own, so that a page of questions does not hold too much memory.
 const largeQuestion = 32 << 10
 
-// readInterrupts reads interrupts until there are enough, and leaves out what is gone,
-// corrupt or not asked for. Those that are large are read one by one.
+// readInterrupts reads the interrupts of index entries until the portion is full. It
+// leaves out interrupts that are gone, that can't be read, that do not match q, or that
+// listed refuses: a corrupt record must not hide all others.
 func (x *Reader) readInterrupts(
 	ctx context.Context, q *checkpoint.InterruptQuery, list []indexEntry, portion *checkpoint.Portion,
 	listed func(*checkpoint.Interrupt) bool,
@@ -269,16 +271,12 @@ func (x *Reader) readInterrupts(
 		if portion.Full() {
 			break
 		}
-		record := r.TextAt(1)
-		if n, _ := r.IntAt(0); n >= largeQuestion {
-			large, err := x.runner.ReadFields(ctx, inputs[i].Keys[0], "r"+list[i].id)
-			if err = script.ToContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
-				return nil, err
-			}
-			record = large.TextAt(0)
+		record, err := x.completeRecord(ctx, inputs[i].Keys[0], list[i].id, r)
+		if err != nil {
+			return nil, err
 		}
 		if record == "" {
-			continue // it is gone
+			continue
 		}
 		in, err := x.threads.DecodeInterrupt(list[i].thread, list[i].id, record)
 		if err == nil && matchesInterrupt(q, &in) && listed(&in) {
@@ -289,6 +287,20 @@ func (x *Reader) readInterrupts(
 	return out, nil
 }
 
+// completeRecord returns the record of an interrupt, "" when it is gone or can't be read.
+// r has its size, and the record unless it is large.
+func (x *Reader) completeRecord(ctx context.Context, key, id string, r script.Reply) (string, error) {
+	if n, _ := r.IntAt(0); n < largeQuestion {
+		return r.TextAt(1), nil
+	}
+	large, err := x.runner.ReadFields(ctx, key, "r"+id)
+	if err = script.ToContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+		return "", err
+	}
+	return large.TextAt(0), nil
+}
+
+// matchesInterrupt reports whether a query selects an interrupt.
 func matchesInterrupt(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
 	switch {
 	case q.Thread != "" && q.Thread != in.Thread,

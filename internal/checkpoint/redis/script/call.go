@@ -13,14 +13,14 @@ type Call struct {
 	keyCount int
 }
 
-// argument is where a text stands in the buffer, or one that is too large to be
+// An argument is the position of a text in the buffer, or a text that is too large to be
 // copied there.
 type argument struct {
 	from, to int
 	large    string
 }
 
-// uncopiedSize is how long a text is that is better not copied.
+// uncopiedSize is the length from which on a text is not copied, in bytes.
 const uncopiedSize = 16 << 10
 
 // Larger calls leave their buffers to the garbage collector.
@@ -91,25 +91,26 @@ func (c *Call) AppendWritten(write func([]byte) []byte) {
 	c.endArgument(len(c.buf) - from)
 }
 
-// ReserveCount keeps a place for a number that is known after what follows it.
+// ReserveCount appends an empty argument for a number that is known only after the
+// arguments that follow it, and returns its index for FillCount.
 func (c *Call) ReserveCount() (at int) {
 	c.spans = append(c.spans, argument{})
 	return len(c.spans) - 1
 }
 
-// FillCount fills such a place.
+// FillCount sets the argument at an index from ReserveCount to n.
 func (c *Call) FillCount(at, n int) {
-	c.AppendCount(n)
+	c.AppendCount(n) // the text stands at the end of the buffer, and the span moves
 	last := len(c.spans) - 1
 	c.spans[at] = c.spans[last]
 	c.spans = c.spans[:last]
 }
 
-// ArgumentCount is how many arguments the call has so far.
+// ArgumentCount returns the number of arguments that the call has so far.
 func (c *Call) ArgumentCount() int { return len(c.spans) }
 
-// buildCommand makes the command, and says how many bytes it has, about. The
-// command shares no memory with the call.
+// buildCommand returns the command and its approximate size in bytes. The command
+// shares no memory with the call.
 func (c *Call) buildCommand() (command []any, size int) {
 	all := string(c.buf)
 	texts := make([]string, len(c.spans))

@@ -30,7 +30,9 @@ func NewReader(d *setup.Database) *Reader {
 	return &Reader{database: d, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys, box: d.Box}
 }
 
-// ReadHead returns the thread's head.
+// ReadHead returns the thread's head. It returns checkpoint.ErrThreadNotFound when there
+// is no such thread, and checkpoint.ErrCorrupt with Thread and Revision when the record
+// can't be read.
 func (t *Reader) ReadHead(ctx context.Context, thread string) (checkpoint.Head, error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyHead)
 	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
@@ -64,7 +66,8 @@ func (t *Reader) parseHeadReply(thread, key string, r script.Reply) (h checkpoin
 	return h, err
 }
 
-// DecodeHead reads present, revision, end of the lease and record.
+// DecodeHead decodes the present time, the revision, the end of the lease and the record
+// of a head. It returns checkpoint.ErrCorrupt when a part can't be read.
 func (t *Reader) DecodeHead(thread string, r script.Reply) (h checkpoint.Head, err error) {
 	if h, err = layout.DecodeRecord(t.box, thread, layout.KindHead, "", r.TextAt(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
@@ -82,40 +85,43 @@ func (t *Reader) DecodeHead(thread string, r script.Reply) (h checkpoint.Head, e
 }
 
 // ReadEvents reads events with a greater number than after, oldest first, until
-// there are enough. One exchange has all of them, unless they are large.
+// there are enough. It needs a single exchange, unless the events are large. It returns
+// checkpoint.ErrThreadNotFound, checkpoint.ErrTrimmed when events after that number are
+// gone, and checkpoint.ErrCorrupt when events are missing or can't be read.
 func (t *Reader) ReadEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
 	after, limit = min(after, maxScriptInteger), max(0, limit)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
-		next, cut, err := t.someEvents(ctx, thread, after, limit)
+		page, cut, err := t.readEventPage(ctx, thread, after, limit)
 		if err != nil {
 			return nil, err
 		}
-		for i := range next {
-			if portion.Take(next[i].Size()); portion.Full() {
-				next = next[:i+1]
+		for i := range page {
+			if portion.Take(page[i].Size()); portion.Full() {
+				page = page[:i+1]
 				break
 			}
 		}
 		if out == nil {
-			out = next
+			out = page
 		} else {
-			out = append(out, next...)
+			out = append(out, page...)
 		}
-		if !cut || portion.Full() || len(next) == 0 {
+		if !cut || portion.Full() || len(page) == 0 {
 			return out, nil
 		}
-		after, limit = next[len(next)-1].Seq, limit-len(next)
+		after, limit = page[len(page)-1].Seq, limit-len(page)
 	}
 }
 
-// someEvents reads what one exchange has of some events; cut says that it may
-// have left out some because of their bytes.
-func (t *Reader) someEvents(
+// readEventPage reads events with a greater number than after in a single exchange. cut
+// reports whether the page may have ended early, because its events are large. The
+// errors are those of ReadEvents.
+func (t *Reader) readEventPage(
 	ctx context.Context, thread string, after uint64, limit int,
-) (list []checkpoint.Event, cut bool, err error) {
+) (page []checkpoint.Event, cut bool, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
 	r, err := t.runner.RunScript(ctx, t.scripts.Events, keys, strconv.FormatUint(after, 10), limit, responseBytes(limit))
 	switch {
@@ -140,12 +146,13 @@ func (t *Reader) someEvents(
 		last = min(last, seq+uint64(limit)-1)
 	}
 	cut = wasCut(r.ListAt(3), limit)
-	list, err = t.selectEvents(thread, r.ListAt(3), seq, last, limit, cut)
-	return list, cut, layout.WrapRecordError(err, "key %s", keys[1])
+	page, err = t.selectEvents(thread, r.ListAt(3), seq, last, limit, cut)
+	return page, cut, layout.WrapRecordError(err, "key %s", keys[1])
 }
 
-// selectEvents reads the events from a number to another out of elements of the log,
-// until there are enough. cut says that the elements need not reach to the last.
+// selectEvents decodes elements of the log, and returns at most limit of their events from
+// number seq to number last. It returns checkpoint.ErrCorrupt when events are missing.
+// With cut the elements may end before last.
 func (t *Reader) selectEvents(
 	thread string, elements script.Reply, seq, last uint64, limit int, cut bool,
 ) (out []checkpoint.Event, err error) {
@@ -174,7 +181,8 @@ func (t *Reader) selectEvents(
 	return out, nil
 }
 
-// ReadRun returns one run of a thread.
+// ReadRun returns a run of a thread. It returns checkpoint.ErrRunNotFound when there is no
+// such run, and checkpoint.ErrCorrupt when its record can't be read.
 func (t *Reader) ReadRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyRecords)[0]
 	r, err := t.runner.ReadFields(ctx, key, "r"+run, layout.InputField(run))
@@ -188,7 +196,8 @@ func (t *Reader) ReadRun(ctx context.Context, thread, run string) (checkpoint.Ru
 	return out, layout.WrapRecordError(err, "key %s, run %q", key, run)
 }
 
-// decodeRun reads record and input.
+// decodeRun decodes the record and the input of a run. It returns checkpoint.ErrCorrupt
+// when either can't be read.
 func (t *Reader) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run, err error) {
 	number, record, _ := strings.Cut(r.TextAt(0), " ")
 	if run, err = layout.DecodeRecord(t.box, thread, layout.KindRun, id, record, codec.DecodeRun); err != nil {
@@ -212,7 +221,8 @@ func (t *Reader) decodeRun(thread, id string, r script.Reply) (run checkpoint.Ru
 	return run, nil
 }
 
-// ReadRuns lists a thread's runs, newest first.
+// ReadRuns lists a thread's runs, newest first. It returns checkpoint.ErrCorrupt when a
+// record can't be read.
 func (t *Reader) ReadRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
 	portion := checkpoint.Portion{Limit: limit}
@@ -238,7 +248,7 @@ func (t *Reader) ReadRuns(ctx context.Context, thread string, before uint64, lim
 	}
 }
 
-// scoreBelow is an end of a range of numbers below n, where 0 means no end.
+// scoreBelow returns the upper end of a range of numbers below n, where 0 means no end.
 func scoreBelow(n uint64) string {
 	if n == 0 || n > maxScriptInteger {
 		return "+inf"
@@ -246,7 +256,7 @@ func scoreBelow(n uint64) string {
 	return "(" + strconv.FormatUint(n, 10)
 }
 
-// limitOrAll is a limit for Redis, where a negative one means none.
+// limitOrAll returns a limit for Redis, where a negative number means no limit.
 func limitOrAll(limit int) int {
 	if limit <= 0 {
 		return -1
@@ -254,7 +264,9 @@ func limitOrAll(limit int) int {
 	return limit
 }
 
-// ReadInterrupt returns one interrupt of a thread.
+// ReadInterrupt returns an interrupt of a thread. It returns
+// checkpoint.ErrInterruptNotFound when there is no such interrupt, and
+// checkpoint.ErrCorrupt when its record can't be read.
 func (t *Reader) ReadInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyInterrupts)[0]
 	r, err := t.runner.ReadFields(ctx, key, "r"+id)
@@ -268,7 +280,8 @@ func (t *Reader) ReadInterrupt(ctx context.Context, thread, id string) (checkpoi
 	return out, layout.WrapRecordError(err, "key %s, interrupt %q", key, id)
 }
 
-// DecodeInterrupt reads numbers and record of an interrupt.
+// DecodeInterrupt decodes the numbers and the record of an interrupt. It returns
+// checkpoint.ErrCorrupt when either can't be read.
 func (t *Reader) DecodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
 	change, rest, _ := strings.Cut(text, " ")
 	revision, rest, _ := strings.Cut(rest, " ")
@@ -293,7 +306,9 @@ func (t *Reader) GlobalChangeNumber(n uint64, partition int) uint64 {
 	return n*uint64(t.keys.PartitionCount()) + uint64(partition)
 }
 
-// ReadRequest returns a remembered request of a thread.
+// ReadRequest returns a remembered request of a thread. It returns
+// checkpoint.ErrRequestNotFound when the id was not used, and checkpoint.ErrCorrupt when
+// the record can't be read.
 func (t *Reader) ReadRequest(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	key := t.keys.ThreadKeys(thread, layout.KeyRecords)[0]
 	r, err := t.runner.ReadFields(ctx, key, "q"+id)
