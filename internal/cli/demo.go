@@ -104,7 +104,9 @@ func (d *demo) showEvent(e *graphdv1.Event) error {
 	return d.PrintEvent(e)
 }
 
-// answerInterrupts answers until no question is open.
+// answerInterrupts resumes the run until it ends. It asks again at the terminal after an
+// answer that does not fit the question. Without a terminal it returns *exit.HintError
+// with the command that answers.
 func (d *demo) answerInterrupts(ctx context.Context) error {
 	for {
 		if d.end != nil && d.end.GetRun().GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {
@@ -114,15 +116,9 @@ func (d *demo) answerInterrupts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		spec := &graphdv1.ResumeSpec{ThreadId: d.options.Thread}
-		if asked := form.WithoutBreakpoints(questions); len(asked) > 0 {
-			if spec.Single, err = d.takeAnswer(ctx, asked[0]); err != nil {
-				return err
-			}
-			if len(questions) > 1 {
-				spec.Responses, spec.Single = []*graphdv1.InterruptResponse{spec.Single}, nil
-				spec.Responses[0].InterruptId = asked[0].GetInterruptId()
-			}
+		spec, err := d.takeResumeSpec(ctx, questions)
+		if err != nil {
+			return err
 		}
 		req := &graphdv1.ResumeRequest{Resume: spec, RequestId: requestIDOrNew("")}
 		err = d.followRun(ctx, func(ctx context.Context) (stream.EventStream, error) { return d.Graphs.Resume(ctx, req) })
@@ -137,6 +133,27 @@ func (d *demo) answerInterrupts(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// takeResumeSpec takes the answer to the first question, and returns the call that gives
+// it. A call without an answer continues after a breakpoint.
+func (d *demo) takeResumeSpec(ctx context.Context, questions []*graphdv1.Interrupt) (*graphdv1.ResumeSpec, error) {
+	spec := &graphdv1.ResumeSpec{ThreadId: d.options.Thread}
+	asked := form.WithoutBreakpoints(questions)
+	if len(asked) == 0 {
+		return spec, nil
+	}
+	answer, err := d.takeAnswer(ctx, asked[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(questions) == 1 {
+		spec.Single = answer
+		return spec, nil
+	}
+	answer.InterruptId = asked[0].GetInterruptId()
+	spec.Responses = []*graphdv1.InterruptResponse{answer}
+	return spec, nil
 }
 
 // resumeCommand returns the command that resumes with an answer that fits.

@@ -21,6 +21,7 @@ type journalKey struct {
 	index int
 }
 
+// String returns the position as messages to developers of nodes name it.
 func (j journalKey) String() string {
 	text := "number " + strconv.Itoa(j.index+1)
 	if j.key != "" {
@@ -46,6 +47,8 @@ type replay struct {
 	difference     *api.NonDeterministicError // the first difference
 }
 
+// loadJournal sets the answers and memos of earlier attempts. Those of a router do not
+// count as unused.
 func (r *replay) loadJournal(t *runtime.Task) {
 	r.journal = t.Journal
 	if t.Graph != nil {
@@ -63,6 +66,8 @@ func (r *replay) isReplaying() bool {
 	return r.unmatchedCount > 0
 }
 
+// nextKey returns the position of the next call with a key in a scope, and counts the
+// call.
 func (r *replay) nextKey(scope, key string) journalKey {
 	if r.nextIndexes == nil {
 		r.nextIndexes = make(map[journalKey]int, 2)
@@ -74,6 +79,7 @@ func (r *replay) nextKey(scope, key string) journalKey {
 	return p
 }
 
+// markMatched records that the function has used the journal entry at a position.
 func (r *replay) markMatched(p journalKey) {
 	if r.matched == nil {
 		r.matched = make(map[journalKey]bool, r.unmatchedCount)
@@ -84,6 +90,7 @@ func (r *replay) markMatched(p journalKey) {
 	}
 }
 
+// findAnswer returns the answer at a position, nil when there is none.
 func (r *replay) findAnswer(p journalKey) *pregel.Answer {
 	for i := range r.journal.Answers {
 		if a := &r.journal.Answers[i]; a.Scope == p.scope && a.Key == p.key && a.Index == p.index {
@@ -93,6 +100,7 @@ func (r *replay) findAnswer(p journalKey) *pregel.Answer {
 	return nil
 }
 
+// findMemo returns the memo at a position, and reports whether there is one.
 func (r *replay) findMemo(p journalKey) (payload.JSON, bool) {
 	for i := range r.journal.Memos {
 		if m := &r.journal.Memos[i]; m.Scope == p.scope && m.Key == p.key && m.Index == p.index {

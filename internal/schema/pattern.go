@@ -26,6 +26,9 @@ type patternCompiler struct {
 	limitError *LimitError // the library returns errors as text only
 }
 
+// compileCounted compiles a regular expression of the schema and adds its size to that of
+// the others. Afterwards it only compiles. It returns the errors of compilePattern, and
+// *LimitError when the regular expressions of the schema are too large together.
 func (p *patternCompiler) compileCounted(text string) (jsonschema.Regexp, error) {
 	re, err := compilePattern(text)
 	if p.isLinked.Load() {
@@ -45,8 +48,9 @@ func (p *patternCompiler) compileCounted(text string) (jsonschema.Regexp, error)
 	return re, err
 }
 
-// compilePattern returns an error for an expression whose compiled form is large.
-// Without that, a few characters with counts could take megabytes.
+// compilePattern compiles a regular expression. It returns *LimitError when the text or the
+// compiled form is too large, and *syntax.Error when the text is no regular expression. It
+// counts instructions first, because a few characters with counts can compile to megabytes.
 func compilePattern(text string) (*pattern, error) {
 	if len(text) > maxPattern {
 		return nil, &LimitError{Max: maxPattern, Got: len(text), Problem: fmt.Sprintf("a regular expression has %d bytes", len(text))}

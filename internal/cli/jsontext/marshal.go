@@ -41,7 +41,7 @@ func MarshalList(m proto.Message) []byte {
 }
 
 // IndentText breaks JSON text into lines. Numbers and the order of keys stay
-// unchanged.
+// unchanged. It returns text that is not JSON as it is.
 func IndentText(text []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
@@ -50,8 +50,8 @@ func IndentText(text []byte) []byte {
 	return b.Bytes()
 }
 
-// CompactText puts JSON text on one line. Numbers and the order of keys stay
-// unchanged.
+// CompactText puts JSON text on a single line. Numbers and the order of keys stay
+// unchanged. It returns text that is not JSON as it is.
 func CompactText(text string) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {

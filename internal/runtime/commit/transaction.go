@@ -41,7 +41,8 @@ func (t *Tx) StartFrom(head *checkpoint.Head, now time.Time) *Tx {
 	return t
 }
 
-// EmitEvent appends a durable event.
+// EmitEvent appends a durable event. It sets the number and the time of the event, and
+// its run when the event names none.
 func (t *Tx) EmitEvent(e checkpoint.Event) {
 	t.Head.LastEvent++
 	e.Seq, e.Time = t.Head.LastEvent, t.Now
@@ -65,7 +66,8 @@ type redaction struct {
 	value payload.JSON
 }
 
-// EmitRedacted appends a durable event of which the log keeps another value.
+// EmitRedacted appends a durable event for followers. The log stores kept in place of its
+// value.
 func (t *Tx) EmitRedacted(e checkpoint.Event, kept payload.JSON) {
 	t.EmitEvent(e)
 	if kept != e.Value {
@@ -76,7 +78,7 @@ func (t *Tx) EmitRedacted(e checkpoint.Event, kept payload.JSON) {
 // UsualEvents is the usual number of events of a superstep with one task.
 const UsualEvents = 5
 
-// NextCheckpointID allots the next checkpoint of the thread.
+// NextCheckpointID returns the id and the number of the next checkpoint of the thread.
 func (t *Tx) NextCheckpointID() (id string, seq uint64) {
 	t.Head.Seq++
 	return pregel.CheckpointID(t.Thread, t.Head.LogID, t.Head.Seq), t.Head.Seq

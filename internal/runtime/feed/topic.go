@@ -213,6 +213,8 @@ func (t *Topic) rewindFollower(f *Follower) {
 	}
 }
 
+// addBytes changes the size of the ring, here and in the totals of the hub. The caller
+// holds mu.
 func (t *Topic) addBytes(bytes int) {
 	before := t.bytes
 	t.bytes += bytes
@@ -266,12 +268,14 @@ func (t *Topic) RemoveDriver() {
 	}
 }
 
+// isDriven reports whether a session drives the thread here.
 func (t *Topic) isDriven() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.driverCount > 0
 }
 
+// addFollower adds a follower that reads from the end of the ring on.
 func (t *Topic) addFollower(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -289,6 +293,7 @@ func (t *Topic) addFollower(f *Follower) {
 	}
 }
 
+// removeFollower removes a follower. It empties the ring when all others have passed it.
 func (t *Topic) removeFollower(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,7 +20,8 @@ func (d *Reader) Run(ctx context.Context, memory *runtime.CallMemory, thread, ru
 	return r, err
 }
 
-// findRun returns a run, without an output that the store has as a state only.
+// findRun returns a run. It leaves out an output that the store keeps only in the
+// state of a checkpoint. The errors are those of Run.
 func (d *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if run == "" {
 		head, err := d.store.Head(ctx, thread)
@@ -50,18 +51,19 @@ func (d *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.
 }
 
 // Runs lists a thread's runs with an Order smaller than before (0 = all), newest
-// first. It returns at most limit runs, and fewer when with their outputs they
-// hold more than maxBytes, 0 = any number, but at least one. more reports whether
-// others follow.
+// first. It returns at most limit runs, and fewer when they hold more than maxBytes
+// with their outputs (0 = no limit), but at least one run. more reports whether
+// others follow. The errors are *Error: THREAD_NOT_FOUND, those of memory, and those
+// of the store.
 func (d *Reader) Runs(
-	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, maxBytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
 	if _, err := d.Thread(ctx, thread); err != nil {
 		return nil, false, err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	runs, err = listReserved(ctx, d, d.AnswerReservation(memory, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+	runs, err = listReserved(ctx, d, d.AnswerReservation(memory, &own, maxBytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
 		return d.store.Runs(ctx, thread, before, limit+1)
 	})
 	if err != nil {
@@ -71,18 +73,19 @@ func (d *Reader) Runs(
 	runs = runs[:min(limit, len(runs))]
 	held := 0
 	for i := range runs {
-		if err := d.fillOutput(ctx, memory, &runs[i], bytes); err != nil {
+		if err := d.fillOutput(ctx, memory, &runs[i], maxBytes); err != nil {
 			return nil, false, err
 		}
-		if held += runs[i].Size(); bytes > 0 && held > bytes && i > 0 {
+		if held += runs[i].Size(); maxBytes > 0 && held > maxBytes && i > 0 {
 			return runs[:i:i], true, nil
 		}
 	}
 	return runs, more, nil
 }
 
-// WaitRun returns a run, the newest for an empty id, when it has stopped: it has
-// ended, or it waits for answers. It returns the cause of ctx when ctx ends first.
+// WaitRun waits until a run stops, and returns it. A run has stopped when it has ended
+// or waits for answers. An empty id names the newest run. The errors are those of Run,
+// and the cause of ctx when ctx ends first.
 func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	head, err := d.Thread(ctx, thread)
 	if err != nil {
@@ -107,13 +110,16 @@ func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 	}
 }
 
-// waitForRunState returns when a run of the thread may have stopped.
+// waitForRunState waits for an event after which a run of the thread may have stopped.
+// It also returns when events are lost, because the caller reads the run anew.
 func (d *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
 	for {
 		events, err := f.Next(ctx)
-		if runtime.IsCursorError(err) { // read the run, and continue from the end of the log
+		if runtime.IsCursorError(err) { // continue from the end of the log
 			head, err := d.Thread(ctx, thread)
-			f.SkipTo(head.LastEvent)
+			if err == nil {
+				f.SkipTo(head.LastEvent)
+			}
 			return err
 		}
 		if err != nil {
@@ -140,7 +146,8 @@ func (d *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkp
 	return r, err == nil && (head.Run != r.ID || rests), err
 }
 
-// Thread returns the head of a thread.
+// Thread returns the head of a thread. The errors are *Error: THREAD_NOT_FOUND, and
+// those of the store.
 func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
 	head, err := d.store.Head(ctx, thread)
 	if err != nil {
@@ -149,7 +156,8 @@ func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, er
 	return head, nil
 }
 
-// Threads lists threads by update time, newest first.
+// Threads lists threads by update time, newest first. The errors are *Error: those of
+// memory, and those of the store.
 func (d *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
@@ -158,14 +166,15 @@ func (d *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q chec
 	})
 }
 
-// Interrupts lists interrupts over all threads.
+// Interrupts lists interrupts over all threads. The errors are those of Threads.
 func (d *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return d.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
 }
 
-// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest
-// first and at most that many. It holds only the ids and needs no reservation, because
-// it also describes a change that is already made.
+// OpenInterruptIDs returns the ids of at most that many interrupts that a run waits for,
+// oldest first. It needs no reservation of memory, because it holds only the ids: it
+// describes a change that is already made, and must not be refused. The errors are
+// *Error: those of the store.
 func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	q := checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
@@ -187,7 +196,8 @@ func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 }
 
-// ListInterrupts is Interrupts with a time limit for the wait for memory.
+// ListInterrupts lists interrupts as Interrupts does, and waits for memory for no longer
+// than timeout.
 func (d *Reader) ListInterrupts(
 	ctx context.Context, memory *runtime.CallMemory, timeout time.Duration, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
@@ -198,8 +208,8 @@ func (d *Reader) ListInterrupts(
 	})
 }
 
-// EachInterrupt calls a function for every interrupt of a query. It holds one
-// page of them at a time.
+// EachInterrupt calls visit for every interrupt of a query. It holds a single page of
+// them at a time. The errors are *Error: those of the store.
 func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
 	if q.Limit == 0 {
 		q.Limit = interruptPageSize
@@ -243,7 +253,9 @@ func (d *Reader) StoredInterrupt(ctx context.Context, thread, id string) (checkp
 	return d.store.Interrupt(ctx, thread, id)
 }
 
-// FindRequest finds a remembered request by its id; nil when it is new.
+// FindRequest returns the remembered request of an id, nil when the id is new. digest is
+// that of the present request. The errors are *Error: REQUEST_ID_CONFLICT when the id
+// was used for a request with another digest, and those of the store.
 func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
 	old, err := d.store.Request(ctx, thread, id)
 	switch {
@@ -257,28 +269,31 @@ func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*c
 	return &old, nil
 }
 
-// ListOpenInterrupts lists the interrupts of a thread that are open.
+// ListOpenInterrupts lists the open interrupts of a thread. The errors are those of
+// EachInterrupt.
 func (d *Reader) ListOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
 	var open []checkpoint.Interrupt
 	err := d.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
 	return open, err
 }
 
-// EachOpenInterrupt shows all open interrupts of a thread.
+// EachOpenInterrupt calls visit for every open interrupt of a thread. The errors are
+// those of EachInterrupt.
 func (d *Reader) EachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
 	return d.EachInterrupt(ctx, checkpoint.InterruptQuery{
 		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}, visit)
 }
 
-// ListOpenIDs lists the ids of the open interrupts of a thread.
+// ListOpenIDs lists the ids of the open interrupts of a thread. The errors are those of
+// EachInterrupt.
 func (d *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
 	err = d.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
 	return ids, err
 }
 
-// CanResume reports whether a thread that waits for answers has some to
-// continue with, and is not driven yet.
+// CanResume reports whether a thread waits for answers and has enough of them to
+// continue.
 func CanResume(h *checkpoint.Head) bool {
 	return h.State == checkpoint.ThreadInterrupted && h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
 }

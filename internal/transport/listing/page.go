@@ -56,28 +56,31 @@ func DigestList(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
+// computeMAC returns the MAC of the body of a token.
 func (t TokenCodec) computeMAC(body []byte) []byte {
 	h := hmac.New(sha256.New, t.Key)
 	h.Write(body)
 	return h.Sum(nil)[:macBytes]
 }
 
-// EncodeToken returns the token for a position in a list.
-func (t TokenCodec) EncodeToken(list string, at any) (string, error) {
-	where, err := json.Marshal(at)
+// EncodeToken returns the token for a position in the list of a digest. It returns an
+// error when the position has no JSON form.
+func (t TokenCodec) EncodeToken(listDigest string, position any) (string, error) {
+	encoded, err := json.Marshal(position)
 	if err != nil {
 		return "", err
 	}
-	body, err := json.Marshal(pageToken{ListDigest: list, Position: where})
+	body, err := json.Marshal(pageToken{ListDigest: listDigest, Position: encoded})
 	if err != nil {
 		return "", err
 	}
 	return base64.RawURLEncoding.EncodeToString(append(t.computeMAC(body), body...)), nil
 }
 
-// DecodeToken decodes the position of a token into at; an empty token leaves at
-// unchanged.
-func (t TokenCodec) DecodeToken(text, list string, at any) error {
+// DecodeToken decodes the position of a token into the value that position points to. An
+// empty token leaves the value unchanged. The error is *runtime.Error with
+// INVALID_PAGE_TOKEN when the token can't be read or belongs to another list.
+func (t TokenCodec) DecodeToken(text, listDigest string, position any) error {
 	if text == "" {
 		return nil
 	}
@@ -89,27 +92,29 @@ func (t TokenCodec) DecodeToken(text, list string, at any) error {
 	if err := json.Unmarshal(raw[macBytes:], &inside); err != nil {
 		return runtime.Errorf(runtime.ReasonInvalidPageToken, "the token can't be read; leave it empty to begin")
 	}
-	if inside.ListDigest != list {
+	if inside.ListDigest != listDigest {
 		return runtime.Errorf(runtime.ReasonInvalidPageToken,
 			"the token belongs to another list: filter, order and ids must stay the same from page to page")
 	}
-	if err := json.Unmarshal(inside.Position, at); err != nil {
+	if err := json.Unmarshal(inside.Position, position); err != nil {
 		return runtime.Errorf(runtime.ReasonInvalidPageToken, "the token can't be read; leave it empty to begin")
 	}
 	return nil
 }
 
-// CutPage cuts a list that was read with one entry too many, and makes the token of
-// the next page from the last entry that stays. A list of large entries may have
-// ended early.
+// CutPage cuts a list to a page of at most size entries, and returns the page and the
+// token of the next page, "" when there is none. The caller reads size+1 entries, so that
+// CutPage sees whether others follow; a store may have ended a list of large entries
+// early. bytes returns the size of an entry, position its position. The errors are those
+// of EncodeToken.
 func CutPage[T any](
-	t TokenCodec, list string, items []T, size int, bytes func(*T) int, at func(T) any,
+	t TokenCodec, listDigest string, items []T, size int, bytes func(*T) int, position func(T) any,
 ) ([]T, string, error) {
 	if len(items) == 0 || !checkpoint.IsPart(items, size+1, bytes) {
 		return items, "", nil
 	}
 	items = items[:min(size, len(items))]
-	next, err := t.EncodeToken(list, at(items[len(items)-1]))
+	next, err := t.EncodeToken(listDigest, position(items[len(items)-1]))
 	return items, next, err
 }
 

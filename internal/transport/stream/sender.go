@@ -188,13 +188,15 @@ func (s *Sender) waitIdle(ctx context.Context, size int, within time.Duration, l
 	}
 }
 
+// startSending starts the goroutine that sends queued messages.
 func (s *Sender) startSending() {
 	s.queue, s.idle, s.done = make(chan *flow.EncodedMessage), make(chan struct{}), make(chan struct{})
 	go contain.Func(s.sendQueued, func(*contain.PanicError) {})()
 }
 
-// WaitUntilRead returns when the client has read all messages, or ErrStalled when
-// that takes too long.
+// WaitUntilRead waits until the client has read all messages. It returns ErrStalled when
+// that takes too long, the error of the stream when a message was not sent, and that of
+// ctx.
 func (s *Sender) WaitUntilRead(ctx context.Context) error {
 	timer := time.NewTimer(s.stallTimeout - s.offerTimeout())
 	defer timer.Stop()

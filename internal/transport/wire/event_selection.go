@@ -21,8 +21,9 @@ type EventSelection struct {
 // maxSelectionEntries bounds the lists of a filter.
 const maxSelectionEntries = 100
 
-// EventSelectionFromProto parses a filter of events; without one it selects the
-// default channels.
+// EventSelectionFromProto parses a filter of events, nil = the default. A filter without
+// channels selects updates, messages and custom events. Violations of the filter go to
+// b.
 func EventSelectionFromProto(b *Validator, f *graphdv1.EventFilter) EventSelection {
 	s := EventSelection{kinds: make(map[checkpoint.EventKind]bool), depth: -1, customNames: f.GetCustomNames()}
 	if f != nil && f.Depth != nil {
@@ -53,6 +54,7 @@ func EventSelectionFromProto(b *Validator, f *graphdv1.EventFilter) EventSelecti
 	return s
 }
 
+// addChannel adds the event kinds of a channel, or a violation for an unknown channel.
 func (s *EventSelection) addChannel(b *Validator, at string, c graphdv1.Channel) {
 	switch c {
 	case graphdv1.Channel_CHANNEL_UPDATES:
