@@ -15,7 +15,7 @@ import (
 
 func (p *program) storeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "store", Short: "Migrate, repair and dump a store, while no server uses it", Args: refuseArgs,
+		Use: "store", Short: "Dump a store, or migrate or repair it while no server uses it", Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.storeDumpCommand(), p.storeMigrateCommand(), p.storeRepairCommand())

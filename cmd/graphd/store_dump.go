@@ -27,9 +27,9 @@ checkpoint. It is for what calls don't explain: a server that does not start, a 
 report of a defect. It ends at a record that is damaged, and names it. graphd state, history and watch show a
 thread of a running server.
 
-A file is read while no server uses it. Redis may be read beside servers; a thread that changes meanwhile may show
-parts of before and after. The values of a run's request are left out, as calls leave them out. An encrypted store
-needs its keys.`,
+Nothing is written, and servers may use the store; a thread that changes meanwhile may show parts of before and
+after. A store of an earlier format is migrated first. The values of a run's request are left out, as calls leave
+them out. An encrypted store needs its keys.`,
 		Example: `  graphd store dump order-7 --store sqlite:graphd.db
   graphd store dump order-7 | jq -c 'select(.kind == "event") | .record'`,
 		Args: exactArgs("THREAD"),
@@ -52,7 +52,7 @@ needs its keys.`,
 func (p *program) dumpThread(ctx context.Context, o *server.Options, thread string) (err error) {
 	name, err := server.ParseStore(o.Store)
 	if err == nil {
-		err = name.CheckHasThreads(ctx)
+		err = name.CheckReadable()
 	}
 	if err != nil {
 		return err

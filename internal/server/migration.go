@@ -90,22 +90,15 @@ func (sc StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.
 	return loss, explainRedisError(err)
 }
 
-// CheckHasThreads returns an error for a store that does not exist, which opening
-// would make.
-func (sc StoreConfig) CheckHasThreads(ctx context.Context) error {
-	if sc.Kind == kindMemory {
+// CheckReadable returns an error for a store that can't be there. OpenReader says
+// whether one is there that can be read.
+func (sc StoreConfig) CheckReadable() error {
+	switch sc.Kind {
+	case kindMemory:
 		return exit.Usagef("--store memory ends with its server; there is nothing to dump").
 			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
+	case KindRedis:
+		return nil
 	}
-	if sc.Kind == KindRedis {
-		return nil // OpenReader makes none
-	}
-	if err := sc.CheckExists(); err != nil {
-		return err
-	}
-	m, err := sc.MigrateStore(ctx, true, func(checkpoint.Migration) {})
-	if err == nil && m.From == 0 {
-		err = sc.nothingStoredError()
-	}
-	return err
+	return sc.CheckExists()
 }

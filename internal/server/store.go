@@ -103,14 +103,23 @@ func (sc StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed sea
 
 // OpenReader opens a store that is there for reading. Nothing of it is changed.
 func (sc StoreConfig) OpenReader(ctx context.Context, sealed seal.Options) (checkpoint.Reader, error) {
-	if sc.Kind != KindRedis {
-		sc.Options.DiskReserve = -1
+	switch sc.Kind {
+	case kindMemory:
 		return sc.OpenStore(ctx, zap.NewNop(), sealed)
+	case KindRedis:
+		logging.Disable() // what the client would print comes back as errors
+		r, err := redis.OpenReader(ctx, redis.Options{URL: sc.Text, Seal: sealed})
+		if err != nil {
+			return nil, sc.explainReaderError(err)
+		}
+		return r, nil
 	}
-	logging.Disable() // what the client would print comes back as errors
-	r, err := redis.OpenReader(ctx, redis.Options{URL: sc.Text, Seal: sealed})
+	r, err := sqlite.OpenReader(ctx, sqlite.Options{Path: sc.path, Seal: sealed})
+	if _, isEmpty := errors.AsType[*sqlite.EmptyError](err); isEmpty {
+		return nil, sc.nothingStoredError()
+	}
 	if err != nil {
-		return nil, sc.explainReaderError(err)
+		return nil, explainSQLiteError(sc.Text, err)
 	}
 	return r, nil
 }

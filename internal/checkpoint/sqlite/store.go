@@ -43,6 +43,14 @@ type (
 	StrayLogError = file.StrayLogError
 )
 
+// Errors of OpenReader and Reader.Close.
+type (
+	// EmptyError says that nothing is stored in the file.
+	EmptyError = setup.EmptyError
+	// ChangedError says that a server changed the file while it was read.
+	ChangedError = file.ChangedError
+)
+
 // Migrate brings the file at opts.Path to the present version, see setup.Migrate.
 func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
 	return setup.Migrate(ctx, opts.Path, dry, tell)
@@ -114,6 +122,8 @@ var (
 	_ checkpoint.TimeBounded   = (*Store)(nil)
 )
 
+var errNoPath = errors.New("sqlite: no path given, want the name of a file")
+
 // Open opens the file or makes it. It fails with an InUseError when another
 // process has it open, with a SchemaError when a newer graphd wrote it, with a
 // StrayLogError when its log belongs to another name of it, and with a
@@ -122,7 +132,7 @@ var (
 // gone.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Path == "" {
-		return nil, errors.New("sqlite: no path given, want the name of a file")
+		return nil, errNoPath
 	}
 	path, err := filepath.Abs(opts.Path)
 	if err != nil {

@@ -34,23 +34,32 @@ func PrepareRecords(
 
 const keyCheckPrefix = "key:"
 
-// checkKeys refuses keys that don't fit what the file holds, and notes the one
-// that new records are sealed with.
-func (r *sealedRecords) checkKeys(ctx context.Context) error {
-	rows, err := r.db.QueryContext(ctx, `SELECT key, value FROM meta WHERE key LIKE '`+keyCheckPrefix+`%'`)
+// readKeyChecks reads by which word each key of a file is recognized.
+func readKeyChecks(ctx context.Context, db *sql.DB) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, `SELECT key, value FROM meta WHERE key LIKE '`+keyCheckPrefix+`%'`)
 	if err != nil {
-		return layout.ToContractError(err)
+		return nil, layout.ToContractError(err)
 	}
 	words := map[string]string{}
 	for rows.Next() {
 		var key, word string
 		if err := rows.Scan(&key, &word); err != nil {
-			return layout.ToContractError(errors.Join(err, rows.Close()))
+			return nil, layout.ToContractError(errors.Join(err, rows.Close()))
 		}
 		words[strings.TrimPrefix(key, keyCheckPrefix)] = word
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return layout.ToContractError(err)
+		return nil, layout.ToContractError(err)
+	}
+	return words, nil
+}
+
+// checkKeys refuses keys that don't fit what the file holds, and notes the one
+// that new records are sealed with.
+func (r *sealedRecords) checkKeys(ctx context.Context) error {
+	words, err := readKeyChecks(ctx, r.db)
+	if err != nil {
+		return err
 	}
 	missing, err := r.box.VerifyKeys(words)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 )
 
@@ -45,6 +46,41 @@ func (e *SchemaError) Error() string {
 
 // IsOlder reports whether Migrate can bring the file to the present version.
 func (e *SchemaError) IsOlder() bool { return e.Version >= oldestVersion && e.Version < SchemaVersion }
+
+// An EmptyError says that a file has no tables.
+type EmptyError struct {
+	Path string
+}
+
+// Error names the file.
+func (e *EmptyError) Error() string {
+	return fmt.Sprintf("sqlite: %s is empty: choose the file that a server uses", e.Path)
+}
+
+// CheckReadable refuses a file that is empty, is not one of this graphd, or does not open
+// with the keys of a box. It writes nothing.
+func CheckReadable(ctx context.Context, db *sql.DB, path string, box *seal.Box) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return wrapOpenError(path, err)
+	}
+	version, err := readVersion(ctx, tx, path)
+	_ = tx.Rollback() // nothing was written
+	switch {
+	case err != nil:
+		return wrapOpenError(path, err)
+	case version == 0:
+		return &EmptyError{Path: path}
+	case version != SchemaVersion:
+		return &SchemaError{Path: path, Version: version}
+	}
+	words, err := readKeyChecks(ctx, db)
+	if err != nil {
+		return err
+	}
+	_, err = box.VerifyKeys(words)
+	return err
+}
 
 // PrepareSchema makes the tables in a new file and checks those of an old one.
 func PrepareSchema(ctx context.Context, db *sql.DB, path string) error {
