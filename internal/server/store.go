@@ -205,6 +205,9 @@ func explainSQLiteError(name string, err error) error {
 		hint = "stop the server, copy the file as a backup and run graphd store migrate --store " + name +
 			", or start a server with --migrate"
 	}
+	if _, short := errors.AsType[*sqlite.SpaceError](err); short {
+		hint = "make room on the disk, or migrate a copy of the file on a larger one and put it in its place"
+	}
 	if _, used := errors.AsType[*sqlite.InUseError](err); used {
 		hint = "one process owns a file: stop the other one, choose another file with --store sqlite:PATH, " +
 			"or let servers share a store with --store redis://HOST:PORT/DB"

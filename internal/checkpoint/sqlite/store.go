@@ -38,6 +38,8 @@ type (
 	SchemaError = setup.SchemaError
 	// InUseError says that another process has the file open.
 	InUseError = file.InUseError
+	// SpaceError says that the disk has too little space to migrate the file.
+	SpaceError = setup.SpaceError
 	// StrayLogError says that changes of a database are in a log that belongs to
 	// another of its names.
 	StrayLogError = file.StrayLogError

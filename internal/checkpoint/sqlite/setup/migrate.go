@@ -45,8 +45,16 @@ func migrateToVersion3(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration,
 // it, or that is not there yet, is left alone. All of it is one transaction: a
 // process that dies in the middle leaves the file as it was. With dry it only
 // says what there is to do. It fails with a file.InUseError when a server uses the
-// file. Records that are sealed are packed later, by the server that has their keys.
-func Migrate(ctx context.Context, path string, dry bool, tell func(checkpoint.Migration)) (m checkpoint.Migration, err error) {
+// file, and with a SpaceError when the disk has too little space. Records that are sealed
+// are packed later, by the server that has their keys.
+func Migrate(ctx context.Context, path string, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
+	return migrateFile(ctx, path, dry, tell, file.FreeBytes)
+}
+
+// migrateFile migrates a file; free says how many bytes the disk of a file has.
+func migrateFile(
+	ctx context.Context, path string, dry bool, tell func(checkpoint.Migration), free func(path string) int64,
+) (m checkpoint.Migration, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return m, fmt.Errorf("sqlite: %w", err)
 	}
@@ -63,7 +71,7 @@ func Migrate(ctx context.Context, path string, dry bool, tell func(checkpoint.Mi
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err == nil {
-		m, err = migrateToCurrent(ctx, tx, path, dry, tell)
+		m, err = migrateToCurrent(ctx, tx, &migrationFile{path: path, free: free(f.RealPath)}, dry, tell)
 		if err == nil && !dry && m.From != m.To {
 			tell(m)
 			err = tx.Commit()
@@ -74,12 +82,18 @@ func Migrate(ctx context.Context, path string, dry bool, tell func(checkpoint.Mi
 	return m, errors.Join(wrapOpenError(path, err), db.Close(), f.Close())
 }
 
+// A migrationFile is the file that is migrated.
+type migrationFile struct {
+	path string // as the operator named it
+	free int64  // bytes of its disk
+}
+
 // migrateToCurrent takes every step up to the present version, or only says how much there
 // is to do.
 func migrateToCurrent(
-	ctx context.Context, tx *sql.Tx, path string, dry bool, tell func(checkpoint.Migration),
+	ctx context.Context, tx *sql.Tx, f *migrationFile, dry bool, tell func(checkpoint.Migration),
 ) (m checkpoint.Migration, err error) {
-	version, err := readVersion(ctx, tx, path)
+	version, err := readVersion(ctx, tx, f.path)
 	if err != nil || version == 0 {
 		return m, err
 	}
@@ -88,6 +102,11 @@ func migrateToCurrent(
 		return m, err
 	}
 	m.Done = m.Threads
+	if version >= oldestVersion && version < SchemaVersion {
+		if err := checkSpace(ctx, tx, f.path, f.free); err != nil {
+			return m, err
+		}
+	}
 	if dry && version >= oldestVersion && version < SchemaVersion {
 		m.Changed = m.Threads // all heads are written anew
 		return m, nil
@@ -95,14 +114,14 @@ func migrateToCurrent(
 	for ; version < SchemaVersion; version++ {
 		do := migrationSteps()[version]
 		if do == nil {
-			return m, &SchemaError{Path: path, Version: version}
+			return m, &SchemaError{Path: f.path, Version: version}
 		}
 		if err := do(ctx, tx, &m, tell); err != nil {
 			return m, err
 		}
 	}
 	if version > SchemaVersion {
-		return m, &SchemaError{Path: path, Version: version}
+		return m, &SchemaError{Path: f.path, Version: version}
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE meta SET value = ? WHERE key = 'schema_version'`, SchemaVersion)
 	return m, err

@@ -133,7 +133,8 @@ func readVersion(ctx context.Context, tx *sql.Tx, path string) (version int64, e
 
 func wrapOpenError(path string, err error) error {
 	var se *SchemaError
-	if err == nil || errors.As(err, &se) {
+	var space *SpaceError
+	if err == nil || errors.As(err, &se) || errors.As(err, &space) {
 		return err
 	}
 	err = layout.ToContractError(err)

@@ -1,0 +1,54 @@
+package setup
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// A SpaceError says that a file can't be migrated since its disk has too little space. The
+// file is as it was.
+type SpaceError struct {
+	Path   string
+	Needed int64 // bytes that must be free on the disk, beside the file
+	Free   int64 // bytes that are
+}
+
+// Error names the file and both numbers.
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("sqlite: to migrate %s may take %d bytes of its disk beside the file, and %d are free: nothing was changed",
+		e.Path, e.Needed, e.Free)
+}
+
+// minMigrationSpace is needed for a file of any size.
+const minMigrationSpace = 1 << 20
+
+// measureMigration returns how many bytes the migration to format 4 may take of the disk
+// beside the file: rows stand in the old and the new tables until the end, and the new ones
+// also in the log, which moves into the file when all is done.
+func measureMigration(ctx context.Context, tx *sql.Tx) (int64, error) {
+	var tables, copied int64
+	err := tx.QueryRowContext(ctx, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE aggregate = TRUE AND name IN
+		(SELECT name FROM sqlite_schema WHERE tbl_name IN ('threads', 'tasks', 'memos', 'interrupts', 'runs'))`).Scan(&tables)
+	if err != nil {
+		return 0, err
+	}
+	// What queries look into is copied out of records.
+	err = tx.QueryRowContext(ctx, `SELECT (SELECT coalesce(sum(length(head)), 0) FROM threads) +
+		(SELECT coalesce(sum(length(record)), 0) FROM interrupts)`).Scan(&copied)
+	if err != nil {
+		return 0, err
+	}
+	// Pages of new tables are less full than those of tables that were put in order.
+	written := (tables + copied) * 3 / 2
+	return 2*written + minMigrationSpace, nil
+}
+
+// checkSpace returns a SpaceError when the disk has not what a migration may take.
+func checkSpace(ctx context.Context, tx *sql.Tx, path string, free int64) error {
+	needed, err := measureMigration(ctx, tx)
+	if err == nil && free < needed {
+		err = &SpaceError{Path: path, Needed: needed, Free: free}
+	}
+	return err
+}
