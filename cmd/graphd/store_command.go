@@ -48,12 +48,19 @@ serve --migrate does the same before it serves.`,
 			if err := output.WriteLine(p.Out, "%s", migrationText(m, dry)); err != nil || len(m.Unreadable) == 0 {
 				return err
 			}
-			return output.WriteLine(p.Out, "left as they were, since they can't be read: %s", strings.Join(m.Unreadable, ", "))
+			return output.WriteLine(p.Out, "%s", unreadableText(&m))
 		},
 	}
 	cmd.Flags().StringVar(&store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what there is to do")
 	return cmd
+}
+
+// unreadableText names the threads with records that can't be read, and the first of the
+// records.
+func unreadableText(m *checkpoint.Migration) string {
+	return strings.Join(append([]string{"left as they were, since they can't be read: " + strings.Join(m.Unreadable, ", ")},
+		m.UnreadableRecords...), "\n  ")
 }
 
 func (p *program) printMigration(m checkpoint.Migration) {

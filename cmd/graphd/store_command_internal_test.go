@@ -28,6 +28,10 @@ func TestWhatAStoreHasLostIsTold(t *testing.T) {
 func TestAMigrationIsTold(t *testing.T) {
 	require.Equal(t, "migrated: the store from format 2 to 3, with 5 threads, of which 4 have records to write anew",
 		migrationText(checkpoint.Migration{From: 2, To: 3, Threads: 5, Changed: 4}, false))
+	require.Equal(t, "left as they were, since they can't be read: t, u\n  thread \"t\", run \"r\": damaged",
+		unreadableText(&checkpoint.Migration{Unreadable: []string{"t", "u"}, UnreadableRecords: []string{`thread "t", run "r": damaged`}}))
+	require.Equal(t, "left as they were, since they can't be read: t",
+		unreadableText(&checkpoint.Migration{Unreadable: []string{"t"}}))
 	var out bytes.Buffer
 	p := &program{IO: output.IO{Err: &out}}
 	p.printMigration(checkpoint.Migration{Done: 1, Threads: 2})

@@ -3,11 +3,15 @@ package checkpoint
 // Migration is what bringing a store to another format takes, and how much of it
 // is done.
 type Migration struct {
-	From, To   int // formats; the same when there is nothing to do
-	Threads    int // of the store
-	Done       int // of them, those that are looked through
-	Changed    int // of them, those of which records were written anew
+	From, To int // formats; the same when there is nothing to do
+	Threads  int // of the store
+	Done     int // of them, those that are looked through
+	Changed  int // of them, those of which records were written anew
+	// Unreadable names the threads with records that can't be read. These stay as they are.
 	Unreadable []string
+	// UnreadableRecords says of the first of these records which they are and why. Redis
+	// says so of none.
+	UnreadableRecords []string
 }
 
 // Loss is the missing part of a store.

@@ -160,6 +160,47 @@ func TestAMigrationNamesDamagedRecords(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A record that is neither JSON nor packed is damaged, too, whatever it begins with.
+func TestAMigrationNamesRecordsOfNoForm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, "sqlite-3", path)
+	db := openDirectly(t, path)
+	id := readRows(t, db, `SELECT id FROM runs WHERE thread = 'again' ORDER BY id`)[0][0]
+	question := readRows(t, db, `SELECT id FROM interrupts WHERE thread = 'waiting'`)[0][0]
+	execSQL(t, db, `UPDATE runs SET record = 'x' || record WHERE thread = 'again' AND id = ?`, id)
+	execSQL(t, db, `UPDATE interrupts SET record = '' WHERE thread = 'waiting'`)
+	execSQL(t, db, `UPDATE threads SET head = char(127) || head WHERE thread = 'copied'`)
+	require.NoError(t, db.Close())
+	m, err := migrateFile(t.Context(), path, ignoreProgress)
+	require.NoError(t, err)
+	require.Equal(t, []string{"again", "copied", "waiting"}, m.Unreadable)
+	require.Len(t, m.UnreadableRecords, 3)
+	require.Contains(t, m.UnreadableRecords[0], `thread "copied", head "": record: stored record is corrupt: `)
+	require.Contains(t, m.UnreadableRecords[1], fmt.Sprintf(`thread "waiting", question %q: record: stored record is corrupt: `, question))
+	require.Contains(t, m.UnreadableRecords[2], fmt.Sprintf(`thread "again", run %q: record: stored record is corrupt: `, id))
+}
+
+// A record that its key does not open is damaged; one whose key is not given waits for it.
+func TestSealedRecordsThatDoNotOpenAreNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, "sqlite-3", path)
+	k1, k2 := newKey("k1", 1), newKey("k2", 2)
+	sealThreads(t, path, 3, k1, k2)
+	db := openDirectly(t, path)
+	execSQL(t, db, `UPDATE threads SET head = (SELECT head FROM threads WHERE thread = 'k1-000000') WHERE thread = 'k1-000001'`)
+	require.NoError(t, db.Close())
+	m, err := migrateFile(t.Context(), path, ignoreProgress)
+	require.NoError(t, err)
+	require.Empty(t, m.Unreadable, "no key is given")
+	s := openSealed(t, path, seal.Options{Keys: []seal.Key{k1}})
+	warnings := strings.Join(s.Warnings(), "\n")
+	require.Contains(t, warnings, `1 threads have records that can't be read and were left as they are: thread "k1-000001", head "": `+
+		`stored record is corrupt: it does not open with the key "k1"`)
+	require.NotContains(t, warnings, `thread "k2`)
+	require.NoError(t, s.Close())
+	require.Equal(t, [][]string{{"format3:k2", ""}}, listSealedProgress(t, path))
+}
+
 // sealThreads makes heads of format 3 that are sealed with each of some keys, and says
 // which threads they are of.
 func sealThreads(t *testing.T, path string, n int, keys ...seal.Key) (threads []string) {

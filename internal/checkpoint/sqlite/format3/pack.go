@@ -22,6 +22,13 @@ const version = 1
 // IsRecord reports whether a record that is open is one of format 3.
 func IsRecord(text string) bool { return text != "" && text[0] == '{' }
 
+// CheckPacked returns an error that wraps checkpoint.ErrCorrupt when a record is not a
+// packed one.
+func CheckPacked(text string) error {
+	_, err := codec.AppendJSON(nil, text)
+	return err
+}
+
 // PackRecord writes a JSON record of any kind anew. An error wraps
 // checkpoint.ErrCorrupt.
 func PackRecord(text string) (string, error) {

@@ -114,7 +114,7 @@ func migrateToVersion4(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration,
 			tell(*m)
 		}
 	}
-	m.Changed, m.Unreadable = p.changed, append(m.Unreadable, p.unreadable...)
+	p.addResult(m)
 	for key := range p.sealedWith {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?, '')`, sealedRecordsPrefix+key); err != nil {
 			return err

@@ -20,7 +20,26 @@ type recordPacker struct {
 	box        *seal.Box
 	changed    int                 // threads of which records were packed
 	unreadable []string            // threads with records that are damaged
+	records    []string            // which of their records are, and why, up to mostNamedRecords
 	sealedWith map[string]struct{} // keys that records need and that were not given
+}
+
+// mostNamedRecords is how many damaged records are named.
+const mostNamedRecords = 100
+
+// noteDamaged notes which record is damaged.
+func (p *recordPacker) noteDamaged(t *recordTable, r *keyedRecord, err error) {
+	if len(p.records) < mostNamedRecords {
+		p.records = append(p.records, fmt.Sprintf("thread %q, %s %q: %v", r.thread(), t.kind, r.name, err))
+	}
+}
+
+// addResult counts in m what was done.
+func (p *recordPacker) addResult(m *checkpoint.Migration) {
+	m.Changed += p.changed
+	m.Unreadable = append(m.Unreadable, p.unreadable...)
+	free := max(0, mostNamedRecords-len(m.UnreadableRecords))
+	m.UnreadableRecords = append(m.UnreadableRecords, p.records[:min(free, len(p.records))]...)
 }
 
 // packThreads packs the records of the threads after one, up to another.
@@ -37,6 +56,7 @@ func (p *recordPacker) packThreads(ctx context.Context, after, last string) erro
 				switch {
 				case errors.Is(err, checkpoint.ErrCorrupt):
 					unreadable[rows[i].thread()] = struct{}{}
+					p.noteDamaged(&t, &rows[i], err)
 				case err != nil:
 					return err
 				case isPacked:
@@ -47,7 +67,7 @@ func (p *recordPacker) packThreads(ctx context.Context, after, last string) erro
 		}
 	}
 	p.changed += len(changed)
-	p.unreadable = slices.AppendSeq(p.unreadable, maps.Keys(unreadable))
+	p.unreadable = append(p.unreadable, slices.Sorted(maps.Keys(unreadable))...)
 	return nil
 }
 
@@ -92,20 +112,24 @@ func (t *recordTable) readPage(ctx context.Context, tx *sql.Tx, position []any, 
 
 func placeholders(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// packRow writes a record anew when it is JSON. A record that is damaged stays as it is;
-// so does one whose key is not given, and the key is noted.
+// packRow writes a record anew when it is JSON. A record that is damaged stays as it is, and
+// the error wraps checkpoint.ErrCorrupt. One whose key is not given stays, too, and the key
+// is noted.
 func (p *recordPacker) packRow(ctx context.Context, t *recordTable, r *keyedRecord) (isPacked bool, err error) {
 	at := seal.RecordPlace{Thread: r.thread(), Kind: t.kind, Name: r.name}
 	record, err := p.box.Open(at, r.record)
-	if refused, ok := errors.AsType[*seal.OpenError](err); ok {
+	if refused, ok := errors.AsType[*seal.OpenError](err); ok && refused.IsUnknownKey {
 		if p.sealedWith == nil {
 			p.sealedWith = map[string]struct{}{}
 		}
 		p.sealedWith[refused.Key] = struct{}{}
 		return false, nil
 	}
-	if err != nil || !format3.IsRecord(record) {
+	if err != nil {
 		return false, err
+	}
+	if !format3.IsRecord(record) {
+		return false, format3.CheckPacked(record)
 	}
 	if record, err = format3.PackRecord(record); err != nil {
 		return false, err

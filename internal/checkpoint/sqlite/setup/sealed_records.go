@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,8 +43,9 @@ func (r *sealedRecords) packRecords(ctx context.Context, tell func(checkpoint.Mi
 			tell(m)
 		}
 	}
-	if len(m.Unreadable) > 0 {
-		r.warnings = append(r.warnings, "threads with records that are damaged: "+strings.Join(m.Unreadable, ", "))
+	if n := len(m.Unreadable); n > 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf("%d threads have records that can't be read and were left as they are: %s",
+			n, strings.Join(m.UnreadableRecords, "; ")))
 	}
 	return nil
 }
@@ -92,6 +94,7 @@ func packPiece(
 	if err != nil {
 		return "", 0, errors.Join(err, tx.Rollback())
 	}
-	m.Done, m.Changed, m.Unreadable = m.Done+n, m.Changed+p.changed, append(m.Unreadable, p.unreadable...)
+	m.Done += n
+	p.addResult(m)
 	return last, n, tx.Commit()
 }
