@@ -84,6 +84,7 @@ var layers = []layer{
 	{
 		path: "internal/checkpoint/sqlite/layout", containsPanics: true,
 		mayImport: []string{
+			"internal/checkpoint/sqlite/format3",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),

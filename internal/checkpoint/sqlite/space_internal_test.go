@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -159,4 +160,105 @@ func TestAStoreOpensOnAFullDisk(t *testing.T) {
 	require.Eventually(t, func() bool { return s.CheckWritable(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 	_, err = s.Apply(t.Context(), newThreadOf("large", 100_000))
 	require.NoError(t, err)
+}
+
+// addSealedFormat3 has a store hold heads as a migration leaves them that had no key.
+func addSealedFormat3(t *testing.T, s *Store, box *seal.Box, n int) {
+	t.Helper()
+	for i := range n {
+		c := newThreadOf(fmt.Sprintf("sealed-%06d", i), 10)
+		_, err := s.Apply(t.Context(), c)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.changes.RunChange(t.Context(), func(ctx context.Context, conn *sql.Conn) error {
+		for i := range n {
+			name := fmt.Sprintf("sealed-%06d", i)
+			head := fmt.Sprintf(`{"v":1,"thread":%q,"metadata":{"label":%q}}`, name, strings.Repeat("x", 4000))
+			text := box.Seal(seal.RecordPlace{Thread: name, Kind: "head"}, head)
+			if _, err := conn.ExecContext(ctx, `UPDATE threads SET head = ?, metadata = NULL WHERE thread = ?`, []byte(text), name); err != nil {
+				return err
+			}
+		}
+		_, err := conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ('format3:k1', ''), ('key:k1', ?)`, box.ActiveKeyCheck())
+		return err
+	}))
+}
+
+// requireSealedHeads sees that all heads are read.
+func requireSealedHeads(t *testing.T, s *Store, n int) {
+	t.Helper()
+	for i := range n {
+		h, err := s.Head(t.Context(), fmt.Sprintf("sealed-%06d", i))
+		require.NoError(t, err)
+		require.Len(t, h.Metadata["label"], 4000)
+	}
+}
+
+func countUnpacked(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	require.NoError(t, s.readDB.QueryRowContext(t.Context(), `SELECT count(*) FROM meta WHERE key = 'format3:k1'`).Scan(&n))
+	return n
+}
+
+// A full disk stops the packing of records that were sealed when the file was migrated, not
+// the server, which reads them as they are. The next start goes on.
+func TestAStoreOpensOnAFullDiskWithRecordsToPack(t *testing.T) {
+	const threads = 200
+	options := seal.Options{Keys: []seal.Key{{ID: "k1", Secret: []byte(strings.Repeat("k", seal.KeySize))}}}
+	box, err := seal.New(options)
+	require.NoError(t, err)
+	open := func(t *testing.T, dir string) *Store {
+		t.Helper()
+		s, err := Open(t.Context(), Options{Path: filepath.Join(dir, "a.db"), Reserve: 2 << 20, Seal: options})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	for name, fresh := range limitedStores(t) {
+		t.Run(name, func(t *testing.T) {
+			s := fresh(t)
+			dir := filepath.Dir(s.file.RealPath)
+			addSealedFormat3(t, s, box, threads)
+			rest, other := filepath.Join(dir, "rest"), filepath.Join(dir, "other")
+			require.NoError(t, os.WriteFile(other, make([]byte, 4<<20), 0o600))
+			fillStore(t, s, 0)
+			require.NoError(t, s.Close())
+			if strings.Contains(name, "disk") {
+				_ = os.WriteFile(rest, make([]byte, 12<<20), 0o600) // as much as there is
+				s = open(t, dir)
+				require.Contains(t, strings.Join(s.Warnings(), "\n"), "and the next start goes on, since there is no space")
+				require.Equal(t, 1, countUnpacked(t, s))
+				requireSealedHeads(t, s, threads)
+				_, err := s.Apply(t.Context(), &checkpoint.Change{Thread: "t0", Expect: 1, Delete: true})
+				require.NoError(t, err)
+				require.NoError(t, s.Close())
+				require.NoError(t, os.Remove(rest))
+				require.NoError(t, os.Remove(other))
+			}
+			s = open(t, dir)
+			require.Zero(t, countUnpacked(t, s))
+			requireSealedHeads(t, s, threads)
+			info, err := os.Stat(s.file.RealPath + "-wal")
+			require.NoError(t, err)
+			require.Less(t, info.Size(), int64(64<<10), "the log is cut off after each piece")
+		})
+	}
+}
+
+// A store that became full while it was open takes no more of the pieces.
+func TestAFullStoreStopsPacking(t *testing.T) {
+	options := seal.Options{Keys: []seal.Key{{ID: "k1", Secret: []byte(strings.Repeat("k", seal.KeySize))}}}
+	box, err := seal.New(options)
+	require.NoError(t, err)
+	for name, fresh := range limitedStores(t) {
+		t.Run(name, func(t *testing.T) {
+			s := fresh(t)
+			addSealedFormat3(t, s, box, 10)
+			fillStore(t, s, 0)
+			require.NoError(t, s.packSealedRecords(t.Context(), box, nil))
+			require.Contains(t, strings.Join(s.Warnings(), "\n"), "for 0 of ")
+			require.Equal(t, 1, countUnpacked(t, s))
+			require.ErrorIs(t, s.CheckWritable(t.Context()), checkpoint.ErrStoreFull)
+		})
+	}
 }

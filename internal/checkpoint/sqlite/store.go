@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -183,7 +184,35 @@ func (s *Store) openDatabase(ctx context.Context, box *seal.Box, opts *Options) 
 		s.warnings = append(s.warnings, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
 			opts.Reserve, err))
 	}
+	if err := s.packSealedRecords(ctx, box, opts.Progress); err != nil {
+		return err
+	}
 	return s.file.NoteLog()
+}
+
+// packSealedRecords packs what a migration could not open. A full disk ends it, so that the
+// server starts and threads can be deleted; the next server goes on.
+func (s *Store) packSealedRecords(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) error {
+	m, err := setup.PackSealedRecords(ctx, s.readDB, box, s.runPiece, tell)
+	if n := len(m.Unreadable); n > 0 {
+		s.warnings = append(s.warnings, fmt.Sprintf("%d threads have records that can't be read and were left as they are: %s",
+			n, strings.Join(m.UnreadableRecords, "; ")))
+	}
+	if err != nil && (errors.Is(err, checkpoint.ErrStoreFull) || errors.Is(s.CheckWritable(ctx), checkpoint.ErrStoreFull)) {
+		s.warnings = append(s.warnings, fmt.Sprintf("encrypted records of an earlier format were written anew for %d of %d threads, "+
+			"and the next start goes on, since there is no space: %v", m.Done, m.Threads, err))
+		return nil
+	}
+	return err
+}
+
+// runPiece runs a piece of a migration as a change, and gives the space of its log back.
+func (s *Store) runPiece(ctx context.Context, piece func(ctx context.Context, conn *sql.Conn) error) error {
+	err := s.changes.RunJob(ctx, &writer.Job{IsUntimed: true, Run: piece})
+	if err == nil {
+		s.changes.TruncateLog()
+	}
+	return err
 }
 
 // openWriter prepares the database and makes its writer.
@@ -196,7 +225,7 @@ func (s *Store) openWriter(ctx context.Context, box *seal.Box, reserve *file.Res
 	if err := setup.PrepareSchema(ctx, db, path); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	warnings, err := setup.PrepareRecords(ctx, db, box, opts.Progress)
+	warnings, err := setup.PrepareKeys(ctx, db, box)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/format3"
 )
 
 // Kinds of records, as seal.Place has them. They are part of what is stored and
@@ -55,10 +56,25 @@ func recordPlaceOf(kind string, g *checkpoint.GraphRecord) seal.RecordPlace {
 	return seal.RecordPlace{Kind: kind, Name: strconv.Itoa(len(g.Name)) + ":" + g.Name + g.Version}
 }
 
+// packRecord packs a record that was sealed when its file was migrated and is not packed
+// yet. It returns others as they are.
+func packRecord(kind, text string) (string, error) {
+	switch kind {
+	case KindHead, KindTask, KindMemo, KindInterrupt, KindRun:
+		if format3.IsRecord(text) {
+			return format3.PackRecord(text)
+		}
+	}
+	return text, nil
+}
+
 // DecodeRecord opens a record of a thread and reads it.
 func DecodeRecord[T any](box *seal.Box, thread, kind, name, text string, read func(string) (T, error)) (v T, err error) {
 	text, err = box.Open(seal.RecordPlace{Thread: thread, Kind: kind, Name: name}, text)
 	if err != nil {
+		return v, err
+	}
+	if text, err = packRecord(kind, text); err != nil {
 		return v, err
 	}
 	return read(text)

@@ -18,17 +18,11 @@ type sealedRecords struct {
 	warnings []string // for the operator, in sentences
 }
 
-// PrepareRecords refuses keys that don't fit what the file holds, seals graphs with the
-// present key, and packs records that could not be opened when the file was migrated.
-// The warnings say what an operator should know; tell may be nil.
-func PrepareRecords(
-	ctx context.Context, db *sql.DB, box *seal.Box, tell func(checkpoint.Migration),
-) (warnings []string, err error) {
+// PrepareKeys refuses keys that don't fit what the file holds, and seals graphs with the
+// present key. The warnings say what an operator should know.
+func PrepareKeys(ctx context.Context, db *sql.DB, box *seal.Box) (warnings []string, err error) {
 	r := &sealedRecords{db: db, box: box}
-	if err := r.checkKeys(ctx); err != nil {
-		return nil, err
-	}
-	err = r.packRecords(ctx, tell)
+	err = r.checkKeys(ctx)
 	return r.warnings, err
 }
 

@@ -82,7 +82,7 @@ func (t *recordTable) moveRows(ctx context.Context, tx *sql.Tx, after, last stri
 
 // migrateToVersion4 moves all rows to tables whose records are blobs, and packs those
 // that are JSON. Records that are sealed can't be opened without keys: the file
-// notes which keys they need, and PrepareRecords packs them.
+// notes which keys they need, and PackSealedRecords packs them.
 func migrateToVersion4(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration, tell func(checkpoint.Migration)) error {
 	if _, err := tx.ExecContext(ctx, beginVersion4); err != nil {
 		return err
@@ -126,7 +126,7 @@ func migrateToVersion4(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration,
 
 // selectThreads finds the threads of the next piece: the last of them, and how many
 // they are.
-func selectThreads(ctx context.Context, tx *sql.Tx, table, after string) (last string, n int, err error) {
+func selectThreads(ctx context.Context, tx executor, table, after string) (last string, n int, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT coalesce(max(thread), ''), count(*) FROM
 		(SELECT thread FROM `+table+` WHERE thread > ? ORDER BY thread LIMIT ?)`, after, threadsPerPiece).Scan(&last, &n)
 	return last, n, err

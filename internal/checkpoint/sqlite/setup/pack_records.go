@@ -14,9 +14,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/format3"
 )
 
+// An executor is a transaction, or a connection that is in one.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // recordPacker packs records that are JSON, where they stand.
 type recordPacker struct {
-	tx         *sql.Tx
+	tx         executor
 	box        *seal.Box
 	changed    int                 // threads of which records were packed
 	unreadable []string            // threads with records that are damaged
@@ -84,7 +91,7 @@ func (r *keyedRecord) thread() string {
 
 // readPage reads rows after a position, which is the beginning of a primary key, up to
 // a thread. next is the position of the page after it, nil = there is none.
-func (t *recordTable) readPage(ctx context.Context, tx *sql.Tx, position []any, last string) (page []keyedRecord, next []any, err error) {
+func (t *recordTable) readPage(ctx context.Context, tx executor, position []any, last string) (page []keyedRecord, next []any, err error) {
 	keys := strings.Split(t.keys, ", ")
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE (%s) > (%s) AND thread <= ? ORDER BY %s",
 		t.keys, t.recordName, t.column, t.name,

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
@@ -19,35 +17,46 @@ import (
 // they are not.
 const sealedRecordsPrefix = "format3:"
 
-// packRecords packs the records that were sealed when the file was migrated, as far
-// as their keys are there now. Pieces of it are transactions; a server that dies in
-// the middle goes on when it starts again.
-func (r *sealedRecords) packRecords(ctx context.Context, tell func(checkpoint.Migration)) error {
-	after, keys, err := readSealedProgress(ctx, r.db, r.box.KeyIDs())
+// A PieceRunner runs a piece of work in a transaction of its own, which may be repeated
+// after it was undone. It returns an error when the piece was not committed.
+type PieceRunner func(ctx context.Context, piece func(ctx context.Context, conn *sql.Conn) error) error
+
+// PackSealedRecords packs the records that were sealed when the file was migrated, as far
+// as their keys are there now. It reads from db what there is to do, and each piece notes
+// how far it is: after an error the next call goes on there. m is what was done; tell may
+// be nil.
+func PackSealedRecords(
+	ctx context.Context, db *sql.DB, box *seal.Box, run PieceRunner, tell func(checkpoint.Migration),
+) (m checkpoint.Migration, err error) {
+	after, keys, err := readSealedProgress(ctx, db, box.KeyIDs())
 	if err != nil || len(keys) == 0 {
-		return layout.ToContractError(err)
+		return m, layout.ToContractError(err)
 	}
-	box, err := r.box.WithCompression()
-	if err != nil {
-		return err
+	if box, err = box.WithCompression(); err != nil {
+		return m, err
 	}
-	m := checkpoint.Migration{From: format3.Number, To: SchemaVersion}
-	if err := r.db.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(thread <= ?), 0) FROM threads`, after).Scan(&m.Threads, &m.Done); err != nil {
-		return layout.ToContractError(err)
+	m.From, m.To = format3.Number, SchemaVersion
+	if err := db.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(thread <= ?), 0) FROM threads`, after).Scan(&m.Threads, &m.Done); err != nil {
+		return m, layout.ToContractError(err)
 	}
 	for n := -1; n != 0; {
-		if after, n, err = packPiece(ctx, r.db, box, after, keys, &m); err != nil {
-			return layout.ToContractError(err)
+		var p recordPacker
+		var last string
+		err := run(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+			p = recordPacker{tx: conn, box: box}
+			last, n, err = p.packNext(ctx, after, keys)
+			return err
+		})
+		if err != nil {
+			return m, layout.ToContractError(err)
 		}
+		p.addResult(&m)
+		after, m.Done = last, m.Done+n
 		if m.Done%threadsPerReport == 0 && n != 0 && tell != nil {
 			tell(m)
 		}
 	}
-	if n := len(m.Unreadable); n > 0 {
-		r.warnings = append(r.warnings, fmt.Sprintf("%d threads have records that can't be read and were left as they are: %s",
-			n, strings.Join(m.UnreadableRecords, "; ")))
-	}
-	return nil
+	return m, nil
 }
 
 // readSealedProgress finds out which of the keys given open records that may be JSON
@@ -70,17 +79,9 @@ func readSealedProgress(ctx context.Context, db *sql.DB, given []string) (after 
 	return after, keys, errors.Join(rows.Err(), rows.Close())
 }
 
-// packPiece packs the next threads in a transaction, which notes that it has; n is how
-// many they are.
-func packPiece(
-	ctx context.Context, db *sql.DB, box *seal.Box, after string, keys []string, m *checkpoint.Migration,
-) (last string, n int, err error) {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return "", 0, err
-	}
-	p := recordPacker{tx: tx, box: box}
-	last, n, err = selectThreads(ctx, tx, "threads", after)
+// packNext packs the next threads and notes that it has; n is how many they are.
+func (p *recordPacker) packNext(ctx context.Context, after string, keys []string) (last string, n int, err error) {
+	last, n, err = selectThreads(ctx, p.tx, "threads", after)
 	note := `UPDATE meta SET value = ?2 WHERE key = ?1`
 	switch {
 	case err == nil && n == 0:
@@ -89,12 +90,7 @@ func packPiece(
 		err = p.packThreads(ctx, after, last)
 	}
 	for i := 0; i < len(keys) && err == nil; i++ {
-		_, err = tx.ExecContext(ctx, note, sealedRecordsPrefix+keys[i], last)
+		_, err = p.tx.ExecContext(ctx, note, sealedRecordsPrefix+keys[i], last)
 	}
-	if err != nil {
-		return "", 0, errors.Join(err, tx.Rollback())
-	}
-	m.Done += n
-	p.addResult(m)
-	return last, n, tx.Commit()
+	return last, n, err
 }

@@ -38,6 +38,7 @@ type Job struct {
 	Thread     string                                          // "" = of none
 	Cost       int                                             // bytes, with RowCost for each row
 	FreesSpace bool                                            // it needs space only to free more
+	IsUntimed  bool                                            // its caller waits for it as long as it takes
 
 	state int  // guarded by queue.mu
 	next  *Job // of the thread

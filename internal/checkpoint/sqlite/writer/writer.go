@@ -109,7 +109,8 @@ func (w *Writer) RunChange(ctx context.Context, run func(ctx context.Context, co
 
 // RunJob hands in a change and waits until it is durable or refused. It answers
 // ErrStoreBusy, and nothing is done, when the change is not begun in time. When ctx
-// or the time ends after it has begun, the outcome is unknown.
+// or the time ends after it has begun, the outcome is unknown. For a job that IsUntimed
+// no time ends.
 func (w *Writer) RunJob(ctx context.Context, j *Job) error {
 	if err := ctx.Err(); err != nil {
 		return abandonedError(ctx)
@@ -138,6 +139,10 @@ func (w *Writer) RunJob(ctx context.Context, j *Job) error {
 			}
 			return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, ctx.Err()) // it may be made still
 		case <-timer.C:
+		}
+		if j.IsUntimed {
+			timer.Reset(w.limits.end)
+			continue
 		}
 		if w.queue.abandonJob(j) {
 			return fmt.Errorf("%w: %d changes wait, and this one had no turn within %s",

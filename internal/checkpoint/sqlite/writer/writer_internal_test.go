@@ -97,3 +97,27 @@ func enqueueJob(w *Writer, wg *sync.WaitGroup, j *Job, err *error) {
 		runtime.Gosched()
 	}
 }
+
+// A caller of an untimed job waits for its turn and its end as long as they take.
+func TestAnUntimedJobIsNotGivenUp(t *testing.T) {
+	w := openWriter(t, &checkedFile{})
+	w.limits = limits{turn: time.Nanosecond, end: time.Nanosecond}
+	begun, end := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	var first, second error
+	wg.Go(func() {
+		first = w.RunJob(w.life, &Job{IsUntimed: true, Run: func(context.Context, *sql.Conn) error {
+			close(begun)
+			<-end
+			return nil
+		}})
+	})
+	<-begun
+	enqueueJob(w, &wg, &Job{IsUntimed: true, Run: func(ctx context.Context, conn *sql.Conn) error { return addName(ctx, conn, "n") }}, &second)
+	require.ErrorIs(t, w.RunChange(w.life, refuseChange), checkpoint.ErrStoreBusy)
+	close(end)
+	wg.Wait()
+	require.NoError(t, first)
+	require.NoError(t, second)
+	require.True(t, hasName(t, w, "n"))
+}
