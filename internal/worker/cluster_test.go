@@ -43,11 +43,11 @@ func newSharedStore() *sharedStore {
 	}
 }
 
-func (b *sharedStore) Register(server string, changed func()) checkpoint.Registration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.onChange[server] = changed
-	return &registration{b, server}
+func (s *sharedStore) Register(server string, changed func()) checkpoint.Registration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onChange[server] = changed
+	return &registration{s, server}
 }
 
 type registration struct {
@@ -55,51 +55,51 @@ type registration struct {
 	server string
 }
 
-func (p *registration) SetCapabilities(served []checkpoint.Capability) {
-	p.store.mu.Lock()
-	defer p.store.mu.Unlock()
-	if slices.Equal(p.store.capabilities[p.server], served) {
+func (r *registration) SetCapabilities(served []checkpoint.Capability) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if slices.Equal(r.store.capabilities[r.server], served) {
 		return
 	}
-	p.store.capabilities[p.server] = served
-	p.notifyOthers()
+	r.store.capabilities[r.server] = served
+	r.notifyOthers()
 }
 
-func (p *registration) SetClaims(claims checkpoint.Claims) {
-	p.store.mu.Lock()
-	defer p.store.mu.Unlock()
-	p.store.claims[p.server] = claims
-	p.notifyOthers()
+func (r *registration) SetClaims(claims checkpoint.Claims) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.store.claims[r.server] = claims
+	r.notifyOthers()
 }
 
 // notifyOthers tells the other servers that something has changed. mu is held.
-func (p *registration) notifyOthers() {
-	for other, changed := range p.store.onChange {
-		if other != p.server {
+func (r *registration) notifyOthers() {
+	for other, changed := range r.store.onChange {
+		if other != r.server {
 			go changed()
 		}
 	}
 }
 
-func (p *registration) OtherMembers() []checkpoint.Member {
-	p.store.mu.Lock()
-	defer p.store.mu.Unlock()
+func (r *registration) OtherMembers() []checkpoint.Member {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
 	var out []checkpoint.Member
-	for _, name := range slices.Sorted(maps.Keys(p.store.capabilities)) {
-		if served := p.store.capabilities[name]; name != p.server && len(served) > 0 {
-			out = append(out, checkpoint.Member{Server: name, Capabilities: served, Claims: p.store.claims[name]})
+	for _, name := range slices.Sorted(maps.Keys(r.store.capabilities)) {
+		if served := r.store.capabilities[name]; name != r.server && len(served) > 0 {
+			out = append(out, checkpoint.Member{Server: name, Capabilities: served, Claims: r.store.claims[name]})
 		}
 	}
 	return out
 }
 
-func (p *registration) Close() { p.SetCapabilities(nil) }
+func (r *registration) Close() { r.SetCapabilities(nil) }
 
-func (b *sharedStore) Subscribe(hear func(checkpoint.Signal)) checkpoint.Subscription {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.subscribers = append(b.subscribers, hear)
-	return subscription{b}
+func (s *sharedStore) Subscribe(hear func(checkpoint.Signal)) checkpoint.Subscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribers = append(s.subscribers, hear)
+	return subscription{s}
 }
 
 type subscription struct{ store *sharedStore }
@@ -112,13 +112,13 @@ func (subscription) StopPublishing(string) {}
 
 func (subscription) Close() {}
 
-func (t subscription) WakeServers(owner, thread string) {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	if t.store.losesWakes {
+func (s subscription) WakeServers(owner, thread string) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if s.store.losesWakes {
 		return
 	}
-	for _, hear := range t.store.subscribers {
+	for _, hear := range s.store.subscribers {
 		go hear(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalWake, Owner: owner})
 	}
 }
@@ -152,8 +152,8 @@ func newTestCluster(t *testing.T) *testCluster {
 	return &testCluster{t: t, sharedStore: newSharedStore(), graphs: map[string]*graph.Graph{}, nodeCode: map[string]nodeFunc{}}
 }
 
-func (w *testCluster) Graph(name, _ string) (*graph.Graph, error) {
-	g, ok := w.graphs[name]
+func (c *testCluster) Graph(name, _ string) (*graph.Graph, error) {
+	g, ok := c.graphs[name]
 	if !ok {
 		return nil, runtime.Errorf(runtime.ReasonGraphNotFound, "no graph %q", name)
 	}
@@ -167,19 +167,19 @@ type serverStore struct {
 	checkpoint.Notifier
 }
 
-func (w *testCluster) startServer(name string) *testServer {
-	return w.startServerOn(name, w.sharedStore, w)
+func (c *testCluster) startServer(name string) *testServer {
+	return c.startServerOn(name, c.sharedStore, c)
 }
 
-func (w *testCluster) startServerOn(name string, store checkpoint.Store, graphs runtime.Graphs) *testServer {
-	return w.startServerWith(name, store, graphs, engine.Options{})
+func (c *testCluster) startServerOn(name string, store checkpoint.Store, graphs runtime.Graphs) *testServer {
+	return c.startServerWith(name, store, graphs, engine.Options{})
 }
 
-func (w *testCluster) startServerWith(name string, store checkpoint.Store, graphs runtime.Graphs, opts engine.Options) *testServer {
-	s := &testServer{name: name, cluster: w, hub: worker.New(worker.Options{Key: []byte("k"), MaxLosses: 1000})}
+func (c *testCluster) startServerWith(name string, store checkpoint.Store, graphs runtime.Graphs, opts engine.Options) *testServer {
+	s := &testServer{name: name, cluster: c, hub: worker.New(worker.Options{Key: []byte("k"), MaxLosses: 1000})}
 	opts.Owner, opts.Workers, opts.PollInterval = name, s.hub, 100*time.Millisecond
-	s.Engine = engine.New(w.t.Context(), store, graphs, s, nil, opts)
-	w.t.Cleanup(func() {
+	s.Engine = engine.New(c.t.Context(), store, graphs, s, nil, opts)
+	c.t.Cleanup(func() {
 		s.hub.Close()
 		s.Close()
 	})
@@ -194,14 +194,14 @@ func (s *testServer) Execute(ctx context.Context, t *runtime.Task) pregel.Result
 	return s.hub.Execute(ctx, t)
 }
 
-func (w *testCluster) runNode(ctx context.Context, s *testServer, t *runtime.Task, token string) pregel.Result {
+func (c *testCluster) runNode(ctx context.Context, s *testServer, t *runtime.Task, token string) pregel.Result {
 	r := pregel.Result{Update: payload.JSON(fmt.Sprintf(`{"log":[%q]}`, t.Node.Name))}
-	if do := w.nodeCode[t.Node.Name]; do != nil {
+	if do := c.nodeCode[t.Node.Name]; do != nil {
 		r = do(ctx, s, t, token)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.executions = append(w.executions, t.Node.Name+"@"+s.name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.executions = append(c.executions, t.Node.Name+"@"+s.name)
 	return r
 }
 
@@ -272,8 +272,8 @@ func (s *testServer) attachWorkerOf(name, graph string, nodes ...string) (leave 
 
 // compileGraph makes graph g of nodes in a line, some of them side by side. Those of
 // upper case are functions of the server.
-func (w *testCluster) compileGraph(steps ...[]string) {
-	w.t.Helper()
+func (c *testCluster) compileGraph(steps ...[]string) {
+	c.t.Helper()
 	s := &graph.Spec{Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}}}
 	from := []string{graph.Start}
 	for _, step := range steps {
@@ -289,8 +289,8 @@ func (w *testCluster) compileGraph(steps ...[]string) {
 	}
 	s.Edges = append(s.Edges, graph.EdgeSpec{From: from, To: graph.End})
 	g, err := graph.Compile(s, graph.Env{})
-	require.NoError(w.t, err)
-	w.graphs["g"] = g
+	require.NoError(c.t, err)
+	c.graphs["g"] = g
 }
 
 func (s *testServer) startRun(thread string) checkpoint.Run {
@@ -326,16 +326,16 @@ func (s *testServer) waitForRun(run checkpoint.Run, want checkpoint.RunState) ch
 	return r
 }
 
-func (w *testCluster) readHead(thread string) checkpoint.Head {
-	w.t.Helper()
-	h, err := w.Head(w.t.Context(), thread)
-	require.NoError(w.t, err)
+func (c *testCluster) readHead(thread string) checkpoint.Head {
+	c.t.Helper()
+	h, err := c.Head(c.t.Context(), thread)
+	require.NoError(c.t, err)
 	return h
 }
 
 // listExecutions lists where nodes ran.
-func (w *testCluster) listExecutions() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.executions)
+func (c *testCluster) listExecutions() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.executions)
 }

@@ -526,9 +526,9 @@ type lateGraphs struct {
 	until time.Time
 }
 
-func (s *lateGraphs) Graph(name, version string) (*graph.Graph, error) {
-	if time.Now().Before(s.until) {
+func (l *lateGraphs) Graph(name, version string) (*graph.Graph, error) {
+	if time.Now().Before(l.until) {
 		return nil, runtime.Errorf(runtime.ReasonGraphNotFound, "no graph %q", name)
 	}
-	return s.testCluster.Graph(name, version)
+	return l.testCluster.Graph(name, version)
 }

@@ -28,9 +28,9 @@ type beatingWorker struct {
 	lostLeases []string
 }
 
-func (w *testCluster) keepBeating(s *worker.Session, held ...string) *beatingWorker {
+func (c *testCluster) keepBeating(s *worker.Session, held ...string) *beatingWorker {
 	x := &beatingWorker{session: s, renewals: map[string]int{}}
-	ctx, cancel := context.WithCancel(w.t.Context())
+	ctx, cancel := context.WithCancel(c.t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
 		tick := time.NewTicker(5 * time.Second)
@@ -65,20 +65,20 @@ func (w *testCluster) keepBeating(s *worker.Session, held ...string) *beatingWor
 		all.Wait()
 		s.Close()
 	})
-	w.t.Cleanup(x.stop)
+	c.t.Cleanup(x.stop)
 	return x
 }
 
-func (x *beatingWorker) isRenewed(token string) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.renewals[token] > 0
+func (b *beatingWorker) isRenewed(token string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.renewals[token] > 0
 }
 
-func (x *beatingWorker) listLost() []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return slices.Clone(x.lostLeases)
+func (b *beatingWorker) listLost() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.lostLeases)
 }
 
 // reconnectWorker attaches a worker that brings leases to a server.

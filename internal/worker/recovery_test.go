@@ -30,10 +30,10 @@ func (s *severableStore) Apply(ctx context.Context, c *checkpoint.Change) (check
 	return s.serverStore.Apply(ctx, c)
 }
 
-// startMortalServer is a server that dies when die is called.
-func (w *testCluster) startMortalServer(name string) (s *testServer, die func()) {
-	store := &severableStore{serverStore: serverStore{w.sharedStore, w.sharedStore, w.sharedStore}}
-	s = w.startServerOn(name, store, w)
+// startMortalServer starts a server and returns it; die ends its store and its hub.
+func (c *testCluster) startMortalServer(name string) (s *testServer, die func()) {
+	store := &severableStore{serverStore: serverStore{c.sharedStore, c.sharedStore, c.sharedStore}}
+	s = c.startServerOn(name, store, c)
 	return s, func() {
 		store.isDead.Store(true)
 		s.hub.Close()

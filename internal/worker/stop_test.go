@@ -46,19 +46,19 @@ func newStoppedTask(t *testing.T, cause error, limit time.Duration) *stoppedTask
 }
 
 // nextMessage returns the message of the end of the task to its worker.
-func (x *stoppedTask) nextMessage(t *testing.T) message.Message {
+func (s *stoppedTask) nextMessage(t *testing.T) message.Message {
 	t.Helper()
-	m, err := x.session.NextMessage(t.Context())
+	m, err := s.session.NextMessage(t.Context())
 	require.NoError(t, err)
 	return m
 }
 
-func (x *stoppedTask) requireGivenUpAfter(t *testing.T, want time.Duration) {
+func (s *stoppedTask) requireGivenUpAfter(t *testing.T, want time.Duration) {
 	t.Helper()
-	r := <-x.result
+	r := <-s.result
 	require.Equal(t, "Cancelled", r.Failure.Type)
-	require.Equal(t, want, time.Since(x.began))
-	_, err := x.hub.CompleteTask(t.Context(), message.Completion{Token: x.given.Token, Result: newResult("1")})
+	require.Equal(t, want, time.Since(s.began))
+	_, err := s.hub.CompleteTask(t.Context(), message.Completion{Token: s.given.Token, Result: newResult("1")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost}, "the result is not wanted any more")
 }
 

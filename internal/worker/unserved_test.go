@@ -41,25 +41,26 @@ func (s *countingStore) Apply(ctx context.Context, c *checkpoint.Change) (checkp
 }
 
 // compileGraphAs makes a graph of nodes in a line, as compile does, under a name.
-func (w *testCluster) compileGraphAs(name string, change func(*graph.Spec), steps ...[]string) {
-	w.t.Helper()
-	old := w.graphs["g"]
-	w.compileGraph(steps...)
-	spec := w.graphs["g"].Spec
-	w.graphs["g"] = old
+func (c *testCluster) compileGraphAs(name string, change func(*graph.Spec), steps ...[]string) {
+	c.t.Helper()
+	old := c.graphs["g"]
+	c.compileGraph(steps...)
+	spec := c.graphs["g"].Spec
+	c.graphs["g"] = old
 	spec.Name = name
 	if change != nil {
 		change(spec)
 	}
 	g, err := graph.Compile(spec, graph.Env{})
-	require.NoError(w.t, err)
-	w.graphs[name] = g
+	require.NoError(c.t, err)
+	c.graphs[name] = g
 }
 
-// startSmallServer is a server of its own on the store, which none shares, with two slots.
-func (w *testCluster) startSmallServer() (*testServer, *countingStore) {
-	store := &countingStore{Store: w.Store}
-	return w.startServerWith("A", store, w, engine.Options{MaxLiveRuns: 2}), store
+// startSmallServer starts a server with two slots on a store of its own, which counts
+// its calls, and returns both.
+func (c *testCluster) startSmallServer() (*testServer, *countingStore) {
+	store := &countingStore{Store: c.Store}
+	return c.startServerWith("A", store, c, engine.Options{MaxLiveRuns: 2}), store
 }
 
 // startRunOf begins a run, when there is a slot for it.
@@ -84,10 +85,10 @@ func (s *testServer) startUnservedRuns(n int) []checkpoint.Run {
 }
 
 // countUnassigned counts how often the log of a thread says that no worker serves a task.
-func (w *testCluster) countUnassigned(thread string) int {
-	w.t.Helper()
-	events, err := w.Events(w.t.Context(), thread, 0, 0)
-	require.NoError(w.t, err)
+func (c *testCluster) countUnassigned(thread string) int {
+	c.t.Helper()
+	events, err := c.Events(c.t.Context(), thread, 0, 0)
+	require.NoError(c.t, err)
 	n := 0
 	for i := range events {
 		if events[i].Phase == checkpoint.PhaseUnassigned {
@@ -97,9 +98,9 @@ func (w *testCluster) countUnassigned(thread string) int {
 	return n
 }
 
-func (w *testCluster) compileTwoGraphs() {
-	w.compileGraphAs("old", nil, []string{"B", "a"}, []string{"c"})
-	w.compileGraphAs("new", nil, []string{"n"})
+func (c *testCluster) compileTwoGraphs() {
+	c.compileGraphAs("old", nil, []string{"B", "a"}, []string{"c"})
+	c.compileGraphAs("new", nil, []string{"n"})
 }
 
 func TestUnservedRunsDontKeepTheirPlaces(t *testing.T) {

@@ -28,47 +28,47 @@ type memoKey struct {
 func keyOfMemo(m *checkpoint.Memo) memoKey { return memoKey{m.Scope, m.Key, m.Index} }
 
 // findMemo returns the recorded value at the place of a memo.
-func (r *Memos) findMemo(m *checkpoint.Memo) (payload.JSON, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	value, ok := r.values[keyOfMemo(m)]
+func (m *Memos) findMemo(memo *checkpoint.Memo) (payload.JSON, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	value, ok := m.values[keyOfMemo(memo)]
 	return value, ok
 }
 
 // addMemo adds a stored memo, unless it is known.
-func (r *Memos) addMemo(m checkpoint.Memo) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at := keyOfMemo(&m)
-	if _, known := r.values[at]; known {
+func (m *Memos) addMemo(memo checkpoint.Memo) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := keyOfMemo(&memo)
+	if _, known := m.values[at]; known {
 		return
 	}
-	if r.values == nil {
-		r.values = make(map[memoKey]payload.JSON, 1)
+	if m.values == nil {
+		m.values = make(map[memoKey]payload.JSON, 1)
 	}
-	r.values[at] = m.Value
-	r.memos = append(r.memos, m)
+	m.values[at] = memo.Value
+	m.memos = append(m.memos, memo)
 }
 
 // RecordMemo records a memo of the task, unless its place has one already. It
 // returns the value of the memo at that place.
-func (r *Memos) RecordMemo(ctx context.Context, effects runtime.Effects, m checkpoint.Memo) (payload.JSON, bool, error) {
-	if known, ok := r.findMemo(&m); ok {
+func (m *Memos) RecordMemo(ctx context.Context, effects runtime.Effects, memo checkpoint.Memo) (payload.JSON, bool, error) {
+	if known, ok := m.findMemo(&memo); ok {
 		return known, true, nil
 	}
-	value, existed, err := effects.RecordMemo(ctx, m)
+	value, existed, err := effects.RecordMemo(ctx, memo)
 	if err == nil {
 		// The next worker of the task must see the memo, even when the worker
 		// that recorded it has lost the task meanwhile and gets no answer.
-		m.Value = value
-		r.addMemo(m)
+		memo.Value = value
+		m.addMemo(memo)
 	}
 	return value, existed, err
 }
 
 // ListMemos returns all of them, in the order in which they came. It is not to be changed.
-func (r *Memos) ListMemos() []checkpoint.Memo {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clip(r.memos)
+func (m *Memos) ListMemos() []checkpoint.Memo {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clip(m.memos)
 }

@@ -61,9 +61,9 @@ func (b *EventBudget) roomSignal() <-chan struct{} {
 
 // WaitForRoom waits until there is room for events, if some of them are durable, or
 // until late is closed.
-func (l *EventQueue) WaitForRoom(late <-chan struct{}, events []runtime.Emission) {
+func (q *EventQueue) WaitForRoom(late <-chan struct{}, events []runtime.Emission) {
 	for HasDurable(events) {
-		freed := l.RoomSignal()
+		freed := q.RoomSignal()
 		if freed == nil {
 			return
 		}
@@ -77,16 +77,16 @@ func (l *EventQueue) WaitForRoom(late <-chan struct{}, events []runtime.Emission
 
 // RoomSignal returns nil when events can be taken, or else a channel that is closed
 // when they may be.
-func (l *EventQueue) RoomSignal() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.isClosed || l.waitingBytes <= l.budget.maxBytes/taskShareDivisor/2 {
-		return l.budget.roomSignal()
+func (q *EventQueue) RoomSignal() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.isClosed || q.waitingBytes <= q.budget.maxBytes/taskShareDivisor/2 {
+		return q.budget.roomSignal()
 	}
-	if l.freed == nil {
-		l.freed = make(chan struct{})
+	if q.freed == nil {
+		q.freed = make(chan struct{})
 	}
-	return l.freed
+	return q.freed
 }
 
 // HasDurable reports whether some events must be kept.

@@ -46,112 +46,112 @@ func NewEventQueue(effects runtime.Effects, all *EventBudget, log *zap.Logger) *
 
 // AddEvents adds events. It returns the number of dropped events, and whether more
 // durable events wait than the queue can hold.
-func (l *EventQueue) AddEvents(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.receivedCount += uint64(len(events))
-	if l.arrived != nil {
-		close(l.arrived)
-		l.arrived = nil
+func (q *EventQueue) AddEvents(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.receivedCount += uint64(len(events))
+	if q.arrived != nil {
+		close(q.arrived)
+		q.arrived = nil
 	}
-	if l.isClosed {
+	if q.isClosed {
 		return 0, false
 	}
-	l.droppedCount += dropped
+	q.droppedCount += dropped
 	for _, e := range events {
 		if e.Durable {
-			l.durableCount++
+			q.durableCount++
 		}
-		l.addBytes(eventSize(e))
+		q.addBytes(eventSize(e))
 	}
-	l.items = append(l.items, events...)
-	lost = l.dropOldest()
-	flooded = l.durableCount > maxDurableEvents || l.durableCount > 1 && l.waitingBytes > l.budget.maxBytes/taskShareDivisor
-	l.isClosed = flooded
-	if l.drained == nil && (len(l.items) > 0 || l.droppedCount > 0) { // also for a flood: a waiting event counts until it is delivered
-		l.drained = make(chan struct{})
-		idle := l.drained
-		go contain.Func(func() { l.deliverEvents(idle) }, contain.LogPanic(l.log, "a lane of events panicked"))()
+	q.items = append(q.items, events...)
+	lost = q.dropOldest()
+	flooded = q.durableCount > maxDurableEvents || q.durableCount > 1 && q.waitingBytes > q.budget.maxBytes/taskShareDivisor
+	q.isClosed = flooded
+	if q.drained == nil && (len(q.items) > 0 || q.droppedCount > 0) { // also for a flood: a waiting event counts until it is delivered
+		q.drained = make(chan struct{})
+		idle := q.drained
+		go contain.Func(func() { q.deliverEvents(idle) }, contain.LogPanic(q.log, "a lane of events panicked"))()
 	}
 	return lost, flooded
 }
 
 // AddMarker adds an event of the hub to the sequence of the events.
-func (l *EventQueue) AddMarker(kind checkpoint.EventKind) {
-	l.AddEvents([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
+func (q *EventQueue) AddMarker(kind checkpoint.EventKind) {
+	q.AddEvents([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
 }
 
 // addBytes adds to the bytes that wait. mu is held.
-func (l *EventQueue) addBytes(n int64) {
-	l.waitingBytes += n
-	l.budget.addBytes(n)
-	if l.freed != nil && l.waitingBytes <= l.budget.maxBytes/taskShareDivisor/2 {
-		close(l.freed)
-		l.freed = nil
+func (q *EventQueue) addBytes(n int64) {
+	q.waitingBytes += n
+	q.budget.addBytes(n)
+	if q.freed != nil && q.waitingBytes <= q.budget.maxBytes/taskShareDivisor/2 {
+		close(q.freed)
+		q.freed = nil
 	}
 }
 
 // dropOldest drops the oldest ephemeral events when they are many or large.
-func (l *EventQueue) dropOldest() (lost uint64) {
-	surplus := len(l.items) - l.durableCount - maxEphemeralEvents
-	within := l.budget.maxBytes / taskShareDivisor
-	if l.budget.isFull() {
+func (q *EventQueue) dropOldest() (lost uint64) {
+	surplus := len(q.items) - q.durableCount - maxEphemeralEvents
+	within := q.budget.maxBytes / taskShareDivisor
+	if q.budget.isFull() {
 		within = 0
 	}
-	if surplus <= 0 && l.waitingBytes <= within || len(l.items) == l.durableCount {
+	if surplus <= 0 && q.waitingBytes <= within || len(q.items) == q.durableCount {
 		return 0
 	}
-	l.items = slices.DeleteFunc(l.items, func(e runtime.Emission) bool {
-		if e.Durable || surplus <= 0 && l.waitingBytes <= within {
+	q.items = slices.DeleteFunc(q.items, func(e runtime.Emission) bool {
+		if e.Durable || surplus <= 0 && q.waitingBytes <= within {
 			return false
 		}
 		surplus--
-		l.addBytes(-eventSize(e))
+		q.addBytes(-eventSize(e))
 		lost++
 		return true
 	})
-	l.droppedCount += lost
+	q.droppedCount += lost
 	return lost
 }
 
 // deliverEvents delivers events until the queue is empty.
-func (l *EventQueue) deliverEvents(idle chan struct{}) {
+func (q *EventQueue) deliverEvents(idle chan struct{}) {
 	defer close(idle)
 	for {
-		l.mu.Lock()
-		items, lost := l.items, l.droppedCount
-		l.items, l.durableCount, l.droppedCount = nil, 0, 0
+		q.mu.Lock()
+		items, lost := q.items, q.droppedCount
+		q.items, q.durableCount, q.droppedCount = nil, 0, 0
 		if len(items) == 0 && lost == 0 {
-			l.drained = nil
-			l.mu.Unlock()
+			q.drained = nil
+			q.mu.Unlock()
 			return
 		}
-		l.mu.Unlock()
+		q.mu.Unlock()
 		if lost > 0 {
-			l.deliverEvent(runtime.Emission{Kind: runtime.EventGap})
+			q.deliverEvent(runtime.Emission{Kind: runtime.EventGap})
 		}
 		for _, e := range items {
-			l.deliverEvent(e)
-			l.mu.Lock()
-			l.addBytes(-eventSize(e))
-			l.mu.Unlock()
+			q.deliverEvent(e)
+			q.mu.Lock()
+			q.addBytes(-eventSize(e))
+			q.mu.Unlock()
 		}
 	}
 }
 
 // deliverEvent delivers one event. An event that causes a panic is lost.
-func (l *EventQueue) deliverEvent(e runtime.Emission) {
-	if p := contain.Call(func() { l.effects.EmitEvent(e) }); p != nil {
-		l.log.Error("an event of a task panicked and is lost", p.Fields()...)
+func (q *EventQueue) deliverEvent(e runtime.Emission) {
+	if p := contain.Call(func() { q.effects.EmitEvent(e) }); p != nil {
+		q.log.Error("an event of a task panicked and is lost", p.Fields()...)
 	}
 }
 
 // CloseAndFlush closes the queue and waits until all its events are delivered.
-func (l *EventQueue) CloseAndFlush(ctx context.Context) {
-	l.mu.Lock()
-	l.isClosed = true
-	idle := l.drained
-	l.mu.Unlock()
+func (q *EventQueue) CloseAndFlush(ctx context.Context) {
+	q.mu.Lock()
+	q.isClosed = true
+	idle := q.drained
+	q.mu.Unlock()
 	if idle == nil {
 		return
 	}
@@ -167,14 +167,14 @@ func (l *EventQueue) CloseAndFlush(ctx context.Context) {
 const lateEventTimeout = time.Second
 
 // WaitForEvents waits a moment until so many events have arrived.
-func (l *EventQueue) WaitForEvents(ctx context.Context, count uint64) {
-	if l.arrivalSignal(count) == nil {
+func (q *EventQueue) WaitForEvents(ctx context.Context, count uint64) {
+	if q.arrivalSignal(count) == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lateEventTimeout)
 	defer cancel()
 	for {
-		news := l.arrivalSignal(count)
+		news := q.arrivalSignal(count)
 		if news == nil {
 			return
 		}
@@ -188,14 +188,14 @@ func (l *EventQueue) WaitForEvents(ctx context.Context, count uint64) {
 
 // arrivalSignal returns a channel that is closed when more events arrive, nil when
 // count events have arrived.
-func (l *EventQueue) arrivalSignal(count uint64) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.receivedCount >= count {
+func (q *EventQueue) arrivalSignal(count uint64) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.receivedCount >= count {
 		return nil
 	}
-	if l.arrived == nil {
-		l.arrived = make(chan struct{})
+	if q.arrived == nil {
+		q.arrived = make(chan struct{})
 	}
-	return l.arrived
+	return q.arrived
 }

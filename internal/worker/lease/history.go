@@ -82,20 +82,20 @@ type requestedTasks struct {
 	order  []string
 }
 
-func (a *requestedTasks) addTask(t *runtime.Task) {
-	if _, ok := a.fences[t.ID]; !ok {
-		a.order = append(a.order, t.ID)
+func (r *requestedTasks) addTask(t *runtime.Task) {
+	if _, ok := r.fences[t.ID]; !ok {
+		r.order = append(r.order, t.ID)
 	}
-	a.fences[t.ID] = t.Fence
-	if len(a.order) > maxRemembered {
-		delete(a.fences, a.order[0])
-		a.order = a.order[1:]
+	r.fences[t.ID] = t.Fence
+	if len(r.order) > maxRemembered {
+		delete(r.fences, r.order[0])
+		r.order = r.order[1:]
 	}
 }
 
-func (a *requestedTasks) removeTask(t *runtime.Task) { delete(a.fences, t.ID) }
+func (r *requestedTasks) removeTask(t *runtime.Task) { delete(r.fences, t.ID) }
 
-func (a *requestedTasks) isRequestedSince(l Lease) bool {
-	fence, ok := a.fences[l.TaskID()]
+func (r *requestedTasks) isRequestedSince(l Lease) bool {
+	fence, ok := r.fences[l.TaskID()]
 	return ok && l.fence <= fence
 }
