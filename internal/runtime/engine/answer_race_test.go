@@ -96,29 +96,29 @@ func newRaceCase(t *testing.T, asks, acts bool) *raceCase {
 	return m
 }
 
-func (m *raceCase) answerOpen(e *engine.Engine, value, request string) (*runtime.Started, error) {
-	open, err := e.Interrupts(m.t.Context(), nil, checkpoint.InterruptQuery{Thread: "t"})
-	require.NoError(m.t, err)
+func (c *raceCase) answerOpen(e *engine.Engine, value, request string) (*runtime.Started, error) {
+	open, err := e.Interrupts(c.t.Context(), nil, checkpoint.InterruptQuery{Thread: "t"})
+	require.NoError(c.t, err)
 	req := runtime.ResumeRequest{Thread: "t", RequestID: request, Digest: request}
 	for _, q := range open {
 		req.Responses = []runtime.Response{{Interrupt: q.ID, Value: payload.JSON(value)}}
 	}
-	return e.Resume(m.t.Context(), req)
+	return e.Resume(c.t.Context(), req)
 }
 
 // checkSettled checks what holds whatever came first: the interrupt was closed once,
 // each run has ended once, and events have no gaps.
-func (m *raceCase) checkSettled() (head checkpoint.Head, values string) {
-	m.t.Helper()
+func (c *raceCase) checkSettled() (head checkpoint.Head, values string) {
+	c.t.Helper()
 	sleepVirtual(time.Minute)
-	head, err := m.store.Head(m.t.Context(), "t")
-	require.NoError(m.t, err)
-	require.NotEqual(m.t, checkpoint.ThreadBusy, head.State)
-	events, err := m.store.Events(m.t.Context(), "t", 0, 0)
-	require.NoError(m.t, err)
+	head, err := c.store.Head(c.t.Context(), "t")
+	require.NoError(c.t, err)
+	require.NotEqual(c.t, checkpoint.ThreadBusy, head.State)
+	events, err := c.store.Events(c.t.Context(), "t", 0, 0)
+	require.NoError(c.t, err)
 	closed, ended := map[string]int{}, map[string]int{}
 	for i, e := range events {
-		require.EqualValues(m.t, i+1, e.Seq)
+		require.EqualValues(c.t, i+1, e.Seq)
 		if e.Kind == checkpoint.EventRunState && e.State.Terminal() {
 			ended[e.Run]++
 		}
@@ -129,12 +129,12 @@ func (m *raceCase) checkSettled() (head checkpoint.Head, values string) {
 		}
 	}
 	for id, n := range closed {
-		require.Equal(m.t, 1, n, "question %s", id)
+		require.Equal(c.t, 1, n, "question %s", id)
 	}
 	for id, n := range ended {
-		require.Equal(m.t, 1, n, "run %s", id)
+		require.Equal(c.t, 1, n, "run %s", id)
 	}
-	return head, m.fixture.stateValues("t")
+	return head, c.fixture.stateValues("t")
 }
 
 // TestWhatHappensAtTheMomentOfAnAnswer lets something else come first, just

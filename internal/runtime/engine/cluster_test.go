@@ -140,22 +140,22 @@ func newFaultyStore(s checkpoint.Store, at int64, m faultMode) *faultyStore {
 	return g
 }
 
-func (g *faultyStore) killProcess() {
-	if g.isDead.CompareAndSwap(false, true) {
-		close(g.died)
+func (f *faultyStore) killProcess() {
+	if f.isDead.CompareAndSwap(false, true) {
+		close(f.died)
 	}
 }
 
 // beginCall says whether a call may be made, and whether its answer gets lost.
-func (g *faultyStore) beginCall(ctx context.Context) (lost bool, err error) {
-	n := g.callCount.Add(1)
-	if g.isDead.Load() {
+func (f *faultyStore) beginCall(ctx context.Context) (lost bool, err error) {
+	n := f.callCount.Add(1)
+	if f.isDead.Load() {
 		return false, errFault
 	}
-	if n != g.failAt.Load() {
+	if n != f.failAt.Load() {
 		return false, nil
 	}
-	switch g.mode {
+	switch f.mode {
 	case faultRefused:
 		return false, errFault
 	case faultUnanswered, faultUnansweredOvertaken:
@@ -166,10 +166,10 @@ func (g *faultyStore) beginCall(ctx context.Context) (lost bool, err error) {
 		<-ctx.Done()
 		return false, fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, ctx.Err())
 	case faultKilled:
-		g.killProcess()
+		f.killProcess()
 		return false, errFault
 	default:
-		defer g.killProcess()
+		defer f.killProcess()
 		return true, nil
 	}
 }
@@ -187,31 +187,31 @@ func callWithFault[T any](ctx context.Context, g *faultyStore, do func() (T, err
 	return v, err
 }
 
-func (g *faultyStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	return callWithFault(ctx, g, func() (checkpoint.Head, error) { return g.Store.Head(ctx, thread) })
+func (f *faultyStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	return callWithFault(ctx, f, func() (checkpoint.Head, error) { return f.Store.Head(ctx, thread) })
 }
 
-func (g *faultyStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	return callWithFault(ctx, g, func() (checkpoint.Receipt, error) {
-		hit := g.callCount.Load() == g.failAt.Load()
-		if hit && g.mode == faultOvertaken {
-			g.overtakeThread(ctx, c.Thread)
+func (f *faultyStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return callWithFault(ctx, f, func() (checkpoint.Receipt, error) {
+		hit := f.callCount.Load() == f.failAt.Load()
+		if hit && f.mode == faultOvertaken {
+			f.overtakeThread(ctx, c.Thread)
 		}
-		r, err := g.Store.Apply(ctx, c)
-		if hit && g.mode == faultUnansweredOvertaken {
-			g.overtakeThread(ctx, c.Thread)
+		r, err := f.Store.Apply(ctx, c)
+		if hit && f.mode == faultUnansweredOvertaken {
+			f.overtakeThread(ctx, c.Thread)
 		}
 		return r, err
 	})
 }
 
 // overtakeThread changes a thread in a way that does not matter.
-func (g *faultyStore) overtakeThread(ctx context.Context, thread string) {
-	head, err := g.Store.Head(ctx, thread)
+func (f *faultyStore) overtakeThread(ctx context.Context, thread string) {
+	head, err := f.Store.Head(ctx, thread)
 	if err != nil {
 		return // there is none yet, or no more
 	}
-	_, err = g.Store.Apply(ctx, &checkpoint.Change{
+	_, err = f.Store.Apply(ctx, &checkpoint.Change{
 		Thread: thread, Expect: head.Revision, LogID: head.LogID, Op: "overtake", Head: head,
 	})
 	if err != nil {
@@ -219,44 +219,44 @@ func (g *faultyStore) overtakeThread(ctx context.Context, thread string) {
 	}
 }
 
-func (g *faultyStore) Checkpoint(ctx context.Context, thread, ns, id string) (*checkpoint.Checkpoint, error) {
-	return callWithFault(ctx, g, func() (*checkpoint.Checkpoint, error) { return g.Store.Checkpoint(ctx, thread, ns, id) })
+func (f *faultyStore) Checkpoint(ctx context.Context, thread, ns, id string) (*checkpoint.Checkpoint, error) {
+	return callWithFault(ctx, f, func() (*checkpoint.Checkpoint, error) { return f.Store.Checkpoint(ctx, thread, ns, id) })
 }
 
-func (g *faultyStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	return callWithFault(ctx, g, func() (checkpoint.Pending, error) { return g.Store.Pending(ctx, thread, id) })
+func (f *faultyStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return callWithFault(ctx, f, func() (checkpoint.Pending, error) { return f.Store.Pending(ctx, thread, id) })
 }
 
-func (g *faultyStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	return callWithFault(ctx, g, func() (checkpoint.Run, error) { return g.Store.Run(ctx, thread, run) })
+func (f *faultyStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return callWithFault(ctx, f, func() (checkpoint.Run, error) { return f.Store.Run(ctx, thread, run) })
 }
 
-func (g *faultyStore) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	return callWithFault(ctx, g, func() (checkpoint.Interrupt, error) { return g.Store.Interrupt(ctx, thread, id) })
+func (f *faultyStore) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return callWithFault(ctx, f, func() (checkpoint.Interrupt, error) { return f.Store.Interrupt(ctx, thread, id) })
 }
 
-func (g *faultyStore) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
-	return callWithFault(ctx, g, func() (checkpoint.Request, error) { return g.Store.Request(ctx, thread, id) })
+func (f *faultyStore) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	return callWithFault(ctx, f, func() (checkpoint.Request, error) { return f.Store.Request(ctx, thread, id) })
 }
 
-func (g *faultyStore) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return callWithFault(ctx, g, func() ([]checkpoint.Interrupt, error) { return g.Store.Interrupts(ctx, q) })
+func (f *faultyStore) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return callWithFault(ctx, f, func() ([]checkpoint.Interrupt, error) { return f.Store.Interrupts(ctx, q) })
 }
 
-// Due and Events are not counted, only refused to the dead: how often they are
-// called depends on time, not on the work.
-func (g *faultyStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
-	if g.isDead.Load() {
+// Due fails when the engine is dead. Calls of Due and Events are not counted: their
+// number depends on time, not on the work.
+func (f *faultyStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	if f.isDead.Load() {
 		return nil, time.Time{}, errFault
 	}
-	return g.Store.Due(ctx, limit)
+	return f.Store.Due(ctx, limit)
 }
 
-func (g *faultyStore) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
-	if g.isDead.Load() {
+func (f *faultyStore) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	if f.isDead.Load() {
 		return nil, errFault
 	}
-	return g.Store.Events(ctx, thread, after, limit)
+	return f.Store.Events(ctx, thread, after, limit)
 }
 
 // cluster is a row of engines over one store, of which one is alive.
@@ -345,7 +345,7 @@ func (c *cluster) callOnce(call func(ctx context.Context, e *engine.Engine) erro
 	return err
 }
 
-// StartRun begins a run; the name is its request id.
+// startRun begins a run; the name is its request id.
 func (c *cluster) startRun(name string, req runtime.StartRequest) checkpoint.Run {
 	c.t.Helper()
 	req.RequestID, req.Digest, req.CreateThread = name, name, true

@@ -51,18 +51,18 @@ func newAskingFixture(t *testing.T, store checkpoint.Store, paid *atomic.Int64, 
 	return newFixtureOn(t, store, opts, map[string]nodeFunc{"ask": ask, "also": ask, "before": say}, inner, outer)
 }
 
-func (w *fixture) copyThread(source, thread string) checkpoint.Head {
-	w.t.Helper()
-	h, err := w.engine.CopyThread(w.t.Context(), runtime.CopyRequest{Source: source, Thread: thread})
-	require.NoError(w.t, err)
+func (f *fixture) copyThread(source, thread string) checkpoint.Head {
+	f.t.Helper()
+	h, err := f.engine.CopyThread(f.t.Context(), runtime.CopyRequest{Source: source, Thread: thread})
+	require.NoError(f.t, err)
 	return h
 }
 
 // readHistory lists what a thread's history shows, without what is the thread's own.
-func (w *fixture) readHistory(thread string) []runtime.Snapshot {
-	w.t.Helper()
-	list, _, err := w.engine.States(w.t.Context(), runtime.HistoryQuery{Thread: thread, WithValues: true})
-	require.NoError(w.t, err)
+func (f *fixture) readHistory(thread string) []runtime.Snapshot {
+	f.t.Helper()
+	list, _, err := f.engine.States(f.t.Context(), runtime.HistoryQuery{Thread: thread, WithValues: true})
+	require.NoError(f.t, err)
 	for i := range list {
 		cp := *list[i].Checkpoint
 		cp.Event = 0
@@ -81,15 +81,15 @@ func (w *fixture) readHistory(thread string) []runtime.Snapshot {
 	return list
 }
 
-func (w *fixture) answerAllOpen(thread, value string) checkpoint.Run {
-	w.t.Helper()
+func (f *fixture) answerAllOpen(thread, value string) checkpoint.Run {
+	f.t.Helper()
 	var answers []runtime.Response
-	for _, q := range w.readState(thread).Interrupts {
+	for _, q := range f.readState(thread).Interrupts {
 		answers = append(answers, runtime.Response{Interrupt: q.ID, Value: payload.JSON(value)})
 	}
-	s, err := w.engine.Resume(w.t.Context(), runtime.ResumeRequest{Thread: thread, Responses: answers})
-	require.NoError(w.t, err)
-	return w.waitRun(s)
+	s, err := f.engine.Resume(f.t.Context(), runtime.ResumeRequest{Thread: thread, Responses: answers})
+	require.NoError(f.t, err)
+	return f.waitRun(s)
 }
 
 // TestCopyGoesOnByItself copies a thread that waits, and answers both.

@@ -46,16 +46,16 @@ func TestCrashOnRedis(t *testing.T) {
 }
 
 // runInRealTime does the work of perform for a store whose time is real.
-func (d *crashCase) runInRealTime(t *testing.T, store checkpoint.Store, at int64, m faultMode) threadSummary {
+func (cc *crashCase) runInRealTime(t *testing.T, store checkpoint.Store, at int64, m faultMode) threadSummary {
 	t.Helper()
 	c := newCluster(t, store, at, m)
 	defer c.closeAll()
 	c.opts.LeaseTTL, c.opts.ScanInterval, c.opts.PollInterval = 400*time.Millisecond, 50*time.Millisecond, 20*time.Millisecond
 	c.opts.StoreTimeout = 300 * time.Millisecond
 	c.nodes.funcs = crashNodes(c.nodes.ledger)
-	c.compileGraphs(d.specs()...)
+	c.compileGraphs(cc.specs()...)
 	c.startEngine(c.faulty)
-	d.drive(c)
+	cc.drive(c)
 	s := c.summarizeThread("t")
 	s.States = slices.DeleteFunc(s.States, func(line string) bool { return line == "run queued" })
 	require.Empty(t, c.nodes.ledger.violations)

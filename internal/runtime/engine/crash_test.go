@@ -274,19 +274,19 @@ func crashCases() []crashCase {
 
 // runCase runs a crash case with a fault and returns its summary and the number of
 // calls that the first process made.
-func (d *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m faultMode) (threadSummary, int64) {
+func (cc *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m faultMode) (threadSummary, int64) {
 	t.Helper()
 	c := newCluster(t, store, at, m)
 	defer c.closeAll()
 	c.nodes.funcs = crashNodes(c.nodes.ledger)
-	c.compileGraphs(d.specs()...)
+	c.compileGraphs(cc.specs()...)
 	c.startEngine(c.faulty)
-	d.drive(c)
+	cc.drive(c)
 	s := c.summarizeThread("t")
 	// Whether a run waits a moment for commitLock depends on how soon the one
 	// before has released the thread.
 	s.States = slices.DeleteFunc(s.States, func(line string) bool { return line == "run queued" })
-	if d.isTimingDependent {
+	if cc.isTimingDependent {
 		s.States = slices.DeleteFunc(s.States, func(line string) bool {
 			return line == "run interrupted" || line == "run running"
 		})
@@ -342,11 +342,11 @@ func crashAtCalls(t *testing.T, d *crashCase, number int, stride int64, open fun
 }
 
 // runInBubble performs on a store of its own, in a bubble with a time of its own.
-func (d *crashCase) runInBubble(t *testing.T, open func(t *testing.T) checkpoint.Store, at int64, m faultMode) (got threadSummary, calls int64) {
+func (cc *crashCase) runInBubble(t *testing.T, open func(t *testing.T) checkpoint.Store, at int64, m faultMode) (got threadSummary, calls int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
-		got, calls = d.runCase(t, s, at, m)
+		got, calls = cc.runCase(t, s, at, m)
 		require.NoError(t, s.Close())
 	})
 	return got, calls

@@ -152,20 +152,20 @@ func newFixtureOn(
 	return w
 }
 
-func (w *fixture) compileGraph(s *graph.Spec) {
-	w.t.Helper()
+func (f *fixture) compileGraph(s *graph.Spec) {
+	f.t.Helper()
 	g, err := graph.Compile(s, graph.Env{
 		Expressions: newExpressions(),
-		Lookup:      w.graphs.findSubgraph,
+		Lookup:      f.graphs.findSubgraph,
 	})
-	require.NoError(w.t, err)
-	w.graphs[s.Name] = g
+	require.NoError(f.t, err)
+	f.graphs[s.Name] = g
 }
 
-func (w *fixture) startEngine() {
-	w.engine = engine.New(context.Background(), w.store, w.graphs, w.nodes, nil, w.opts)
-	e := w.engine
-	w.t.Cleanup(func() { closeEngine(w.t, e) })
+func (f *fixture) startEngine() {
+	f.engine = engine.New(context.Background(), f.store, f.graphs, f.nodes, nil, f.opts)
+	e := f.engine
+	f.t.Cleanup(func() { closeEngine(f.t, e) })
 }
 
 // closeEngine closes an engine, which counts nothing as held then.
@@ -195,57 +195,57 @@ func functionNode(name string) graph.NodeSpec {
 func newEdge(from, to string) graph.EdgeSpec { return graph.EdgeSpec{From: []string{from}, To: to} }
 
 // runToStop starts a run and waits for its stop.
-func (w *fixture) runToStop(thread, graphName, input string) checkpoint.Run {
-	w.t.Helper()
-	return w.beginAndWait(runtime.StartRequest{
+func (f *fixture) runToStop(thread, graphName, input string) checkpoint.Run {
+	f.t.Helper()
+	return f.beginAndWait(runtime.StartRequest{
 		Thread: thread, CreateThread: true, Graph: graphName,
 		Request: checkpoint.RunRequest{Input: payload.JSON(input)},
 	})
 }
 
-func (w *fixture) beginAndWait(req runtime.StartRequest) checkpoint.Run {
-	w.t.Helper()
-	s, err := w.engine.Start(w.t.Context(), req)
-	require.NoError(w.t, err)
-	return w.waitRun(s)
+func (f *fixture) beginAndWait(req runtime.StartRequest) checkpoint.Run {
+	f.t.Helper()
+	s, err := f.engine.Start(f.t.Context(), req)
+	require.NoError(f.t, err)
+	return f.waitRun(s)
 }
 
-func (w *fixture) waitRun(s *runtime.Started) checkpoint.Run {
-	w.t.Helper()
-	r, err := w.engine.WaitRun(w.t.Context(), s.Run.Thread, s.Run.ID)
-	require.NoError(w.t, err)
+func (f *fixture) waitRun(s *runtime.Started) checkpoint.Run {
+	f.t.Helper()
+	r, err := f.engine.WaitRun(f.t.Context(), s.Run.Thread, s.Run.ID)
+	require.NoError(f.t, err)
 	return r
 }
 
 // answerSingle resumes with a single answer and waits for the stop.
-func (w *fixture) answerSingle(thread, value string) checkpoint.Run {
-	w.t.Helper()
-	s, err := w.engine.Resume(w.t.Context(), runtime.ResumeRequest{
+func (f *fixture) answerSingle(thread, value string) checkpoint.Run {
+	f.t.Helper()
+	s, err := f.engine.Resume(f.t.Context(), runtime.ResumeRequest{
 		Thread: thread, Single: &runtime.Response{Value: payload.JSON(value)},
 	})
-	require.NoError(w.t, err)
-	return w.waitRun(s)
+	require.NoError(f.t, err)
+	return f.waitRun(s)
 }
 
-func (w *fixture) stateValues(thread string) string {
-	w.t.Helper()
-	s, err := w.engine.State(w.t.Context(), runtime.StateRequest{Thread: thread})
-	require.NoError(w.t, err)
+func (f *fixture) stateValues(thread string) string {
+	f.t.Helper()
+	s, err := f.engine.State(f.t.Context(), runtime.StateRequest{Thread: thread})
+	require.NoError(f.t, err)
 	return string(s.Values)
 }
 
-func (w *fixture) readState(thread string) runtime.Snapshot {
-	w.t.Helper()
-	s, err := w.engine.State(w.t.Context(), runtime.StateRequest{Thread: thread})
-	require.NoError(w.t, err)
+func (f *fixture) readState(thread string) runtime.Snapshot {
+	f.t.Helper()
+	s, err := f.engine.State(f.t.Context(), runtime.StateRequest{Thread: thread})
+	require.NoError(f.t, err)
 	return s
 }
 
 // describeEvents lists the events of a thread, one short line each.
-func (w *fixture) describeEvents(thread string, kinds ...checkpoint.EventKind) []string {
-	w.t.Helper()
-	events, err := w.store.Events(w.t.Context(), thread, 0, 0)
-	require.NoError(w.t, err)
+func (f *fixture) describeEvents(thread string, kinds ...checkpoint.EventKind) []string {
+	f.t.Helper()
+	events, err := f.store.Events(f.t.Context(), thread, 0, 0)
+	require.NoError(f.t, err)
 	var out []string
 	for _, e := range events {
 		if len(kinds) > 0 && !slices.Contains(kinds, e.Kind) {

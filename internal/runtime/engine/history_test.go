@@ -34,26 +34,26 @@ func newLargeStateFixture(t *testing.T, opts engine.Options, steps, bytes int) *
 }
 
 // readPages reads a history page by page, each with at most so many bytes.
-func (w *fixture) readPages(q runtime.HistoryQuery) (all []runtime.Snapshot, pages int) {
-	w.t.Helper()
+func (f *fixture) readPages(q runtime.HistoryQuery) (all []runtime.Snapshot, pages int) {
+	f.t.Helper()
 	for {
-		page, more, err := w.engine.States(w.t.Context(), q)
-		require.NoError(w.t, err)
+		page, more, err := f.engine.States(f.t.Context(), q)
+		require.NoError(f.t, err)
 		bytes := 0
 		for _, s := range page {
-			require.Empty(w.t, s.Checkpoint.Channels, "a page holds no states besides what it shows")
+			require.Empty(f.t, s.Checkpoint.Channels, "a page holds no states besides what it shows")
 			bytes += len(s.Values)
 			for _, task := range s.Tasks {
 				bytes += len(task.Result)
 			}
 			q.Before = s.Checkpoint.Seq
 		}
-		require.LessOrEqual(w.t, bytes, q.MaxBytes)
+		require.LessOrEqual(f.t, bytes, q.MaxBytes)
 		all, pages = append(all, page...), pages+1
 		if !more {
 			return all, pages
 		}
-		require.NotEmpty(w.t, page)
+		require.NotEmpty(f.t, page)
 	}
 }
 

@@ -37,14 +37,14 @@ type nodeTimeline struct {
 	spans []nodeSpan
 }
 
-func (l *nodeTimeline) newNode(d time.Duration) nodeFunc {
+func (n *nodeTimeline) newNode(d time.Duration) nodeFunc {
 	return func(ctx context.Context, c *nodeCall) pregel.Result {
 		s := nodeSpan{from: time.Now()}
 		err := workFor(ctx, d)
 		s.to, s.isCut = time.Now(), err != nil
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.spans = append(l.spans, s)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.spans = append(n.spans, s)
 		if err != nil {
 			return failedResult("cut off")
 		}
@@ -83,28 +83,28 @@ type stuckStore struct {
 	blocked chan struct{} // nil = calls pass
 }
 
-func (l *stuckStore) blockCalls() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.blocked = make(chan struct{})
+func (s *stuckStore) blockCalls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blocked = make(chan struct{})
 }
 
-func (l *stuckStore) unblockCalls() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.blocked)
-	l.blocked = nil
+func (s *stuckStore) unblockCalls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.blocked)
+	s.blocked = nil
 }
 
-func (l *stuckStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	l.mu.Lock()
-	stuck := l.blocked
-	l.mu.Unlock()
+func (s *stuckStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	s.mu.Lock()
+	stuck := s.blocked
+	s.mu.Unlock()
 	if stuck != nil {
 		<-stuck // whatever ctx says: the call is on its way
 		ctx = context.WithoutCancel(ctx)
 	}
-	return l.Store.Apply(ctx, c)
+	return s.Store.Apply(ctx, c)
 }
 
 func TestLateCommitOfAPausedOwnerIsRefused(t *testing.T) {
@@ -316,12 +316,12 @@ type silentStore struct {
 	isSilent atomic.Bool
 }
 
-func (d *silentStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	if d.isSilent.Load() {
+func (s *silentStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	if s.isSilent.Load() {
 		<-ctx.Done()
 		return checkpoint.Head{}, checkpoint.ErrUnavailable
 	}
-	return d.Store.Head(ctx, thread)
+	return s.Store.Head(ctx, thread)
 }
 
 func TestCallsOnASilentStoreEnd(t *testing.T) {

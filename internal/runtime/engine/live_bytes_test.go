@@ -36,11 +36,11 @@ type memoryFixture struct {
 	maxWaiting     int            // most threads at a time that waited
 }
 
-// RunEvicted counts.
-func (w *memoryFixture) RunEvicted(string) { w.evictions.Add(1) }
+// RunEvicted counts the runs that are evicted.
+func (f *memoryFixture) RunEvicted(string) { f.evictions.Add(1) }
 
-// LiveBytes takes note.
-func (w *memoryFixture) LiveBytes(n int64) { w.reportedBytes.Store(n) }
+// LiveBytes stores the number of bytes that is reported.
+func (f *memoryFixture) LiveBytes(n int64) { f.reportedBytes.Store(n) }
 
 // countingObserver is an observer of two things.
 type countingObserver struct {
@@ -48,8 +48,8 @@ type countingObserver struct {
 	*memoryFixture
 }
 
-func (w countingObserver) RunEvicted(name string) { w.memoryFixture.RunEvicted(name) }
-func (w countingObserver) LiveBytes(n int64)      { w.memoryFixture.LiveBytes(n) }
+func (o countingObserver) RunEvicted(name string) { o.memoryFixture.RunEvicted(name) }
+func (o countingObserver) LiveBytes(n int64)      { o.memoryFixture.LiveBytes(n) }
 
 const (
 	heavyStateBytes = 300 << 10
@@ -113,35 +113,35 @@ func newMemoryFixture(t *testing.T, opts engine.Options, specs ...*graph.Spec) *
 	return w
 }
 
-func (w *memoryFixture) beginRun(thread, name string) *runtime.Started {
-	w.t.Helper()
-	st, err := w.tryBegin(thread, name)
-	require.NoError(w.t, err)
+func (f *memoryFixture) beginRun(thread, name string) *runtime.Started {
+	f.t.Helper()
+	st, err := f.tryBegin(thread, name)
+	require.NoError(f.t, err)
 	return st
 }
 
-func (w *memoryFixture) tryBegin(thread, name string) (*runtime.Started, error) {
-	return w.engine.Start(w.t.Context(), runtime.StartRequest{Thread: thread, CreateThread: true, Graph: name, Request: newInput("in")})
+func (f *memoryFixture) tryBegin(thread, name string) (*runtime.Started, error) {
+	return f.engine.Start(f.t.Context(), runtime.StartRequest{Thread: thread, CreateThread: true, Graph: name, Request: newInput("in")})
 }
 
 // countWaiting returns how many threads wait in their node.
-func (w *memoryFixture) countWaiting() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.waitingThreads)
+func (f *memoryFixture) countWaiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.waitingThreads)
 }
 
 // peakWaiting returns how many threads waited at most at a time.
-func (w *memoryFixture) peakWaiting() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.maxWaiting
+func (f *memoryFixture) peakWaiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.maxWaiting
 }
 
-func (w *memoryFixture) countAttempts(thread, node string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.attemptCounts[thread+" "+node]
+func (f *memoryFixture) countAttempts(thread, node string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.attemptCounts[thread+" "+node]
 }
 
 // endlessSpec returns a graph that grows and then loops for ever.
@@ -314,14 +314,14 @@ func TestSubgraphsAreEvictedToo(t *testing.T) {
 }
 
 // fillMemory uses memory up until runs wait.
-func (w *memoryFixture) fillMemory(n int) {
-	w.t.Helper()
+func (f *memoryFixture) fillMemory(n int) {
+	f.t.Helper()
 	for i := range n {
-		w.beginRun(fmt.Sprint("full", i), "works")
+		f.beginRun(fmt.Sprint("full", i), "works")
 		sleepVirtual(time.Second)
 	}
-	_, waiting := engine.LiveBytes(w.engine)
-	require.Positive(w.t, waiting)
+	_, waiting := engine.LiveBytes(f.engine)
+	require.Positive(f.t, waiting)
 }
 
 func TestARunThatWaitsForMemoryCanBeCancelledAndDeleted(t *testing.T) {

@@ -28,54 +28,54 @@ type lossyStore struct {
 
 func newLossyStore() *lossyStore { return &lossyStore{Store: memory.New(memory.Options{})} }
 
-func (f *lossyStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (l *lossyStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	made := *c
 	made.Checkpoints, made.Tasks, made.Memos = slices.Clone(c.Checkpoints), slices.Clone(c.Tasks), slices.Clone(c.Memos)
 	made.Interrupts, made.Runs = slices.Clone(c.Interrupts), slices.Clone(c.Runs)
 	made.ClearTasks, made.Events = slices.Clone(c.ClearTasks), slices.Clone(c.Events)
-	r, err := f.Store.Apply(ctx, c)
+	r, err := l.Store.Apply(ctx, c)
 	if err == nil {
-		f.changes = append(f.changes, made)
+		l.changes = append(l.changes, made)
 	}
 	return r, err
 }
 
-// Head and Run see a loss as a whole or not at all.
-func (f *lossyStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.Store.Head(ctx, thread)
+// Head reads the head under the mutex: like Run, it sees a loss as a whole or not at all.
+func (l *lossyStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Store.Head(ctx, thread)
 }
 
-func (f *lossyStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.Store.Run(ctx, thread, run)
+func (l *lossyStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Store.Run(ctx, thread, run)
 }
 
 // changeCount returns how many changes the store holds.
-func (f *lossyStore) changeCount() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.changes)
+func (l *lossyStore) changeCount() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.changes)
 }
 
 // loseChanges loses all changes of the thread but the first n.
-func (f *lossyStore) loseChanges(t *testing.T, thread string, n int) {
+func (l *lossyStore) loseChanges(t *testing.T, thread string, n int) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	head, err := f.Store.Head(ctx, thread)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	head, err := l.Store.Head(ctx, thread)
 	require.NoError(t, err)
-	_, err = f.Store.Apply(ctx, &checkpoint.Change{Thread: thread, Expect: head.Revision, Delete: true})
+	_, err = l.Store.Apply(ctx, &checkpoint.Change{Thread: thread, Expect: head.Revision, Delete: true})
 	require.NoError(t, err)
-	f.changes = f.changes[:n]
-	for _, c := range f.changes {
+	l.changes = l.changes[:n]
+	for _, c := range l.changes {
 		c.Events = slices.Clone(c.Events)
-		_, err := f.Store.Apply(ctx, &c)
+		_, err := l.Store.Apply(ctx, &c)
 		require.NoError(t, err)
 	}
 }
@@ -120,10 +120,10 @@ func TestCursorOfALostEventIsRefused(t *testing.T) {
 	require.Equal(t, "run running", shown)
 }
 
-func (w *fixture) readEvents(thread string) []checkpoint.Event {
-	w.t.Helper()
-	events, err := w.store.Events(w.t.Context(), thread, 0, 0)
-	require.NoError(w.t, err)
+func (f *fixture) readEvents(thread string) []checkpoint.Event {
+	f.t.Helper()
+	events, err := f.store.Events(f.t.Context(), thread, 0, 0)
+	require.NoError(f.t, err)
 	return events
 }
 

@@ -24,12 +24,12 @@ func keepOptions(n uint64) engine.Options {
 	return engine.Options{KeepCheckpoints: n, PruneDelay: time.Minute}
 }
 
-func (w *fixture) listCheckpoints(thread, namespace string) []*checkpoint.Checkpoint {
-	w.t.Helper()
-	list, err := w.store.Checkpoints(w.t.Context(), checkpoint.CheckpointQuery{
+func (f *fixture) listCheckpoints(thread, namespace string) []*checkpoint.Checkpoint {
+	f.t.Helper()
+	list, err := f.store.Checkpoints(f.t.Context(), checkpoint.CheckpointQuery{
 		Thread: thread, Namespace: namespace, AnyTask: true,
 	})
-	require.NoError(w.t, err)
+	require.NoError(f.t, err)
 	return list
 }
 
@@ -187,12 +187,12 @@ type corruptStore struct {
 	pruneCount int
 }
 
-func (r *corruptStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (s *corruptStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if c.DropBefore > 0 {
-		r.pruneCount++
+		s.pruneCount++
 		return checkpoint.Receipt{}, checkpoint.ErrCorrupt
 	}
-	return r.Store.Apply(ctx, c)
+	return s.Store.Apply(ctx, c)
 }
 
 func TestCorruptHistoryIsLeftWhole(t *testing.T) {
@@ -350,10 +350,10 @@ func (f *failingPruneStore) Apply(ctx context.Context, c *checkpoint.Change) (ch
 	return f.Store.Apply(ctx, c)
 }
 
-func (w *fixture) pruneThread(thread string, keep int) checkpoint.Head {
-	w.t.Helper()
-	h, err := w.engine.PruneThread(w.t.Context(), runtime.PruneRequest{Thread: thread, KeepCheckpoints: keep})
-	require.NoError(w.t, err)
+func (f *fixture) pruneThread(thread string, keep int) checkpoint.Head {
+	f.t.Helper()
+	h, err := f.engine.PruneThread(f.t.Context(), runtime.PruneRequest{Thread: thread, KeepCheckpoints: keep})
+	require.NoError(f.t, err)
 	return h
 }
 
@@ -430,12 +430,12 @@ type hookedReadStore struct {
 	beforeRead func()
 }
 
-func (c *hookedReadStore) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
-	if f := c.beforeRead; f != nil {
-		c.beforeRead = nil
+func (s *hookedReadStore) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	if f := s.beforeRead; f != nil {
+		s.beforeRead = nil
 		f()
 	}
-	return c.Store.Events(ctx, thread, after, limit)
+	return s.Store.Events(ctx, thread, after, limit)
 }
 
 // TestPruningAtTheSameTime cuts off what another call is about to read.

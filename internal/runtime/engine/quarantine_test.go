@@ -153,8 +153,8 @@ type panicFixture struct {
 
 const textSchema = `{"type":"string"}`
 
-// newPanicFixture has a graph "g", whose thread "t" has been asked an interrupt,
-// and a graph "other". Nothing panics yet.
+// newPanicFixture returns a fixture with a graph "g", whose thread "t" has an open
+// interrupt, and a graph "other". Nothing panics yet.
 func newPanicFixture(t *testing.T) *panicFixture {
 	t.Helper()
 	p := &panicFixture{trap: &panicTrap{}}
@@ -190,8 +190,8 @@ func (p *panicFixture) startTrappedEngine() {
 	p.t.Cleanup(p.engine.Close)
 }
 
-// restartAfter has the thread taken up by the scheduler of a new process, with
-// answers or a run that has not begun yet.
+// restartAfter makes a change, such as an answer or a queued run, and lets the scheduler
+// of a new process take the thread up.
 func (p *panicFixture) restartAfter(change func()) {
 	p.engine.Close()
 	change()

@@ -174,30 +174,30 @@ type rendezvousStore struct {
 	allMet       chan struct{}
 }
 
-func (m *rendezvousStore) expectCalls(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.missingCalls, m.allMet = n, make(chan struct{})
+func (r *rendezvousStore) expectCalls(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missingCalls, r.allMet = n, make(chan struct{})
 }
 
-func (m *rendezvousStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	defer m.waitForOthers()
-	return m.Store.Run(ctx, thread, run)
+func (r *rendezvousStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	defer r.waitForOthers()
+	return r.Store.Run(ctx, thread, run)
 }
 
-func (m *rendezvousStore) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	defer m.waitForOthers()
-	return m.Store.Interrupt(ctx, thread, id)
+func (r *rendezvousStore) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	defer r.waitForOthers()
+	return r.Store.Interrupt(ctx, thread, id)
 }
 
-func (m *rendezvousStore) waitForOthers() {
-	m.mu.Lock()
-	met := m.allMet
-	wait := m.missingCalls > 0
-	if m.missingCalls--; m.missingCalls == 0 {
+func (r *rendezvousStore) waitForOthers() {
+	r.mu.Lock()
+	met := r.allMet
+	wait := r.missingCalls > 0
+	if r.missingCalls--; r.missingCalls == 0 {
 		close(met)
 	}
-	m.mu.Unlock()
+	r.mu.Unlock()
 	if wait {
 		<-met
 	}

@@ -66,7 +66,7 @@ func (r *replaceFixture) askAmount(ctx context.Context, c *nodeCall) pregel.Resu
 	return pregel.Result{Asks: []pregel.Ask{q}, WaitingInterrupts: called.Waiting}
 }
 
-// ListInterrupts are those of the task and of the graph that it has called.
+// listInterrupts returns the interrupts of the task, and that of the graph that it calls.
 func (r *replaceFixture) listInterrupts() (own []checkpoint.Interrupt, inner checkpoint.Interrupt) {
 	r.t.Helper()
 	all, err := r.store.Interrupts(r.t.Context(), checkpoint.InterruptQuery{Thread: "t", Limit: 100})

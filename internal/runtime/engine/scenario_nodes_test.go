@@ -67,26 +67,26 @@ type scriptRun struct {
 	ignoresEnd bool
 }
 
-func (a *scriptExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+func (se *scriptExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	name := t.Node.Name
 	if t.Router != "" {
 		name = t.Router
 	}
-	a.mu.Lock()
-	code, ok := a.scripts[t.Graph.Name+"/"+name]
+	se.mu.Lock()
+	code, ok := se.scripts[t.Graph.Name+"/"+name]
 	if t.Router == "" {
 		e := nodeAttempt{pregel.NodePath(t.Namespace), t.Step, name}
 		once := fmt.Sprint(t.ID, t.Attempt, len(t.Journal.Answers))
-		again := (t.Node.Kind == graph.KindExpr || t.Node.Kind == graph.KindAsk) && a.ranInline[once]
-		if a.ranInline[once] = true; !again {
-			a.entered = append(a.entered, e)
+		again := (t.Node.Kind == graph.KindExpr || t.Node.Kind == graph.KindAsk) && se.ranInline[once]
+		if se.ranInline[once] = true; !again {
+			se.entered = append(se.entered, e)
 		}
 	}
-	a.mu.Unlock()
+	se.mu.Unlock()
 	if !ok {
 		return failedResult("no code for " + name)
 	}
-	s := &scriptRun{scriptExecutor: a, ctx: ctx, task: t, uses: make(map[string]int)}
+	s := &scriptRun{scriptExecutor: se, ctx: ctx, task: t, uses: make(map[string]int)}
 	for step := range strings.SplitSeq(code, " | ") {
 		if !s.runStep(strings.TrimSpace(step)) {
 			return s.result
@@ -308,11 +308,11 @@ func (s *scriptRun) askUntil(args []string) bool {
 	}
 }
 
-func (a *scriptExecutor) addCount(key string, by int) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.counters[key] += by
-	return a.counters[key]
+func (se *scriptExecutor) addCount(key string, by int) int {
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	se.counters[key] += by
+	return se.counters[key]
 }
 
 func (s *scriptRun) recordMemo(key string) bool {
@@ -356,12 +356,12 @@ func (s *scriptRun) sleepFor(text string) bool {
 
 // takeEntered tells which nodes were entered since the last call: supersteps between
 // slashes, the nodes of one superstep sorted.
-func (a *scriptExecutor) takeEntered() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	clear(a.ranInline)
-	groups := a.entered
-	a.entered = nil
+func (se *scriptExecutor) takeEntered() string {
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	clear(se.ranInline)
+	groups := se.entered
+	se.entered = nil
 	var out []string
 	for i := 0; i < len(groups); {
 		var names []string

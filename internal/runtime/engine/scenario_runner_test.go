@@ -215,7 +215,7 @@ func (s *scenarioRunner) idOf(name string) string {
 	return name
 }
 
-// FindCheckpoint finds a checkpoint of a namespace by its short form.
+// findCheckpoint finds a checkpoint of a namespace by its short form.
 func (s *scenarioRunner) findCheckpoint(thread, namespace, short string) string {
 	if short == "" {
 		return ""
@@ -278,7 +278,7 @@ func (s *scenarioRunner) restartEngine(commandArgs, []string) error {
 	return nil
 }
 
-// StartRun starts a run: start THREAD GRAPH input=… and the other fields of the
+// startRun starts a run: start THREAD GRAPH input=… and the other fields of the
 // request. sub shows subgraphs too, bg does not wait.
 func (s *scenarioRunner) startRun(a commandArgs, _ []string) error {
 	req := runtime.StartRequest{
@@ -308,7 +308,7 @@ func (s *scenarioRunner) startRun(a commandArgs, _ []string) error {
 	return s.showRun(a, started, err)
 }
 
-// resumeRun answers: value=… for the one interrupt, i1=… by name, dismiss=i1,
+// resumeRun answers interrupts: value=… for the one interrupt, i1=… by name, dismiss=i1,
 // all, collect, update=…, goto=….
 func (s *scenarioRunner) resumeRun(a commandArgs, _ []string) error {
 	req := runtime.ResumeRequest{

@@ -67,126 +67,126 @@ type commitComparison struct {
 
 type randomSource struct{ *rand.Rand }
 
-func (d randomSource) chance(percent int) bool { return d.IntN(100) < percent }
+func (s randomSource) chance(percent int) bool { return s.IntN(100) < percent }
 
-func (d randomSource) pick(words ...string) string { return words[d.IntN(len(words))] }
+func (s randomSource) pick(words ...string) string { return words[s.IntN(len(words))] }
 
 // runCommand performs a command in both fixtures and returns the answer.
-func (d *commitComparison) runCommand(t *testing.T, command string, body ...string) string {
+func (c *commitComparison) runCommand(t *testing.T, command string, body ...string) string {
 	t.Helper()
-	fmt.Fprintf(&d.transcript, "> %s\n%s\n", command, strings.Join(body, "\n"))
+	fmt.Fprintf(&c.transcript, "> %s\n%s\n", command, strings.Join(body, "\n"))
 	var answers [2]string
-	d.runners[0].runCommand(commandBlock{command: "sleep 1s"}) // what is listed by its time has one of its own
-	for i, s := range d.runners {
+	c.runners[0].runCommand(commandBlock{command: "sleep 1s"}) // what is listed by its time has one of its own
+	for i, s := range c.runners {
 		synctest.Wait()
 		answers[i] = s.runCommand(commandBlock{command: command, body: body})
 	}
-	d.transcript.WriteString(answers[0])
+	c.transcript.WriteString(answers[0])
 	require.Equal(t, answers[0], answers[1], command)
 	return answers[0]
 }
 
-func (d *commitComparison) runRandom(t *testing.T) {
+func (c *commitComparison) runRandom(t *testing.T) {
 	t.Helper()
-	if strings.Contains(d.makeGraphs(t), "error") {
+	if strings.Contains(c.makeGraphs(t), "error") {
 		return
 	}
-	d.runCommand(t, "start t g "+d.randomInput()+d.pick("", "", "", " steps=3", " before="+d.pick(d.nodes...), " after="+d.pick(d.nodes...)))
-	for range d.IntN(8) {
-		d.actRandomly(t)
-		d.runCommand(t, "state t sub")
+	c.runCommand(t, "start t g "+c.randomInput()+c.pick("", "", "", " steps=3", " before="+c.pick(c.nodes...), " after="+c.pick(c.nodes...)))
+	for range c.IntN(8) {
+		c.actRandomly(t)
+		c.runCommand(t, "state t sub")
 	}
 	for _, look := range []string{"history t", "raw t", "run t", "state t sub"} {
-		d.runCommand(t, look)
+		c.runCommand(t, look)
 	}
-	require.Equal(t, strings.Join(d.readRecords(t, 0), "\n"), strings.Join(d.readRecords(t, 1), "\n"))
+	require.Equal(t, strings.Join(c.readRecords(t, 0), "\n"), strings.Join(c.readRecords(t, 1), "\n"))
 }
 
-func (d *commitComparison) randomInput() string {
-	return "input=" + d.pick(`{"n":1}`, `{"a":["in"]}`, `{"x":"in","n":-2}`, `{"u":7}`)
+func (c *commitComparison) randomInput() string {
+	return "input=" + c.pick(`{"n":1}`, `{"a":["in"]}`, `{"x":"in","n":-2}`, `{"u":7}`)
 }
 
 // actRandomly makes a random call of a client.
-func (d *commitComparison) actRandomly(t *testing.T) {
+func (c *commitComparison) actRandomly(t *testing.T) {
 	t.Helper()
-	open, err := d.runners[0].engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{
+	open, err := c.runners[0].engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{
 		Thread: "t", States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
 	require.NoError(t, err)
 	var names []string
 	for _, q := range open {
 		if q.Reason != checkpoint.ReasonBreakpoint {
-			names = append(names, d.runners[0].nameOf("i", q.ID))
+			names = append(names, c.runners[0].nameOf("i", q.ID))
 		}
 	}
 	slices.Sort(names)
-	switch k := d.IntN(100); {
+	switch k := c.IntN(100); {
 	case len(open) > 0 && k < 75:
-		d.answerRandomly(t, names)
+		c.answerRandomly(t, names)
 	case k < 45:
-		d.runCommand(t, "start t "+d.randomInput()+d.pick("", " open=discard", " open=discard steps=4", ` open=discard update={"a":["up"]}`))
+		c.runCommand(t, "start t "+c.randomInput()+c.pick("", " open=discard", " open=discard steps=4", ` open=discard update={"a":["up"]}`))
 	case k < 60:
-		d.runCommand(t, "start t open=discard from=c"+fmt.Sprint(1+d.IntN(6)))
-	case k < 70 && d.runsParallel:
-		d.runCommand(t, "start t open=discard goto="+d.pick(d.nodes...)+d.pick("", ` update={"n":3}`))
+		c.runCommand(t, "start t open=discard from=c"+fmt.Sprint(1+c.IntN(6)))
+	case k < 70 && c.runsParallel:
+		c.runCommand(t, "start t open=discard goto="+c.pick(c.nodes...)+c.pick("", ` update={"n":3}`))
 	case k < 85:
-		d.runCommand(t, `update t values={"a":["hand"]}`+d.pick("", " as="+d.pick(d.nodes...), " at=c3", " supersede"))
+		c.runCommand(t, `update t values={"a":["hand"]}`+c.pick("", " as="+c.pick(c.nodes...), " at=c3", " supersede"))
 	case k < 93:
-		d.runCommand(t, "cancel t"+d.pick("", " rollback"))
+		c.runCommand(t, "cancel t"+c.pick("", " rollback"))
 	default:
-		d.runCommand(t, "restart")
+		c.runCommand(t, "restart")
 	}
 }
 
 // answerRandomly resumes, with answers to some of the interrupts.
-func (d *commitComparison) answerRandomly(t *testing.T, names []string) {
+func (c *commitComparison) answerRandomly(t *testing.T, names []string) {
 	t.Helper()
-	command := "resume t" + d.pick("", "", "", " all", " collect")
+	command := "resume t" + c.pick("", "", "", " all", " collect")
 	for _, n := range names {
-		switch k := d.IntN(10); {
+		switch k := c.IntN(10); {
 		case k < 6:
-			command += " " + n + "=" + d.pick(`"yes"`, `null`, `9007199254740993`, `{"k":[1]}`)
-		case k < 7 && !d.runsParallel:
+			command += " " + n + "=" + c.pick(`"yes"`, `null`, `9007199254740993`, `{"k":[1]}`)
+		case k < 7 && !c.runsParallel:
 			command += " dismiss=" + n
 		}
 	}
-	if d.chance(10) {
+	if c.chance(10) {
 		command += ` update={"a":["also"]}`
 	}
-	if d.runsParallel && d.chance(5) {
-		command += " goto=" + d.pick(d.nodes...)
+	if c.runsParallel && c.chance(5) {
+		command += " goto=" + c.pick(c.nodes...)
 	}
-	d.runCommand(t, command)
+	c.runCommand(t, command)
 }
 
 // makeGraphs makes a graph, and perhaps one inside of it.
-func (d *commitComparison) makeGraphs(t *testing.T) string {
+func (c *commitComparison) makeGraphs(t *testing.T) string {
 	t.Helper()
-	sub := d.chance(40)
-	d.runsParallel = false
+	sub := c.chance(40)
+	c.runsParallel = false
 	if sub {
-		d.runCommand(t, "graph child"+d.randomOptions([]string{"e7", "e8", "q7"}), d.randomBody([]string{"e7", d.pick("q7", "f7"), "e8"}, false, false)...)
+		c.runCommand(t, "graph child"+c.randomOptions([]string{"e7", "e8", "q7"}), c.randomBody([]string{"e7", c.pick("q7", "f7"), "e8"}, false, false)...)
 	}
-	d.nodes, d.runsParallel = nil, !sub && d.chance(50)
-	for i := range 2 + d.IntN(5) {
-		d.nodes = append(d.nodes, d.pick("e", "e", "e", "q", "f")+fmt.Sprint(i))
+	c.nodes, c.runsParallel = nil, !sub && c.chance(50)
+	for i := range 2 + c.IntN(5) {
+		c.nodes = append(c.nodes, c.pick("e", "e", "e", "q", "f")+fmt.Sprint(i))
 	}
 	if sub {
-		d.nodes[d.IntN(len(d.nodes))] = "s9"
+		c.nodes[c.IntN(len(c.nodes))] = "s9"
 	}
-	return d.runCommand(t, "graph g"+d.randomOptions(d.nodes), d.randomBody(d.nodes, d.runsParallel, true)...)
+	return c.runCommand(t, "graph g"+c.randomOptions(c.nodes), c.randomBody(c.nodes, c.runsParallel, true)...)
 }
 
-func (d *commitComparison) randomOptions(nodes []string) string {
-	return d.pick("", "", "", " before="+d.pick(nodes...), " after="+d.pick(nodes...)) + " steps=" + fmt.Sprint(3+d.IntN(20)) +
-		d.pick("", "", "", " strict", " output=a,n", " step-timeout=1s")
+func (c *commitComparison) randomOptions(nodes []string) string {
+	return c.pick("", "", "", " before="+c.pick(nodes...), " after="+c.pick(nodes...)) + " steps=" + fmt.Sprint(3+c.IntN(20)) +
+		c.pick("", "", "", " strict", " output=a,n", " step-timeout=1s")
 }
 
 // randomBody returns a graph of nodes, each of which leads to the next one at least.
 // Only where it may fan out do several of them run side by side.
-func (d *commitComparison) randomBody(nodes []string, fan, root bool) []string {
+func (c *commitComparison) randomBody(nodes []string, fan, root bool) []string {
 	lines := []string{"channels a:append n:add=0 x u:untracked"}
-	if d.chance(60) {
+	if c.chance(60) {
 		lines[0] = "channels a:append n:add=0 x u"
 	}
 	lines = append(lines, "START -> "+nodes[0])
@@ -197,18 +197,18 @@ func (d *commitComparison) randomBody(nodes []string, fan, root bool) []string {
 			next = nodes[i+1]
 		}
 		if n == "s9" {
-			lines = append(lines, "s9 = child"+d.pick("", " persist", " disabled")+d.pick("", " retry=2/10ms"))
+			lines = append(lines, "s9 = child"+c.pick("", " persist", " disabled")+c.pick("", " retry=2/10ms"))
 		} else {
-			head := n + d.pick("", "", " retry=2/10ms", " retry=3/10ms")
-			if d.chance(10) {
+			head := n + c.pick("", "", " retry=2/10ms", " retry=3/10ms")
+			if c.chance(10) {
 				head, handled = head+" handler=e99", true
 			}
-			if fan && d.chance(10) {
+			if fan && c.chance(10) {
 				head += " defer"
 			}
-			lines = append(lines, head+": "+d.randomScript(n, nodes, root))
+			lines = append(lines, head+": "+c.randomScript(n, nodes, root))
 		}
-		lines = append(lines, d.randomEdge(n, next, nodes, fan))
+		lines = append(lines, c.randomEdge(n, next, nodes, fan))
 	}
 	if handled {
 		lines = append(lines, `e99: set a=[$failed]`, "e99 -> END")
@@ -217,11 +217,11 @@ func (d *commitComparison) randomBody(nodes []string, fan, root bool) []string {
 }
 
 // randomEdge leads on from a node.
-func (d *commitComparison) randomEdge(n, next string, nodes []string, fan bool) string {
-	other := d.pick(nodes...)
-	switch k := d.IntN(10); {
+func (c *commitComparison) randomEdge(n, next string, nodes []string, fan bool) string {
+	other := c.pick(nodes...)
+	switch k := c.IntN(10); {
 	case k < 2:
-		return fmt.Sprintf("%s ? state.n > %d -> %s ; -> %s", n, d.IntN(6), next, other)
+		return fmt.Sprintf("%s ? state.n > %d -> %s ; -> %s", n, c.IntN(6), next, other)
 	case k < 3:
 		return fmt.Sprintf("%s ?? size(state.a) > 3 ? '%s' : '%s'", n, fullNodeName(next), other)
 	case k < 5 && fan:
@@ -233,47 +233,47 @@ func (d *commitComparison) randomEdge(n, next string, nodes []string, fan bool) 
 
 // randomScript returns the result of a node: the same for the same task and attempt, or
 // it might not be computed twice.
-func (d *commitComparison) randomScript(n string, nodes []string, root bool) string {
+func (c *commitComparison) randomScript(n string, nodes []string, root bool) string {
 	does := []string{`set a=["` + n + `"] n=1`}
 	switch {
-	case n[0] == 'q' || d.chance(12):
+	case n[0] == 'q' || c.chance(12):
 		does = []string{
 			`ask "` + n + ` $in" | set a=[$1]`,
 			`ask "` + n + `1 $in" | ask "` + n + `2 $in" | set a=[$1,$2] n=1`,
 			`ask key="k" "` + n + ` $state.n $in" | set x=$1`,
 		}
-	case d.chance(35):
-		other := d.pick(nodes...)
+	case c.chance(35):
+		other := c.pick(nodes...)
 		does = []string{
-			`set x="` + n + `"`, `write a=["w"]`, `overwrite a=["o"]`, `set u=` + fmt.Sprint(d.IntN(9)), `set a=[$keys] n=1`, `set a=[$in]`,
+			`set x="` + n + `"`, `write a=["w"]`, `overwrite a=["o"]`, `set u=` + fmt.Sprint(c.IntN(9)), `set a=[$keys] n=1`, `set a=[$in]`,
 		}
-		if !d.runsParallel { // a failure cuts off what runs beside it, or comes too late for that
+		if !c.runsParallel { // a failure cuts off what runs beside it, or comes too late for that
 			does = append(does, `fail Boom`, `fail! Boom`, `when 1 $n fail Boom | set a=["`+n+`"]`, `when 2 $state.n fail Boom | set n=1`, `return 5`,
 				`set nothing=1 n=1`, `set n="no number"`)
 		}
-		if d.runsParallel {
+		if c.runsParallel {
 			does = append(does, `set n=1 | when 2 $state.n goto `+other, `when null $in send `+other+` {"i":1}`, `when null $in send `+other+` {"i":1} | when null $in send `+other+` {"i":2}`)
 		}
 		if !root {
 			does = append(does, `set n=1 | parent`)
 		}
-		if n[0] == 'f' && !d.runsParallel {
+		if n[0] == 'f' && !c.runsParallel {
 			does = append(does, `emit c {"v":$state.n} | set n=1`, `sleep 10ms | set n=1`, `memo m | set a=[$m]`, `sleep 2s`)
 		}
 	}
-	return d.pick(does...)
+	return c.pick(does...)
 }
 
 // readRecords returns the records of the store, without their random parts.
-func (d *commitComparison) readRecords(t *testing.T, side int) []string {
+func (c *commitComparison) readRecords(t *testing.T, side int) []string {
 	t.Helper()
-	s := d.runners[side]
+	s := c.runners[side]
 	events, err := s.store.Events(t.Context(), "t", 0, 0)
 	require.NoError(t, err)
 	var out, group []string
 	place := ""
 	flush := func() {
-		if d.runsParallel { // side by side: in the order in which they ended
+		if c.runsParallel { // side by side: in the order in which they ended
 			slices.Sort(group)
 		}
 		out, group = append(out, group...), nil

@@ -25,16 +25,16 @@ type heldReads struct {
 	hold  chan struct{} // nil = reads do not wait
 }
 
-func (s *heldReads) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
-	s.reads.Add(1)
-	if s.hold != nil {
+func (h *heldReads) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	h.reads.Add(1)
+	if h.hold != nil {
 		select {
-		case <-s.hold:
+		case <-h.hold:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	return s.Store.Events(ctx, thread, after, limit)
+	return h.Store.Events(ctx, thread, after, limit)
 }
 
 // Followers that want the same of the log read it together, also when those that were

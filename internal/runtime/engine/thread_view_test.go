@@ -24,12 +24,12 @@ import (
 
 // ViewThread makes every faulty store of the crash tests one that shows a thread at
 // once.
-func (g *faultyStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
-	return callWithFault(ctx, g, func() (checkpoint.ThreadView, error) {
-		if viewer, ok := g.Store.(checkpoint.ThreadViewer); ok {
+func (f *faultyStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
+	return callWithFault(ctx, f, func() (checkpoint.ThreadView, error) {
+		if viewer, ok := f.Store.(checkpoint.ThreadViewer); ok {
 			return viewer.ViewThread(ctx, thread, request)
 		}
-		return buildThreadView(ctx, g.Store, thread, request)
+		return buildThreadView(ctx, f.Store, thread, request)
 	})
 }
 

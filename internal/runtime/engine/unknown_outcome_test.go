@@ -21,18 +21,18 @@ type unansweringStore struct {
 	isApplied   bool
 }
 
-func (m *unansweringStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	if m.answer == nil {
-		return m.Store.Apply(ctx, c)
+func (s *unansweringStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if s.answer == nil {
+		return s.Store.Apply(ctx, c)
 	}
-	if m.isApplied {
-		if _, err := m.Store.Apply(ctx, c); err != nil {
+	if s.isApplied {
+		if _, err := s.Store.Apply(ctx, c); err != nil {
 			return checkpoint.Receipt{}, err
 		}
 	}
-	how := m.answer
-	if m.laterAnswer != nil {
-		m.answer = m.laterAnswer
+	how := s.answer
+	if s.laterAnswer != nil {
+		s.answer = s.laterAnswer
 	}
 	return checkpoint.Receipt{}, how
 }

@@ -22,17 +22,17 @@ type recordingStore struct {
 	text string
 }
 
-func (w *recordingStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (r *recordingStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	kept := *c
 	kept.Runs = nil // an output names the keys that its caller is to see
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	w.mu.Lock()
-	w.text += string(text)
-	w.mu.Unlock()
-	return w.Store.Apply(ctx, c)
+	r.mu.Lock()
+	r.text += string(text)
+	r.mu.Unlock()
+	return r.Store.Apply(ctx, c)
 }
 
 // What an untracked key holds reaches the nodes and the followers, and nothing of
