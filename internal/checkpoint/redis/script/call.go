@@ -130,12 +130,14 @@ func (c *Call) buildCommand() (command []any, size int) {
 	return command, size
 }
 
-// recycle hands the buffers of the call to a later call of the same script.
-func (c *Call) recycle() {
+// recycle hands the buffers of the call to a later call of the same script, and
+// reports whether they are small enough for that.
+func (c *Call) recycle() bool {
 	if cap(c.buf) > maxReusedSize || cap(c.spans) > maxReusedArguments {
-		return
+		return false
 	}
 	clear(c.spans) // large texts stay no longer than their change
 	c.buf, c.spans, c.keyCount = c.buf[:0], c.spans[:0], 0
 	c.script.calls.Put(c)
+	return true
 }

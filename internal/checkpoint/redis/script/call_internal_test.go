@@ -16,7 +16,7 @@ func TestCommandOutlivesItsCall(t *testing.T) {
 		call.AppendUint(n)
 		call.AppendText(large)
 		command, _ := call.buildCommand()
-		call.recycle()
+		require.True(t, call.recycle())
 		return command
 	}
 	read := func(command []any) (texts []string) {
@@ -40,7 +40,7 @@ func TestCommandOutlivesItsCall(t *testing.T) {
 func TestRecycledCallIsEmpty(t *testing.T) {
 	call := NewCall(&Script{}, []string{"key"})
 	call.AppendText(strings.Repeat("l", uncopiedSize))
-	call.recycle()
+	require.True(t, call.recycle())
 	require.Zero(t, call.ArgumentCount())
 	require.Zero(t, call.keyCount)
 	for _, a := range call.spans[:cap(call.spans)] {
@@ -48,13 +48,19 @@ func TestRecycledCallIsEmpty(t *testing.T) {
 	}
 }
 
-// A very large call is not kept.
+// Calls with a large buffer or very many arguments are not kept.
 func TestLargeCallIsNotRecycled(t *testing.T) {
 	s := &Script{}
-	call := NewCall(s, nil)
-	for range maxReusedArguments + 1 {
-		call.AppendText("")
+	large := NewCall(s, nil)
+	for range 8 {
+		large.AppendText(strings.Repeat("l", uncopiedSize-1))
 	}
-	call.recycle()
-	require.Nil(t, s.calls.Get())
+	require.False(t, large.recycle(), "bytes")
+	many := NewCall(s, nil)
+	for range maxReusedArguments + 1 {
+		many.AppendText("")
+	}
+	require.False(t, many.recycle(), "arguments")
+	small := NewCall(s, []string{"key"})
+	require.True(t, small.recycle())
 }
