@@ -18,7 +18,7 @@ type NotifyingStore interface {
 	checkpoint.Notifier
 }
 
-// RunNotifier runs the cases of checkpoint.Signals. open makes two stores of two
+// RunNotifier runs the cases of checkpoint.Notifier. open makes two stores of two
 // processes that keep the same threads, none at first.
 func RunNotifier(t *testing.T, open func(t *testing.T) (here, there NotifyingStore)) {
 	t.Helper()

@@ -1,9 +1,9 @@
-// Package seal is what stands between a store's records and what is written of
-// them: compression, and encryption under keys that may change.
+// Package seal compresses and encrypts the records of a store, under keys that may
+// change.
 //
-// What is written says itself what was done to it. A record as it is begins
-// with no byte of this package's, so that records of all kinds lie side by
-// side and either option can be switched on or off later.
+// The first byte of a stored text says how to read it. No plain record begins with such
+// a byte, so that plain, compressed and encrypted records lie side by side, and either
+// option can be switched on or off later.
 package seal
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// The first byte of what is written. No JSON text begins with one of them.
+// First bytes of stored texts. No JSON text begins with any of them.
 const (
-	escaped             = 0x00 // a record that begins with one of these bytes itself
+	escaped             = 0x00 // a plain record that begins with any of these bytes
 	compressed          = 0x01
 	sealed              = 0x02
 	compressedAndSealed = 0x03 // compressed, then sealed
 )
 
-// Options say what a Box does to records that are written. It reads all that
-// its keys open, whatever they say.
+// Options are the options by which a Box writes records. It reads all records that its
+// keys open, whichever options wrote them.
 type Options struct {
-	// Keys are those that records may be sealed with. The first one seals;
-	// none leaves records readable.
+	// Keys open records, and the first of them seals. Without keys records are not
+	// encrypted.
 	Keys []Key
 	// Compress makes records of 512 bytes and more smaller, where that helps.
 	Compress bool
@@ -42,8 +42,7 @@ type Box struct {
 	decoder   *zstd.Decoder
 }
 
-// New makes a Box. A key that is wrong is named in the error, a *KeyError,
-// without its secret.
+// New makes a Box. It returns a *KeyError for a key that is wrong, without its secret.
 func New(opts Options) (*Box, error) {
 	b := &Box{opts: opts, keys: make(map[string]*cipherKey, len(opts.Keys))}
 	for i := range opts.Keys {
@@ -69,14 +68,15 @@ func New(opts Options) (*Box, error) {
 	return b, err
 }
 
-// RecordPlace is where a record stands. A sealed record opens in its own place only.
+// RecordPlace is the position of a record in the store. A sealed record opens only in its
+// own place.
 type RecordPlace struct {
-	Thread string // "" = it belongs to none
+	Thread string // "" = the record belongs to no thread
 	Kind   string
-	Name   string // "" = the only one of its kind, or the record says who it is
+	Name   string // "" = the only record of its kind, or the record has its name
 }
 
-// ActiveKeyID is the id of the key that seals, "" = none.
+// ActiveKeyID returns the id of the key that seals, "" = none.
 func (b *Box) ActiveKeyID() string {
 	if b.activeKey == nil {
 		return ""
@@ -84,7 +84,7 @@ func (b *Box) ActiveKeyID() string {
 	return b.activeKey.id
 }
 
-// KeyIDs are the ids of all keys, the one that seals first.
+// KeyIDs returns the ids of all keys. The first key seals.
 func (b *Box) KeyIDs() []string {
 	ids := make([]string, 0, len(b.opts.Keys))
 	for i := range b.opts.Keys {
@@ -96,13 +96,13 @@ func (b *Box) KeyIDs() []string {
 // IsPlain reports whether JSON records are written as they are.
 func (b *Box) IsPlain() bool { return b.activeKey == nil && b.encoder == nil }
 
-// Seal returns what is to be written of a record.
+// Seal returns the text to store for a record.
 func (b *Box) Seal(at RecordPlace, record string) string {
 	return sealWith(b.activeKey, b.encoder, at, record)
 }
 
-// SealLike returns what is to be written of a record in place of text: the active key
-// seals it when text was sealed, and it is compressed when text was.
+// SealLike returns the text to store for a record in place of text. The active key seals it
+// when text was sealed, and it is compressed when text was compressed.
 func (b *Box) SealLike(at RecordPlace, text, record string) string {
 	var key *cipherKey
 	var encoder *zstd.Encoder
@@ -130,13 +130,14 @@ func sealWith(key *cipherKey, encoder *zstd.Encoder, at RecordPlace, record stri
 	return record
 }
 
-// WithCompression is a Box with the same keys that can compress.
+// WithCompression returns a Box with the same keys that can compress. It returns an error
+// when the compressor can't be made.
 func (b *Box) WithCompression() (*Box, error) {
 	return New(Options{Keys: b.opts.Keys, Compress: true})
 }
 
-// Open returns the record of which Seal has made text. An error is an
-// *OpenError, or says that the text is damaged; all wrap checkpoint.ErrCorrupt.
+// Open returns the record of a stored text. It returns an *OpenError when no key opens the
+// text, and another error that wraps checkpoint.ErrCorrupt when the text is damaged.
 func (b *Box) Open(at RecordPlace, text string) (string, error) {
 	if text == "" || text[0] > compressedAndSealed {
 		return text, nil
@@ -162,7 +163,8 @@ func (b *Box) Open(at RecordPlace, text string) (string, error) {
 	return b.decompressRecord(record)
 }
 
-// SealingKeyID is the id of the key that text was sealed with, and whether it was.
+// SealingKeyID returns the id of the key that sealed text, and reports whether text is
+// sealed.
 func SealingKeyID(text string) (key string, ok bool) {
 	if text == "" || text[0] < sealed || text[0] > compressedAndSealed {
 		return "", false
@@ -190,6 +192,7 @@ func (e *OpenError) Error() string {
 // Unwrap returns checkpoint.ErrCorrupt.
 func (*OpenError) Unwrap() error { return checkpoint.ErrCorrupt }
 
+// corruptError returns an error that wraps checkpoint.ErrCorrupt.
 func corruptError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, slices.Concat([]any{checkpoint.ErrCorrupt}, args)...)
 }

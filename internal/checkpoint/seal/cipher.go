@@ -9,16 +9,16 @@ import (
 )
 
 // A sealed record is its first byte, the length of the key's id, the id, a
-// nonce, and what AES-256-GCM makes of the record. The nonce is random. The 12
-// bytes that GCM takes would repeat too soon under one key when servers write
-// thousands of records a second for months; of 24 bytes the first half makes a
-// key for this one record (XAES-256-GCM, c2sp.org/XAES-256-GCM).
+// nonce, and the output of AES-256-GCM for the record. The nonce is random. A nonce of
+// 12 bytes, as GCM takes it, would repeat too soon under the same key when servers write
+// thousands of records a second for months. Of a nonce of 24 bytes the first half derives
+// a key for this record alone (XAES-256-GCM, c2sp.org/XAES-256-GCM).
 const (
 	nonceSize = 24
 	nonceHalf = nonceSize / 2
 )
 
-// cipherKey seals and opens with one key.
+// cipherKey seals and opens records with a key.
 type cipherKey struct {
 	id    string
 	block cipher.Block
@@ -43,14 +43,14 @@ func newCipherKey(k *Key) (*cipherKey, error) {
 		c.mask[i], carry = c.mask[i]<<1|carry, c.mask[i]>>7
 	}
 	c.mask[len(c.mask)-1] ^= carry * 0x87
-	// What works once works always: no record is lost because sealing fails.
+	// A key that seals once always seals: no record is lost because sealing fails.
 	if _, err := c.newAEAD(make([]byte, nonceSize)); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// newAEAD makes the cipher for one record.
+// newAEAD makes the cipher of the record with a nonce.
 func (c *cipherKey) newAEAD(nonce []byte) (cipher.AEAD, error) {
 	var key [2 * aes.BlockSize]byte
 	for i := range 2 {
@@ -73,8 +73,8 @@ func (c *cipherKey) newAEAD(nonce []byte) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// sealRecord never fails; the system's source of randomness ends the program rather
-// than to fail.
+// sealRecord returns the sealed form of a record. It never fails: the program ends when the
+// system has no random bytes.
 func (c *cipherKey) sealRecord(kind byte, at RecordPlace, record string) string {
 	out := make([]byte, 0, 2+len(c.id)+nonceSize+len(record)+16)
 	out = append(out, kind, byte(len(c.id)))
@@ -90,6 +90,8 @@ func (c *cipherKey) sealRecord(kind byte, at RecordPlace, record string) string 
 	return string(aead.Seal(out, nonce[nonceHalf:], []byte(record), associatedData(kind, at)))
 }
 
+// openRecord returns the record in a sealed text. It returns an *OpenError when the key does
+// not open it there, and an error that wraps checkpoint.ErrCorrupt when it is too short.
 func (c *cipherKey) openRecord(at RecordPlace, text string) (string, error) {
 	_, rest, _ := cutID(text[1:])
 	if len(rest) < nonceSize {
@@ -108,7 +110,8 @@ func (c *cipherKey) openRecord(at RecordPlace, text string) (string, error) {
 	return string(record), nil
 }
 
-// associatedData is what a sealed record is bound to. No two places have the same one.
+// associatedData returns the associated data that binds a sealed record to its place. No
+// two places have the same data.
 func associatedData(kind byte, at RecordPlace) []byte {
 	b := make([]byte, 0, 1+len(at.Kind)+len(at.Thread)+len(at.Name)+2*binary.MaxVarintLen32)
 	b = append(b, kind)
@@ -119,7 +122,8 @@ func associatedData(kind byte, at RecordPlace) []byte {
 	return append(b, at.Name...)
 }
 
-// cutID takes the key's id off a sealed record without its first byte.
+// cutID splits a sealed record, without its first byte, into the id of the key and the
+// rest.
 func cutID(text string) (id, rest string, ok bool) {
 	if text == "" || int(text[0]) > maxIDLength || len(text) <= int(text[0]) {
 		return "", "", false

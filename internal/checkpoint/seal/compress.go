@@ -33,8 +33,8 @@ func newDecoder() (*zstd.Decoder, error) {
 	return d, nil
 }
 
-// compressRecord returns the record's length and its compressed form, when that is
-// shorter than the record.
+// compressRecord returns the record's length and its compressed form, and reports whether
+// that is shorter than the record.
 func compressRecord(encoder *zstd.Encoder, record string) (small string, ok bool) {
 	if encoder == nil || len(record) < minCompressBytes || len(record) > maxCompressBytes {
 		return "", false
@@ -45,8 +45,8 @@ func compressRecord(encoder *zstd.Encoder, record string) (small string, ok bool
 	return string(out), len(out) < len(record)
 }
 
-// decompressRecord is the inverse of compress. It allocates no more than the record
-// says it takes, and no more than largest.
+// decompressRecord is the inverse of compressRecord. It allocates no more than the length
+// in the record, and no more than maxCompressBytes.
 func (b *Box) decompressRecord(small string) (string, error) {
 	size, n := binary.Uvarint([]byte(small[:min(len(small), binary.MaxVarintLen64)]))
 	if n <= 0 || size > maxCompressBytes {

@@ -24,7 +24,7 @@ func (k Key) String() string { return k.ID }
 // GoString returns the id.
 func (k Key) GoString() string { return k.ID }
 
-// KeyError says what is wrong with a key, without its secret.
+// KeyError says why a key is wrong, without its secret.
 type KeyError struct {
 	ID   string
 	Line int // of a file, 0 = none
@@ -35,7 +35,7 @@ type KeyError struct {
 // Error names the key or the line.
 func (e *KeyError) Error() string { return e.Describe() + ": " + e.Want }
 
-// Describe is what is wrong, without what would be right.
+// Describe returns the problem without the correction.
 func (e *KeyError) Describe() string {
 	what := fmt.Sprintf("key %q", e.ID)
 	if e.ID == "" {
@@ -65,8 +65,8 @@ func isValidID(id string) bool {
 }
 
 // ParseKeys reads a file of keys: a line "id: secret" for each, the secret in
-// base64. Empty lines and those that begin with # are skipped. The first key is
-// the one that seals. An error is a *KeyError, and never shows a secret.
+// base64. It skips empty lines and lines that begin with #. The first key seals. The
+// error is a *KeyError, and never shows a secret.
 func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	n := 0
@@ -80,7 +80,7 @@ func ParseKeys(text string) ([]Key, error) {
 			return nil, &KeyError{Line: n, Is: "have no id there", Want: wantLine}
 		}
 		if id = strings.TrimSpace(id); !isValidID(id) {
-			// What stands there may be a secret.
+			// The text in the place of the id may be a secret.
 			return nil, &KeyError{Line: n, Is: "have a bad id there", Want: wantID}
 		}
 		if slices.ContainsFunc(keys, func(k Key) bool { return k.ID == id }) {

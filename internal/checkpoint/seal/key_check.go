@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A store keeps a word per key that it was ever sealed with, by which the key
-// is known again.
+// A store keeps a check for each key that has ever sealed its records: this text, sealed
+// with the key.
 const keyCheckText = "graphd"
 
 func keyCheckPlace(id string) RecordPlace { return RecordPlace{Kind: "check", Name: id} }
 
-// ActiveKeyCheck is what a store keeps of the active key, "" = there is none.
+// ActiveKeyCheck returns the check of the active key, "" = there is none.
 func (b *Box) ActiveKeyCheck() string {
 	if b.activeKey == nil {
 		return ""
@@ -21,12 +21,12 @@ func (b *Box) ActiveKeyCheck() string {
 	return b.Seal(keyCheckPlace(b.activeKey.id), keyCheckText)
 }
 
-// VerifyKeys compares the keys with those a store was sealed with before: words has
-// what Word made, by the ids of the keys. It fails with a *KeyError when a key
-// is another one than the store knows by its id, or when none that the store
-// knows is given. missing are those it knows besides, sorted.
-func (b *Box) VerifyKeys(words map[string]string) (missing []string, err error) {
-	for id, sealed := range words {
+// VerifyKeys compares the keys with those that sealed the records of a store. checks has
+// their checks from ActiveKeyCheck, by the ids of the keys. It returns the ids of the keys
+// that the Box lacks, sorted. It returns a *KeyError when a key differs from the key that
+// the store knows by its id, or when the Box has no key that the store knows.
+func (b *Box) VerifyKeys(checks map[string]string) (missing []string, err error) {
+	for id, sealed := range checks {
 		if b.keys[id] == nil {
 			missing = append(missing, id)
 			continue
@@ -39,7 +39,7 @@ func (b *Box) VerifyKeys(words map[string]string) (missing []string, err error) 
 		}
 	}
 	slices.Sort(missing)
-	if len(missing) == 0 || len(missing) < len(words) {
+	if len(missing) == 0 || len(missing) < len(checks) {
 		return missing, nil
 	}
 	return nil, &KeyError{
@@ -48,7 +48,7 @@ func (b *Box) VerifyKeys(words map[string]string) (missing []string, err error) 
 	}
 }
 
-// MissingKeysWarning says what follows when keys are missing, "" when none are.
+// MissingKeysWarning returns the warning of missing keys, "" when none is missing.
 func MissingKeysWarning(ids []string) string {
 	if len(ids) == 0 {
 		return ""

@@ -6,20 +6,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// builder puts snapshots of one thread together.
+// builder builds snapshots of a thread.
 type builder struct {
 	reader        *query.Reader
 	store         Store
 	head          *checkpoint.Head
-	reservation   *runtime.ReadReservation // for what is read; nil = its size does not matter
+	reservation   *runtime.ReadReservation // for records that it reads; nil = without a limit
 	withSubgraphs bool
-	maxBytes      int // bytes that what is shown beside the values may hold, 0 = any number
+	maxBytes      int // limit of the bytes that a snapshot holds besides its values, 0 = no limit
 	heldBytes     int // of these
 	subgraphInterrupts
 }
 
-// addBytes counts what is shown. The error is errTooManyResults when it is too much
-// for one answer.
+// addBytes adds to the size of the snapshot. It returns errTooManyResults when the snapshot
+// is too large for an answer.
 func (b *builder) addBytes(bytes int) error {
 	if b.heldBytes += bytes; b.maxBytes > 0 && b.heldBytes > b.maxBytes {
 		return errTooManyResults
@@ -27,7 +27,7 @@ func (b *builder) addBytes(bytes int) error {
 	return nil
 }
 
-// taskBytes is about how many bytes a task adds to an answer.
+// taskBytes returns about how many bytes a task adds to an answer.
 func taskBytes(t *runtime.SnapshotTask) int {
 	n := len(t.Result) + len(t.Namespace)
 	if t.Failure != nil {

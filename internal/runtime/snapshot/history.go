@@ -10,13 +10,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// maxPageReadBytes is how many bytes of checkpoints one page of a history reads at most,
-// give or take one read of the store.
+// maxPageReadBytes is the limit of the bytes of checkpoints that a page of a history reads.
+// The last read of the store may pass it.
 const maxPageReadBytes = 16 * checkpoint.ReadBytes
 
-// ListStates lists older states of a namespace, newest first: at most as many as the
-// query says, and fewer when they are large. more says that there may be others.
-// The states are read, put together and dropped one part after the other.
+// ListStates lists older states of a namespace, newest first: at most the limit of the
+// query, and fewer when they are large. more reports whether there may be others. It
+// reads the states in parts, and holds a single part at a time. The errors are *Error:
+// THREAD_NOT_FOUND, GRAPH_NOT_FOUND, PAYLOAD_TOO_LARGE, and those of the store.
 func (r *Reader) ListStates(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
 	memory := r.reader.CallReservation(q.Memory, q.MaxBytes)
 	err = r.reader.RetryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
@@ -61,7 +62,7 @@ func (r *Reader) listStates(ctx context.Context, q runtime.HistoryQuery, memory 
 	}
 }
 
-// historyPage is a page of a history that is being put together.
+// historyPage builds a page of a history.
 type historyPage struct {
 	builder
 
@@ -69,11 +70,11 @@ type historyPage struct {
 	snapshots     []runtime.Snapshot
 	snapshotBytes int  // that snapshots hold
 	readBytes     int  // that were read for it
-	readsAlone    bool // what was asked is read for each snapshot alone
+	readsAlone    bool // interrupts of subgraphs are read for each snapshot alone
 }
 
-// addCheckpoints adds snapshots of checkpoints, and reports whether the page ends before
-// the last of them, or because enough was read.
+// addCheckpoints adds snapshots of checkpoints, and reports whether the page is full or has
+// read enough.
 func (h *historyPage) addCheckpoints(ctx context.Context, part []*checkpoint.Checkpoint) (done bool, err error) {
 	for len(part) > 0 {
 		some, results, err := h.findFittingResults(ctx, part)
@@ -95,8 +96,8 @@ func (h *historyPage) addCheckpoints(ctx context.Context, part []*checkpoint.Che
 	return h.readBytes >= maxPageReadBytes, nil
 }
 
-// findFittingResults is what the tasks of the first of some checkpoints did: of as many
-// of them as one answer takes.
+// findFittingResults finds the results of the tasks of checkpoints. When they are too much
+// for an answer it leaves out the last checkpoints, and returns the others.
 func (h *historyPage) findFittingResults(ctx context.Context, part []*checkpoint.Checkpoint) ([]*checkpoint.Checkpoint, taskResults, error) {
 	for {
 		results, err := h.findResults(ctx, part)
@@ -110,14 +111,15 @@ func (h *historyPage) findFittingResults(ctx context.Context, part []*checkpoint
 	}
 }
 
-// addSnapshot adds a snapshot, unless it is too much beside those that are there.
+// addSnapshot adds the snapshot of a checkpoint, or reports that the page has no room for
+// it.
 func (h *historyPage) addSnapshot(ctx context.Context, cp *checkpoint.Checkpoint, results taskResults) (done bool, err error) {
 	g, err := h.reader.GraphOfCheckpoint(h.head, cp)
 	if err != nil {
 		return false, err
 	}
 	snap, err := h.buildSnapshot(ctx, pregel.LoadState(g, cp, true, pregel.Limits{}), results)
-	bare := *cp // without the state: Values shows it
+	bare := *cp // without the state: snap.Values has it
 	bare.Channels = nil
 	size := bare.Size() + len(snap.Values) + h.heldBytes
 	over := errors.Is(err, errTooManyResults) || h.maxBytes > 0 && h.snapshotBytes+size > h.maxBytes
@@ -136,8 +138,8 @@ func (h *historyPage) addSnapshot(ctx context.Context, cp *checkpoint.Checkpoint
 	return false, nil
 }
 
-// buildSnapshot is the snapshot of one state. What the subgraphs of all tasks on the
-// page have asked is read together, unless that is too much.
+// buildSnapshot returns the snapshot of a state. It reads the interrupts in the subgraphs
+// of all tasks on the page at once, unless they are too much for an answer.
 func (h *historyPage) buildSnapshot(ctx context.Context, s *pregel.State, results taskResults) (runtime.Snapshot, error) {
 	one := []*checkpoint.Checkpoint{s.Checkpoint()}
 	if h.readsAlone {
@@ -154,7 +156,7 @@ func (h *historyPage) buildSnapshot(ctx context.Context, s *pregel.State, result
 	return snap, err
 }
 
-// tooLargeError refuses a snapshot that no answer takes.
+// tooLargeError returns the error for a snapshot that is too large for any answer.
 func tooLargeError(cp *checkpoint.Checkpoint, memory int) error {
 	return runtime.Errorf(runtime.ReasonPayloadTooLarge,
 		"the state at checkpoint %q has more than %d bytes, with what its tasks have returned and asked; "+

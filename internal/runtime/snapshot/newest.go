@@ -29,7 +29,7 @@ func (b *builder) readSnapshot(ctx context.Context, namespace, id string) (runti
 	return b.pastSnapshot(ctx, s, results, true)
 }
 
-// newestSnapshot is the snapshot of the newest state, with the progress of the
+// newestSnapshot returns the snapshot of the newest state, with the progress of the
 // superstep under way.
 func (b *builder) newestSnapshot(ctx context.Context, s *pregel.State) (runtime.Snapshot, error) {
 	p, err := b.readProgress(ctx, s)
@@ -67,7 +67,7 @@ func (b *builder) readProgress(ctx context.Context, s *pregel.State) (checkpoint
 	return b.reader.ReadPending(ctx, b.reservation, b.head.Thread, s.Checkpoint().ID)
 }
 
-// describeTask describes one task of the superstep under way, and the interrupts that
+// describeTask describes a task of the superstep under way, and the interrupts that
 // are open below it.
 func (b *builder) describeTask(ctx context.Context, v *superstep.Preview, t *pregel.Task) (runtime.SnapshotTask, []checkpoint.Interrupt, error) {
 	out := runtime.SnapshotTask{ID: t.ID, Node: t.Node.Name}
@@ -85,7 +85,7 @@ func (b *builder) describeTask(ctx context.Context, v *superstep.Preview, t *pre
 		}
 	}
 	out.Interrupts = open
-	if record.State == checkpoint.TaskDone { // what it asked, as in an older state
+	if record.State == checkpoint.TaskDone { // with its questions, as in an older state
 		out.Interrupts = v.InterruptsOf(t.ID)
 	}
 	if t.Node.Kind != graph.KindGraph {

@@ -9,9 +9,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// pastSnapshot is the snapshot of an older state with what calls have updated on it.
-// What its tasks did later is told by the event log, as far as it reaches. It
-// lists every interrupt that was asked, also those that have been answered.
+// pastSnapshot returns the snapshot of an older state with the updates of later calls. done
+// has the results of its tasks from the event log, as far as the log reaches. The snapshot
+// lists all interrupts of the tasks, also those that have an answer.
 func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskResults, values bool) (runtime.Snapshot, error) {
 	cp := s.Checkpoint()
 	snap := runtime.Snapshot{Checkpoint: cp}

@@ -1,5 +1,5 @@
 // Package snapshot shows threads as they are and as they were: states with the tasks of
-// their supersteps, what these have returned, and what they ask.
+// their supersteps, the results of the tasks, and their questions.
 package snapshot
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// Store is what is read past the query reader: the history of a thread, and its log.
+// Store reads the history and the log of a thread, which the query reader does not read.
 type Store interface {
 	Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error)
 	Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error)
 }
 
-// Options are what a Reader uses.
+// Options are the dependencies and limits of a Reader.
 type Options struct {
 	Store     Store
 	Reader    *query.Reader
@@ -41,9 +41,9 @@ func New(o Options) *Reader {
 	return &Reader{store: o.Store, reader: o.Reader, committer: o.Committer}
 }
 
-// ReadState reads a state. The newest one includes what the tasks of its superstep
-// have finished so far; an older one is as it was. timeout is how long the call waits
-// for memory for a large state. The errors are *Error: THREAD_NOT_FOUND,
+// ReadState reads a state. The newest state includes the results so far of the tasks of its
+// superstep, and an older state is as it was. For a large state the call waits for memory
+// until timeout. The errors are *Error: THREAD_NOT_FOUND,
 // CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and those of the store.
 func (r *Reader) ReadState(ctx context.Context, req runtime.StateRequest, timeout time.Duration) (runtime.Snapshot, error) {
 	return commit.RetryOnConflict(ctx, r.committer, func(seen *checkpoint.Head) (runtime.Snapshot, error) { return r.tryState(ctx, req, timeout, seen) })
@@ -93,13 +93,13 @@ func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
 	return payload.Object(fields), nil
 }
 
-// ReadValues returns the values at a checkpoint.
+// ReadValues returns the values at a checkpoint. The errors are those of ReadInput.
 func (r *Reader) ReadValues(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id string) (values payload.JSON, err error) {
 	err = r.showState(ctx, memory, thread, namespace, id, func(s *pregel.State) { values = s.Values() })
 	return values, err
 }
 
-// ReadInput returns what a node sees of the state at a checkpoint. The errors are
+// ReadInput returns the input of a node from the state at a checkpoint. The errors are
 // *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
 // that the graph no longer has sees nothing.
 func (r *Reader) ReadInput(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (input payload.JSON, err error) {

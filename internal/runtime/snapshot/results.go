@@ -11,7 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// taskResult is what a task did.
+// taskResult is the result of a task as the event log has it.
 type taskResult struct {
 	isEnded bool
 	result  payload.JSON
@@ -19,11 +19,11 @@ type taskResult struct {
 	failure *checkpoint.Failure // of its last attempt that failed
 }
 
-// taskResults holds what tasks did, by task.
+// taskResults are results of tasks, by task id.
 type taskResults map[string]taskResult
 
-// fillTask fills in what a task did. One whose error handler took over has ended with
-// nothing.
+// fillTask fills the result of a task in. A task whose error handler has taken over ends
+// without a result.
 func (tr taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
 	did := tr[t.ID]
 	t.Result, t.Failure = did.result, did.failure
@@ -39,15 +39,15 @@ func (tr taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
 	}
 }
 
-// maxScannedEvents bounds how much of the log is searched for results of old tasks, and
-// maxScannedBytes what its events may have.
+// maxScannedEvents and maxScannedBytes bound the part of the log that is searched for the
+// results of old tasks.
 const (
 	maxScannedEvents = 8192
 	maxScannedBytes  = maxScannedEvents / query.EventPageSize * checkpoint.ReadBytes
 )
 
-// findResults finds in the event log what tasks did since the oldest of some
-// checkpoints. The error is errTooManyResults when they are too much for one answer.
+// findResults finds the results of tasks since the oldest of some checkpoints in the event
+// log. It returns errTooManyResults when they are too much for an answer.
 func (b *builder) findResults(ctx context.Context, list []*checkpoint.Checkpoint) (taskResults, error) {
 	from, due := ^uint64(0), make(map[string]bool)
 	for _, cp := range list {
@@ -89,10 +89,10 @@ func (b *builder) findResults(ctx context.Context, list []*checkpoint.Checkpoint
 	return found, nil
 }
 
-// errTooManyResults says that tasks have returned more than one answer takes.
+// errTooManyResults says that the results of tasks are too large for an answer.
 var errTooManyResults = errors.New("results are too large for one answer")
 
-// totalBytes is about how many bytes the results have.
+// totalBytes returns about how many bytes the results have.
 func (tr taskResults) totalBytes() (n int) {
 	for _, did := range tr {
 		n += len(did.result)
@@ -100,9 +100,9 @@ func (tr taskResults) totalBytes() (n int) {
 	return n
 }
 
-// areResultsFinal reports whether nothing that comes later in the log can change what
-// the tasks did. It can where a superstep is run again in place: after a copy or
-// an update of a state, and when the run was rolled back.
+// areResultsFinal reports whether no later event in the log can change the results of the
+// tasks. It can where a superstep runs again in place: after a copy or an update of a
+// state, and after the rollback of a run.
 func (b *builder) areResultsFinal(ctx context.Context, list []*checkpoint.Checkpoint, found taskResults) (bool, error) {
 	runs := make(map[string]bool)
 	for _, cp := range list {
@@ -131,8 +131,8 @@ func (b *builder) areResultsFinal(ctx context.Context, list []*checkpoint.Checkp
 	return true, nil
 }
 
-// recordEvent takes in one event. Of tasks that are not due it is known only that they
-// have ended: they may be error handlers.
+// recordEvent adds the result in an event. Of a task that is not due it records only that
+// the task has ended, because the task may be an error handler.
 func (tr taskResults) recordEvent(e *checkpoint.Event, due map[string]bool) {
 	if e.Task == "" {
 		return

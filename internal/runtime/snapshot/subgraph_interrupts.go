@@ -21,8 +21,8 @@ type subgraphInterrupts struct {
 	interruptBytes   int                               // that byNamespace holds
 }
 
-// setShown sets whose tasks are shown next; only the interrupts of their subgraphs
-// are kept.
+// setShown sets the checkpoints whose tasks are shown next. Only interrupts of the
+// subgraphs of these tasks are kept.
 func (s *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *superstep.Preview) {
 	*s = subgraphInterrupts{shownCheckpoints: list, shownIn: of}
 }

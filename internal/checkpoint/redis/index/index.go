@@ -1,5 +1,4 @@
-// Package index lists what all threads have: threads, interrupts, and what is due. It
-// asks every partition and puts the answers together.
+// Package index lists threads, interrupts and due threads over all partitions.
 package index
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/threads"
 )
 
-// Reader reads indexes over all threads: it asks every partition and puts the
-// answers together.
+// Reader reads indexes over all threads: it reads every partition and merges the
+// replies.
 type Reader struct {
 	database *setup.Database
 	threads  *threads.Reader
@@ -27,8 +26,8 @@ type Reader struct {
 	keys     *layout.Keys
 }
 
-// NewReader makes the reader of the indexes of a store. records reads
-// what they name.
+// NewReader makes the reader of the indexes of a store. records reads the records that
+// the indexes name.
 func NewReader(d *setup.Database, records *threads.Reader) *Reader {
 	return &Reader{database: d, threads: records, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys}
 }
@@ -40,14 +39,14 @@ type indexEntry struct {
 	change     uint64 // of an interrupt, when listed by change
 }
 
-// indexPage is what every partition gave of an index, in order, and the place up to
-// which nothing is missing: beyond it a partition may have more to give.
+// indexPage is a page of an index over all partitions, in order. It is complete up to a
+// position: a partition may have further entries behind it.
 type indexPage struct {
 	entries []indexEntry
 	until   string // "" = everything
 }
 
-// mergePages puts pages of partitions together.
+// mergePages merges pages of partitions in order, up to where all of them are complete.
 func mergePages(parts [][]indexEntry, size int) indexPage {
 	var p indexPage
 	for _, part := range parts {
@@ -65,7 +64,7 @@ func mergePages(parts [][]indexEntry, size int) indexPage {
 	return p
 }
 
-// pageSize is how many members are asked of a partition at once.
+// pageSize is the number of members in a read of a partition.
 const pageSize = 256
 
 // walkIndex reads an index from a place on until enough was found. read counts what
@@ -100,7 +99,8 @@ func walkIndex[T any](
 	}
 }
 
-// ListDue lists threads that a server should look at, and when the next one is due.
+// ListDue lists due threads, longest due first, and returns the time when the next thread
+// is due (zero = none known).
 func (x *Reader) ListDue(ctx context.Context, limit int) (due []string, next time.Time, err error) {
 	ask := -1
 	if limit > 0 {
@@ -113,7 +113,7 @@ func (x *Reader) ListDue(ctx context.Context, limit int) (due []string, next tim
 	return mergeDue(parts, limit)
 }
 
-// mergeDue reads members of the list of what is due.
+// mergeDue merges the lists of due threads of the partitions.
 func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, err error) {
 	var passed, coming []string
 	for _, r := range parts {
@@ -129,7 +129,7 @@ func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, er
 				continue
 			}
 			coming = append(coming, members.TextAt(i))
-			break // what follows comes later
+			break // all further members are later
 		}
 	}
 	slices.Sort(passed)
@@ -139,7 +139,7 @@ func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, er
 	for _, m := range passed {
 		_, thread, ok := layout.ParseDueMember(m)
 		if !ok {
-			continue // reading the thread by name tells what is wrong with it
+			continue // reading the thread by name returns the error
 		}
 		due = append(due, thread)
 	}

@@ -45,7 +45,7 @@ func (x *Reader) listThreadInterrupts(ctx context.Context, q *checkpoint.Interru
 	}
 	r, err := x.runner.RunScript(ctx, x.scripts.Interrupts, keys, large)
 	if err = script.ToContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
-		return nil, nil // reading one by name tells what is wrong
+		return nil, nil // reading an interrupt by name returns the error
 	}
 	switch {
 	case err != nil:

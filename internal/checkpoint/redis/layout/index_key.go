@@ -13,8 +13,8 @@ import (
 // Members of the ordered indexes. They sort as bytes, since a score, a
 // floating-point number, can't hold nanoseconds.
 
-// ToUnixNanos is nanoseconds since 1970. No time is the least number; a time that
-// does not fit is as far away as one can be.
+// ToUnixNanos returns nanoseconds since 1970. The zero time is the least number. A time
+// that does not fit becomes the nearest time that fits.
 func ToUnixNanos(t time.Time) int64 {
 	switch {
 	case t.IsZero():
@@ -37,22 +37,24 @@ func FromUnixNanos(n int64) time.Time {
 
 func sortableTime(t time.Time) uint64 { return uint64(ToUnixNanos(t)) ^ 1<<63 }
 
-// memberSuffix ends a member: the length of the thread's id, by which it is taken apart.
+// memberSuffix returns the end of a member: the length of the thread's id, by which
+// ParseMember splits the member.
 func memberSuffix(thread string) string { return fmt.Sprintf("\x00%08x", len(thread)) }
 
 const memberSuffixLen = 9
 
-// ThreadMember is a thread in the list of threads: newest first, then by id.
+// ThreadMember returns the member of a thread in the list of threads, which sorts newest
+// first, then by id.
 func ThreadMember(h *checkpoint.Head) string {
 	return ThreadPosition(h.Updated, h.Thread) + "\x00" + string(h.State) + "\x00" + h.Graph + memberSuffix(h.Thread)
 }
 
-// ThreadPosition is where a thread stands in the list of threads.
+// ThreadPosition returns the position of a thread in the list of threads.
 func ThreadPosition(updated time.Time, thread string) string {
 	return fmt.Sprintf("%016x%s", ^sortableTime(updated), thread)
 }
 
-// ParseThreadMember takes a member of the list of threads apart.
+// ParseThreadMember splits a member of the list of threads.
 func ParseThreadMember(member string) (thread, state, graph string, ok bool) {
 	thread, rest, ok := ParseMember(member)
 	if !ok {
@@ -62,19 +64,19 @@ func ParseThreadMember(member string) (thread, state, graph string, ok bool) {
 	return thread, state, graph, ok
 }
 
-// InterruptMember is an interrupt in the lists of interrupts: oldest first, then
-// by thread and id.
+// InterruptMember returns the member of an interrupt in the lists of interrupts, which sort
+// oldest first, then by thread and id.
 func InterruptMember(in *checkpoint.Interrupt) string {
 	return InterruptPosition(in.Created, in.Thread, in.ID) + memberSuffix(in.Thread)
 }
 
-// InterruptPosition is where an interrupt stands in the lists of interrupts.
+// InterruptPosition returns the position of an interrupt in the lists of interrupts.
 func InterruptPosition(created time.Time, thread, id string) string {
 	return fmt.Sprintf("%016x%s\x00%s", sortableTime(created), thread, id)
 }
 
-// ParseMember takes a member apart that consists of 16 digits, a thread, what
-// follows it, and a tail.
+// ParseMember splits a member that consists of 16 digits, a thread, further text, and the
+// suffix of memberSuffix. It returns the thread and the further text.
 func ParseMember(member string) (thread, rest string, ok bool) {
 	if len(member) < 16+1+memberSuffixLen {
 		return "", "", false
@@ -87,7 +89,7 @@ func ParseMember(member string) (thread, rest string, ok bool) {
 	return body[:n], body[n+1:], true
 }
 
-// FormatDue is an instant in the list of what is due, "" = never.
+// FormatDue returns an instant as the list of due threads has it, "" = never.
 func FormatDue(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -95,10 +97,10 @@ func FormatDue(t time.Time) string {
 	return fmt.Sprintf("%019d", max(0, ToUnixNanos(t)))
 }
 
-// DueLen is how many bytes the instant in the list of what is due has.
+// DueLen is the number of bytes of an instant in the list of due threads.
 const DueLen = 19
 
-// ParseDueMember takes a member of the list of what is due apart.
+// ParseDueMember splits a member of the list of due threads.
 func ParseDueMember(member string) (at time.Time, thread string, ok bool) {
 	if len(member) < DueLen {
 		return time.Time{}, "", false
@@ -107,10 +109,11 @@ func ParseDueMember(member string) (at time.Time, thread string, ok bool) {
 	return time.Unix(0, n).UTC(), member[DueLen:], err == nil
 }
 
-// AddLength writes a text with its length before it: no such text begins another.
+// AddLength returns a text behind its length, so that no such text is the beginning of
+// another.
 func AddLength(s string) string { return strconv.Itoa(len(s)) + ":" + s }
 
-// CutLength takes the first part off a member.
+// CutLength splits a member after its first part, which AddLength has written.
 func CutLength(member string) (first, rest string) {
 	length, text, _ := strings.Cut(member, ":")
 	n, err := strconv.Atoi(length)
@@ -120,12 +123,12 @@ func CutLength(member string) (first, rest string) {
 	return text[:n], text[n:]
 }
 
-// CheckpointMember is a checkpoint in a thread's list of them.
+// CheckpointMember returns the member of a checkpoint in the thread's list of checkpoints.
 func CheckpointMember(cp *checkpoint.Checkpoint) string {
 	return AddLength(checkpoint.NodePath(cp.Namespace)) + AddLength(cp.Namespace) + cp.ID
 }
 
-// ParseCheckpointMember reads the id in such a member.
+// ParseCheckpointMember returns the id in a member of the list of checkpoints.
 func ParseCheckpointMember(member string) (id string, ok bool) {
 	for range 2 {
 		length, rest, _ := strings.Cut(member, ":")
@@ -138,12 +141,12 @@ func ParseCheckpointMember(member string) (id string, ok bool) {
 	return member, member != ""
 }
 
-// ValueField is where a value of a channel is kept, by the checkpoint that wrote it.
+// ValueField returns the field of a value of a channel, by the checkpoint that wrote it.
 func ValueField(seq uint64, channel string) string {
 	return "v" + strconv.FormatUint(seq, 10) + ":" + channel
 }
 
-// ItemField is where an element of a list is kept.
+// ItemField returns the field of an element of a list.
 func ItemField(segment uint64, index int, channel string) string {
 	return "i" + strconv.FormatUint(segment, 10) + ":" + strconv.Itoa(index) + ":" + channel
 }

@@ -19,7 +19,7 @@ import (
 // ':', run. No JSON text begins with it, and nothing that seal writes.
 const inputRefMark = "\x05"
 
-// InputField is where the input of a run is kept.
+// InputField returns the field of the input of a run.
 func InputField(run string) string { return "i" + run }
 
 // FormatInputRef makes a reference to a part of the input of a run.
@@ -53,7 +53,7 @@ func (r RunInputs) FindRef(v payload.JSON) (text string, ok bool) {
 	return "", false
 }
 
-// RunOfRef returns the run of a reference, if the text is one.
+// RunOfRef returns the run of a reference, and reports whether the text is a reference.
 func RunOfRef(text string) (run string, ok bool) {
 	if !strings.HasPrefix(text, inputRefMark) {
 		return "", false
@@ -62,7 +62,8 @@ func RunOfRef(text string) (run string, ok bool) {
 	return parts[len(parts)-1], true
 }
 
-// ResolveRef reads the part of an input that a reference names.
+// ResolveRef returns the part of an input that a reference names. It returns
+// checkpoint.ErrCorrupt when the input has no such part.
 func ResolveRef(text, input string) (payload.JSON, error) {
 	parts := strings.SplitN(strings.TrimPrefix(text, inputRefMark), ":", 3)
 	if len(parts) != 3 {

@@ -1,4 +1,4 @@
-// Package layout says where a store keeps what in Redis: names of keys, members of
+// Package layout defines the layout of a store in Redis: names of keys, members of
 // indexes, fields of values, and how records are sealed.
 package layout
 
@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// Format is the number of the layout of keys and records that is written. A
-// change of what is written needs the next number and a migration.
+// Format is the number of the layout of keys and records that graphd writes. A change of
+// the layout needs the next number and a migration.
 const Format = 3
 
-// OldestFormat is the first format that a store can be migrated from. Nothing
-// was released that wrote an earlier one.
+// OldestFormat is the first format from which a store can be migrated. No release wrote an
+// earlier format.
 const OldestFormat = 2
 
 const slotCount = 16384
 
-// MaxPartitions is how many partitions a store has at most.
+// MaxPartitions is the greatest number of partitions of a store.
 const MaxPartitions = 1024
 
-// Keys names the keys of a store. All keys of a partition carry one hash tag
-// and lie in one slot of a cluster, so that one script may touch any of them.
+// Keys names the keys of a store. All keys of a partition have the same hash tag and lie
+// in the same slot of a cluster, so that a script may access all of them.
 type Keys struct {
 	prefix string
 	tags   []string // by partition
 }
 
-// NewKeys makes the names of a store with some partitions. With 0 it names what
-// stands beside the partitions: the metadata, the graphs, the membership.
+// NewKeys makes the names of a store with that many partitions. With 0 it names only the
+// keys outside partitions: the metadata, the graphs, the membership.
 func NewKeys(prefix string, partitions int) Keys {
 	l := Keys{prefix: prefix, tags: make([]string, partitions)}
 	for i := range l.tags {
@@ -39,7 +39,7 @@ func NewKeys(prefix string, partitions int) Keys {
 	return l
 }
 
-// PartitionCount is how many partitions the store has.
+// PartitionCount returns the number of partitions of the store.
 func (k *Keys) PartitionCount() int { return len(k.tags) }
 
 // AllPartitions lists the partitions.
@@ -65,7 +65,7 @@ func findHashTag(i, partitions int) string {
 	}
 }
 
-// hashSlot is the slot of a hash tag: CRC16 (XMODEM), as Redis Cluster has it.
+// hashSlot returns the slot of a hash tag: CRC16 (XMODEM), as in Redis Cluster.
 func hashSlot(tag string) uint16 {
 	var crc uint16
 	for i := range len(tag) {
@@ -81,7 +81,7 @@ func hashSlot(tag string) uint16 {
 	return crc % slotCount
 }
 
-// PartitionOf is the partition of a thread. It must never change.
+// PartitionOf returns the partition of a thread. It must never change.
 func (k *Keys) PartitionOf(thread string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(thread)) // never fails
@@ -98,8 +98,8 @@ func (k *Keys) GraphsKey() string { return k.prefix + "{meta}:graphs" }
 // any of it has changed.
 func (k *Keys) GraphIndexKey() string { return k.prefix + "{meta}:graphs:index" }
 
-// TombstonesKey holds what is remembered of deleted versions of graphs: when that
-// was in microseconds, a space and the digest of the source.
+// TombstonesKey holds the tombstones of deleted versions of graphs: the time of the
+// deletion in microseconds, a space and the digest of the source.
 func (k *Keys) TombstonesKey() string { return k.prefix + "{meta}:graphs:deleted" }
 
 // TombstoneOrderKey holds the fields of tombstones in the order of deletion.
@@ -178,7 +178,7 @@ func ThreadOfChannel(channel string) string {
 	return thread
 }
 
-// MatchesThreads reports whether threads lie in the partitions in which they were found.
+// MatchesThreads reports whether each thread belongs to the partition that lists it.
 func (k *Keys) MatchesThreads(where map[string][]string) bool {
 	for tag, threads := range where {
 		if !slices.Contains(k.tags, tag) {

@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// Kinds of records, as seal.Place has them. They are part of what is stored and
+// Kinds of records in a seal.RecordPlace. A sealed record is bound to its kind, so they
 // must never change.
 const (
 	KindHead      = "head"
@@ -24,7 +24,7 @@ const (
 	KindTombstone = "tombstone" // of a graph
 )
 
-// RecordSealer makes what is written of the records of a thread.
+// RecordSealer makes the stored texts of the records of a thread.
 type RecordSealer struct {
 	box    *seal.Box
 	thread string
@@ -36,12 +36,13 @@ func NewRecordSealer(box *seal.Box, thread string) RecordSealer { return RecordS
 // IsPlain reports whether records are neither compressed nor encrypted.
 func (rs RecordSealer) IsPlain() bool { return rs.box.IsPlain() }
 
-// SealRecord makes what is written of a record.
+// SealRecord returns the text to store for a record.
 func (rs RecordSealer) SealRecord(kind, name, record string) string {
 	return rs.box.Seal(seal.RecordPlace{Thread: rs.thread, Kind: kind, Name: name}, record)
 }
 
-// DecodeRecord opens a record of a thread and reads it.
+// DecodeRecord opens a record of a thread and decodes it with read. It returns
+// checkpoint.ErrCorrupt when the record can't be opened or read.
 func DecodeRecord[T any](box *seal.Box, thread, kind, name, text string, read func(string) (T, error)) (v T, err error) {
 	text, err = box.Open(seal.RecordPlace{Thread: thread, Kind: kind, Name: name}, text)
 	if err != nil {
@@ -50,7 +51,8 @@ func DecodeRecord[T any](box *seal.Box, thread, kind, name, text string, read fu
 	return read(text)
 }
 
-// DecodeEvents reads an element of the log: events that follow one another.
+// DecodeEvents decodes an element of the log, a series of events, and returns the events
+// and the number of the first. It returns checkpoint.ErrCorrupt when it can't be read.
 func DecodeEvents(box *seal.Box, thread, element string) (list []checkpoint.Event, first uint64, err error) {
 	number, record, _ := strings.Cut(element, ":")
 	if first, err = strconv.ParseUint(number, 10, 64); err != nil {
@@ -65,12 +67,12 @@ func DecodeEvents(box *seal.Box, thread, element string) (list []checkpoint.Even
 	return list, first, nil
 }
 
-// CorruptError says what is wrong with what is stored.
+// CorruptError returns an error that wraps checkpoint.ErrCorrupt and describes the damage.
 func CorruptError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{checkpoint.ErrCorrupt}, args...)...)
 }
 
-// WrapRecordError adds the record to an error.
+// WrapRecordError adds the name of the record to an error.
 func WrapRecordError(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

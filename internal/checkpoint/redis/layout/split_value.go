@@ -12,16 +12,16 @@ import "math/bits"
 // it, and nothing that seal writes.
 const SplitMark = "\x06"
 
-// RestField is where the rest of a value is kept.
+// RestField returns the field of the rest of a value.
 func RestField(field string) string { return "j" + field }
 
-// The header and the end of a text, and what a field takes besides its texts.
+// The sizes of the header and the end of a text, and of a field besides its texts.
 const (
 	textOverhead  = 6
 	fieldOverhead = 24 + 16 + 32
 )
 
-// allocatedSize is the allocation for n bytes, from 128 on.
+// allocatedSize returns the allocation for n bytes, from 128 on.
 func allocatedSize(n int) int {
 	if n <= 128 {
 		return (n + 15) / 16 * 16

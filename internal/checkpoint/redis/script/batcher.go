@@ -61,7 +61,7 @@ func (b Batchers) OfPartition(partition int) *Batcher {
 	return b[partition]
 }
 
-// PendingChange is one change that is queued or in flight.
+// PendingChange is a change that is queued or in flight.
 type PendingChange struct {
 	ctx        context.Context //nolint:containedctx // lives as long as the call
 	command    []any           // EVALSHA
@@ -83,8 +83,9 @@ func NewPendingChange(ctx context.Context, call *Call, missed *Unanswered) *Pend
 	return r
 }
 
-// SendChange makes one attempt at a change. It returns when the change is
-// answered or its context ends; in the second case it may still be applied.
+// SendChange makes a single attempt at a change, and waits for the reply. It returns the
+// error of the server, or that of the change's context when it ends first: the change may
+// still be applied.
 func (b *Batcher) SendChange(r *PendingChange) (Reply, error) {
 	r.reply, r.err, r.done = nil, nil, nil
 	if b.startOrEnqueue(r) {
@@ -196,7 +197,7 @@ func (b *Batcher) sendBatch(list []*PendingChange) {
 func (p *PendingChange) sendAlone(client goredis.UniversalClient) {
 	ctx := p.unanswered.WithContext(p.ctx)
 	cmd := goredis.NewCmd(ctx, p.command...)
-	_ = client.Process(ctx, cmd) // the command says what became of it
+	_ = client.Process(ctx, cmd) // cmd holds the error
 	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 		whole := slices.Clone(p.command)
 		whole[0], whole[1] = "eval", p.source

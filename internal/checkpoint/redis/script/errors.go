@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// ToContractError turns an error of the client into one of the contract; what the
-// contract knows already passes.
+// ToContractError converts an error of the client to an error of the store's contract. It
+// returns an error of the contract unchanged.
 func ToContractError(ctx context.Context, err error) error {
 	for _, known := range []error{
 		checkpoint.ErrUnavailable, checkpoint.ErrCorrupt, checkpoint.ErrConflict, checkpoint.ErrInvalid,
@@ -29,7 +29,7 @@ func ToContractError(ctx context.Context, err error) error {
 		return nil
 	case strings.Contains(err.Error(), "WRONGTYPE"):
 		return fmt.Errorf("%w: a key holds another type: redis: %w", checkpoint.ErrCorrupt, err)
-	case strings.Contains(err.Error(), "in input"): // what MessagePack says in a script
+	case strings.Contains(err.Error(), "in input"): // the error of MessagePack in a script
 		return fmt.Errorf("%w: redis: %w", checkpoint.ErrCorrupt, err)
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return fmt.Errorf("%w: %w: redis: %w", checkpoint.ErrUnavailable, ctx.Err(), err)

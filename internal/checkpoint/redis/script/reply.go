@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
-// Reply is what a script returned.
+// Reply is the list of values that a script returned.
 type Reply []any
 
 // TextAt returns a value, "" when there is none.
@@ -31,7 +31,7 @@ func (r Reply) ListAt(i int) Reply {
 	return l
 }
 
-// Bytes is how many bytes the texts have.
+// Bytes returns the number of bytes of the texts.
 func (r Reply) Bytes() int {
 	n := 0
 	for i := range r {
@@ -40,7 +40,7 @@ func (r Reply) Bytes() int {
 	return n
 }
 
-// UintAt reads a number.
+// UintAt returns a number. It returns checkpoint.ErrCorrupt when the value is none.
 func (r Reply) UintAt(i int) (uint64, error) {
 	n, err := strconv.ParseUint(r.TextAt(i), 10, 64)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r Reply) UintAt(i int) (uint64, error) {
 	return n, nil
 }
 
-// IntAt reads an integer, if there is one.
+// IntAt returns an integer, and reports whether the value is an integer.
 func (r Reply) IntAt(i int) (n int64, ok bool) {
 	if i < len(r) {
 		n, ok = r[i].(int64)
@@ -57,7 +57,8 @@ func (r Reply) IntAt(i int) (n int64, ok bool) {
 	return n, ok
 }
 
-// TimeAt reads microseconds since 1970, "" = no time.
+// TimeAt returns a time from microseconds since 1970, "" = the zero time. It returns
+// checkpoint.ErrCorrupt when the value is no number.
 func (r Reply) TimeAt(i int) (time.Time, error) {
 	if r.TextAt(i) == "" {
 		return time.Time{}, nil
@@ -69,7 +70,8 @@ func (r Reply) TimeAt(i int) (time.Time, error) {
 	return time.UnixMicro(n).UTC(), nil
 }
 
-// UnpackNames reads an array of MessagePack with texts.
+// UnpackNames returns the texts of a MessagePack array. It returns an error when the text
+// is no such array.
 func UnpackNames(text string) (names []string, err error) {
 	take := func(n int) string {
 		if n > len(text) {

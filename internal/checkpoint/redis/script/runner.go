@@ -47,7 +47,7 @@ func (u *Runner) RunOnPartitions(
 	return u.runPerInput(ctx, script, list, func(err error) error { return err })
 }
 
-// Input is what one of several runs of a script is given.
+// Input has the keys and arguments of a single run of a script.
 type Input struct {
 	Keys []string
 	Args []any
@@ -76,7 +76,7 @@ func (u *Runner) runPerInput(
 		for i := range list {
 			sent[i] = script.EvalSha(ctx, pipe, list[i].Keys, list[i].Args...)
 		}
-		_, _ = pipe.Exec(ctx) // each command says what became of it
+		_, _ = pipe.Exec(ctx) // each command holds its error
 		for i, cmd := range sent {
 			r, err := cmd.Slice()
 			if goredis.HasErrorPrefix(err, "NOSCRIPT") {

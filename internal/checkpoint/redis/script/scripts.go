@@ -14,9 +14,9 @@ import (
 //go:embed lua/*.lua
 var scriptFiles embed.FS
 
-// Set is all scripts. The server knows them by what they say, so replicas of
-// different versions of graphd can share one. A script that the server has
-// forgotten, after a restart say, is sent again.
+// Set has all scripts. The server knows a script by the hash of its text, so replicas of
+// different versions of graphd can share a server. A script that the server has forgotten,
+// as after a restart, is sent again.
 type Set struct {
 	Apply, Remove                             *Script
 	Head, History, Values, Pending, Events    *goredis.Script
@@ -25,7 +25,7 @@ type Set struct {
 	Interrupt, Interrupts                     *goredis.Script
 }
 
-// Script is one that changes something.
+// Script is a script that changes a thread.
 type Script struct {
 	source, hash string
 

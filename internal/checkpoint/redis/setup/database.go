@@ -24,21 +24,21 @@ type Database struct {
 	Runner  *script.Runner
 	Keys    layout.Keys
 	Box     *seal.Box
-	// Epoch says which store it is, and Mark is what each partition says of that.
+	// Epoch identifies the store, and Mark is the mark of each partition.
 	Epoch, Mark string
-	// Warnings are what an operator should know, in sentences.
+	// Warnings are sentences for the operator.
 	Warnings []string
 
 	config *storeConfig
 
-	checkMu         sync.Mutex       // guards what follows
+	checkMu         sync.Mutex       // guards the fields below
 	wrongPartitions map[int]struct{} // partitions that are of another store
 	nextPartition   int              // partition to look at
 }
 
 // Open connects to the server of opts.URL, checks that threads are safe on
-// it and makes the store when there is none. It fails with an Error that says
-// what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
+// it and makes the store when there is none. It returns an *Error when the store can't be
+// used, or an error that wraps checkpoint.ErrUnavailable.
 func Open(ctx context.Context, opts Options) (*Database, error) {
 	return openWith(ctx, opts, func(d *Database) error {
 		if err := d.joinOrCreateStore(ctx); err != nil {
@@ -96,7 +96,7 @@ func connectDatabase(ctx context.Context, w *storeConfig) (*Database, error) {
 	return d, nil
 }
 
-// CloseClient closes the connections to the server.
+// CloseClient closes the connections to the server, and returns the error of the client.
 func (d *Database) CloseClient() error {
 	if err := d.Client.Close(); err != nil {
 		return fmt.Errorf("redis: %w", err)
@@ -104,10 +104,11 @@ func (d *Database) CloseClient() error {
 	return nil
 }
 
-// Prefix is the beginning of all keys.
+// Prefix returns the beginning of all keys.
 func (d *Database) Prefix() string { return d.config.prefix }
 
-// WrapError says why the store could not be opened.
+// WrapError converts an error of the client to an *Error or to an error that wraps
+// checkpoint.ErrUnavailable.
 func (d *Database) WrapError(ctx context.Context, err error) error {
 	return d.config.wrapOpenError(ctx, err)
 }

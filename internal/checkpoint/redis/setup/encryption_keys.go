@@ -8,34 +8,34 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// keyCheckField is the field of an encryption key in the metadata.
+// keyCheckField returns the field in the metadata for the check of an encryption key.
 func keyCheckField(id string) string { return "key:" + id }
 
-// verifyEncryptionKeys refuses keys that don't fit what the store holds. words has what the
-// store knows of its keys, by their ids.
-func (d *Database) verifyEncryptionKeys(ctx context.Context) (words map[string]string, err error) {
+// verifyEncryptionKeys returns the checks of the encryption keys of the store, by their
+// ids. It returns an *Error for keys that do not open the records of the store.
+func (d *Database) verifyEncryptionKeys(ctx context.Context) (checks map[string]string, err error) {
 	known, err := d.Client.HGetAll(ctx, d.Keys.MetadataKey()).Result()
 	if err != nil {
 		return nil, err
 	}
-	words = map[string]string{}
-	for field, word := range known {
+	checks = map[string]string{}
+	for field, check := range known {
 		if id, ok := strings.CutPrefix(field, keyCheckField("")); ok {
-			words[id] = word
+			checks[id] = check
 		}
 	}
-	missing, err := d.Box.VerifyKeys(words)
+	missing, err := d.Box.VerifyKeys(checks)
 	if err != nil {
 		return nil, d.config.wrapKeyError(err)
 	}
 	if m := seal.MissingKeysWarning(missing); m != "" {
 		d.Warnings = append(d.Warnings, m)
 	}
-	return words, nil
+	return checks, nil
 }
 
-// checkEncryptionKeys refuses keys that don't fit what the store holds, and notes the one
-// that new records are sealed with.
+// checkEncryptionKeys verifies the encryption keys, and stores the check of the key that
+// seals new records. The errors are those of verifyEncryptionKeys.
 func (d *Database) checkEncryptionKeys(ctx context.Context) error {
 	words, err := d.verifyEncryptionKeys(ctx)
 	if err != nil {

@@ -2,10 +2,10 @@ package setup
 
 import "fmt"
 
-// Problem says what kind of thing keeps a store from being opened.
+// Problem is the kind of problem for which a store can't be opened.
 type Problem string
 
-// What can be wrong with a server.
+// The problems of servers and stores.
 const (
 	ProblemURL        Problem = "url"      // it can't be read
 	ProblemAccess     Problem = "access"   // user, password or rights
@@ -22,7 +22,7 @@ const (
 	ProblemMissing    Problem = "missing"  // nothing is stored there
 )
 
-// Error says why a store can't be opened, and what would be right.
+// Error says why a store can't be opened, and how to correct it.
 type Error struct {
 	Server  string // its URL without the password
 	Problem Problem
@@ -30,5 +30,5 @@ type Error struct {
 	Want    string
 }
 
-// Error names the server, what is wrong and what would be right.
+// Error names the server, the problem and the correction.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Server, e.Is, e.Want) }

@@ -14,12 +14,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
-// Each partition has a key that says which store it belongs to: its mark. The
-// scripts that change threads compare it with the one that their server knows,
-// so that a server that came back empty, or was given another store's keys, or
-// was migrated, takes no change of a server that does not know of it.
+// Each partition has a key that identifies its store: the mark. The scripts that change
+// threads compare it with the mark in their arguments. A Redis server that came back
+// empty, or with the keys of another store, or in another format, so takes no change of
+// a graphd that opened it before.
 
-// storeIdentity is what all marks of a store say.
+// storeIdentity is the content of all marks of a store.
 type storeIdentity struct {
 	format     int
 	partitions int
@@ -30,7 +30,7 @@ func (i storeIdentity) encodeMark() string {
 	return strconv.Itoa(i.format) + " " + strconv.Itoa(i.partitions) + " " + i.epoch
 }
 
-// encodeMetadata is what the metadata says of a store whose partitions have their marks.
+// encodeMetadata returns the metadata of a store whose partitions all have their marks.
 func (i storeIdentity) encodeMetadata() map[string]string {
 	return map[string]string{
 		fieldFormat: strconv.Itoa(i.format), fieldPartitions: strconv.Itoa(i.partitions), fieldEpoch: i.epoch, fieldComplete: "yes",
@@ -60,7 +60,7 @@ func (d *Database) readMarks(ctx context.Context, partitions []int) ([]string, e
 		for i, p := range partitions {
 			sent[i] = pipe.Get(ctx, d.Keys.PartitionKey(p, layout.KeyStoreMark))
 		}
-		_, _ = pipe.Exec(ctx) // each command says what became of it
+		_, _ = pipe.Exec(ctx) // each command holds its error
 		for i, cmd := range sent {
 			text, err := cmd.Result()
 			if err != nil && !errors.Is(err, goredis.Nil) {
@@ -73,8 +73,8 @@ func (d *Database) readMarks(ctx context.Context, partitions []int) ([]string, e
 	return out, err
 }
 
-// OtherStoreError says what stands in place of the store that was opened, and
-// what to do.
+// OtherStoreError returns the error for a partition with another mark than that of the
+// opened store. It names the store found there and the correction.
 func (d *Database) OtherStoreError(partition int, found string) error {
 	key := d.Keys.PartitionKey(partition, layout.KeyStoreMark)
 	other, known := parseMark(found)
@@ -99,12 +99,12 @@ func storeReplacedError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{checkpoint.ErrStoreReplaced}, args...)...)
 }
 
-// marksPerCheck is how many partitions Writable looks at in one exchange; those of a
-// store with more take turns.
+// marksPerCheck is the number of partitions that CheckMark reads in an exchange. The
+// partitions of a larger store take turns.
 const marksPerCheck = 64
 
-// CheckMarks looks whether this is still the store that was opened: its partitions,
-// and its metadata.
+// CheckMarks checks by the marks and the metadata that this is still the store that was
+// opened. It returns checkpoint.ErrStoreReplaced when it is not.
 func (d *Database) CheckMarks(ctx context.Context) error {
 	if err := d.CheckMark(ctx); err != nil {
 		return err
@@ -112,8 +112,9 @@ func (d *Database) CheckMarks(ctx context.Context) error {
 	return d.CheckMetadata(ctx)
 }
 
-// CheckMark looks whether the partitions are those of the store that was opened:
-// a list of what is left would say that the rest was never there.
+// CheckMark checks that the partitions are those of the store that was opened. A list must
+// not leave out lost threads as if they had never existed. It returns
+// checkpoint.ErrStoreReplaced for a partition with another mark.
 func (d *Database) CheckMark(ctx context.Context) error {
 	list := d.nextPartitions()
 	found, err := d.readMarks(ctx, list)
@@ -134,7 +135,8 @@ func (d *Database) CheckMark(ctx context.Context) error {
 	return err
 }
 
-// CheckMetadata checks the metadata of the store.
+// CheckMetadata checks that the metadata is that of the store that was opened. It returns
+// checkpoint.ErrStoreReplaced when it is missing or differs.
 func (d *Database) CheckMetadata(ctx context.Context) error {
 	known, err := d.Client.HMGet(ctx, d.Keys.MetadataKey(), "format", "epoch").Result()
 	if err != nil {
@@ -151,7 +153,8 @@ func (d *Database) CheckMetadata(ctx context.Context) error {
 		d.Keys.MetadataKey(), known[0], known[1], layout.Format, d.Epoch)
 }
 
-// nextPartitions picks the partitions to look at: those that were wrong, and the next ones.
+// nextPartitions returns the partitions to check: those with a wrong mark, and the next in
+// turn.
 func (d *Database) nextPartitions() (list []int) {
 	d.checkMu.Lock()
 	defer d.checkMu.Unlock()

@@ -18,16 +18,15 @@ const (
 	fieldFormat     = "format"
 	fieldPartitions = "partitions"
 	fieldEpoch      = "epoch"
-	// fieldComplete is there as soon as every partition has its mark: one that is
+	// fieldComplete exists as soon as every partition has its mark: a mark that is
 	// missing later was lost.
 	fieldComplete = "whole"
-	// fieldMigratingFrom is the format that the store is being migrated from; it is there
-	// until that is done.
+	// fieldMigratingFrom is the earlier format of a store during its migration.
 	fieldMigratingFrom = "from"
 )
 
-// joinOrCreateStore reads the metadata of the store, or writes it for a new
-// one. Of several servers that start at once, one writes it for all.
+// joinOrCreateStore reads the metadata of the store, or writes that of a new store. When
+// several servers start at once, a single server writes it for all.
 func (d *Database) joinOrCreateStore(ctx context.Context) error {
 	keys := layout.NewKeys(d.config.prefix, 0)
 	known, err := d.readMetadata(ctx)
@@ -128,7 +127,8 @@ func (d *Database) joinStore(ctx context.Context, known map[string]string) error
 	return d.checkPartitions(ctx)
 }
 
-// setIdentity takes over which store it is, and refuses one that this graphd can't use.
+// setIdentity sets the identity of the store from its metadata. It returns an *Error for a
+// store that this graphd can't use.
 func (d *Database) setIdentity(known map[string]string) error {
 	i, err := d.config.parseUsableIdentity(known)
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *Database) setIdentity(known map[string]string) error {
 	return nil
 }
 
-// markPartitions gives partitions their marks, save those that have one.
+// markPartitions writes the marks of partitions that have none.
 func (d *Database) markPartitions(ctx context.Context, partitions []int) error {
 	pipe := d.Client.Pipeline()
 	for _, p := range partitions {

@@ -15,18 +15,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// A migration brings a store of an earlier format to the present one, in this
-// order: the metadata of the store says that it is under way, so that no server
-// starts on it, older ones neither; each partition is brought to the new
-// format, thread by thread, and gets its mark when that is done; the metadata
-// says that it is over. Every step may be repeated, so what was broken off is
-// gone on with by doing it again. While it runs it holds a lock that ends soon
-// after its process.
+// A migration converts a store of an earlier format to the present format. First it
+// records itself in the metadata of the store, so that no server, new or old, starts on the
+// store. Then it converts each partition, thread by thread, and writes the new mark of the
+// partition after the last thread. At last it removes its record from the metadata. Every
+// step may be repeated, so an operator continues an interrupted migration by starting it
+// again. The migration holds a lock that ends soon after its process.
 
-// Migrate brings the store at opts.URL to the present format. A store that has
-// it, or that is not there yet, is left alone. tell is called with what was done
-// so far. With dry it only says what there is to do. It fails with an Error
-// that says what is in the way: most often servers that use the store.
+// Migrate converts the store at opts.URL to the present format, and returns the numbers of
+// converted threads and records. It leaves a store of the present format, or a missing
+// store, unchanged. It calls tell with its progress. With dry it changes nothing, and
+// returns what a migration would do. It returns an *Error when it can't migrate the store:
+// most often because servers use it.
 func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
 	w, err := parseURL(opts)
 	if err != nil {
@@ -41,7 +41,7 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	return m.Migration, errors.Join(err, d.CloseClient())
 }
 
-// migration is one that is under way.
+// migration is a migration that is under way.
 type migration struct {
 	checkpoint.Migration
 
@@ -143,8 +143,8 @@ func (m *migration) migrateStore(ctx context.Context, meta string) error {
 	return err
 }
 
-// migratePartitions brings every partition to the present format, or looks at what there is to
-// do.
+// migratePartitions converts every partition to the present format. With look it only
+// counts the work.
 func (m *migration) migratePartitions(ctx context.Context, look bool) error {
 	d := m.database
 	m.isCheck = look
@@ -168,7 +168,7 @@ func (m *migration) migratePartitions(ctx context.Context, look bool) error {
 	return nil
 }
 
-// threadsPerExchange is how many threads are read and changed in one exchange.
+// threadsPerExchange is the number of threads that an exchange reads and changes.
 const threadsPerExchange = 256
 
 // migratePartition brings the threads of a partition to the present format, and then

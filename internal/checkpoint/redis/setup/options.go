@@ -18,22 +18,22 @@ import (
 // Options configure a Store.
 type Options struct {
 	// URL says where the server is: redis://user:password@host:port/db, or
-	// rediss:// for TLS. Of a cluster it is one node, more follow as
-	// ?addr=host:port; with ?master_name=NAME it is a Sentinel. Besides what
-	// go-redis knows it may have prefix=, the beginning of all keys,
-	// partitions=, for a store that is made anew, shared=true, when others use
-	// the same database, and eviction=true, to accept a server that may throw
-	// keys away.
+	// rediss:// for TLS. For a cluster it names a node, and ?addr=host:port names
+	// further nodes. With ?master_name=NAME it names a Sentinel. Besides the
+	// parameters of go-redis it may have prefix=, the beginning of all keys,
+	// partitions=, for a new store, shared=true, when other programs use the same
+	// database, and eviction=true, to accept a server that may evict keys.
 	URL string
 	// Prefix is the beginning of all keys when the URL names none; "" = graphd.
 	Prefix string
 	// Seal says whether records are compressed and encrypted.
 	Seal seal.Options
-	// Heartbeat is how often a server publishes its capabilities; 3 s. A
-	// server that misses three heartbeats is taken to have none.
+	// Heartbeat is the interval at which a server publishes its capabilities; 3 s. A
+	// server that misses three heartbeats counts as a server without any.
 	Heartbeat time.Duration
-	// Tombstones is how many deleted versions of graphs are remembered; default
-	// checkpoint.DefaultTombstones. Servers on one store should say the same.
+	// Tombstones is the number of deleted versions of graphs that the store
+	// remembers; default checkpoint.DefaultTombstones. Servers on the same store
+	// should have the same number.
 	Tombstones int
 	// Logger logs panics; nil logs nothing.
 	Logger *zap.Logger
@@ -44,7 +44,7 @@ const (
 	defaultPartitions = 16
 )
 
-// storeConfig is what an URL says.
+// storeConfig is the configuration in a URL.
 type storeConfig struct {
 	server          string // without the password
 	standalone      *goredis.Options
@@ -157,14 +157,14 @@ func (s *storeConfig) urlError(is string) *Error {
 	return &Error{Server: s.server, Problem: ProblemURL, Is: is, Want: wantURL}
 }
 
-// hasSplitPassword reports whether a part of the password, or all of it, is taken for what
-// stands behind the server. An @ there may be written as %40.
+// hasSplitPassword reports whether url.Parse may have taken a part of the password for the
+// path, the query or the fragment. An @ in them may be written as %40.
 func hasSplitPassword(u *url.URL) bool {
 	return u.Fragment != "" || strings.Contains(u.EscapedPath()+u.RawQuery, "@")
 }
 
-// MaskPassword is the address of a store without the password, also when it can't be
-// read as an URL because of just that.
+// MaskPassword returns the address of a store without the password, also when the password
+// makes the address an invalid URL.
 func MaskPassword(address string) string {
 	if u, err := url.Parse(address); err == nil && !hasSplitPassword(u) {
 		return u.Redacted()

@@ -11,10 +11,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
-// Repair says what is missing of the store at opts.URL. With accept it makes
-// the store usable without it: partitions that are gone with their threads
-// begin anew, and the metadata is restored from its partitions. It never takes
-// anything away.
+// Repair returns the lost parts of the store at opts.URL. With accept it makes the store
+// usable without them: lost partitions begin anew, without their threads, and the metadata
+// is restored from the partitions. It never removes anything. It returns an *Error when
+// the store can't be used, or an error that wraps checkpoint.ErrUnavailable.
 func Repair(ctx context.Context, opts Options, accept bool) (checkpoint.Loss, error) {
 	w, err := parseURL(opts)
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *storeConfig) checkServer(info map[string]string) error {
 	return nil
 }
 
-// settingsWarnings says what may be lost with the server's settings.
+// settingsWarnings returns the warnings of settings with which the server may lose data.
 func settingsWarnings(info map[string]string) []string {
 	var out []string
 	if info["aof_enabled"] == "0" {
