@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/worker"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
@@ -71,6 +72,53 @@ func TestARunGoesToWhereTheHolderOfItsTaskIs(t *testing.T) {
 		require.NotContains(t, w.listExecutions(), held.Task.Node.Name+"@B")
 		require.Len(t, w.listExecutions(), 2)
 	})
+}
+
+// Two workers are at tasks of one superstep when their server dies. The next server hands
+// the run off before it has requested the second task: at the server after it no other
+// worker is given that task either.
+func TestATaskThatAServerHasNotRequestedIsStillItsWorkers(t *testing.T) {
+	for name, drains := range map[string]bool{"the run goes to the worker of the first task": false, "the server drains": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestCluster(t)
+				w.compileGraph([]string{"a", "b"})
+				a, die := w.startMortalServer("A")
+				held := make(map[string]message.Assignment)
+				for _, id := range []string{"w1", "w2"} {
+					s := openSession(t, a.hub, newHello(id, 1))
+					if len(held) == 0 {
+						a.startRun("t")
+					}
+					task := nextAssignment(t, s)
+					s.HandleHeartbeat(1, []string{task.Token})
+					held[task.Task.Node.Name] = task
+				}
+				die()
+
+				b := w.startServerWith("B", w.sharedStore, w, engine.Options{ParallelTasks: 1}) // it requests b after a
+				sleepVirtual(20 * time.Second)                                                  // the lease of the thread ends
+				require.EqualValues(t, 2, w.readHead("t").Fence)
+				c := w.startServer("C")
+				if drains {
+					b.hub.Drain(time.Second, "")
+					b.Drain(t.Context())
+				} else {
+					openSession(t, c.hub, newHello("w1", 1, held["a"].Token))
+				}
+				c.attachWorker("w3", "")
+				sleepVirtual(5 * time.Second)
+				require.EqualValues(t, 3, w.readHead("t").Fence)
+				require.Empty(t, w.listExecutions())
+				for _, task := range held {
+					completeTask(t, c.hub, task, `{"log":["of its worker"]}`)
+				}
+				r := c.waitForRun(checkpoint.Run{Thread: "t", ID: w.readHead("t").Run}, checkpoint.RunSucceeded)
+				require.JSONEq(t, `{"log":["of its worker","of its worker"]}`, string(r.Output))
+				require.Empty(t, w.listExecutions())
+			})
+		})
+	}
 }
 
 // The worker of a dead server does not come back: its task waits for the time of

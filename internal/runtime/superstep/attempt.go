@@ -159,6 +159,7 @@ func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *p
 		if n == 1 {
 			task.RecoveredAt = at.recoveredAt(t.ID)
 			task.HandedOut = at.thread.Recovery.wasHandedOut(t.ID)
+			at.thread.Recovery.noteRequest(t.ID, at.level.rootTask)
 		}
 	}
 	r := at.env.executeContained(ctx, task)

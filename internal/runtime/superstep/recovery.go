@@ -2,11 +2,12 @@ package superstep
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // Recovery is what a server knows of tasks that workers may run for the server
@@ -15,8 +16,9 @@ type Recovery struct {
 	takenUpAt   time.Time // when the run was taken up; zero = no worker can have a task of it
 	remoteTasks []string  // the tasks that workers may run, as in checkpoint.Head
 
-	mu        sync.Mutex
-	leftTasks []string
+	mu             sync.Mutex
+	leftTasks      []string
+	requestedTasks map[string]struct{} // that were requested here, and the root tasks that contain them
 }
 
 // NoteTakeOver notes that the run was not given back by the server that drove it, or
@@ -47,18 +49,68 @@ func (r *Recovery) addLeft(task, top string) {
 	}
 }
 
-// listLeft lists these tasks, for the next server. Those of graphs that have not gone
-// on here are still left to it.
-func (r *Recovery) listLeft(inherited bool) []string {
+// noteRequest notes that a task is requested here, and the root task that contains it, ""
+// for a root task: whether a worker still runs it is known from then on.
+func (r *Recovery) noteRequest(task, top string) {
+	if len(r.remoteTasks) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.requestedTasks == nil {
+		r.requestedTasks = make(map[string]struct{}, 1)
+	}
+	r.requestedTasks[task] = struct{}{}
+	if top != "" {
+		r.requestedTasks[top] = struct{}{}
+	}
+}
+
+// maxNamedTasks bounds how many tasks are left to the next server by their names.
+const maxNamedTasks = 1024
+
+// listLeft lists the tasks that workers may run, for the next server. Tasks that the
+// server before has left, and that were not requested here, are still left to it.
+// unfinished are the tasks of the superstep that was taken up, none when the run has come
+// further.
+func (r *Recovery) listLeft(unfinished []*pregel.Task) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.Clone(r.leftTasks)
+	if len(unfinished) == 0 {
+		return left
+	}
 	for _, task := range r.remoteTasks {
-		if inherited && strings.HasSuffix(task, checkpoint.Inside) && !slices.Contains(left, task) {
+		if task == checkpoint.AnyTask {
+			left = r.appendUnrequested(left, unfinished)
+		} else if !r.isRequested(task) && !slices.Contains(left, task) {
 			left = append(left, task)
 		}
 	}
+	if len(left) > maxNamedTasks {
+		return []string{checkpoint.AnyTask}
+	}
 	return left
+}
+
+// appendUnrequested adds the tasks that workers may run, of those that were not requested
+// here. mu is held.
+func (r *Recovery) appendUnrequested(left []string, tasks []*pregel.Task) []string {
+	for _, t := range tasks {
+		switch {
+		case r.isRequested(t.ID):
+		case t.Node.Kind == graph.KindRemote:
+			left = append(left, t.ID)
+		case t.Node.Kind == graph.KindGraph:
+			left = append(left, t.ID+checkpoint.Inside)
+		}
+	}
+	return left
+}
+
+func (r *Recovery) isRequested(task string) bool {
+	_, ok := r.requestedTasks[task]
+	return ok
 }
 
 // wasHandedOut reports whether the server before has told that a worker may have a
@@ -85,4 +137,17 @@ func (fr *frame) recoveredAt(task string) time.Time {
 func (fr *frame) isRecoveredInside(task string) bool {
 	return !fr.recoveredAt(task).IsZero() ||
 		fr.maybeHandedOut && slices.Contains(fr.thread.Recovery.remoteTasks, task+checkpoint.Inside)
+}
+
+// listUnfinished lists the tasks of the superstep that was taken up here and that are
+// still to be run, none when the loop has come further.
+func (fr *frame) listUnfinished() []*pregel.Task {
+	if !fr.maybeHandedOut {
+		return nil
+	}
+	w := &superstep{frame: fr}
+	for _, t := range fr.tasks {
+		w.planTask(t)
+	}
+	return w.toRun
 }

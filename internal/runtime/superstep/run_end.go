@@ -14,7 +14,7 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 	v.IsCommitted = true
 	if v.State == checkpoint.RunRunning { // handed over as it is
 		cw.Head.Due = cw.Now
-		cw.Head.RemoteTasks = fr.thread.Recovery.listLeft(fr.maybeHandedOut)
+		cw.Head.RemoteTasks = fr.thread.Recovery.listLeft(fr.listUnfinished())
 		fr.thread.RunEnd.PutHandOver(cw.Tx, fr.run)
 		return nil
 	}
