@@ -151,6 +151,9 @@ func (s *workerService) openSession(ctx context.Context, stream workerStream, h 
 	if err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // it would take the place of a newer stream, of which this hello knows nothing
+		return nil, context.Cause(ctx)
+	}
 	session, w, err := s.hub.OpenSession(hello)
 	if err != nil {
 		return nil, err

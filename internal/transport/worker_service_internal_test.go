@@ -1,0 +1,49 @@
+package transport
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// slowRegistry stores a graph in the time in which something else happens.
+type slowRegistry struct {
+	Registry
+
+	meanwhile func()
+}
+
+func (r slowRegistry) PutGraph(context.Context, runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+	r.meanwhile()
+	return runtime.GraphEntry{Graph: &graph.Graph{Name: "g", Version: "1"}}, nil
+}
+
+// The connection of a worker breaks while the graphs of its hello are stored, and the
+// worker comes back. Its old hello does not know what the new stream was given.
+func TestAHelloOfABrokenStreamBeginsNoSession(t *testing.T) {
+	hub := worker.New(worker.Options{})
+	ctx, breakStream := context.WithCancel(t.Context())
+	var newer *worker.Session
+	s := &workerService{service: &service{limits: payload.Limits{}}, hub: hub, graphs: slowRegistry{meanwhile: func() {
+		breakStream()
+		var err error
+		newer, _, err = hub.OpenSession(worker.Hello{Worker: "w1"})
+		require.NoError(t, err)
+	}}}
+	_, err := s.openSession(ctx, nil, &graphdv1.Hello{
+		WorkerId: "w1", Manifest: &graphdv1.WorkerManifest{Graphs: []*graphdv1.GraphSpec{{Name: "g"}}}, Credit: &graphdv1.Credit{TotalSlots: 1},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	select {
+	case <-newer.Ended():
+		require.Fail(t, "the newer session has ended")
+	default:
+	}
+}
