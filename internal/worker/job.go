@@ -54,6 +54,7 @@ type job struct {
 	detachedWorker string   // the worker that may have it though its stream is broken
 	holderServer   string   // the other server to which its worker is attached
 	leaseTimer     *time.Timer
+	leaseEnd       time.Time // of the lease, or of the time that it is withheld
 	deliveries     int
 	losses         int
 	hasLostWorker  bool // the previous worker was lost, and the run does not know
@@ -116,9 +117,14 @@ func (j *job) newAssignment(ttl time.Duration) message.Assignment {
 // renewLease prolongs the lease of the task. mu is held.
 func (j *job) renewLease(ttl time.Duration) {
 	if j.leaseTimer != nil {
+		j.leaseEnd = time.Now().Add(ttl)
 		j.leaseTimer.Reset(ttl)
 	}
 }
+
+// isRenewed reports whether the lease was prolonged after its timer had fired: the timer
+// fires again. mu is held.
+func (j *job) isRenewed() bool { return time.Now().Before(j.leaseEnd) }
 
 // beginPendingCall records that the task waits for a graph that it calls. Meanwhile
 // it takes no slot of its worker. mu is held.

@@ -27,6 +27,7 @@ func (d *dispatcher) grantLease(j *job, s *Session, l lease.Lease) {
 	if s != nil {
 		s.capacity.addJob(j)
 	}
+	j.leaseEnd = time.Now().Add(d.opts.LeaseTTL)
 	j.leaseTimer = time.AfterFunc(d.opts.LeaseTTL, d.containPanics(func() {
 		d.update(func() []notice { return d.expireLease(j, l.Token) })
 	}))
@@ -51,7 +52,7 @@ func (d *dispatcher) releaseLease(j *job) {
 
 // expireLease takes a task away from a worker that has been silent about it.
 func (d *dispatcher) expireLease(j *job, token string) []notice {
-	if j.token != token || j.stage == stageOver {
+	if j.token != token || j.stage == stageOver || j.isRenewed() {
 		return nil
 	}
 	if waits, list := d.awaited.followHolder(j); waits { // the run is about to move to the worker's server
@@ -95,6 +96,7 @@ func (d *dispatcher) withholdJob(j *job) ([]notice, bool) {
 	if left <= 0 {
 		return nil, false
 	}
+	j.leaseEnd = time.Now().Add(left)
 	j.leaseTimer = time.AfterFunc(left, d.containPanics(func() {
 		d.update(func() []notice { return d.releaseWithheld(j) })
 	}))
@@ -103,7 +105,7 @@ func (d *dispatcher) withholdJob(j *job) ([]notice, bool) {
 
 // releaseWithheld offers a task to any worker when its holder has not come back.
 func (d *dispatcher) releaseWithheld(j *job) []notice {
-	if j.stage != stageWithheld {
+	if j.stage != stageWithheld || j.isRenewed() {
 		return nil
 	}
 	if waits, list := d.awaited.followHolder(j); waits { // the run is about to move there
