@@ -18,11 +18,14 @@ type sessionTable struct {
 	maxWorkers      int
 	maxProfileBytes int64
 	byWorker        map[string]*Session
-	profileBytes    int64 // size of the workers' profiles
+	coverage        *coverage.Index[*Session] // of the same sessions
+	profileBytes    int64                     // size of the workers' profiles
 }
 
 func newSessionTable(o Options) *sessionTable {
-	return &sessionTable{maxWorkers: o.MaxWorkers, maxProfileBytes: o.MaxProfileBytes, byWorker: make(map[string]*Session)}
+	return &sessionTable{
+		maxWorkers: o.MaxWorkers, maxProfileBytes: o.MaxProfileBytes, byWorker: make(map[string]*Session), coverage: coverage.NewIndex[*Session](),
+	}
 }
 
 // addSession admits a worker. It returns the older session that this session
@@ -42,7 +45,11 @@ func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 	if err := t.reserveProfile(s, sum); err != nil {
 		return nil, err
 	}
+	if older != nil {
+		t.coverage.RemoveWorker(older)
+	}
 	t.byWorker[s.hello.Worker] = s
+	t.coverage.AddWorker(s, s.hello.Capabilities)
 	return older, nil
 }
 
@@ -51,6 +58,7 @@ func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 func (t *sessionTable) removeSession(s *Session) {
 	if t.byWorker[s.hello.Worker] == s {
 		delete(t.byWorker, s.hello.Worker)
+		t.coverage.RemoveWorker(s)
 	}
 }
 
@@ -105,7 +113,7 @@ func (t *sessionTable) describeWorkers() []runtime.Worker {
 
 // isServed reports whether a worker that stays serves a route.
 func (t *sessionTable) isServed(r queue.Route) bool {
-	for _, s := range t.byWorker {
+	for s := range t.coverage.WorkersOf(r.Graph) {
 		if s.capacity.CanServe(r) && !s.isLeaving {
 			return true
 		}
@@ -128,15 +136,15 @@ func (t *sessionTable) listServed() (lists [][]checkpoint.Capability, sum int) {
 // unservedReason returns, for the operator, the reason why a route is not
 // served.
 func (t *sessionTable) unservedReason(r queue.Route) string {
-	var served []checkpoint.Capability
-	for _, s := range t.byWorker {
-		if r.NeedsComparison && s.capacity.CanServe(r.WithoutComparison()) {
-			return "no connected worker of graph " + r.Graph + " compares what it asks with what was answered " +
-				"(feature \"drift\"): bring the workers up to date"
+	if r.NeedsComparison {
+		for s := range t.coverage.WorkersOf(r.Graph) {
+			if s.capacity.CanServe(r.WithoutComparison()) {
+				return "no connected worker of graph " + r.Graph + " compares what it asks with what was answered " +
+					"(feature \"drift\"): bring the workers up to date"
+			}
 		}
-		served = append(served, s.hello.Capabilities...)
 	}
-	return coverage.ExplainUncovered(served, r.Capability())
+	return t.coverage.ExplainUncovered(r.Capability())
 }
 
 func (s *Session) describeWorker() runtime.Worker {

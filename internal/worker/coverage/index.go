@@ -1,0 +1,120 @@
+package coverage
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/worker/message"
+)
+
+// Index finds the workers of a graph. What it does for a graph costs what the workers
+// of that graph cost, however many others are connected.
+type Index[W comparable] struct {
+	byGraph  map[string]*servedGraph[W]
+	byWorker map[W][]graphVersion
+}
+
+// graphVersion is a version of a graph that a worker serves, "" = all versions.
+type graphVersion struct{ graph, version string }
+
+// servedGraph has the workers of one graph.
+type servedGraph[W comparable] struct {
+	workers  map[W]struct{}
+	versions map[string]int // number of workers that serve nodes of a version
+}
+
+// NewIndex makes an index without workers.
+func NewIndex[W comparable]() *Index[W] {
+	return &Index[W]{byGraph: make(map[string]*servedGraph[W]), byWorker: make(map[W][]graphVersion)}
+}
+
+// AddWorker adds a worker with what it serves.
+func (x *Index[W]) AddWorker(w W, serves []message.Capability) {
+	x.RemoveWorker(w)
+	served := listVersions(serves)
+	for _, v := range served {
+		g := x.byGraph[v.graph]
+		if g == nil {
+			g = &servedGraph[W]{workers: make(map[W]struct{}), versions: make(map[string]int)}
+			x.byGraph[v.graph] = g
+		}
+		g.workers[w] = struct{}{}
+		g.versions[v.version]++
+	}
+	x.byWorker[w] = served
+}
+
+// RemoveWorker removes a worker, if the index has it.
+func (x *Index[W]) RemoveWorker(w W) {
+	for _, v := range x.byWorker[w] {
+		g := x.byGraph[v.graph]
+		delete(g.workers, w)
+		if g.versions[v.version]--; g.versions[v.version] == 0 {
+			delete(g.versions, v.version)
+		}
+		if len(g.versions) == 0 {
+			delete(x.byGraph, v.graph)
+		}
+	}
+	delete(x.byWorker, w)
+}
+
+// WorkersOf iterates over the workers that serve nodes of a graph, in no order.
+func (x *Index[W]) WorkersOf(graph string) iter.Seq[W] {
+	g := x.byGraph[graph]
+	if g == nil {
+		return func(func(W) bool) {}
+	}
+	return maps.Keys(g.workers)
+}
+
+// ExplainUncovered returns, for the operator, what is served that is the nearest to a
+// needed capability.
+func (x *Index[W]) ExplainUncovered(need message.Capability) string {
+	g := x.byGraph[need.Graph]
+	if g == nil {
+		return "no worker of graph " + need.Graph + " is connected"
+	}
+	var versions []string
+	for v := range g.versions {
+		if v != "" && v != need.Version {
+			versions = append(versions, v)
+		}
+	}
+	if len(versions) == 0 {
+		return "no connected worker serves node " + need.Node + " of graph " + need.Graph
+	}
+	slices.Sort(versions)
+	return "no connected worker serves version " + need.Version + " of graph " + need.Graph +
+		"; those that are connected serve " + joinVersions(versions)
+}
+
+// listVersions lists the versions of graphs in some capabilities, each once.
+func listVersions(serves []message.Capability) []graphVersion {
+	seen := make(map[graphVersion]struct{})
+	var last graphVersion
+	for i, s := range serves {
+		v := graphVersion{s.Graph, s.Version}
+		if i == 0 || v != last {
+			seen[v], last = struct{}{}, v
+		}
+	}
+	return slices.Collect(maps.Keys(seen))
+}
+
+// joinVersions lists the first versions of a list as text.
+func joinVersions(list []string) string {
+	const most = 5
+	text := ""
+	for i, s := range list {
+		switch {
+		case i == most:
+			return text + ", …"
+		case i > 0:
+			text += ", "
+		}
+		text += s
+	}
+	return text
+}
