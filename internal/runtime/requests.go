@@ -113,6 +113,7 @@ type CancelRequest struct {
 	Grace    time.Duration
 	Reason   string
 	By       string
+	Memory   *CallMemory // of the call that shows the run; nil = none
 }
 
 // StateRequest selects a state to read.

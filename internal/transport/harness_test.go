@@ -107,6 +107,7 @@ func (e *fakeEngine) Resume(_ context.Context, req runtime.ResumeRequest) (*runt
 }
 
 func (e *fakeEngine) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	req.Memory = nil // it belongs to the call
 	return e.run, e.recordRequest(req)
 }
 

@@ -84,7 +84,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 		}
 		defer s.streams.RemoveStream()
 	}
-	cancel.By = s.callerOf(ctx)
+	cancel.By, cancel.Memory = s.callerOf(ctx), interceptor.CallMemoryOf(ctx)
 	run, err := s.engine.Cancel(ctx, cancel)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (c *Canceller) tryCancel(ctx context.Context, req runtime.CancelRequest, se
 	if req.Run == "" {
 		req.Run = head.Run
 	}
-	run, err := c.reader.Run(ctx, nil, req.Thread, req.Run)
+	run, err := c.reader.Run(ctx, req.Memory, req.Thread, req.Run)
 	if err != nil || run.State.Terminal() {
 		return run, err
 	}
@@ -85,7 +85,7 @@ func (c *Canceller) tryCancel(ctx context.Context, req runtime.CancelRequest, se
 		return run, err
 	}
 	c.wakeScheduler()
-	return c.reader.Run(ctx, nil, req.Thread, run.ID)
+	return c.reader.Run(ctx, req.Memory, req.Thread, run.ID)
 }
 
 // cancelLive asks the driver of the run to stop.

@@ -103,6 +103,32 @@ func TestLargeQuestionsAreListedOneAfterTheOther(t *testing.T) {
 	})
 }
 
+// TestCancelHoldsTheMemoryOfTheRunThatItShows cancels runs that have ended with large
+// outputs: the answer shows them.
+func TestCancelHoldsTheMemoryOfTheRunThatItShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, slow := newLargeThreadsFixture(t, 2)
+		close(slow.unblocked)
+		for _, thread := range []string{"t0", "t1"} {
+			require.Equal(t, checkpoint.RunSucceeded, w.answerSingle(thread, `"yes"`).State)
+		}
+		var first, second runtime.CallMemory
+		cancelRun := func(memory *runtime.CallMemory, thread string) error {
+			run, err := w.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: thread, Memory: memory})
+			require.Equal(t, err == nil, run.Output != "")
+			return err
+		}
+		require.NoError(t, cancelRun(&first, "t0"))
+		require.True(t, first.IsHeld())
+		require.ErrorIs(t, cancelRun(&second, "t1"), &runtime.Error{Reason: runtime.ReasonTooManyRequests})
+		require.False(t, second.IsHeld())
+		first.Release()
+		require.NoError(t, cancelRun(&second, "t1"))
+		second.Release()
+		require.Zero(t, engine.ReadBudgetBytes(w.engine))
+	})
+}
+
 // largeListStore is a store whose lists of interrupts are large.
 type largeListStore struct{ checkpoint.Store }
 
