@@ -43,14 +43,18 @@ var (
 	ErrCorrupt = errors.New("stored record is corrupt")
 )
 
-// LargeError says that a checkpoint holds more than it may, and was not read.
+// LargeError says that a checkpoint, or the progress after one, holds more than it may,
+// and was not read.
 type LargeError struct {
 	Bytes int    // about how many it holds; 0 = not known
-	Seq   uint64 // its number
+	Seq   uint64 // number of the checkpoint, 0 = of progress
 }
 
 // Error says so.
 func (e *LargeError) Error() string {
+	if e.Seq == 0 {
+		return fmt.Sprintf("the progress of a superstep is larger than what is to be read of it: %d bytes", e.Bytes)
+	}
 	return fmt.Sprintf("checkpoint %d is larger than what is to be read of it: %d bytes", e.Seq, e.Bytes)
 }
 

@@ -62,6 +62,35 @@ func (c *Checkpoint) Size() int {
 	return n + headerBytes*len(c.Updated) + sizeOfNext(c.Next)
 }
 
+// Size estimates how many bytes the progress after a checkpoint holds.
+func (p *Pending) Size() (n int) {
+	for i := range p.Tasks {
+		n += p.Tasks[i].Size()
+	}
+	for i := range p.Memos {
+		n += p.Memos[i].Size()
+	}
+	for i := range p.Interrupts {
+		n += p.Interrupts[i].Size()
+	}
+	return n
+}
+
+// Size estimates how many bytes a task holds.
+func (t *Task) Size() int {
+	n := recordBytes + len(t.Update) + sizeOfFailure(t.Failure)
+	for i := range t.Writes {
+		n += headerBytes + len(t.Writes[i].Value)
+	}
+	for i := range t.Goto {
+		n += 2*headerBytes + len(t.Goto[i].Node) + len(t.Goto[i].Input)
+	}
+	return n
+}
+
+// Size estimates how many bytes a memo holds.
+func (m *Memo) Size() int { return recordBytes + len(m.Key) + len(m.Value) }
+
 // Size estimates how many bytes an event holds.
 func (e *Event) Size() int {
 	n := recordBytes + len(e.Value) + len(e.Namespace) + sizeOfNext(e.Next) + sizeOfFailure(e.Failure) + headerBytes*len(e.Triggers)

@@ -125,13 +125,17 @@ type History interface {
 	Pending(ctx context.Context, thread, checkpoint string) (Pending, error)
 }
 
-// BoundedReader is a store that finds out that a checkpoint is large before it has
-// read all of it.
+// BoundedReader is a store that finds out that a checkpoint, or the progress after one,
+// is large before it holds all of it.
 type BoundedReader interface {
 	// CheckpointWithin returns what Checkpoint does; for a checkpoint whose Size is
 	// greater than most it must return a *LargeError, and hold about most bytes of it
 	// at a time.
 	CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*Checkpoint, error)
+	// PendingWithin returns what Pending does; for progress whose Size is greater than
+	// most it must return a *LargeError whose Bytes are greater than most, and hold
+	// about most bytes of it at a time.
+	PendingWithin(ctx context.Context, thread, checkpoint string, most int) (Pending, error)
 }
 
 // CheckpointQuery selects checkpoints of one namespace.

@@ -80,6 +80,26 @@ func (r *ReadReservation) UnreservedBytes(share int) int {
 	return share
 }
 
+// ReadableBytes returns the number of bytes of a further value that may be read: what is
+// left of the reserved ones, and at least those of a small value.
+func (r *ReadReservation) ReadableBytes() int {
+	left := r.bytes
+	if r.isForAnswer {
+		left /= r.copyCount
+	}
+	return int(max(left-r.readBytes, r.budget.smallBytes()))
+}
+
+// BytesBefore returns the number of bytes to reserve, besides those of a further value,
+// for what the read holds by then: what was read of the reserved bytes or, without any, a
+// state that was read without memory, where a run may hold share bytes.
+func (r *ReadReservation) BytesBefore(share int) int {
+	if r.bytes == 0 {
+		return r.UnreservedBytes(share)
+	}
+	return int(r.readBytes)
+}
+
 // WaitForBytes waits for some bytes, in place of those that are reserved. A state
 // above the whole budget waits until no other call holds memory.
 func (r *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {

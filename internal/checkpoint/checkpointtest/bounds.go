@@ -13,6 +13,7 @@ import (
 func boundCases() []testCase {
 	return []testCase{
 		{"large checkpoints are told", boundedReads},
+		{"large progress is told", boundedProgress},
 		{"large checkpoints end a page early", boundCheckpoints},
 		{"large lists end a page early", boundLists},
 		{"checkpoints with much beside their values end a page early", boundManifests},
@@ -102,6 +103,51 @@ func boundedReads(e *env) {
 	}
 	_, err := reader.CheckpointWithin(e.ctx, th.id, "", "none", 1)
 	require.ErrorIs(e, err, checkpoint.ErrCheckpointNotFound)
+}
+
+// boundedProgress reads progress with a bound below, at and above its size.
+func boundedProgress(e *env) {
+	reader, ok := e.store.(checkpoint.BoundedReader)
+	if !ok {
+		return
+	}
+	th := e.newThread("t")
+	th.applyEdits(addCheckpoint(""))
+	cp, err := th.store.Checkpoint(e.ctx, th.id, "", "")
+	require.NoError(e, err)
+	none, err := reader.PendingWithin(e.ctx, th.id, cp.ID, 1)
+	require.NoError(e, err)
+	require.Empty(e, none)
+	for _, edit := range []func(c *checkpoint.Change){
+		func(c *checkpoint.Change) {
+			c.Tasks = []checkpoint.Task{{ID: "t1", Checkpoint: cp.ID, Node: "n", State: checkpoint.TaskDone, Update: large(1 << 20)}}
+		},
+		func(c *checkpoint.Change) {
+			for i := range 40 {
+				c.Memos = append(c.Memos, checkpoint.Memo{Checkpoint: cp.ID, Task: "t1", Key: "k", Index: i, Value: large(10 << 10)})
+			}
+		},
+		func(c *checkpoint.Change) {
+			c.Interrupts = []checkpoint.Interrupt{{
+				ID: "q", Thread: th.id, Checkpoint: cp.ID, State: checkpoint.InterruptOpen, Created: testDay(1), Updated: testDay(1), Value: large(1 << 20),
+			}}
+		},
+	} {
+		th.applyEdits(edit)
+		p, err := th.store.Pending(e.ctx, th.id, cp.ID)
+		require.NoError(e, err)
+		size := p.Size()
+		for _, most := range []int{1, size / 2, size - 1} {
+			_, err := reader.PendingWithin(e.ctx, th.id, cp.ID, most)
+			var told *checkpoint.LargeError
+			require.ErrorAs(e, err, &told)
+			require.Greater(e, told.Bytes, most)
+			require.LessOrEqual(e, told.Bytes, size)
+		}
+		got, err := reader.PendingWithin(e.ctx, th.id, cp.ID, size)
+		require.NoError(e, err)
+		require.Equal(e, p, got)
+	}
 }
 
 func boundCheckpoints(e *env) {

@@ -169,6 +169,16 @@ func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pend
 	return callWithFaults(ctx, s, Pending, func() (checkpoint.Pending, error) { return s.store.Pending(ctx, thread, id) })
 }
 
+// PendingWithin passes on or breaks the call.
+func (s *Store) PendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	return callWithFaults(ctx, s, Pending, func() (checkpoint.Pending, error) {
+		if r, ok := s.store.(checkpoint.BoundedReader); ok {
+			return r.PendingWithin(ctx, thread, id, most)
+		}
+		return s.store.Pending(ctx, thread, id)
+	})
+}
+
 // Events passes on or breaks the call.
 func (s *Store) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
 	return callWithFaults(ctx, s, Events, func() ([]checkpoint.Event, error) { return s.store.Events(ctx, thread, after, limit) })

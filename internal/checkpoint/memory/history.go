@@ -104,6 +104,18 @@ func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id stri
 	return cp, nil
 }
 
+// PendingWithin returns the progress after a checkpoint that is not large.
+func (s *Store) PendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	p, err := s.Pending(ctx, thread, id)
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	if size := p.Size(); size > most {
+		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: size}
+	}
+	return p, nil
+}
+
 // Checkpoint returns a checkpoint of a namespace, the newest for an empty id. It returns
 // checkpoint.ErrCheckpointNotFound when there is none.
 func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {

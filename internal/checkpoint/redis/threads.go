@@ -122,11 +122,25 @@ func (r *Reader) Checkpoints(
 }
 
 // Pending returns the progress after a checkpoint.
-func (r *Reader) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+func (r *Reader) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return r.PendingWithin(ctx, thread, id, 0)
+}
+
+// PendingWithin returns the progress after a checkpoint that is not large; with a most of
+// 0, any.
+func (r *Reader) PendingWithin(ctx context.Context, thread, id string, most int) (p checkpoint.Pending, err error) {
+	var large *checkpoint.LargeError
 	err = r.readThread(ctx, thread, func() error {
-		p, err = r.threads.ReadPending(ctx, thread, id)
+		var err error
+		p, err = r.threads.ReadPending(ctx, thread, id, most)
+		if errors.As(err, &large) {
+			return nil
+		}
 		return err
 	})
+	if large != nil {
+		return checkpoint.Pending{}, large
+	}
 	return p, err
 }
 

@@ -205,3 +205,29 @@ func (s *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespac
 		return reader.CheckpointWithin(ctx, thread, namespace, id, most)
 	})
 }
+
+// ReadPendingWithin reads the progress after a checkpoint, of at most most bytes. The
+// error is a *checkpoint.LargeError for larger progress. A store that does not implement
+// checkpoint.BoundedReader reads all of it before.
+func (s *StoreClient) ReadPendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	reader, ok := s.Store.(checkpoint.BoundedReader)
+	if !ok {
+		p, err := s.Pending(ctx, thread, id)
+		return checkPendingSize(p, err, most)
+	}
+	return callStore(ctx, s, func(ctx context.Context) (checkpoint.Pending, error) {
+		return reader.PendingWithin(ctx, thread, id, most)
+	})
+}
+
+// checkPendingSize returns progress that was read, or a *checkpoint.LargeError for more
+// than most bytes.
+func checkPendingSize(p checkpoint.Pending, err error, most int) (checkpoint.Pending, error) {
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	if size := p.Size(); size > most {
+		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: size}
+	}
+	return p, nil
+}

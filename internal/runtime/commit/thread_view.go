@@ -64,12 +64,26 @@ func (v *ThreadView) ReadCheckpointWithin(ctx context.Context, thread, namespace
 // Pending returns the progress of the snapshot, or else that of the store, with its
 // errors.
 func (v *ThreadView) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	if thread != v.snapshot.Head.Thread || v.snapshot.Pending == nil || v.snapshot.Head.Checkpoint != id {
+	if !v.hasPending(thread, id) {
 		return v.StoreClient.Pending(ctx, thread, id)
 	}
 	p := *v.snapshot.Pending
 	p.Interrupts = slices.Clone(p.Interrupts) // the reader puts answers into it
 	return p, nil
+}
+
+// ReadPendingWithin returns the progress of the snapshot, or else that of the store.
+func (v *ThreadView) ReadPendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	if !v.hasPending(thread, id) {
+		return v.StoreClient.ReadPendingWithin(ctx, thread, id, most)
+	}
+	p, err := v.Pending(ctx, thread, id)
+	return checkPendingSize(p, err, most)
+}
+
+// hasPending reports whether the snapshot has the progress after a checkpoint.
+func (v *ThreadView) hasPending(thread, id string) bool {
+	return thread == v.snapshot.Head.Thread && v.snapshot.Pending != nil && v.snapshot.Head.Checkpoint == id
 }
 
 // Run returns the run of the snapshot, or else that of the store, with its errors.

@@ -91,3 +91,80 @@ func TestCallsWaitForMemoryForLargeProgress(t *testing.T) {
 		})
 	}
 }
+
+// slowProgressStore is a store in which the progress of each superstep is large, and which
+// reads it slowly.
+type slowProgressStore struct {
+	checkpoint.Store
+
+	value     payload.JSON
+	readers   atomic.Int64
+	unblocked chan struct{}
+}
+
+func (s *slowProgressStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	s.readers.Add(1)
+	<-s.unblocked
+	s.readers.Add(-1)
+	p, err := s.Store.Pending(ctx, thread, id)
+	p.Memos = append(p.Memos, checkpoint.Memo{Task: "other", Key: "large", Value: s.value})
+	return p, err
+}
+
+func (s *slowProgressStore) PendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	if bytes := len(s.value) + 1<<10; bytes > most {
+		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: bytes}
+	}
+	return s.Pending(ctx, thread, id)
+}
+
+func (s *slowProgressStore) CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
+	return s.Store.(checkpoint.BoundedReader).CheckpointWithin(ctx, thread, namespace, id, most) //nolint:errcheck // memory
+}
+
+// TestCallsWaitBeforeTheyReadLargeProgress has many calls at once, each of which reads a
+// state and the large progress after it.
+func TestCallsWaitBeforeTheyReadLargeProgress(t *testing.T) {
+	for name, c := range map[string]struct {
+		graph, node string
+		bytes       int64 // that one call holds at least
+	}{
+		"small states": {"asks-little", "ask", maxHeldBytes},
+		"large states": {"asks", "grow", heavyStateBytes + maxHeldBytes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const many = 10
+				w := newMemoryFixture(t, engine.Options{StoreTimeout: time.Hour},
+					chainSpec("asks", channelsHeavy, "grow", "ask", "last"), chainSpec("asks-little", channelsHeavy, "ask", "last"))
+				for i := range many {
+					require.Equal(t, checkpoint.RunInterrupted, w.fixture.runToStop(fmt.Sprint("t", i), c.graph, `{}`).State)
+				}
+				w.engine.Close()
+				slow := &slowProgressStore{Store: w.store, value: payload.JSON(make([]byte, maxHeldBytes)), unblocked: make(chan struct{})}
+				w.store = slow
+				w.startEngine()
+				var all sync.WaitGroup
+				answers := make(chan error, many)
+				for i := range many {
+					all.Go(func() {
+						_, err := w.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{
+							Thread: fmt.Sprint("t", i), Values: `{"x":"y"}`, AsNode: c.node, SupersedeInterrupts: true,
+						})
+						answers <- err
+					})
+				}
+				synctest.Wait()
+				readers, held := slow.readers.Load(), engine.ReadBudgetBytes(w.engine)
+				close(slow.unblocked)
+				all.Wait()
+				for range many {
+					require.NoError(t, <-answers)
+				}
+				require.EqualValues(t, 1, readers, "calls that read large progress at a time")
+				require.GreaterOrEqual(t, held, c.bytes, "what the call holds of the state and the progress")
+				require.Zero(t, engine.ReadBudgetBytes(w.engine))
+			})
+		})
+	}
+}

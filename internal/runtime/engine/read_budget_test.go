@@ -39,6 +39,29 @@ func (s *slowReadStore) CheckpointWithin(ctx context.Context, thread, namespace,
 	return s.Store.(checkpoint.BoundedReader).CheckpointWithin(ctx, thread, namespace, id, most) //nolint:errcheck // memory
 }
 
+func (s *slowReadStore) PendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	return readPendingWithin(ctx, s.Store, thread, id, most)
+}
+
+// readPendingWithin reads the progress after a checkpoint as a checkpoint.BoundedReader does.
+func readPendingWithin(ctx context.Context, store checkpoint.Store, thread, id string, most int) (checkpoint.Pending, error) {
+	p, err := store.Pending(ctx, thread, id)
+	bounded := checkpoint.BoundedPending{Most: most}
+	for i := range p.Tasks {
+		bounded.AddTask(&p.Tasks[i])
+	}
+	for i := range p.Memos {
+		bounded.AddMemo(&p.Memos[i])
+	}
+	for i := range p.Interrupts {
+		bounded.AddInterrupt(&p.Interrupts[i])
+	}
+	if err != nil {
+		return p, err
+	}
+	return bounded.BuildPending()
+}
+
 // newLargeThreadsFixture has threads that wait for an answer, and whose states are large.
 func newLargeThreadsFixture(t *testing.T, threads int) (*memoryFixture, *slowReadStore) {
 	t.Helper()

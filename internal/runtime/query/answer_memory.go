@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -57,21 +56,4 @@ func listReserved[T any](
 		return nil
 	})
 	return list, err
-}
-
-// pendingBytes returns the size of the progress of a superstep.
-func pendingBytes(p *checkpoint.Pending) (n int) {
-	for i := range p.Tasks {
-		n += len(p.Tasks[i].Update)
-		for k := range p.Tasks[i].Writes {
-			n += len(p.Tasks[i].Writes[k].Value)
-		}
-	}
-	for i := range p.Memos {
-		n += len(p.Memos[i].Value)
-	}
-	for i := range p.Interrupts {
-		n += p.Interrupts[i].Size()
-	}
-	return n
 }

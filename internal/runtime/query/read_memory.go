@@ -55,15 +55,24 @@ func (d *Reader) ReadCheckpoint(ctx context.Context, held *runtime.ReadReservati
 	return d.store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(d.opts.SmallStateBytes))
 }
 
-// ReadPending reads the progress of a superstep for which a reservation has memory,
-// or that is small. The error is a *checkpoint.LargeError when it is neither.
+// ReadPending reads the progress of a superstep for which a reservation has memory
+// left, or that is small. The error is a *checkpoint.LargeError when it is neither; its
+// Bytes are what was read under the reservation, and the progress. Without a reservation
+// the size does not matter.
 func (d *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation, thread, id string) (checkpoint.Pending, error) {
-	p, err := d.store.Pending(ctx, thread, id)
-	if err != nil {
+	if held == nil {
+		p, err := d.store.Pending(ctx, thread, id)
 		return p, runtime.TranslateStoreError(err)
 	}
-	if err := held.CheckFits(pendingBytes(&p)); err != nil {
-		return checkpoint.Pending{}, err
+	p, err := d.store.ReadPendingWithin(ctx, thread, id, held.ReadableBytes())
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: large.Bytes + held.BytesBefore(d.opts.SmallStateBytes)}
+	}
+	if err != nil {
+		return checkpoint.Pending{}, runtime.TranslateStoreError(err)
+	}
+	if held.HasMemory() {
+		held.AddRead(p.Size())
 	}
 	return p, nil
 }

@@ -32,11 +32,12 @@ type Reader struct {
 	store boundedStore
 }
 
-// boundedStore is a store, or a view of a thread, whose large checkpoints can be
-// found out before they are read.
+// boundedStore is a store, or a view of a thread, whose large checkpoints and large
+// progress can be found out before they are read.
 type boundedStore interface {
 	checkpoint.Store
 	ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error)
+	ReadPendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error)
 }
 
 // New makes a reader.

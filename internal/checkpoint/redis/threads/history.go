@@ -380,14 +380,23 @@ func (l *checkpointLoader) segmentItems(at segmentKey, n int) ([]payload.JSON, e
 	return items, nil
 }
 
-// ReadPending returns the progress after a checkpoint.
-func (t *Reader) ReadPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+// ReadPending returns the progress after a checkpoint. With a most of 0 it may be of any
+// size; otherwise a LargeError says that it has more bytes.
+func (t *Reader) ReadPending(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
 	keys := t.keys.ThreadKeys(thread, layout.KeyProgress, layout.KeyInterrupts)
-	r, err := t.runner.RunScript(ctx, t.scripts.Pending, keys, id, layout.AddLength(id))
+	r, err := t.runner.RunScript(ctx, t.scripts.Pending, keys, id, layout.AddLength(id), most, sealBytes)
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	if p, err = t.decodeProgress(thread, id, r.ListAt(0)); err != nil {
+	if r.HasValue(2) {
+		bytes, err := r.UintAt(2)
+		if err != nil {
+			return checkpoint.Pending{}, err
+		}
+		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: int(bytes)}
+	}
+	bounded := checkpoint.BoundedPending{Most: most}
+	if err := t.decodeProgress(thread, id, r.ListAt(0), &bounded); err != nil {
 		return checkpoint.Pending{}, err
 	}
 	asked := r.ListAt(1)
@@ -396,10 +405,11 @@ func (t *Reader) ReadPending(ctx context.Context, thread, id string) (p checkpoi
 		if err != nil {
 			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, interrupt %q", keys[1], asked.TextAt(i))
 		}
-		p.Interrupts = append(p.Interrupts, in)
+		bounded.AddInterrupt(&in)
 	}
+	p, err := bounded.BuildPending()
 	sortPending(&p)
-	return p, nil
+	return p, err
 }
 
 func sortPending(p *checkpoint.Pending) {

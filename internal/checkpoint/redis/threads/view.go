@@ -16,8 +16,8 @@ import (
 // at most.
 const maxViewRecords = 64
 
-// largeGlance is how many bytes of a checkpoint a view reads: callers reserve
-// memory for a larger one before they read it.
+// largeGlance is how many bytes of a checkpoint, and of the progress after it, a view
+// reads: callers reserve memory before they read more.
 const largeGlance = 64 << 10
 
 // ReadView reads what is needed to continue a thread, in one exchange, or in two
@@ -27,7 +27,7 @@ func (t *Reader) ReadView(ctx context.Context, thread, request string) (g checkp
 		thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords,
 		layout.KeyRuns)
 	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
-	r, err := t.runner.RunScript(ctx, t.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords)
+	r, err := t.runner.RunScript(ctx, t.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords, largeGlance)
 	if err != nil {
 		return g, err
 	}
@@ -102,8 +102,8 @@ func (t *Reader) fillView(ctx context.Context, thread string, r script.Reply, g 
 	if err != nil || len(order) != len(asked) {
 		return
 	}
-	p, err := t.decodeProgress(thread, id, r.ListAt(12))
-	if err != nil {
+	bounded := checkpoint.BoundedPending{Most: largeGlance}
+	if err := t.decodeProgress(thread, id, r.ListAt(12), &bounded); err != nil {
 		return
 	}
 	for _, q := range order {
@@ -111,30 +111,34 @@ func (t *Reader) fillView(ctx context.Context, thread string, r script.Reply, g 
 		if at < 0 {
 			return
 		}
-		p.Interrupts = append(p.Interrupts, all[at])
+		bounded.AddInterrupt(&all[at])
+	}
+	p, err := bounded.BuildPending()
+	if err != nil {
+		return
 	}
 	sortPending(&p)
 	g.Pending = &p
 }
 
-// decodeProgress reads fields and records of the progress after a checkpoint.
-func (t *Reader) decodeProgress(thread, id string, done script.Reply) (p checkpoint.Pending, err error) {
+// decodeProgress adds what fields and records of the progress after a checkpoint say.
+func (t *Reader) decodeProgress(thread, id string, done script.Reply, bounded *checkpoint.BoundedPending) error {
 	key := t.keys.ThreadKeys(thread, layout.KeyProgress)[0]
 	for i := 0; i+1 < len(done); i += 2 {
 		name, record := done.TextAt(i), done.TextAt(i+1)
 		if strings.HasPrefix(name, "t") {
 			t, err := layout.DecodeRecord(t.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeTask)
 			if err != nil {
-				return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, task %q", key, name[1:])
+				return layout.WrapRecordError(err, "key %s, task %q", key, name[1:])
 			}
-			p.Tasks = append(p.Tasks, t)
+			bounded.AddTask(&t)
 			continue
 		}
 		m, err := layout.DecodeRecord(t.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeMemo)
 		if err != nil {
-			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, memo %q", key, strconv.QuoteToASCII(name))
+			return layout.WrapRecordError(err, "key %s, memo %q", key, strconv.QuoteToASCII(name))
 		}
-		p.Memos = append(p.Memos, m)
+		bounded.AddMemo(&m)
 	}
-	return p, nil
+	return nil
 }

@@ -259,49 +259,60 @@ func (l *checkpointLoader) readSegment(at valueKey, n int) ([]payload.JSON, erro
 }
 
 // Pending returns the progress after a checkpoint.
-func (r *Reader) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	err = r.readSnapshot(ctx, func(tx *sql.Tx) error {
-		p, err = r.readPending(ctx, tx, thread, id)
-		return err
-	})
-	return p, err
+func (r *Reader) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return r.PendingWithin(ctx, thread, id, 0)
 }
 
-func (r *Reader) readPending(ctx context.Context, tx *sql.Tx, thread, id string) (p checkpoint.Pending, err error) {
-	read := func(stmt *sql.Stmt) (*sql.Rows, error) {
-		return tx.StmtContext(ctx, stmt).QueryContext(ctx, thread, id)
-	}
-	rows, err := read(r.queries.tasks)
+// PendingWithin returns the progress after a checkpoint that is not large; with a most of
+// 0, any.
+func (r *Reader) PendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
+	bounded := checkpoint.BoundedPending{Most: most}
+	err := r.readSnapshot(ctx, func(tx *sql.Tx) error { return r.readPending(ctx, tx, thread, id, &bounded) })
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	p.Tasks, err = layout.CollectRows(rows, func() (checkpoint.Task, error) {
-		return scanRecord(rows, func(name, record string) (checkpoint.Task, error) {
+	return bounded.BuildPending()
+}
+
+// readPending reads the progress after a checkpoint, one record at a time.
+func (r *Reader) readPending(ctx context.Context, tx *sql.Tx, thread, id string, bounded *checkpoint.BoundedPending) error {
+	eachRow := func(stmt *sql.Stmt, add func(rows *sql.Rows) error) error {
+		rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, thread, id)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			if err := add(rows); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+		}
+		return rows.Err()
+	}
+	err := eachRow(r.queries.tasks, func(rows *sql.Rows) error {
+		t, err := scanRecord(rows, func(name, record string) (checkpoint.Task, error) {
 			return layout.DecodeRecord(r.box, thread, layout.KindTask, id+"/"+name, record, codec.DecodeTask)
 		}, "thread %q, task %q", thread)
+		bounded.AddTask(&t)
+		return err
 	})
 	if err != nil {
-		return checkpoint.Pending{}, err
+		return err
 	}
-	if rows, err = read(r.queries.memos); err != nil {
-		return checkpoint.Pending{}, err
-	}
-	p.Memos, err = layout.CollectRows(rows, func() (checkpoint.Memo, error) {
-		return scanRecord(rows, func(name, record string) (checkpoint.Memo, error) {
+	err = eachRow(r.queries.memos, func(rows *sql.Rows) error {
+		m, err := scanRecord(rows, func(name, record string) (checkpoint.Memo, error) {
 			return layout.DecodeRecord(r.box, thread, layout.KindMemo, id+"/"+name, record, codec.DecodeMemo)
 		}, "thread %q, memo %q", thread)
+		bounded.AddMemo(&m)
+		return err
 	})
 	if err != nil {
-		return checkpoint.Pending{}, err
+		return err
 	}
-	if rows, err = read(r.queries.pendingInterrupts); err != nil {
-		return checkpoint.Pending{}, err
-	}
-	p.Interrupts, err = layout.CollectRows(rows, func() (checkpoint.Interrupt, error) { return layout.ScanInterrupt(r.box, rows) })
-	if err != nil {
-		return checkpoint.Pending{}, err
-	}
-	return p, nil
+	return eachRow(r.queries.pendingInterrupts, func(rows *sql.Rows) error {
+		q, err := layout.ScanInterrupt(r.box, rows)
+		bounded.AddInterrupt(&q)
+		return err
+	})
 }
 
 // scanRecord reads a key and a record; what says what the key belongs to.

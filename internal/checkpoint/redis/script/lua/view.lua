@@ -3,7 +3,7 @@
 --
 -- KEYS   1 head  2 values  3 order  4 log  5 progress  6 interrupts  7 records  8 runs  9 store
 -- ARGV   1 how the newest checkpoint of the root begins in order  2 id of a request, ''
---        3 how many interrupts, or records of progress, are too many
+--        3 how many interrupts, or records of progress, are too many  4 bytes of progress that are too many
 -- Returns present in microseconds, revision, end of the lease, record; the last three are nil without a
 --         thread; how many of the other keys there were and those that are not there, or nil; then the
 --         generation, without a thread the store that the partition belongs to, nil = none, and nothing more; id and manifest of the newest checkpoint of the root; id, record and input of the
@@ -44,14 +44,17 @@ out[10], out[11], out[12] = run or false, r[1] or false, r[2] or false
 local many = tonumber(ARGV[3])
 out[13] = false
 if id and call('HLEN', KEYS[5]) <= many then
-  local prefix, done = #id .. ':' .. id, {}
+  local prefix, done, left = #id .. ':' .. id, {}, tonumber(ARGV[4])
   for _, field in ipairs(call('HKEYS', KEYS[5])) do
-    if string.sub(field, 1, #prefix) == prefix then
-      done[#done + 1] = string.sub(field, #prefix + 1)
-      done[#done + 1] = call('HGET', KEYS[5], field)
+    if left >= 0 and string.sub(field, 1, #prefix) == prefix then
+      left = left - call('HSTRLEN', KEYS[5], field)
+      if left >= 0 then
+        done[#done + 1] = string.sub(field, #prefix + 1)
+        done[#done + 1] = call('HGET', KEYS[5], field)
+      end
     end
   end
-  out[13] = done
+  if left >= 0 then out[13] = done end
 end
 out[14] = false
 if call('HLEN', KEYS[6]) <= 2 * many then out[14] = call('HGETALL', KEYS[6]) end
