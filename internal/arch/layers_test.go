@@ -292,12 +292,26 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/admission", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/ownership", "internal/runtime/query",
+			"internal/runtime/superstep", "internal/runtime/threads", "internal/checkpoint", "internal/graph", "internal/payload",
+		},
+	},
+	{
+		path: "internal/runtime/due", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/ownership", "internal/runtime/placement",
+			"internal/runtime/query", "internal/runtime/superstep", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
-			"internal/runtime/edit", "internal/runtime/feed", "internal/runtime/ownership", "internal/runtime/placement",
+			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
+			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/ownership", "internal/runtime/placement",
 			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads",
-			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{

@@ -1,5 +1,5 @@
-// Package engine runs graphs: it decides what a call may do, begins runs and goes on with
-// them through package ownership, does what is due, and wires the other parts.
+// Package engine wires the parts of the runtime, and passes each call to the part that
+// serves it.
 //
 // A parked thread costs the process nothing: no goroutine, no timer, no memory.
 package engine
@@ -14,9 +14,11 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/admission"
 	"github.com/graphd-dev/graphd/internal/runtime/cancellation"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/due"
 	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
@@ -112,37 +114,34 @@ func (o Options) withDefaults() Options {
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.
 type Engine struct {
-	id              string           // owner name in leases: replica and incarnation
-	store           checkpoint.Store // a StoreClient
-	storeClient     *commit.StoreClient
-	reader          *query.Reader
-	snapshots       *snapshot.Reader
-	threads         *threads.Manager
-	committer       *commit.Committer
-	loopEnv         *superstep.Env // what the loops of all runs use
-	graphs          runtime.Graphs
-	schemas         runtime.Schemas
-	opts            Options
-	observer        runtime.Observer
-	log             *zap.Logger
-	now             func() time.Time // the store's time
-	startTime       time.Time
-	feed            *feed.Feed
-	subscription    checkpoint.Subscription // nil when no other process writes to the store
-	peers           *placement.Peers        // nil when it does not matter where workers are
-	createPredictor createPredictor         // whether runs create their threads
+	id           string           // owner name in leases: replica and incarnation
+	store        checkpoint.Store // a StoreClient
+	reader       *query.Reader
+	snapshots    *snapshot.Reader
+	threads      *threads.Manager
+	committer    *commit.Committer
+	loopEnv      *superstep.Env // what the loops of all runs use
+	schemas      runtime.Schemas
+	opts         Options
+	observer     runtime.Observer
+	log          *zap.Logger
+	now          func() time.Time // the store's time
+	startTime    time.Time
+	feed         *feed.Feed
+	subscription checkpoint.Subscription // nil when no other process writes to the store
+	peers        *placement.Peers        // nil when it does not matter where workers are
 
-	capacity          *capacity.Limiter // of live runs
-	readBudget        *runtime.ReadBudget
-	unserved          *placement.UnservedRuns // runs that wait for workers
-	scheduler         *scheduler.Scheduler
-	held              *ownership.Table   // the threads that are held here
-	changer           *ownership.Changer // of threads that may be held here
-	owner             *ownership.Owner   // takes and drives threads
-	due               *dueWork
-	canceller         *cancellation.Canceller
-	editor            *edit.Editor
-	reportedLiveBytes int64 // the last value of Observer.LiveBytes; owned by the scheduler
+	capacity   *capacity.Limiter // of live runs
+	readBudget *runtime.ReadBudget
+	unserved   *placement.UnservedRuns // runs that wait for workers
+	scheduler  *scheduler.Scheduler
+	held       *ownership.Table   // the threads that are held here
+	changer    *ownership.Changer // of threads that may be held here
+	hooks      *commitHooks
+	owner      *ownership.Owner // takes and drives threads
+	canceller  *cancellation.Canceller
+	editor     *edit.Editor
+	admitter   *admission.Admitter
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -152,19 +151,21 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	client := commit.NewStoreClient(store, opts.StoreAttempts, opts.StoreTimeout, opts.Now)
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
-		store: client, storeClient: client,
-		graphs: graphs, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
+		store: client, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
 	e.capacity = capacity.New(capacity.Options{MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Uptime: e.uptime, Wake: e.wakeScheduler})
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
-	e.due = &dueWork{engine: e}
+	if opts.Workers != nil {
+		e.peers = placement.New(opts.Workers, e.unserved)
+	}
 	_, isShared := store.(checkpoint.Notifier)
 	e.scheduler = e.newScheduler(isShared)
 	e.feed = e.newFeed()
 	e.reader = query.New(query.Options{
 		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved}
 	e.committer = e.newCommitter(store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
 	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed)
@@ -177,13 +178,22 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
 		Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
 	})
-	if opts.Workers != nil {
-		e.peers = placement.New(opts.Workers, e.unserved)
-	}
 	e.owner = e.newOwner(ctx)
+	e.hooks.owner = e.owner
+	e.scheduler.SetProcessor(due.New(due.Options{
+		Server: e.id, LeaseTTL: opts.LeaseTTL, ScanInterval: opts.ScanInterval, Store: client, Reader: e.reader, Committer: e.committer,
+		Env: e.loopEnv, Owner: e.owner, Changer: e.changer, Canceller: e.canceller, Pruner: e.threads, Capacity: e.capacity,
+		Unserved: e.unserved, Peers: e.peers, IsLive: e.held.IsLive, InvalidateTopic: e.feed.InvalidateTopic,
+		WakeScheduler: e.wakeScheduler, Uptime: e.uptime, Logger: e.log,
+	}))
 	e.editor = edit.New(edit.Options{
 		Reader: e.reader, Snapshots: e.snapshots, Committer: e.committer, Budget: e.readBudget, Env: e.loopEnv,
 		NewThread: e.owner.NewDetachedThread, ChangeFree: e.changer.ChangeFree,
+	})
+	e.admitter = admission.New(admission.Options{
+		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Observer: e.observer, Views: client, Owner: e.owner,
+		Changer: e.changer, Heads: e.threads, Canceller: e.canceller, Capacity: e.capacity, Commands: e.editor,
+		QueueLimit: opts.QueueLimit, Now: e.now, IsLive: e.held.IsLive, WakeScheduler: e.wakeScheduler,
 	})
 	if signals, ok := store.(checkpoint.Notifier); ok {
 		e.subscription = signals.Subscribe(e.owner.HandleSignal)
@@ -220,9 +230,10 @@ func (e *Engine) joinMembership(store checkpoint.Store) {
 // newScheduler makes the scheduler of the engine. isShared says that other servers look
 // at the same store.
 func (e *Engine) newScheduler(isShared bool) *scheduler.Scheduler {
+	hooks := &schedulerHooks{capacity: e.capacity, observer: e.observer, peers: e.peers, uptime: e.uptime}
 	return scheduler.New(scheduler.Options{
-		Store: e.store, Processor: e.due, Granter: e.capacity, Queue: e.capacity, Abandoned: e.held, IsLive: e.held.IsLive,
-		ReportLive: e.reportLiveBytes, QueueServed: e.due.queueServed, IsShared: isShared, ScanInterval: e.opts.ScanInterval,
+		Store: e.store, Granter: e.capacity, Queue: e.capacity, Abandoned: e.held, IsLive: e.held.IsLive,
+		ReportLive: hooks.reportLiveBytes, QueueServed: hooks.queueServed, IsShared: isShared, ScanInterval: e.opts.ScanInterval,
 		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
 	})
 }
@@ -270,34 +281,8 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 	return commit.NewCommitter(commit.Options{
 		Store: e.store, Owner: e.id, Attempts: e.opts.StoreAttempts, Timeout: e.opts.StoreTimeout, IsTimeBounded: isTimeBounded,
 		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, PruneTime: func(h *checkpoint.Head) time.Time { return e.threads.PruneTime(h) },
-		Unknown: e.noteUnknownOutcome, Committed: e.noteCommitted, Published: e.feed.PublishEvents,
+		Unknown: e.hooks.noteUnknownOutcome, Committed: e.hooks.noteCommitted, Published: e.feed.PublishEvents,
 	})
-}
-
-// noteUnknownOutcome notes that a change to a thread may have been made.
-func (e *Engine) noteUnknownOutcome(thread string) {
-	e.feed.InvalidateTopic(thread)
-	e.held.MarkMaybeLeased(thread)
-}
-
-// noteCommitted notes that a change was made.
-func (e *Engine) noteCommitted(t *commit.Tx, head checkpoint.Head) {
-	e.scheduler.NoteCommitted(t.Thread, t.Head.Faults)
-	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && e.unserved.CountTasks() > 0 {
-		e.unserved.RemoveRun(t.Thread)
-	}
-	if len(t.Interrupts) > 0 {
-		e.feed.WakeInterruptFollowers()
-	}
-	e.owner.NotifyServers(&head)
-}
-
-// reportLiveBytes tells the observer how much live runs hold.
-func (e *Engine) reportLiveBytes() {
-	if n := e.capacity.HeldBytes(); n != e.reportedLiveBytes {
-		e.reportedLiveBytes = n
-		e.observer.LiveBytes(n)
-	}
 }
 
 // Now returns the store's time, as far as it is known.

@@ -7,6 +7,27 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
+// Start begins a run, or queues it, or attaches to the one that the same
+// request began before. It returns when the run is durable. The errors are
+// *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
+// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
+// RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
+// those of the store.
+func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
+	return e.admitter.StartRun(ctx, req)
+}
+
+// Resume stores answers, all or none, and lets the thread go on. The same
+// answer to the same interrupt again is accepted and changes nothing. The
+// errors are *Error: THREAD_NOT_FOUND, THREAD_NOT_INTERRUPTED,
+// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+// RESPONSE_SCHEMA_MISMATCH, RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS,
+// ETAG_MISMATCH, CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD and
+// those of the store.
+func (e *Engine) Resume(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
+	return e.admitter.ResumeRun(ctx, req)
+}
+
 // Cancel asks a run to stop. A run without a driver is cancelled at once, a live
 // one as soon as its nodes let go: they are given the grace to end the superstep.
 // Once a cancel is accepted the run ends as cancelled, however far it comes.

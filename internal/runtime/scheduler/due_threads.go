@@ -145,7 +145,7 @@ func (s *Scheduler) processThread(ctx context.Context, thread string, r *round) 
 		return
 	}
 	var err error
-	if p := contain.Call(func() { err = s.opts.Processor.ProcessDue(ctx, thread) }); p != nil {
+	if p := contain.Call(func() { err = s.processor.ProcessDue(ctx, thread) }); p != nil {
 		err = p
 	}
 	switch {
@@ -175,7 +175,7 @@ func (s *Scheduler) freeStoreSpace(ctx context.Context, threads []string) {
 			continue
 		}
 		var err error
-		if p := contain.Call(func() { err = s.opts.Processor.FreeSpace(ctx, thread) }); p != nil {
+		if p := contain.Call(func() { err = s.processor.FreeSpace(ctx, thread) }); p != nil {
 			err = p
 		}
 		switch {

@@ -37,7 +37,7 @@ func (s *Scheduler) QuarantineThread(ctx context.Context, thread string, why err
 	s.log.Error("thread not taken up; it is put off", fields...)
 	if caught == nil && known {
 		var err error
-		if caught = contain.Call(func() { err = s.opts.Processor.StoreQuarantine(ctx, &head, failures, pause) }); err != nil && ctx.Err() == nil {
+		if caught = contain.Call(func() { err = s.processor.StoreQuarantine(ctx, &head, failures, pause) }); err != nil && ctx.Err() == nil {
 			s.log.Warn("putting a thread off was not stored", zap.String("thread", thread), zap.Error(err), runtime.CauseField(err))
 		}
 	}

@@ -56,7 +56,6 @@ type Abandoned interface {
 // Options are the collaborators and limits of a scheduler.
 type Options struct {
 	Store     Store
-	Processor Processor
 	Granter   Granter
 	Queue     Queue
 	Abandoned Abandoned
@@ -78,6 +77,7 @@ type Options struct {
 // own, and hold none during a call.
 type Scheduler struct {
 	opts                Options
+	processor           Processor
 	log                 *zap.Logger
 	wakeups             chan struct{} // buffered; a value wakes the scheduler
 	quarantine          quarantine
@@ -85,12 +85,16 @@ type Scheduler struct {
 	reportedQuarantined atomic.Int64 // the last value of Observer.ThreadsPoisoned
 }
 
-// New makes a scheduler; Run starts it.
+// New makes a scheduler without a Processor; Run starts it.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o, log: o.Logger, wakeups: make(chan struct{}, 1)}
 	s.reportedQuarantined.Store(-1) // nothing is reported yet
 	return s
 }
+
+// SetProcessor sets what due threads are passed to. It is called before Run, and before
+// another part has a thread processed.
+func (s *Scheduler) SetProcessor(p Processor) { s.processor = p }
 
 // dueBatch is the number of threads that one look at the store processes.
 const dueBatch = 256

@@ -118,10 +118,11 @@ func runScheduler(t *testing.T, w *world) *scheduler.Scheduler {
 	w.quarantined, w.abandoned = make(map[string]int), make(map[string]struct{})
 	began := time.Now()
 	s := scheduler.New(scheduler.Options{
-		Store: w, Processor: w, Granter: w, Queue: w, Abandoned: w, IsLive: func(string) bool { return false },
+		Store: w, Granter: w, Queue: w, Abandoned: w, IsLive: func(string) bool { return false },
 		ReportLive: func() {}, QueueServed: w.queueServed, ScanInterval: time.Second,
 		Uptime: func() time.Duration { return time.Since(began) }, Now: time.Now, Observer: runtime.NopObserver{}, Logger: zap.NewNop(),
 	})
+	s.SetProcessor(w)
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(t.Context(), stop) })

@@ -1,4 +1,4 @@
-package engine
+package admission
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 
 // storeAnswers stores the answers without starting anything here: the thread is
 // live already, or waits for more answers, or is left to another replica.
-func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
+func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	if r.hasCommand() && head.State == checkpoint.ThreadBusy {
 		return nil, runtime.Errorf(runtime.ReasonThreadBusy, "run %q is active; updates and gotos need a thread that waits", head.Run).
 			With("activeRunId", head.Run)
 	}
-	next, err := r.engine.changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
+	next, err := r.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		if t.Head.Revision != head.Revision {
 			if t.Head.State != head.State || t.Head.Run != head.Run {
 				return checkpoint.ErrConflict
 			}
-			reader = r.engine.reader // what was read before is of another head
+			reader = r.opts.Reader // what was read before is of another head
 			if err := b.checkUnchanged(ctx, reader, t); err != nil {
 				return err
 			}
@@ -47,10 +47,10 @@ func (r *resumption) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		return nil, err
 	}
 	if b.capacityErr != nil { // before the thread can be taken up, so that it is not queued when it runs
-		r.engine.capacity.EnqueueThread(head.Thread, b.capacityErr)
+		r.opts.Capacity.EnqueueThread(head.Thread, b.capacityErr)
 	}
-	r.engine.wakeScheduler()
-	run, err := r.engine.reader.StoredRun(ctx, head.Thread, head.Run) // as the change leaves it
+	r.opts.WakeScheduler()
+	run, err := r.opts.Reader.StoredRun(ctx, head.Thread, head.Run) // as the change leaves it
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
@@ -80,11 +80,11 @@ func (b *answerBatch) markQueued(ctx context.Context, reader *query.Reader, t *c
 }
 
 // storeCommand stores an update and gotos for the server that starts the run later.
-func (r *resumption) storeCommand(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+func (r *resumeCall) storeCommand(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if !r.hasCommand() {
 		return nil
 	}
-	return r.engine.editor.PutCommand(ctx, reader, t, r.req.Update, r.req.Goto)
+	return r.opts.Commands.PutCommand(ctx, reader, t, r.req.Update, r.req.Goto)
 }
 
 // checkUnchanged makes sure that the interrupts are still open when the change is

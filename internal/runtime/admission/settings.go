@@ -1,4 +1,4 @@
-package engine
+package admission
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // checkSettings refuses settings that the graph of a run knows nothing of.
-func (e *Engine) checkSettings(ctx context.Context, g *graph.Graph, s *runtime.RunSettings) error {
+func checkSettings(ctx context.Context, schemas runtime.Schemas, g *graph.Graph, s *runtime.RunSettings) error {
 	for _, list := range [][]string{s.InterruptBefore, s.InterruptAfter} {
 		for _, n := range list {
 			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
@@ -21,11 +21,11 @@ func (e *Engine) checkSettings(ctx context.Context, g *graph.Graph, s *runtime.R
 			}
 		}
 	}
-	return e.checkSchema(ctx, g.Spec.ContextSchema, s.Context, runtime.ReasonInputSchemaMismatch, "resume.settings.context")
+	return checkSchema(ctx, schemas, g.Spec.ContextSchema, s.Context, runtime.ReasonInputSchemaMismatch, "resume.settings.context")
 }
 
 // addLabels adds the labels of a resume to the run.
-func (r *resumption) addLabels(run *checkpoint.Run) {
+func (r *resumeCall) addLabels(run *checkpoint.Run) {
 	if len(r.req.Metadata) == 0 {
 		return
 	}
@@ -36,12 +36,12 @@ func (r *resumption) addLabels(run *checkpoint.Run) {
 }
 
 // applySettings changes what the rest of the run that a resume sets going goes by.
-func (r *resumption) applySettings(ctx context.Context, l *superstep.Loop) error {
+func (r *resumeCall) applySettings(ctx context.Context, l *superstep.Loop) error {
 	r.addLabels(l.Run())
 	if r.req.Settings == nil {
 		return nil
 	}
-	if err := r.engine.checkSettings(ctx, l.Graph(), r.req.Settings); err != nil {
+	if err := checkSettings(ctx, r.opts.Schemas, l.Graph(), r.req.Settings); err != nil {
 		return err
 	}
 	l.ApplySettings(r.req.Settings)
@@ -50,7 +50,7 @@ func (r *resumption) applySettings(ctx context.Context, l *superstep.Loop) error
 
 // storeSettings stores labels and settings for the server that starts the run
 // later.
-func (r *resumption) storeSettings(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+func (r *resumeCall) storeSettings(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (r *resumption) storeSettings(ctx context.Context, reader *query.Reader, t 
 	if err != nil {
 		return err
 	}
-	if err := r.engine.checkSettings(ctx, g, r.req.Settings); err != nil {
+	if err := checkSettings(ctx, r.opts.Schemas, g, r.req.Settings); err != nil {
 		return err
 	}
 	r.req.Settings.ApplyTo(&run.Request)

@@ -1,17 +1,15 @@
-package engine
+package admission
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
-	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
@@ -21,14 +19,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
-// Start begins a run, or queues it, or attaches to the one that the same
+// StartRun begins a run, or queues it, or attaches to the one that the same
 // request began before. It returns when the run is durable. The errors are
 // *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
 // THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
 // RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
 // those of the store.
-func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
-	a := &admission{engine: e, req: req}
+func (m *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
+	a := &startCall{opts: &m.opts, predictor: &m.predictor, req: req}
 	if req.Thread == "" {
 		a.req.Thread, a.req.CreateThread = threads.NewThreadID(req.RequestID), true
 		a.isNewThread = req.RequestID == "" // no other run has this id
@@ -36,23 +34,24 @@ func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.
 	if st, ok, err := a.tryOptimisticCreate(ctx); ok {
 		return st, err
 	}
-	return commit.RetryOnConflict(ctx, e.committer, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
+	return commit.RetryOnConflict(ctx, m.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
 }
 
-// admission decides about one start request.
-type admission struct {
-	engine      *Engine
+// startCall decides about one request that starts a run.
+type startCall struct {
+	opts        *Options
+	predictor   *createPredictor
 	req         runtime.StartRequest
 	isNewThread bool // there can't be such a thread yet
 }
 
 // tryStart makes one attempt; ErrConflict says that the thread changed meanwhile.
-func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
+func (a *startCall) tryStart(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
 	view, err := a.readHead(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	reader := a.engine.reader
+	reader := a.opts.Reader
 	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
 		reader = reader.WithView(view)
 	}
@@ -83,7 +82,7 @@ func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 
 // dropsInterrupts reports whether the run would leave interrupts behind that a
 // person may still answer. A run that goes on after a failure keeps them.
-func (a *admission) dropsInterrupts(head *checkpoint.Head) bool {
+func (a *startCall) dropsInterrupts(head *checkpoint.Head) bool {
 	if head.State == checkpoint.ThreadInterrupted {
 		return true
 	}
@@ -92,15 +91,15 @@ func (a *admission) dropsInterrupts(head *checkpoint.Head) bool {
 
 // readHead reads the head of the thread, with a view of it where there is one, or
 // drafts that of a new thread.
-func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
+func (a *startCall) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
 	if a.isNewThread && a.req.Graph != "" {
 		a.isNewThread = false
-		*head = a.engine.threads.NewHead(a.req.Thread)
+		*head = a.opts.Heads.NewHead(a.req.Thread)
 		return nil, nil
 	}
-	view, err := a.engine.storeClient.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
+	view, err := a.opts.Views.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
 	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
-		a.engine.createPredictor.recordCreate(err != nil)
+		a.predictor.recordCreate(err != nil)
 	}
 	switch {
 	case err == nil:
@@ -112,12 +111,12 @@ func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (*commi
 	case a.req.Graph == "":
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
 	}
-	*head = a.engine.threads.NewHead(a.req.Thread)
+	*head = a.opts.Heads.NewHead(a.req.Thread)
 	return nil, nil
 }
 
 // findEarlierRun finds what the same request, or the same run id, began before.
-func (a *admission) findEarlierRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*runtime.Started, bool, error) {
+func (a *startCall) findEarlierRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*runtime.Started, bool, error) {
 	if head.Revision == 0 {
 		return nil, false, nil
 	}
@@ -162,7 +161,7 @@ func attachRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head,
 }
 
 // pinGraph pins the thread to a graph, or checks that it is the right one.
-func (a *admission) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
+func (a *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 	name, version := a.req.Graph, a.req.Version
 	if head.Graph != "" {
 		if name != "" && name != head.Graph {
@@ -174,7 +173,7 @@ func (a *admission) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 			version = head.Version
 		}
 	}
-	g, err := a.engine.reader.FindGraph(name, version)
+	g, err := a.opts.Reader.FindGraph(name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +182,7 @@ func (a *admission) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 }
 
 // checkRequest refuses a request that can't be carried out, before anything is begun.
-func (a *admission) checkRequest(ctx context.Context, g *graph.Graph) error {
+func (a *startCall) checkRequest(ctx context.Context, g *graph.Graph) error {
 	r := &a.req.Request
 	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
 		for _, n := range list {
@@ -201,53 +200,18 @@ func (a *admission) checkRequest(ctx context.Context, g *graph.Graph) error {
 		return runtime.Errorf(runtime.ReasonInvalidField, "the step limit must be positive").WithViolation("run.step_limit", "must be at least 1")
 	}
 	if r.Input != "" {
-		if err := a.engine.checkSchema(ctx, g.Spec.InputSchema, r.Input, runtime.ReasonInputSchemaMismatch, "run.input"); err != nil {
+		if err := checkSchema(ctx, a.opts.Schemas, g.Spec.InputSchema, r.Input, runtime.ReasonInputSchemaMismatch, "run.input"); err != nil {
 			return err
 		}
 	}
 	if r.Context == "" && r.Input == "" {
 		return nil // going on: the context of the run before was checked
 	}
-	return a.engine.checkSchema(ctx, g.Spec.ContextSchema, r.Context, runtime.ReasonInputSchemaMismatch, "run.context")
-}
-
-// checkSchema checks a value against a JSON Schema; "" fits everything.
-func (e *Engine) checkSchema(ctx context.Context, schema, value payload.JSON, reason, field string) error {
-	if schema == "" || e.schemas == nil {
-		return nil
-	}
-	if value == "" {
-		value = payload.Null
-	}
-	wrong, err := e.schemas.Check(ctx, schema, value)
-	if refused, ok := errors.AsType[*runtime.Error](err); ok {
-		return refused.With("field", field)
-	}
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return runtime.Errorf(runtime.ReasonInternal, "a schema of the graph is broken").WithCause(err)
-	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	at, more := strings.TrimPrefix(wrong[0].Field, "/"), ""
-	if at == "" {
-		at = field
-	}
-	if len(wrong) > 1 {
-		more = "; and " + strconv.Itoa(len(wrong)-1) + " more"
-	}
-	bad := runtime.Errorf(reason, "%s: %s%s", at, wrong[0].Description, more)
-	for _, w := range wrong {
-		bad.Violations = append(bad.Violations, runtime.Violation{Field: field + w.Field, Description: w.Description})
-	}
-	return bad
+	return checkSchema(ctx, a.opts.Schemas, g.Spec.ContextSchema, r.Context, runtime.ReasonInputSchemaMismatch, "run.context")
 }
 
 // newRun drafts the record of the new run.
-func (a *admission) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
+func (a *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
 	id := a.req.Run
 	if id == "" {
 		id = newRunID(t, a.req.RequestID)
@@ -264,7 +228,7 @@ func (a *admission) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 	return run
 }
 
-// newRunID makes a run id that the same attempt makes again.
+// newRunID makes a run id. The same request makes the same id again.
 func newRunID(t *commit.Tx, request string) string {
 	if request != "" {
 		return threads.NewThreadID("run\x00" + t.Thread + "\x00" + request)
@@ -272,22 +236,21 @@ func newRunID(t *commit.Tx, request string) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-func (a *admission) recordRequest(t *commit.Tx, run string) {
+func (a *startCall) recordRequest(t *commit.Tx, run string) {
 	t.RecordRequest(a.req.RequestID, a.req.Digest, run)
 }
 
 // beginNow starts the run now: where there is room here, in the same change that
 // admits it.
-func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
-	e := a.engine
+func (a *startCall) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := e.owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	next, err := a.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		state, err := reader.LoadState(ctx, c.Thread().Reservation, head, g)
 		if err != nil {
 			return nil, err
 		}
 		run = a.newRun(t, g, checkpoint.RunRunning)
-		l := superstep.NewRootLoop(e.loopEnv, c.Thread(), run, state)
+		l := superstep.NewRootLoop(a.opts.Env, c.Thread(), run, state)
 		if err := superstep.BeginRun(ctx, reader, t, l); err != nil {
 			return nil, err
 		}
@@ -304,24 +267,24 @@ func (a *admission) beginNow(ctx context.Context, reader *query.Reader, head *ch
 	case errors.Is(err, ownership.ErrDraining):
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, ownership.ErrThreadHeld):
-		return nil, e.changer.WaitUntilSettled(ctx, head.Thread)
+		return nil, a.opts.Changer.WaitUntilSettled(ctx, head.Thread)
 	case err != nil:
 		return nil, err
 	}
-	e.observer.RunStarted(run.Graph)
+	a.opts.Observer.RunStarted(run.Graph)
 	return &runtime.Started{Run: *run, Head: *next, After: runtime.CursorBefore(run.FirstEvent)}, nil
 }
 
 // enqueueWithoutCapacity decides about a run that would have to be driven while the server
 // drives as many as it may: it waits in the queue of its thread where the caller
 // has agreed to that, and is refused otherwise.
-func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
+func (a *startCall) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
 	if a.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
-		return nil, a.engine.capacity.RefusalError(lack)
+		return nil, a.opts.Capacity.RefusalError(lack)
 	}
 	st, err := a.enqueueRun(ctx, head, g, false)
 	if err == nil {
-		a.engine.capacity.EnqueueThread(head.Thread, lack)
+		a.opts.Capacity.EnqueueThread(head.Thread, lack)
 	}
 	return st, err
 }

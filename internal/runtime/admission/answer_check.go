@@ -1,4 +1,4 @@
-package engine
+package admission
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
-func (r *resumption) givenResponses(b *answerBatch) []runtime.Response {
+func (r *resumeCall) givenResponses(b *answerBatch) []runtime.Response {
 	if r.req.Single != nil {
 		return b.singleResponse
 	}
@@ -43,7 +43,7 @@ func (b *answerBatch) countLeftOpen() int {
 }
 
 // checkAnswers checks every answer against its interrupt before any is stored.
-func (r *resumption) checkAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*answerBatch, error) {
+func (r *resumeCall) checkAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*answerBatch, error) {
 	b := &answerBatch{}
 	var err error
 	if head.Open > 0 {
@@ -84,7 +84,7 @@ func isSameResponse(a, b runtime.Response) bool {
 }
 
 // addressSingle gives a response without an id the id of the one open interrupt.
-func (r *resumption) addressSingle(head *checkpoint.Head, b *answerBatch) ([]runtime.Response, error) {
+func (r *resumeCall) addressSingle(head *checkpoint.Head, b *answerBatch) ([]runtime.Response, error) {
 	var ids, breakpoints []string
 	for _, q := range b.openInterrupts {
 		if q.Reason == checkpoint.ReasonBreakpoint {
@@ -115,7 +115,7 @@ func notInterruptedError(head *checkpoint.Head) *runtime.Error {
 }
 
 // checkAnswer checks one answer and adds it to the batch.
-func (r *resumption) checkAnswer(ctx context.Context, reader *query.Reader, b *answerBatch, resp runtime.Response, field string) error {
+func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *answerBatch, resp runtime.Response, field string) error {
 	q, err := reader.StoredInterrupt(ctx, r.req.Thread, resp.Interrupt)
 	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
 		return runtime.Errorf(runtime.ReasonInterruptNotFound, "the thread has no question %q", resp.Interrupt).
@@ -126,7 +126,7 @@ func (r *resumption) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	}
 	switch q.State {
 	case checkpoint.InterruptOpen:
-		if !q.Expires.IsZero() && !q.Expires.After(r.engine.now()) {
+		if !q.Expires.IsZero() && !q.Expires.After(r.opts.Now()) {
 			return expiredError(&q)
 		}
 	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
@@ -148,7 +148,7 @@ func (r *resumption) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			WithViolation(field, "must not answer a breakpoint")
 	}
 	if !resp.Dismissed {
-		if err := r.engine.checkSchema(ctx, q.Schema, resp.Value, runtime.ReasonResponseSchemaMismatch, field+".value"); err != nil {
+		if err := checkSchema(ctx, r.opts.Schemas, q.Schema, resp.Value, runtime.ReasonResponseSchemaMismatch, field+".value"); err != nil {
 			if bad, ok := errors.AsType[*runtime.Error](err); ok {
 				return bad.With("interruptId", q.ID)
 			}
@@ -183,7 +183,7 @@ func expiredError(q *checkpoint.Interrupt) *runtime.Error {
 
 // checkCoverage checks that the thread can go on with the batch, and adds the open
 // breakpoints to it.
-func (r *resumption) checkCoverage(head *checkpoint.Head, b *answerBatch, responses int) error {
+func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, responses int) error {
 	if len(b.openInterrupts) == 0 && len(b.answered) == 0 {
 		if responses > 0 && !r.hasCommand() {
 			return nil // all of them were repetitions

@@ -1,4 +1,4 @@
-package engine
+package admission
 
 import (
 	"context"
@@ -38,16 +38,15 @@ func (g *createPredictor) expectsNewThread() bool { return g.score.Load() >= pre
 // tryOptimisticCreate begins the run in a thread that may exist already.
 // It reports false when that must be found out: there is such a thread, or the
 // run is refused, and may be right for one that exists.
-func (a *admission) tryOptimisticCreate(ctx context.Context) (*runtime.Started, bool, error) {
-	e := a.engine
-	if !a.req.CreateThread || a.isNewThread || a.req.Graph == "" || !e.createPredictor.expectsNewThread() || e.held.IsLive(a.req.Thread) {
+func (a *startCall) tryOptimisticCreate(ctx context.Context) (*runtime.Started, bool, error) {
+	if !a.req.CreateThread || a.isNewThread || a.req.Graph == "" || !a.predictor.expectsNewThread() || a.opts.IsLive(a.req.Thread) {
 		return nil, false, nil
 	}
 	a.isNewThread = true
 	st, err := a.tryStart(ctx, new(checkpoint.Head))
 	a.isNewThread = false
 	if errors.Is(err, checkpoint.ErrConflict) {
-		e.createPredictor.recordCreate(false)
+		a.predictor.recordCreate(false)
 	}
 	unknown := errors.Is(err, checkpoint.ErrUnavailable) || ctx.Err() != nil
 	return st, err == nil || unknown, err

@@ -1,4 +1,4 @@
-package engine
+package admission
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // admitToBusyThread decides about a run for a thread that is busy.
-func (a *admission) admitToBusyThread(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+func (a *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	switch a.req.Concurrency {
 	case runtime.EnqueueBusy:
 		return a.enqueueRun(ctx, head, g, false)
@@ -31,15 +31,15 @@ func (a *admission) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 
 // enqueueRun puts the run behind the active one; first, it overtakes the others
 // and the active one is told to stop.
-func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
+func (a *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := a.engine.changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
+	next, err := a.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		if err := a.recheckDecision(ctx, t, head); err != nil {
 			return err
 		}
-		if n := len(t.Head.Queue); n >= a.engine.opts.QueueLimit {
+		if n := len(t.Head.Queue); n >= a.opts.QueueLimit {
 			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
-				With("limit", strconv.Itoa(a.engine.opts.QueueLimit)).With("option", "queued-runs")
+				With("limit", strconv.Itoa(a.opts.QueueLimit)).With("option", "queued-runs")
 		}
 		run = a.newRun(t, g, checkpoint.RunQueued)
 		if first {
@@ -62,21 +62,21 @@ func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 	if err != nil {
 		return nil, err
 	}
-	a.engine.observer.RunStarted(run.Graph)
-	a.engine.wakeScheduler()
+	a.opts.Observer.RunStarted(run.Graph)
+	a.opts.WakeScheduler()
 	return &runtime.Started{Run: *run, Head: next, After: runtime.CursorBefore(run.FirstEvent)}, nil
 }
 
 // recheckDecision makes sure that a decision holds when the change is made through a
 // live run whose head has moved since.
-func (a *admission) recheckDecision(ctx context.Context, t *commit.Tx, head *checkpoint.Head) error {
+func (a *startCall) recheckDecision(ctx context.Context, t *commit.Tx, head *checkpoint.Head) error {
 	if t.Head.Revision == head.Revision {
 		return nil
 	}
 	if t.Head.State != head.State {
 		return checkpoint.ErrConflict
 	}
-	_, known, err := a.findEarlierRun(ctx, a.engine.reader, &t.Head)
+	_, known, err := a.findEarlierRun(ctx, a.opts.Reader, &t.Head)
 	if known {
 		return checkpoint.ErrConflict
 	}
@@ -84,11 +84,11 @@ func (a *admission) recheckDecision(ctx context.Context, t *commit.Tx, head *che
 }
 
 // cancelActiveRun asks the active run to stop, if there is one.
-func (a *admission) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
+func (a *startCall) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 	if t.Head.State != checkpoint.ThreadBusy {
 		return nil
 	}
-	err := a.engine.canceller.PutRequest(ctx, t, checkpoint.Cancel{
+	err := a.opts.Canceller.PutRequest(ctx, t, checkpoint.Cancel{
 		Run: t.Head.Run, Rollback: a.req.Concurrency == runtime.RollbackActive,
 		Reason: "another run takes its place", By: a.req.By,
 	})

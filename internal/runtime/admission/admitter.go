@@ -1,0 +1,84 @@
+// Package admission decides what becomes of calls that start a run or answer interrupts:
+// each is refused, or stored as a queued run or as answers, or begins a run at once.
+package admission
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+)
+
+// Viewer reads the head of a thread, with a view of its records where that costs no more.
+type Viewer interface {
+	ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*commit.ThreadView, error)
+}
+
+// Owner takes threads, and drives what their first change began.
+type Owner interface {
+	Take(ctx context.Context, head *checkpoint.Head, timeout time.Duration, p ownership.Prepare) (*checkpoint.Head, error)
+}
+
+// Changer changes threads that may be held here.
+type Changer interface {
+	ChangeFrom(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error)
+	WaitUntilSettled(ctx context.Context, thread string) error
+}
+
+// Heads drafts the heads of new threads.
+type Heads interface {
+	NewHead(thread string) checkpoint.Head
+}
+
+// Canceller asks live runs to stop.
+type Canceller interface {
+	PutRequest(ctx context.Context, t *commit.Tx, request checkpoint.Cancel) error
+}
+
+// Capacity refuses runs for which there is no capacity, or has their threads wait for it.
+type Capacity interface {
+	EnqueueThread(thread string, lack error)
+	RefusalError(lack error) *runtime.Error
+}
+
+// Commands stores what an answer updates, for the server that goes on with the run.
+type Commands interface {
+	PutCommand(ctx context.Context, reader *query.Reader, t *commit.Tx, update payload.JSON, to []checkpoint.Send) error
+}
+
+// Options are the collaborators and limits of an Admitter.
+type Options struct {
+	Reader    *query.Reader
+	Committer *commit.Committer
+	Env       *superstep.Env  // of the loops of the runs that begin
+	Schemas   runtime.Schemas // nil = values are not checked
+	Observer  runtime.Observer
+
+	Views     Viewer
+	Owner     Owner
+	Changer   Changer
+	Heads     Heads
+	Canceller Canceller
+	Capacity  Capacity
+	Commands  Commands
+
+	QueueLimit    int              // runs that wait behind one another in a thread
+	Now           func() time.Time // the store's time
+	IsLive        func(thread string) bool
+	WakeScheduler func()
+}
+
+// Admitter decides about calls that start or resume runs.
+type Admitter struct {
+	opts      Options
+	predictor createPredictor
+}
+
+// New makes an admitter.
+func New(opts Options) *Admitter { return &Admitter{opts: opts} }

@@ -1,0 +1,112 @@
+package admission
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
+	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+)
+
+// ResumeRun stores answers, all or none, and lets the thread go on. The same
+// answer to the same interrupt again is accepted and changes nothing. The
+// errors are *Error: THREAD_NOT_FOUND, THREAD_NOT_INTERRUPTED,
+// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+// RESPONSE_SCHEMA_MISMATCH, RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS,
+// ETAG_MISMATCH, CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD and
+// those of the store.
+func (m *Admitter) ResumeRun(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
+	r := &resumeCall{opts: &m.opts, req: req}
+	return commit.RetryOnConflict(ctx, m.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
+}
+
+// resumeCall decides about one request that resumes a run.
+type resumeCall struct {
+	opts *Options
+	req  runtime.ResumeRequest
+}
+
+func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
+	view, err := r.opts.Views.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	if err != nil {
+		return nil, runtime.TranslateThreadError(r.req.Thread, err)
+	}
+	reader := r.opts.Reader
+	if head.State != checkpoint.ThreadBusy { // what is read then belongs to this head
+		reader = reader.WithView(view)
+	}
+	if r.req.RequestID != "" {
+		old, err := reader.FindRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil {
+			return attachRun(ctx, reader, head, old.Run, old.Event)
+		}
+	}
+	b, err := r.checkAnswers(ctx, reader, head)
+	if err != nil {
+		return nil, err
+	}
+	if b.hasNothingNew() && len(r.givenResponses(b)) > 0 && !r.hasCommand() {
+		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
+	}
+	if err := runtime.CheckExpected(head, r.req.Expected); err != nil {
+		return nil, err
+	}
+	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0
+	switch {
+	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers:
+		return r.storeAnswers(ctx, reader, head, b)
+	default:
+		return r.resumeRun(ctx, reader, head, b)
+	}
+}
+
+func (r *resumeCall) hasCommand() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }
+
+// resumeRun stores the answers and drives the thread from here, in one change.
+func (r *resumeCall) resumeRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
+	var run checkpoint.Run
+	next, err := r.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+		l, err := superstep.ContinueRun(ctx, r.opts.Env, reader, t, c.Thread(), func(l *superstep.Loop) error { return r.applyRequest(ctx, t, l, b) })
+		if err != nil {
+			return nil, err
+		}
+		l.ResumeInline(ctx, t)
+		err = c.PutLeaseOrHandOff(t, l)
+		if run = *l.Run(); err == nil {
+			r.req.OnStart.NotifyStart(head.Thread, head.LastEvent)
+		}
+		return l, err
+	})
+	switch {
+	case errors.Is(err, capacity.ErrNoCapacity):
+		b.capacityErr = err
+		return r.storeAnswers(ctx, reader, head, b)
+	case errors.Is(err, ownership.ErrDraining):
+		return r.storeAnswers(ctx, reader, head, b)
+	case errors.Is(err, ownership.ErrThreadHeld):
+		return nil, r.opts.Changer.WaitUntilSettled(ctx, head.Thread)
+	case err != nil:
+		return nil, err
+	}
+	return &runtime.Started{Run: run, Head: *next, After: head.LastEvent}, nil
+}
+
+// applyRequest puts what the request brings into the change that goes on with the
+// thread.
+func (r *resumeCall) applyRequest(ctx context.Context, t *commit.Tx, l *superstep.Loop, b *answerBatch) error {
+	b.putAnswers(t)
+	l.LoadAnswers(b.answered)
+	t.RecordRequest(r.req.RequestID, r.req.Digest, l.Run().ID)
+	if err := r.applySettings(ctx, l); err != nil {
+		return err
+	}
+	return superstep.PutCommand(t, l, r.req.Update, r.req.Goto)
+}

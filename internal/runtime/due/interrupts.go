@@ -1,0 +1,98 @@
+package due
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+)
+
+// expireInterrupts does what was agreed on for interrupts that were not answered in time.
+func (d *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) error {
+	_, err := d.opts.Changer.ChangeFrom(ctx, head, func(t *commit.Tx) error {
+		if t.Head.Run != head.Run {
+			return checkpoint.ErrConflict
+		}
+		open, err := d.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
+		if err != nil {
+			return err
+		}
+		t.Head.Updated, t.Head.Due = head.Updated, time.Time{}
+		if t.Head.State != checkpoint.ThreadBusy {
+			t.Head.Due = commit.ExpiryTime(&t.Head)
+		}
+		late := takeExpired(t, open)
+		if len(late) == 0 {
+			return nil
+		}
+		return d.putExpired(ctx, t, late)
+	})
+	d.opts.WakeScheduler()
+	return err
+}
+
+// takeExpired returns the expired interrupts and schedules the thread for the
+// others.
+func takeExpired(t *commit.Tx, open []checkpoint.Interrupt) []checkpoint.Interrupt {
+	var late []checkpoint.Interrupt
+	for _, q := range open {
+		if q.Expires.IsZero() || q.Expires.After(t.Now) {
+			t.ScheduleBy(q.Expires)
+			continue
+		}
+		q.State, q.Updated = checkpoint.InterruptExpired, t.Now
+		if q.Expiry == checkpoint.ExpiryResumeDefault {
+			q.Response = orNull(q.Default)
+		}
+		late = append(late, q)
+	}
+	return late
+}
+
+// putExpired puts the end of some interrupts into a change: their nodes go on, with
+// the default or with the failure that there was no answer, or the run is
+// cancelled.
+func (d *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpoint.Interrupt) error {
+	t.Interrupts = append(t.Interrupts, late...)
+	t.Head.Open = max(0, t.Head.Open-len(late))
+	t.Head.Updated = t.Now
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
+	for _, q := range late {
+		if q.Expiry != checkpoint.ExpiryCancelRun {
+			t.Head.Answered++
+			continue
+		}
+		return d.cancelExpiredRun(ctx, t)
+	}
+	if t.Head.Owner == "" {
+		t.ScheduleBy(t.Now)
+	}
+	return nil
+}
+
+// cancelExpiredRun ends the run whose interrupt expired, or asks its driver to.
+func (d *Processor) cancelExpiredRun(ctx context.Context, t *commit.Tx) error {
+	request := checkpoint.Cancel{Run: t.Head.Run, Reason: "a question expired"}
+	if t.Head.State == checkpoint.ThreadBusy {
+		if err := d.opts.Canceller.PutRequest(ctx, t, request); !errors.Is(err, commit.ErrNoChange) {
+			return err
+		}
+		return nil
+	}
+	run, err := d.opts.Store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	return d.opts.Canceller.PutCancelledEnd(ctx, t, run, request)
+}
+
+func orNull(v payload.JSON) payload.JSON {
+	if v == "" {
+		return payload.Null
+	}
+	return v
+}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/capacity"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/ownership"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
+	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+)
+
+// commitHooks tell the parts of an engine what became of a change.
+type commitHooks struct {
+	feed      *feed.Feed
+	held      *ownership.Table
+	scheduler *scheduler.Scheduler
+	unserved  *placement.UnservedRuns
+	owner     *ownership.Owner // set before the first change
+}
+
+// noteUnknownOutcome notes that a change to a thread may have been made.
+func (h *commitHooks) noteUnknownOutcome(thread string) {
+	h.feed.InvalidateTopic(thread)
+	h.held.MarkMaybeLeased(thread)
+}
+
+// noteCommitted notes that a change was made.
+func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
+	h.scheduler.NoteCommitted(t.Thread, t.Head.Faults)
+	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && h.unserved.CountTasks() > 0 {
+		h.unserved.RemoveRun(t.Thread)
+	}
+	if len(t.Interrupts) > 0 {
+		h.feed.WakeInterruptFollowers()
+	}
+	h.owner.NotifyServers(&head)
+}
+
+// schedulerHooks do what the scheduler has done at the beginning of each look.
+type schedulerHooks struct {
+	capacity          *capacity.Limiter
+	observer          runtime.Observer
+	peers             *placement.Peers // nil when it does not matter where workers are
+	uptime            func() time.Duration
+	reportedLiveBytes int64 // the last value of Observer.LiveBytes; owned by the scheduler
+}
+
+// reportLiveBytes tells the observer how much live runs hold.
+func (h *schedulerHooks) reportLiveBytes() {
+	if n := h.capacity.HeldBytes(); n != h.reportedLiveBytes {
+		h.reportedLiveBytes = n
+		h.observer.LiveBytes(n)
+	}
+}
+
+// queueServed queues the threads whose runs have workers here for a slot. It returns
+// those whose workers are at other servers alone.
+func (h *schedulerHooks) queueServed() (elsewhere []string) {
+	if h.peers == nil {
+		return nil
+	}
+	here, elsewhere := h.peers.ListServed(h.uptime())
+	if len(here) > 0 {
+		h.capacity.EnqueueForSlots(here)
+	}
+	return elsewhere
+}
