@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -88,17 +89,17 @@ subgraphs are checked together. No server is needed.`,
 				return err
 			}
 			if format != output.Text {
-				return p.writeProblems(format, failures)
+				return writeProblems(p.Out, format, failures)
 			}
-			return p.printChecked(good, failures)
+			return printChecked(p.Out, good, failures)
 		},
 	}
 }
 
 // printChecked prints the valid graphs and the problems, for a person.
-func (p *program) printChecked(good []*graph.Graph, failures []error) error {
+func printChecked(out io.Writer, good []*graph.Graph, failures []error) error {
 	for _, g := range good {
-		if err := output.WriteLine(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
+		if err := output.WriteLine(out, "ok  %s  version %s", g.Name, g.Version); err != nil {
 			return err
 		}
 	}
@@ -110,17 +111,17 @@ func (p *program) printChecked(good []*graph.Graph, failures []error) error {
 }
 
 // writeProblems writes a list of the problems, empty if there are none.
-func (p *program) writeProblems(format output.Format, failures []error) error {
+func writeProblems(out io.Writer, format output.Format, failures []error) error {
 	problems := []fileProblem{}
 	for _, failure := range failures {
 		problems = append(problems, listProblems(failure)...)
 	}
 	var err error
 	if format == output.JSON {
-		err = output.WriteValue(p.Out, format, problems)
+		err = output.WriteValue(out, format, problems)
 	} else {
 		for _, problem := range problems {
-			err = errors.Join(err, output.WriteValue(p.Out, format, problem))
+			err = errors.Join(err, output.WriteValue(out, format, problem))
 		}
 	}
 	if err == nil && len(problems) > 0 {
