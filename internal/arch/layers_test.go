@@ -333,7 +333,7 @@ var layers = []layer{
 		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/worker/attempt", "internal/worker/coverage", "internal/worker/inbox", "internal/worker/lease",
-			"internal/worker/message", "internal/worker/outbox", "internal/worker/queue",
+			"internal/worker/message", "internal/worker/outbox", "internal/worker/profile", "internal/worker/queue",
 			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},
@@ -356,6 +356,12 @@ var layers = []layer{
 	{
 		path: "internal/worker/coverage", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/worker/message", "internal/runtime", "internal/checkpoint"},
+	},
+	{
+		path: "internal/worker/profile", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/worker/coverage", "internal/worker/message", "internal/worker/queue", "internal/runtime", "internal/checkpoint",
+		},
 	},
 	{
 		path: "internal/worker/lease", containsPanics: true, neverLinks: outerPackages,

@@ -26,7 +26,7 @@ type awaitedJobs struct {
 func (a *awaitedJobs) addDetached(j *job) []notice {
 	s := j.session
 	s.capacity.removeJob(j)
-	j.session, j.detachedWorker = nil, s.hello.Worker
+	j.session, j.detachedWorker = nil, s.profile.Hello.Worker
 	if a.detached[j.detachedWorker] == nil {
 		a.detached[j.detachedWorker] = make(map[string]*job, 1)
 	}

@@ -1,17 +1,11 @@
 package worker
 
-import (
-	"github.com/graphd-dev/graphd/internal/worker/coverage"
-	"github.com/graphd-dev/graphd/internal/worker/message"
-	"github.com/graphd-dev/graphd/internal/worker/queue"
-)
+import "github.com/graphd-dev/graphd/internal/worker/queue"
 
-// capacity holds the tasks that the worker of a session serves, and its free slots.
+// capacity holds the tasks that the worker of a session has, and its free slots.
 // The dispatcher's mu guards it.
 type capacity struct {
 	session        *Session
-	coverage       *coverage.Coverage
-	credit         message.Credit
 	jobs           map[string]*job // by lease: offered, or started
 	blockedJobs    int             // of them, those that wait for graphs that they have called
 	recentRefusals int             // tasks that it has refused, of which the delay has not passed
@@ -19,14 +13,8 @@ type capacity struct {
 
 var _ queue.Worker[*job] = (*capacity)(nil)
 
-// CanServe reports whether the worker runs tasks of a route. A reducer belongs to
-// no node: every worker of the graph can run it.
-func (c *capacity) CanServe(r queue.Route) bool {
-	if r.NeedsComparison && !c.session.hello.ComparesAnswers {
-		return false
-	}
-	return c.coverage.Covers(r.Capability())
-}
+// CanServe reports whether the worker runs tasks of a route.
+func (c *capacity) CanServe(r queue.Route) bool { return c.session.profile.CanServe(r) }
 
 // maxRecentRefusals is the number of tasks that a worker may have refused at a time.
 // Beyond it the worker is offered no task until a delay has passed, because each offer
@@ -35,10 +23,10 @@ const maxRecentRefusals = 64
 
 // FreeSlots returns the number of further tasks that the worker could take.
 func (c *capacity) FreeSlots() int {
-	if c.session.isLeaving || c.session.hasEnded || c.recentRefusals >= maxRecentRefusals {
+	if c.session.profile.IsLeaving || c.session.hasEnded || c.recentRefusals >= maxRecentRefusals {
 		return 0
 	}
-	return c.credit.Total - (len(c.jobs) - c.blockedJobs) - c.session.dispatcher.reclaims.CountOf(c.session)
+	return c.session.profile.Credit.Total - (len(c.jobs) - c.blockedJobs) - c.session.dispatcher.reclaims.CountOf(c.session)
 }
 
 // RankTask reports whether a task may be offered to the worker now. The worker that
@@ -53,7 +41,7 @@ func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
 	if _, refused := j.refusedBy[c.session]; refused {
 		return 0, false
 	}
-	if limit, limited := c.credit.PerNode[j.route.Graph+"/"+j.route.Node]; limited && c.busySlots(j.route) >= limit {
+	if limit, limited := c.session.profile.Credit.PerNode[j.route.Graph+"/"+j.route.Node]; limited && c.busySlots(j.route) >= limit {
 		return 0, false
 	}
 	rank = int64(free)

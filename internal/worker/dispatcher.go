@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/outbox"
+	"github.com/graphd-dev/graphd/internal/worker/profile"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -31,7 +33,7 @@ type dispatcher struct {
 
 	mu          sync.Mutex
 	placement   *placement
-	sessions    *sessionTable
+	profiles    *profile.Table[Session] // of the sessions
 	queue       *queue.Queue[*job, *capacity]
 	unserved    *unservedTasks
 	awaited     *awaitedJobs
@@ -45,11 +47,11 @@ type dispatcher struct {
 func newDispatcher(o Options) *dispatcher {
 	d := &dispatcher{
 		opts: o, log: o.Logger, signer: lease.NewSigner(o.Key), history: lease.NewHistory(),
-		placement: &placement{}, sessions: newSessionTable(o), queue: queue.New[*job, *capacity](),
+		placement: &placement{}, profiles: profile.NewTable[Session](o.MaxWorkers, o.MaxProfileBytes), queue: queue.New[*job, *capacity](),
 		jobsByLease: make(map[string]*job), jobsByKey: make(map[string]*job),
 	}
 	d.claims = lease.NewClaimsPublisher(o.Logger, d.takeClaims)
-	d.unserved = &unservedTasks{queue: d.queue, sessions: d.sessions, placement: d.placement}
+	d.unserved = &unservedTasks{queue: d.queue, profiles: d.profiles, placement: d.placement}
 	d.awaited = &awaitedJobs{
 		placement: d.placement, unserved: d.unserved, leaseTTL: o.LeaseTTL, scheduleClaims: d.scheduleClaims,
 		detached: make(map[string]map[string]*job), disconnected: make(map[*job]struct{}), withheld: make(map[*job]struct{}),
@@ -124,7 +126,7 @@ func (d *dispatcher) enqueueJob(j *job) []notice {
 	d.queue.AddTask(j)
 	list := d.unserved.noticeRoute(j.route, false)
 	for {
-		next, c, ok := d.queue.TakeMatch(j.route, d.sessions.listCapacities())
+		next, c, ok := d.queue.TakeMatch(j.route, d.listCapacities())
 		if !ok {
 			return list
 		}
@@ -132,9 +134,20 @@ func (d *dispatcher) enqueueJob(j *job) []notice {
 	}
 }
 
+// listCapacities iterates over the capacities of the workers.
+func (d *dispatcher) listCapacities() iter.Seq[*capacity] {
+	return func(yield func(*capacity) bool) {
+		for s := range d.profiles.Sessions() {
+			if !yield(&s.capacity) {
+				return
+			}
+		}
+	}
+}
+
 // dispatchJob offers a task to a worker that takes it, if it is in the queue.
 func (d *dispatcher) dispatchJob(j *job) {
-	if c, ok := d.queue.TakeTask(j, d.sessions.listCapacities()); ok {
+	if c, ok := d.queue.TakeTask(j, d.listCapacities()); ok {
 		d.offerJob(j, c.session)
 	}
 }
@@ -209,7 +222,7 @@ func (d *dispatcher) releaseJobs(s *Session) []notice {
 // keeps a task in the answer to a call, because that may still be on its way.
 func (d *dispatcher) requeueDetached(s *Session) []notice {
 	var list []notice
-	for _, j := range d.awaited.detachedOf(s.hello.Worker) {
+	for _, j := range d.awaited.detachedOf(s.profile.Hello.Worker) {
 		if j.stage == stageOffered && j.isInCallAnswer {
 			d.attachJob(j, s)
 		} else {

@@ -15,9 +15,9 @@ import (
 func (s *Session) endSilentSession() {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
-	s.hub.log.Warn("a worker has gone silent", zap.String("worker", s.hello.Worker), zap.String("session", s.id))
+	s.hub.log.Warn("a worker has gone silent", zap.String("worker", s.profile.Hello.Worker), zap.String("session", s.id))
 	s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "nothing was heard for %d beats of %s; connect again",
-		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", s.hello.Worker))
+		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", s.profile.Hello.Worker))
 }
 
 // checkBacklog ends the session of a worker that sends and does not read: it would
@@ -26,7 +26,7 @@ func (s *Session) checkBacklog() bool {
 	count, tooMuch := s.outbox.CountUnread(maxMissedHeartbeats * s.hub.opts.HeartbeatInterval)
 	if tooMuch {
 		s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
-			count).With("workerId", s.hello.Worker))
+			count).With("workerId", s.profile.Hello.Worker))
 	}
 	return !tooMuch
 }
@@ -117,11 +117,10 @@ func (s *Session) jobOfLease(token string) *job {
 func (s *Session) HandleCredit(c message.Credit) {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
-	if !s.recordSignOfLife() || c.Revision < s.capacity.credit.Revision {
+	if !s.recordSignOfLife() || c.Revision < s.profile.Credit.Revision {
 		return
 	}
-	s.capacity.credit = c
-	if err := s.dispatcher.sessions.updateProfile(s); err != nil {
+	if err := s.dispatcher.profiles.SetCredit(s.profile, c); err != nil {
 		s.endSession(err)
 		return
 	}

@@ -16,6 +16,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -130,7 +132,7 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	}
 	h.capabilities.PublishCapabilities()
 	d.update(func() []notice {
-		for s := range d.sessions.listSessions() {
+		for s := range d.profiles.Sessions() {
 			s.outbox.AddMessage(message.DrainNotice{TimeLeft: left, Reason: reason})
 		}
 		list := append(d.unserved.noticeAll(false), d.awaited.handOffAll()...)
@@ -177,7 +179,7 @@ func (h *Hub) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.placement.isDraining = true
-	for s := range d.sessions.listSessions() {
+	for s := range d.profiles.Sessions() {
 		s.endSession(runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one"))
 	}
 	d.reclaims.StopTimers()
@@ -187,7 +189,14 @@ func (h *Hub) Close() {
 func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 	h.dispatcher.mu.Lock()
 	defer h.dispatcher.mu.Unlock()
-	return h.dispatcher.sessions.describeWorkers(), nil
+	all := []runtime.Worker{}
+	for s := range h.dispatcher.profiles.Sessions() {
+		w := s.profile.DescribeWorker()
+		w.FreeSlots, w.LastHeartbeat = max(s.capacity.FreeSlots(), 0), s.lastHeard
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b runtime.Worker) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
 }
 
 // WaitingTasks counts the waiting tasks: those that no connected worker serves, and
@@ -226,7 +235,7 @@ func (h *Hub) Covers(need checkpoint.Capability) bool {
 	d := h.dispatcher
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.placement.isDraining && d.sessions.isServed(queue.Route{Graph: need.Graph, Version: need.Version, Node: need.Node})
+	return !d.placement.isDraining && d.profiles.IsServed(queue.Route{Graph: need.Graph, Version: need.Version, Node: need.Node})
 }
 
 // RecheckTasks checks all unserved tasks again, because the workers of other
@@ -243,7 +252,7 @@ func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.placement.isDraining {
-		lists, sum = d.sessions.listServed()
+		lists, sum = d.profiles.ListServed()
 	}
 	return d.placement.peers, lists, sum
 }

@@ -100,7 +100,7 @@ func (j *job) taskFields() []zap.Field {
 func (j *job) deliveryFields() []zap.Field {
 	f := j.taskFields()
 	if j.session != nil {
-		f = append(f, zap.String("worker", j.session.hello.Worker))
+		f = append(f, zap.String("worker", j.session.profile.Hello.Worker))
 	}
 	return f
 }

@@ -170,7 +170,7 @@ func (d *dispatcher) claimUnknownLease(s *Session, l lease.Lease) (claimResult, 
 // unless a worker has a later lease.
 func (d *dispatcher) claimJob(j *job, s *Session, l lease.Lease) (claimResult, []notice) {
 	switch {
-	case j.task.RecoveredAt.IsZero(), j.isOnEndpoint, s != nil && j.route.NeedsComparison && !s.hello.ComparesAnswers:
+	case j.task.RecoveredAt.IsZero(), j.isOnEndpoint, s != nil && j.route.NeedsComparison && !s.profile.Hello.ComparesAnswers:
 		return claimLost, nil
 	case j.stage == stageWithheld, j.stage == stageQueued:
 		d.queue.RemoveTask(j)
@@ -192,7 +192,7 @@ func (d *dispatcher) adoptReclaimed(j *job) ([]notice, bool) {
 		return nil, false
 	}
 	s := held.Session()
-	if s != nil && j.route.NeedsComparison && !s.hello.ComparesAnswers || !held.IsFor(j.task, j.key) {
+	if s != nil && j.route.NeedsComparison && !s.profile.Hello.ComparesAnswers || !held.IsFor(j.task, j.key) {
 		d.reclaims.Reject(held)
 		return nil, false
 	}

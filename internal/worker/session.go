@@ -9,27 +9,25 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/worker/coverage"
 	"github.com/graphd-dev/graphd/internal/worker/inbox"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/outbox"
+	"github.com/graphd-dev/graphd/internal/worker/profile"
 )
 
 // Session is one stream of one worker. The dispatcher's mu guards the fields
 // after outbox.
 type Session struct {
-	hub          *Hub
-	dispatcher   *dispatcher
-	id           string
-	hello        message.Hello
-	outbox       *outbox.Outbox
-	profileBytes int64 // size of the worker's profile
+	hub        *Hub
+	dispatcher *dispatcher
+	id         string
+	outbox     *outbox.Outbox
+	profile    *profile.Profile[Session]
 
 	capacity      capacity
 	waitingCalls  outbox.WaitingCalls // for another task
 	hasEnded      bool
-	isLeaving     bool
 	silenceTimer  *time.Timer
 	lastHeard     time.Time
 	heldUp        time.Duration // time for which events have blocked the stream since the last heartbeat
@@ -50,9 +48,10 @@ func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error
 	d := h.dispatcher
 	held, forged := d.signer.ParseTokens(hello.HeldLeases)
 	s := &Session{
-		hub: h, dispatcher: d, id: uuid.NewString(), hello: hello, outbox: outbox.NewOutbox(&h.unreadBytes), lastHeard: time.Now(),
+		hub: h, dispatcher: d, id: uuid.NewString(), outbox: outbox.NewOutbox(&h.unreadBytes), lastHeard: time.Now(),
 	}
-	s.capacity = capacity{session: s, coverage: coverage.NewCoverage(hello.Capabilities), credit: hello.Credit, jobs: make(map[string]*job)}
+	s.profile = profile.New(s, hello)
+	s.capacity = capacity{session: s, jobs: make(map[string]*job)}
 	w := message.Welcome{SessionID: s.id, HeartbeatInterval: h.opts.HeartbeatInterval, LeaseTTL: h.opts.LeaseTTL, LostLeases: forged}
 	var err error
 	notices := d.runLocked(func() (list []notice) {
@@ -76,15 +75,16 @@ func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice
 	if d.placement.isDraining {
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
 	}
-	older, err := d.sessions.addSession(s)
+	replaced, err := d.profiles.AddProfile(s.profile)
 	if err != nil {
 		return nil, err
 	}
 	s.silenceTimer = time.AfterFunc(maxMissedHeartbeats*s.hub.opts.HeartbeatInterval, d.containPanics(s.endSilentSession))
 	list := s.claimHeldLeases(w, held)
-	if older != nil {
+	if replaced != nil {
+		older := replaced.Session
 		older.endSession(runtime.Errorf(runtime.ReasonWorkerReplaced,
-			"worker %q has connected again; this stream is closed", older.hello.Worker).With("workerId", older.hello.Worker))
+			"worker %q has connected again; this stream is closed", replaced.Hello.Worker).With("workerId", replaced.Hello.Worker))
 		list = append(list, d.releaseJobs(older)...)
 		d.reclaims.RejectOf(older)
 	}
@@ -132,7 +132,7 @@ func (s *Session) endSession(cause error) {
 	}
 	s.hasEnded = true
 	s.silenceTimer.Stop()
-	s.dispatcher.sessions.releaseProfile(s)
+	s.dispatcher.profiles.ReleaseBytes(s.profile)
 	s.outbox.EndDelivery(cause)
 }
 
@@ -142,7 +142,7 @@ func (s *Session) endSession(cause error) {
 func (s *Session) Close() {
 	d := s.dispatcher
 	notices := d.runLocked(func() []notice {
-		d.sessions.removeSession(s)
+		d.profiles.RemoveProfile(s.profile)
 		s.endSession(errSessionEnded)
 		d.reclaims.Detach(s, s.hub.opts.LeaseTTL)
 		return append(d.releaseJobs(s), d.unserved.noticeAll(false)...)
@@ -236,8 +236,8 @@ func (s *Session) HandleGoodbye(released []string, reason string) {
 		if isAlive = s.recordSignOfLife(); !isAlive {
 			return nil
 		}
-		d.log.Info("a worker is leaving", zap.String("worker", s.hello.Worker), zap.String("reason", reason))
-		s.isLeaving = true
+		d.log.Info("a worker is leaving", zap.String("worker", s.profile.Hello.Worker), zap.String("reason", reason))
+		s.profile.IsLeaving = true
 		return append(s.requeueReleased(released), d.unserved.noticeAll(false)...)
 	})
 	if isAlive {
@@ -270,7 +270,7 @@ func (s *Session) HandleStreamEnd() {
 	s.dispatcher.update(func() []notice {
 		var list []notice
 		for _, j := range sortedByAge(s.capacity.jobs) {
-			if s.isLeaving && j.stage == stageOffered && !j.isInCallAnswer {
+			if s.profile.IsLeaving && j.stage == stageOffered && !j.isInCallAnswer {
 				list = append(list, s.dispatcher.requeueJob(j)...)
 			}
 		}

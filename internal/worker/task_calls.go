@@ -95,7 +95,7 @@ func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) 
 			return r, toRepeatableError(err)
 		case claimUndecided: // the run continues elsewhere, or here under another lease
 			if h.hasLeft(token) {
-				return runtime.CallResult{}, notTakenUp(j.task.ID)
+				return runtime.CallResult{}, lease.NewNotTakenUpError(j.task.ID)
 			}
 		case claimLost:
 			return runtime.CallResult{}, lease.NewLostError(j.task.ID)
@@ -115,7 +115,7 @@ func (h *Hub) blockOnCall(j *job, g *runtime.GraphCall) {
 	if s == nil {
 		return
 	}
-	for _, x := range s.hello.Capabilities {
+	for _, x := range s.profile.Hello.Capabilities {
 		if g.Version == "" && x.Graph == g.Graph && x.Node == "" {
 			g.Version = x.Version
 		}

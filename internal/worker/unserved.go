@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/profile"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
@@ -12,7 +13,7 @@ import (
 // guarded by the dispatcher's mu, save for the count.
 type unservedTasks struct {
 	queue     *queue.Queue[*job, *capacity]
-	sessions  *sessionTable
+	profiles  *profile.Table[Session]
 	placement *placement
 	count     atomic.Int64
 }
@@ -21,7 +22,7 @@ type unservedTasks struct {
 // for runs that were notified before, because the workers of other servers have changed.
 func (u *unservedTasks) noticeRoute(r queue.Route, again bool) []notice {
 	tasks := u.queue.TasksOf(r)
-	if len(tasks) == 0 || u.sessions.isServed(r) {
+	if len(tasks) == 0 || u.profiles.IsServed(r) {
 		return nil
 	}
 	var list []notice
@@ -37,7 +38,7 @@ func (u *unservedTasks) noticeRoute(r queue.Route, again bool) []notice {
 		case !elsewhere && !j.isReported:
 			j.isReported = true
 			if why == "" {
-				why = u.sessions.unservedReason(r)
+				why = u.profiles.ExplainUnserved(r)
 			}
 			list = append(list, notice{job: j, why: why, notify: func(host runtime.Host) {
 				host.ReportUnassigned(why)

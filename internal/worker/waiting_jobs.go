@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
@@ -79,15 +78,9 @@ func (h *Hub) waitForRun(ctx context.Context, held *lease.Reclaimed[Session]) er
 	d.mu.Unlock()
 	switch {
 	case ctx.Err() != nil, over && open:
-		return notTakenUp(held.TaskID())
+		return lease.NewNotTakenUpError(held.TaskID())
 	case over:
 		return lease.NewLostError(held.TaskID())
 	}
 	return nil
-}
-
-// notTakenUp asks for a repetition of the call, here or at the server that has
-// the run.
-func notTakenUp(task string) *runtime.Error {
-	return runtime.Errorf(runtime.ReasonWaitTimeout, "the run of task %q is not taken up here yet; repeat the call", task)
 }

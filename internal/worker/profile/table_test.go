@@ -1,4 +1,4 @@
-package worker
+package profile_test
 
 import (
 	"fmt"
@@ -6,35 +6,62 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/graphd-dev/graphd/internal/worker/coverage"
 	"github.com/graphd-dev/graphd/internal/worker/message"
+	"github.com/graphd-dev/graphd/internal/worker/profile"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
+// session stands for the session of a worker.
+type session struct{}
+
 // addWorkers adds workers that serve some nodes of a graph.
-func addWorkers(t *testing.T, table *sessionTable, graph string, workers, nodes int) {
+func addWorkers(t *testing.T, table *profile.Table[session], graph string, workers, nodes int) {
 	t.Helper()
 	for i := range workers {
-		s := &Session{hello: message.Hello{Worker: fmt.Sprint(graph, i)}}
+		hello := message.Hello{Worker: fmt.Sprint(graph, i)}
 		for n := range nodes {
-			s.hello.Capabilities = append(s.hello.Capabilities, message.Capability{Graph: graph, Version: "1", Node: fmt.Sprint("n", n)})
+			hello.Capabilities = append(hello.Capabilities, message.Capability{Graph: graph, Version: "1", Node: fmt.Sprint("n", n)})
 		}
-		s.capacity = capacity{session: s, coverage: coverage.NewCoverage(s.hello.Capabilities)}
-		_, err := table.addSession(s)
+		_, err := table.AddProfile(profile.New(&session{}, hello))
 		require.NoError(t, err)
 	}
 }
 
-// TestUnservedReasonCostsWhatItsGraphCosts explains an unserved route beside few and
+// TestExplanationCostsWhatItsGraphCosts explains an unserved route beside few and
 // beside many workers of another graph.
-func TestUnservedReasonCostsWhatItsGraphCosts(t *testing.T) {
+func TestExplanationCostsWhatItsGraphCosts(t *testing.T) {
 	route := queue.Route{Graph: "g", Version: "1", Node: "missing"}
 	countAllocs := func(others int) float64 {
-		table := newSessionTable(Options{}.withDefaults())
+		table := profile.NewTable[session](2000, 32<<20)
 		addWorkers(t, table, "g", 2, 3)
 		addWorkers(t, table, "h", others, 10)
-		require.Equal(t, "no connected worker serves node missing of graph g", table.unservedReason(route))
-		return testing.AllocsPerRun(10, func() { table.unservedReason(route) })
+		require.Equal(t, "no connected worker serves node missing of graph g", table.ExplainUnserved(route))
+		return testing.AllocsPerRun(10, func() { table.ExplainUnserved(route) })
 	}
 	require.InDelta(t, countAllocs(1), countAllocs(1000), 0, "what other workers serve is copied")
+}
+
+// TestReplacedProfilesAreNotCounted replaces the profile of a worker again and again in a
+// table with room for one of them.
+func TestReplacedProfilesAreNotCounted(t *testing.T) {
+	hello := message.Hello{Worker: "w", Capabilities: []message.Capability{{Graph: "g"}}}
+	table := profile.NewTable[session](1, hello.EstimateBytes(hello.Credit))
+	var last *profile.Profile[session]
+	for range 3 {
+		p := profile.New(&session{}, hello)
+		older, err := table.AddProfile(p)
+		require.NoError(t, err)
+		require.Same(t, last, older)
+		if older != nil {
+			table.ReleaseBytes(older)
+			table.RemoveProfile(older)
+		}
+		last = p
+	}
+	require.True(t, table.IsServed(queue.Route{Graph: "g", Node: "n"}))
+	_, err := table.AddProfile(profile.New(&session{}, message.Hello{Worker: "other"}))
+	require.ErrorContains(t, err, "as many workers as it may, 1")
+	table.ReleaseBytes(last)
+	table.RemoveProfile(last)
+	require.False(t, table.IsServed(queue.Route{Graph: "g", Node: "n"}))
 }
