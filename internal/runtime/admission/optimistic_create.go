@@ -20,33 +20,33 @@ const predictThreshold = 8
 
 // recordCreate notes whether there was no thread. One that was there outweighs
 // those before it: a wrong prediction costs more than a right one saves.
-func (g *createPredictor) recordCreate(yes bool) {
+func (p *createPredictor) recordCreate(yes bool) {
 	step := int32(-predictThreshold)
 	if yes {
 		step = 1
 	}
 	for {
-		old := g.score.Load()
-		if g.score.CompareAndSwap(old, max(-predictThreshold, min(old+step, 2*predictThreshold))) {
+		old := p.score.Load()
+		if p.score.CompareAndSwap(old, max(-predictThreshold, min(old+step, 2*predictThreshold))) {
 			return
 		}
 	}
 }
 
-func (g *createPredictor) expectsNewThread() bool { return g.score.Load() >= predictThreshold }
+func (p *createPredictor) expectsNewThread() bool { return p.score.Load() >= predictThreshold }
 
 // tryOptimisticCreate begins the run in a thread that may exist already.
 // It reports false when that must be found out: there is such a thread, or the
 // run is refused, and may be right for one that exists.
-func (a *startCall) tryOptimisticCreate(ctx context.Context) (*runtime.Started, bool, error) {
-	if !a.req.CreateThread || a.isNewThread || a.req.Graph == "" || !a.predictor.expectsNewThread() || a.opts.IsLive(a.req.Thread) {
+func (s *startCall) tryOptimisticCreate(ctx context.Context) (*runtime.Started, bool, error) {
+	if !s.req.CreateThread || s.isNewThread || s.req.Graph == "" || !s.predictor.expectsNewThread() || s.opts.IsLive(s.req.Thread) {
 		return nil, false, nil
 	}
-	a.isNewThread = true
-	st, err := a.tryStart(ctx, new(checkpoint.Head))
-	a.isNewThread = false
+	s.isNewThread = true
+	st, err := s.tryStart(ctx, new(checkpoint.Head))
+	s.isNewThread = false
 	if errors.Is(err, checkpoint.ErrConflict) {
-		a.predictor.recordCreate(false)
+		s.predictor.recordCreate(false)
 	}
 	unknown := errors.Is(err, checkpoint.ErrUnavailable) || ctx.Err() != nil
 	return st, err == nil || unknown, err

@@ -13,12 +13,12 @@ import (
 )
 
 // admitToBusyThread decides about a run for a thread that is busy.
-func (a *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
-	switch a.req.Concurrency {
+func (s *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+	switch s.req.Concurrency {
 	case runtime.EnqueueBusy:
-		return a.enqueueRun(ctx, head, g, false)
+		return s.enqueueRun(ctx, head, g, false)
 	case runtime.CancelActive, runtime.RollbackActive:
-		return a.enqueueRun(ctx, head, g, true)
+		return s.enqueueRun(ctx, head, g, true)
 	default:
 		active := head.Run
 		if head.State != checkpoint.ThreadBusy {
@@ -31,20 +31,20 @@ func (a *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 
 // enqueueRun puts the run behind the active one; first, it overtakes the others
 // and the active one is told to stop.
-func (a *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
+func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := a.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
-		if err := a.recheckDecision(ctx, t, head); err != nil {
+	next, err := s.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
+		if err := s.recheckDecision(ctx, t, head); err != nil {
 			return err
 		}
-		if n := len(t.Head.Queue); n >= a.opts.QueueLimit {
+		if n := len(t.Head.Queue); n >= s.opts.QueueLimit {
 			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
-				With("limit", strconv.Itoa(a.opts.QueueLimit)).With("option", "queued-runs")
+				With("limit", strconv.Itoa(s.opts.QueueLimit)).With("option", "queued-runs")
 		}
-		run = a.newRun(t, g, checkpoint.RunQueued)
+		run = s.newRun(t, g, checkpoint.RunQueued)
 		if first {
 			t.Head.Queue = slices.Insert(slices.Clone(t.Head.Queue), 0, run.ID)
-			if err := a.cancelActiveRun(ctx, t); err != nil {
+			if err := s.cancelActiveRun(ctx, t); err != nil {
 				return err
 			}
 		} else {
@@ -56,27 +56,27 @@ func (a *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		run.FirstEvent, run.LastEvent = t.Head.LastEvent, t.Head.LastEvent
 		t.Runs = append(t.Runs, *run)
-		a.recordRequest(t, run.ID)
+		s.recordRequest(t, run.ID)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.opts.Observer.RunStarted(run.Graph)
-	a.opts.WakeScheduler()
+	s.opts.Observer.RunStarted(run.Graph)
+	s.opts.WakeScheduler()
 	return &runtime.Started{Run: *run, Head: next, After: runtime.CursorBefore(run.FirstEvent)}, nil
 }
 
 // recheckDecision makes sure that a decision holds when the change is made through a
 // live run whose head has moved since.
-func (a *startCall) recheckDecision(ctx context.Context, t *commit.Tx, head *checkpoint.Head) error {
+func (s *startCall) recheckDecision(ctx context.Context, t *commit.Tx, head *checkpoint.Head) error {
 	if t.Head.Revision == head.Revision {
 		return nil
 	}
 	if t.Head.State != head.State {
 		return checkpoint.ErrConflict
 	}
-	_, known, err := a.findEarlierRun(ctx, a.opts.Reader, &t.Head)
+	_, known, err := s.findEarlierRun(ctx, s.opts.Reader, &t.Head)
 	if known {
 		return checkpoint.ErrConflict
 	}
@@ -84,13 +84,13 @@ func (a *startCall) recheckDecision(ctx context.Context, t *commit.Tx, head *che
 }
 
 // cancelActiveRun asks the active run to stop, if there is one.
-func (a *startCall) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
+func (s *startCall) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 	if t.Head.State != checkpoint.ThreadBusy {
 		return nil
 	}
-	err := a.opts.Canceller.PutRequest(ctx, t, checkpoint.Cancel{
-		Run: t.Head.Run, Rollback: a.req.Concurrency == runtime.RollbackActive,
-		Reason: "another run takes its place", By: a.req.By,
+	err := s.opts.Canceller.PutRequest(ctx, t, checkpoint.Cancel{
+		Run: t.Head.Run, Rollback: s.req.Concurrency == runtime.RollbackActive,
+		Reason: "another run takes its place", By: s.req.By,
 	})
 	if errors.Is(err, commit.ErrNoChange) {
 		return nil // it has been told already

@@ -20,9 +20,9 @@ import (
 // RESPONSE_SCHEMA_MISMATCH, RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS,
 // ETAG_MISMATCH, CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD and
 // those of the store.
-func (m *Admitter) ResumeRun(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
-	r := &resumeCall{opts: &m.opts, req: req}
-	return commit.RetryOnConflict(ctx, m.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
+func (a *Admitter) ResumeRun(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
+	r := &resumeCall{opts: &a.opts, req: req}
+	return commit.RetryOnConflict(ctx, a.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
 }
 
 // resumeCall decides about one request that resumes a run.

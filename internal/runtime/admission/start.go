@@ -25,16 +25,16 @@ import (
 // THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
 // RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
 // those of the store.
-func (m *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
-	a := &startCall{opts: &m.opts, predictor: &m.predictor, req: req}
+func (a *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
+	call := &startCall{opts: &a.opts, predictor: &a.predictor, req: req}
 	if req.Thread == "" {
-		a.req.Thread, a.req.CreateThread = threads.NewThreadID(req.RequestID), true
-		a.isNewThread = req.RequestID == "" // no other run has this id
+		call.req.Thread, call.req.CreateThread = threads.NewThreadID(req.RequestID), true
+		call.isNewThread = req.RequestID == "" // no other run has this id
 	}
-	if st, ok, err := a.tryOptimisticCreate(ctx); ok {
+	if st, ok, err := call.tryOptimisticCreate(ctx); ok {
 		return st, err
 	}
-	return commit.RetryOnConflict(ctx, m.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
+	return commit.RetryOnConflict(ctx, a.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return call.tryStart(ctx, head) })
 }
 
 // startCall decides about one request that starts a run.
@@ -46,89 +46,89 @@ type startCall struct {
 }
 
 // tryStart makes one attempt; ErrConflict says that the thread changed meanwhile.
-func (a *startCall) tryStart(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
-	view, err := a.readHead(ctx, head)
+func (s *startCall) tryStart(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
+	view, err := s.readHead(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	reader := a.opts.Reader
+	reader := s.opts.Reader
 	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
 		reader = reader.WithView(view)
 	}
-	if known, ok, err := a.findEarlierRun(ctx, reader, head); ok || err != nil {
+	if known, ok, err := s.findEarlierRun(ctx, reader, head); ok || err != nil {
 		return known, err
 	}
-	g, err := a.pinGraph(head)
+	g, err := s.pinGraph(head)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkRequest(ctx, g); err != nil {
+	if err := s.checkRequest(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := runtime.CheckExpected(head, a.req.Request.Expected); err != nil {
+	if err := runtime.CheckExpected(head, s.req.Request.Expected); err != nil {
 		return nil, err
 	}
 	waits := head.State == checkpoint.ThreadInterrupted
 	switch {
 	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
-		return a.admitToBusyThread(ctx, head, g)
-	case waits && a.req.Open == runtime.EnqueueOpen:
-		return a.enqueueRun(ctx, head, g, false)
-	case a.dropsInterrupts(head) && a.req.Open != runtime.DiscardOpen:
+		return s.admitToBusyThread(ctx, head, g)
+	case waits && s.req.Open == runtime.EnqueueOpen:
+		return s.enqueueRun(ctx, head, g, false)
+	case s.dropsInterrupts(head) && s.req.Open != runtime.DiscardOpen:
 		return nil, threadInterruptedError(ctx, reader, head)
 	}
-	return a.beginNow(ctx, reader, head, g)
+	return s.beginNow(ctx, reader, head, g)
 }
 
 // dropsInterrupts reports whether the run would leave interrupts behind that a
 // person may still answer. A run that goes on after a failure keeps them.
-func (a *startCall) dropsInterrupts(head *checkpoint.Head) bool {
+func (s *startCall) dropsInterrupts(head *checkpoint.Head) bool {
 	if head.State == checkpoint.ThreadInterrupted {
 		return true
 	}
-	return head.Open > 0 && (a.req.Request.Input != "" || a.req.Request.From != "")
+	return head.Open > 0 && (s.req.Request.Input != "" || s.req.Request.From != "")
 }
 
 // readHead reads the head of the thread, with a view of it where there is one, or
 // drafts that of a new thread.
-func (a *startCall) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
-	if a.isNewThread && a.req.Graph != "" {
-		a.isNewThread = false
-		*head = a.opts.Heads.NewHead(a.req.Thread)
+func (s *startCall) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
+	if s.isNewThread && s.req.Graph != "" {
+		s.isNewThread = false
+		*head = s.opts.Heads.NewHead(s.req.Thread)
 		return nil, nil
 	}
-	view, err := a.opts.Views.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
-	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
-		a.predictor.recordCreate(err != nil)
+	view, err := s.opts.Views.ViewThread(ctx, s.req.Thread, s.req.RequestID, head)
+	if s.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
+		s.predictor.recordCreate(err != nil)
 	}
 	switch {
 	case err == nil:
 		return view, nil
 	case !errors.Is(err, checkpoint.ErrThreadNotFound):
 		return nil, runtime.TranslateStoreError(err)
-	case !a.req.CreateThread:
-		return nil, runtime.ThreadNotFoundError(a.req.Thread)
-	case a.req.Graph == "":
+	case !s.req.CreateThread:
+		return nil, runtime.ThreadNotFoundError(s.req.Thread)
+	case s.req.Graph == "":
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
 	}
-	*head = a.opts.Heads.NewHead(a.req.Thread)
+	*head = s.opts.Heads.NewHead(s.req.Thread)
 	return nil, nil
 }
 
 // findEarlierRun finds what the same request, or the same run id, began before.
-func (a *startCall) findEarlierRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*runtime.Started, bool, error) {
+func (s *startCall) findEarlierRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*runtime.Started, bool, error) {
 	if head.Revision == 0 {
 		return nil, false, nil
 	}
-	run := a.req.Run
-	if a.req.RequestID != "" {
-		old, err := reader.FindRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
+	run := s.req.Run
+	if s.req.RequestID != "" {
+		old, err := reader.FindRequest(ctx, head.Thread, s.req.RequestID, s.req.Digest)
 		if err != nil {
 			return nil, false, err
 		}
 		if old != nil {
-			s, err := attachRun(ctx, reader, head, old.Run, old.Event)
-			return s, true, err
+			started, err := attachRun(ctx, reader, head, old.Run, old.Event)
+			return started, true, err
 		}
 	}
 	if run == "" {
@@ -140,7 +140,7 @@ func (a *startCall) findEarlierRun(ctx context.Context, reader *query.Reader, he
 		return nil, false, nil
 	case err != nil:
 		return nil, false, runtime.TranslateStoreError(err)
-	case !isSameStart(old.Request, a.req.Request):
+	case !isSameStart(old.Request, s.req.Request):
 		return nil, false, runtime.Errorf(runtime.ReasonRunExists, "run %q exists with another input", run).With("runId", run)
 	}
 	return &runtime.Started{Run: old, Head: *head, After: runtime.CursorBefore(old.FirstEvent), IsAttached: true}, true, nil
@@ -161,8 +161,8 @@ func attachRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head,
 }
 
 // pinGraph pins the thread to a graph, or checks that it is the right one.
-func (a *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
-	name, version := a.req.Graph, a.req.Version
+func (s *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
+	name, version := s.req.Graph, s.req.Version
 	if head.Graph != "" {
 		if name != "" && name != head.Graph {
 			return nil, runtime.Errorf(runtime.ReasonInvalidField, "thread %q runs graph %q, not %q", head.Thread, head.Graph, name).
@@ -173,7 +173,7 @@ func (a *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 			version = head.Version
 		}
 	}
-	g, err := a.opts.Reader.FindGraph(name, version)
+	g, err := s.opts.Reader.FindGraph(name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func (a *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 }
 
 // checkRequest refuses a request that can't be carried out, before anything is begun.
-func (a *startCall) checkRequest(ctx context.Context, g *graph.Graph) error {
-	r := &a.req.Request
+func (s *startCall) checkRequest(ctx context.Context, g *graph.Graph) error {
+	r := &s.req.Request
 	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
 		for _, n := range list {
 			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
@@ -200,29 +200,29 @@ func (a *startCall) checkRequest(ctx context.Context, g *graph.Graph) error {
 		return runtime.Errorf(runtime.ReasonInvalidField, "the step limit must be positive").WithViolation("run.step_limit", "must be at least 1")
 	}
 	if r.Input != "" {
-		if err := checkSchema(ctx, a.opts.Schemas, g.Spec.InputSchema, r.Input, runtime.ReasonInputSchemaMismatch, "run.input"); err != nil {
+		if err := checkSchema(ctx, s.opts.Schemas, g.Spec.InputSchema, r.Input, runtime.ReasonInputSchemaMismatch, "run.input"); err != nil {
 			return err
 		}
 	}
 	if r.Context == "" && r.Input == "" {
 		return nil // going on: the context of the run before was checked
 	}
-	return checkSchema(ctx, a.opts.Schemas, g.Spec.ContextSchema, r.Context, runtime.ReasonInputSchemaMismatch, "run.context")
+	return checkSchema(ctx, s.opts.Schemas, g.Spec.ContextSchema, r.Context, runtime.ReasonInputSchemaMismatch, "run.context")
 }
 
 // newRun drafts the record of the new run.
-func (a *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
-	id := a.req.Run
+func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
+	id := s.req.Run
 	if id == "" {
-		id = newRunID(t, a.req.RequestID)
+		id = newRunID(t, s.req.RequestID)
 	}
 	run := &checkpoint.Run{
 		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
-		Metadata: a.req.Metadata, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,
-		Request: a.req.Request, Base: t.Head.Checkpoint,
+		Metadata: s.req.Metadata, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,
+		Request: s.req.Request, Base: t.Head.Checkpoint,
 	}
-	run.Request.DiscardOpen = a.req.Open == runtime.DiscardOpen
-	if limit := a.req.Request.Timeout; limit > 0 {
+	run.Request.DiscardOpen = s.req.Open == runtime.DiscardOpen
+	if limit := s.req.Request.Timeout; limit > 0 {
 		run.Deadline = t.Now.Add(limit)
 	}
 	return run
@@ -236,55 +236,55 @@ func newRunID(t *commit.Tx, request string) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-func (a *startCall) recordRequest(t *commit.Tx, run string) {
-	t.RecordRequest(a.req.RequestID, a.req.Digest, run)
+func (s *startCall) recordRequest(t *commit.Tx, run string) {
+	t.RecordRequest(s.req.RequestID, s.req.Digest, run)
 }
 
 // beginNow starts the run now: where there is room here, in the same change that
 // admits it.
-func (a *startCall) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+func (s *startCall) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := a.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	next, err := s.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		state, err := reader.LoadState(ctx, c.Thread().Reservation, head, g)
 		if err != nil {
 			return nil, err
 		}
-		run = a.newRun(t, g, checkpoint.RunRunning)
-		l := superstep.NewRootLoop(a.opts.Env, c.Thread(), run, state)
+		run = s.newRun(t, g, checkpoint.RunRunning)
+		l := superstep.NewRootLoop(s.opts.Env, c.Thread(), run, state)
 		if err := superstep.BeginRun(ctx, reader, t, l); err != nil {
 			return nil, err
 		}
-		a.recordRequest(t, run.ID)
+		s.recordRequest(t, run.ID)
 		err = c.PutLeaseOrHandOff(t, l)
 		if err == nil {
-			a.req.OnStart.NotifyStart(head.Thread, runtime.CursorBefore(run.FirstEvent))
+			s.req.OnStart.NotifyStart(head.Thread, runtime.CursorBefore(run.FirstEvent))
 		}
 		return l, err
 	})
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity):
-		return a.enqueueWithoutCapacity(ctx, head, g, err)
+		return s.enqueueWithoutCapacity(ctx, head, g, err)
 	case errors.Is(err, ownership.ErrDraining):
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, ownership.ErrThreadHeld):
-		return nil, a.opts.Changer.WaitUntilSettled(ctx, head.Thread)
+		return nil, s.opts.Changer.WaitUntilSettled(ctx, head.Thread)
 	case err != nil:
 		return nil, err
 	}
-	a.opts.Observer.RunStarted(run.Graph)
+	s.opts.Observer.RunStarted(run.Graph)
 	return &runtime.Started{Run: *run, Head: *next, After: runtime.CursorBefore(run.FirstEvent)}, nil
 }
 
 // enqueueWithoutCapacity decides about a run that would have to be driven while the server
 // drives as many as it may: it waits in the queue of its thread where the caller
 // has agreed to that, and is refused otherwise.
-func (a *startCall) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
-	if a.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
-		return nil, a.opts.Capacity.RefusalError(lack)
+func (s *startCall) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
+	if s.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
+		return nil, s.opts.Capacity.RefusalError(lack)
 	}
-	st, err := a.enqueueRun(ctx, head, g, false)
+	st, err := s.enqueueRun(ctx, head, g, false)
 	if err == nil {
-		a.opts.Capacity.EnqueueThread(head.Thread, lack)
+		s.opts.Capacity.EnqueueThread(head.Thread, lack)
 	}
 	return st, err
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// expireInterrupts does what was agreed on for interrupts that were not answered in time.
-func (d *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) error {
-	_, err := d.opts.Changer.ChangeFrom(ctx, head, func(t *commit.Tx) error {
+// expireInterrupts applies the expiry of each interrupt that was not answered in time.
+func (p *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) error {
+	_, err := p.opts.Changer.ChangeFrom(ctx, head, func(t *commit.Tx) error {
 		if t.Head.Run != head.Run {
 			return checkpoint.ErrConflict
 		}
-		open, err := d.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
+		open, err := p.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}
@@ -29,9 +29,9 @@ func (d *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) 
 		if len(late) == 0 {
 			return nil
 		}
-		return d.putExpired(ctx, t, late)
+		return p.putExpired(ctx, t, late)
 	})
-	d.opts.WakeScheduler()
+	p.opts.WakeScheduler()
 	return err
 }
 
@@ -56,7 +56,7 @@ func takeExpired(t *commit.Tx, open []checkpoint.Interrupt) []checkpoint.Interru
 // putExpired puts the end of some interrupts into a change: their nodes go on, with
 // the default or with the failure that there was no answer, or the run is
 // cancelled.
-func (d *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpoint.Interrupt) error {
+func (p *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpoint.Interrupt) error {
 	t.Interrupts = append(t.Interrupts, late...)
 	t.Head.Open = max(0, t.Head.Open-len(late))
 	t.Head.Updated = t.Now
@@ -66,7 +66,7 @@ func (d *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpo
 			t.Head.Answered++
 			continue
 		}
-		return d.cancelExpiredRun(ctx, t)
+		return p.cancelExpiredRun(ctx, t)
 	}
 	if t.Head.Owner == "" {
 		t.ScheduleBy(t.Now)
@@ -75,19 +75,19 @@ func (d *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpo
 }
 
 // cancelExpiredRun ends the run whose interrupt expired, or asks its driver to.
-func (d *Processor) cancelExpiredRun(ctx context.Context, t *commit.Tx) error {
+func (p *Processor) cancelExpiredRun(ctx context.Context, t *commit.Tx) error {
 	request := checkpoint.Cancel{Run: t.Head.Run, Reason: "a question expired"}
 	if t.Head.State == checkpoint.ThreadBusy {
-		if err := d.opts.Canceller.PutRequest(ctx, t, request); !errors.Is(err, commit.ErrNoChange) {
+		if err := p.opts.Canceller.PutRequest(ctx, t, request); !errors.Is(err, commit.ErrNoChange) {
 			return err
 		}
 		return nil
 	}
-	run, err := d.opts.Store.Run(ctx, t.Thread, t.Head.Run)
+	run, err := p.opts.Store.Run(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	return d.opts.Canceller.PutCancelledEnd(ctx, t, run, request)
+	return p.opts.Canceller.PutCancelledEnd(ctx, t, run, request)
 }
 
 func orNull(v payload.JSON) payload.JSON {

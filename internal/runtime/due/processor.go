@@ -92,10 +92,10 @@ func New(opts Options) *Processor { return &Processor{opts: opts, log: opts.Logg
 
 // ProcessDue does the due work of one thread. A missing or held thread is no error.
 // Errors: those of the store, and those of the run that it takes up.
-func (d *Processor) ProcessDue(ctx context.Context, thread string) error {
-	defer d.opts.InvalidateTopic(thread)
-	here := d.opts.IsLive(thread)
-	head, err := d.opts.Store.Head(ctx, thread)
+func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
+	defer p.opts.InvalidateTopic(thread)
+	here := p.opts.IsLive(thread)
+	head, err := p.opts.Store.Head(ctx, thread)
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrThreadNotFound) {
 			return nil
@@ -105,42 +105,42 @@ func (d *Processor) ProcessDue(ctx context.Context, thread string) error {
 	late := !head.Due.IsZero() && !head.Due.After(head.Now)
 	switch {
 	case here && late && head.Open > 0:
-		return d.expireInterrupts(ctx, head)
-	case here, head.Leased() && head.Owner != d.opts.Server, head.RetryAt.After(head.Now):
+		return p.expireInterrupts(ctx, head)
+	case here, head.Leased() && head.Owner != p.opts.Server, head.RetryAt.After(head.Now):
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
-		return d.opts.Canceller.FinishCancel(ctx, head)
-	case (head.State == checkpoint.ThreadBusy || query.CanResume(&head)) && d.isLeftToOther(&head):
+		return p.opts.Canceller.FinishCancel(ctx, head)
+	case (head.State == checkpoint.ThreadBusy || query.CanResume(&head)) && p.isLeftToOther(&head):
 		return nil
-	case head.State == checkpoint.ThreadBusy && d.opts.Peers != nil && d.opts.Peers.IsStillUnserved(&head):
-		return d.postponeUnserved(ctx, head)
+	case head.State == checkpoint.ThreadBusy && p.opts.Peers != nil && p.opts.Peers.IsStillUnserved(&head):
+		return p.postponeUnserved(ctx, head)
 	case head.State == checkpoint.ThreadBusy:
-		return d.takeWithCapacity(ctx, head, d.takeOverRun)
+		return p.takeWithCapacity(ctx, head, p.takeOverRun)
 	case isExpired(&head):
-		return d.opts.Changer.RemoveThread(ctx, head)
+		return p.opts.Changer.RemoveThread(ctx, head)
 	case query.CanResume(&head):
-		return d.takeWithCapacity(ctx, head, d.takeOverRun)
-	case d.opts.Pruner.IsPruneDue(&head):
-		return d.opts.Pruner.PruneRested(ctx, head)
+		return p.takeWithCapacity(ctx, head, p.takeOverRun)
+	case p.opts.Pruner.IsPruneDue(&head):
+		return p.opts.Pruner.PruneRested(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
-		return d.expireInterrupts(ctx, head)
+		return p.expireInterrupts(ctx, head)
 	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:
-		return d.takeWithCapacity(ctx, head, d.beginQueuedRun)
+		return p.takeWithCapacity(ctx, head, p.beginQueuedRun)
 	default:
-		return d.setNextDue(ctx, head)
+		return p.setNextDue(ctx, head)
 	}
 }
 
 // takeWithCapacity takes a thread if there is capacity for its run, else the thread
 // is queued.
-func (d *Processor) takeWithCapacity(ctx context.Context, head checkpoint.Head, take func(context.Context, checkpoint.Head) error) error {
+func (p *Processor) takeWithCapacity(ctx context.Context, head checkpoint.Head, take func(context.Context, checkpoint.Head) error) error {
 	var err error = capacity.ErrNoCapacity
-	if d.opts.Capacity.HasFreeSlot() {
+	if p.opts.Capacity.HasFreeSlot() {
 		err = take(ctx, head)
 	}
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity):
-		d.opts.Capacity.EnqueueThread(head.Thread, err)
+		p.opts.Capacity.EnqueueThread(head.Thread, err)
 		return nil
 	case errors.Is(err, ownership.ErrThreadHeld), errors.Is(err, ownership.ErrDraining):
 		return nil
@@ -155,8 +155,8 @@ func isExpired(h *checkpoint.Head) bool {
 }
 
 // setNextDue sets the time at which the thread is due next.
-func (d *Processor) setNextDue(ctx context.Context, head checkpoint.Head) error {
-	_, err := d.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+func (p *Processor) setNextDue(ctx context.Context, head checkpoint.Head) error {
+	_, err := p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated = head.Updated
 		t.Head.Due = commit.ExpiryTime(&t.Head)
 		return nil
@@ -166,47 +166,47 @@ func (d *Processor) setNextDue(ctx context.Context, head checkpoint.Head) error 
 
 // postponeUnserved leaves such a thread to a server that has workers for it, or alone for a
 // longer while. Interrupts that expire meanwhile are attended to.
-func (d *Processor) postponeUnserved(ctx context.Context, head checkpoint.Head) error {
-	u, _ := d.opts.Unserved.FindRun(head.Thread)
+func (p *Processor) postponeUnserved(ctx context.Context, head checkpoint.Head) error {
+	u, _ := p.opts.Unserved.FindRun(head.Thread)
 	needs := make([][]checkpoint.Capability, len(u.Needs))
 	for i := range needs {
 		needs[i] = u.Needs[i : i+1]
 	}
-	if to := d.opts.Peers.ChooseServer(head.Thread, needs); to != "" {
-		return d.handOffDueThread(ctx, head, to)
+	if to := p.opts.Peers.ChooseServer(head.Thread, needs); to != "" {
+		return p.handOffDueThread(ctx, head, to)
 	}
-	next, err := d.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	next, err := p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", superstep.RemoteTasksOf(&head)
 		t.Head.Due = t.Now.Add(u.NextPauseTime())
 		t.ScheduleBy(u.Deadline)
 		if head.Open == 0 {
 			return nil
 		}
-		open, err := d.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
+		open, err := p.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}
 		if late := takeExpired(t, open); len(late) > 0 {
-			return d.putExpired(ctx, t, late)
+			return p.putExpired(ctx, t, late)
 		}
 		return nil
 	})
 	if err == nil {
-		d.opts.Unserved.NoteCheck(head.Thread, next.Revision, d.opts.Uptime())
+		p.opts.Unserved.NoteCheck(head.Thread, next.Revision, p.opts.Uptime())
 	}
 	return err
 }
 
 // isLeftToOther reports whether another server is expected to take a thread.
-func (d *Processor) isLeftToOther(head *checkpoint.Head) bool {
-	return d.opts.Peers != nil && head.PreferredOwner != "" && head.PreferredOwner != d.opts.Server && head.PreferredUntil.After(head.Now) && d.opts.Peers.IsMember(head.PreferredOwner)
+func (p *Processor) isLeftToOther(head *checkpoint.Head) bool {
+	return p.opts.Peers != nil && head.PreferredOwner != "" && head.PreferredOwner != p.opts.Server && head.PreferredUntil.After(head.Now) && p.opts.Peers.IsMember(head.PreferredOwner)
 }
 
 // handOffDueThread hands a due thread off to the server with its workers.
-func (d *Processor) handOffDueThread(ctx context.Context, head checkpoint.Head, to string) error {
-	_, err := d.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+func (p *Processor) handOffDueThread(ctx context.Context, head checkpoint.Head, to string) error {
+	_, err := p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.RemoteTasks = head.Updated, superstep.RemoteTasksOf(&head)
-		d.opts.Owner.PutHandOff(t, to)
+		p.opts.Owner.PutHandOff(t, to)
 		return nil
 	})
 	return err
@@ -214,28 +214,28 @@ func (d *Processor) handOffDueThread(ctx context.Context, head checkpoint.Head, 
 
 // FreeSpace removes an expired thread, or prunes a thread that rests. Errors: those of
 // the store, and those of RemoveThread and PruneRested.
-func (d *Processor) FreeSpace(ctx context.Context, thread string) error {
-	head, err := d.opts.Store.Head(ctx, thread)
+func (p *Processor) FreeSpace(ctx context.Context, thread string) error {
+	head, err := p.opts.Store.Head(ctx, thread)
 	switch {
 	case err != nil:
 		return err
-	case head.Leased() && head.Owner != d.opts.Server, head.RetryAt.After(head.Now), head.State == checkpoint.ThreadBusy:
+	case head.Leased() && head.Owner != p.opts.Server, head.RetryAt.After(head.Now), head.State == checkpoint.ThreadBusy:
 		return nil
 	case isExpired(&head):
-		return d.opts.Changer.RemoveThread(ctx, head)
-	case !query.CanResume(&head) && d.opts.Pruner.IsPruneDue(&head):
-		return d.opts.Pruner.PruneRested(ctx, head)
+		return p.opts.Changer.RemoveThread(ctx, head)
+	case !query.CanResume(&head) && p.opts.Pruner.IsPruneDue(&head):
+		return p.opts.Pruner.PruneRested(ctx, head)
 	}
 	return nil
 }
 
 // StoreQuarantine records the quarantine in the head of a thread. A lease without a
 // session is returned. Errors: those of Changer.ChangeFrom but checkpoint.ErrConflict.
-func (d *Processor) StoreQuarantine(ctx context.Context, head *checkpoint.Head, failures int, pause time.Duration) error {
-	if head.Leased() && head.Owner != d.opts.Server {
+func (p *Processor) StoreQuarantine(ctx context.Context, head *checkpoint.Head, failures int, pause time.Duration) error {
+	if head.Leased() && head.Owner != p.opts.Server {
 		return nil
 	}
-	_, err := d.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
+	_, err := p.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		t.Head.Updated = head.Updated
 		t.Head.Faults, t.Head.RetryAt = failures, t.Now.Add(pause)
 		if t.Lease == 0 {

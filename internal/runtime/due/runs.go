@@ -16,21 +16,21 @@ import (
 )
 
 // takeOverRun goes on with a run without a driver.
-func (d *Processor) takeOverRun(ctx context.Context, head checkpoint.Head) error {
+func (p *Processor) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 	var (
 		refused   error
 		elsewhere string
 		l         *superstep.Loop
 	)
-	next, err := d.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	next, err := p.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		var err error
-		if l, err = superstep.ContinueRun(ctx, d.opts.Env, d.opts.Reader, t, c.Thread(), nil); err != nil {
+		if l, err = superstep.ContinueRun(ctx, p.opts.Env, p.opts.Reader, t, c.Thread(), nil); err != nil {
 			refused = query.IgnoreLarge(err)
 			return nil, err
 		}
 		c.Thread().Recovery.NoteTakeOver(&head)
 		l.MarkHandedOut()
-		if elsewhere = d.opts.Owner.FindOtherServer(head.Thread, l); elsewhere != "" && head.PreferredOwner == "" {
+		if elsewhere = p.opts.Owner.FindOtherServer(head.Thread, l); elsewhere != "" && head.PreferredOwner == "" {
 			return nil, errElsewhere
 		}
 		c.PutLease(t)
@@ -38,13 +38,13 @@ func (d *Processor) takeOverRun(ctx context.Context, head checkpoint.Head) error
 	})
 	switch {
 	case refused != nil:
-		return d.failUnusableRun(ctx, head, refused)
+		return p.failUnusableRun(ctx, head, refused)
 	case errors.Is(err, errElsewhere):
-		return d.handOffDueThread(ctx, head, elsewhere)
+		return p.handOffDueThread(ctx, head, elsewhere)
 	case err != nil:
 		return err
 	}
-	d.log.Info("run taken up", zap.String("thread", head.Thread), zap.String("run", l.Run().ID), zap.Uint64("fence", next.Fence))
+	p.log.Info("run taken up", zap.String("thread", head.Thread), zap.String("run", l.Run().ID), zap.Uint64("fence", next.Fence))
 	return nil
 }
 
@@ -54,19 +54,19 @@ var errElsewhere = errors.New("another server has the workers of the run")
 // failUnusableRun fails a run that can't go on here or anywhere: its state can't be read,
 // or nothing that its graph allows. A store that does not answer is no such
 // reason, and a graph that is not known here may be known soon.
-func (d *Processor) failUnusableRun(ctx context.Context, head checkpoint.Head, cause error) error {
+func (p *Processor) failUnusableRun(ctx context.Context, head checkpoint.Head, cause error) error {
 	refused, ok := errors.AsType[*runtime.Error](cause)
 	if !ok || refused.IsStoreFault() {
 		return cause
 	}
 	if refused.Reason == runtime.ReasonGraphNotFound || refused.Reason == runtime.ReasonGraphVersionUnavailable {
-		return d.postponeUnknownGraph(ctx, head, cause)
+		return p.postponeUnknownGraph(ctx, head, cause)
 	}
-	run, err := d.opts.Store.Run(ctx, head.Thread, head.Run)
+	run, err := p.opts.Store.Run(ctx, head.Thread, head.Run)
 	if err != nil {
 		return err
 	}
-	_, err = d.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	_, err = p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Owner, t.Head.Due = "", time.Time{}
 		run.State, run.Updated = checkpoint.RunFailed, t.Now
 		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
@@ -74,25 +74,25 @@ func (d *Processor) failUnusableRun(ctx context.Context, head checkpoint.Head, c
 		return nil
 	})
 	if err == nil {
-		d.logFailedRun(&run)
+		p.logFailedRun(&run)
 	}
 	return err
 }
 
 // logFailedRun logs a run that has failed without being driven.
-func (d *Processor) logFailedRun(run *checkpoint.Run) {
-	d.log.Warn("run failed", append(runtime.FailureFields(run.Failure), zap.String("thread", run.Thread), zap.String("run", run.ID),
+func (p *Processor) logFailedRun(run *checkpoint.Run) {
+	p.log.Warn("run failed", append(runtime.FailureFields(run.Failure), zap.String("thread", run.Thread), zap.String("run", run.ID),
 		zap.String("graph", run.Graph), zap.String("state", string(run.State)))...)
 }
 
 // postponeUnknownGraph leaves a thread whose graph is not known here alone for a while.
-func (d *Processor) postponeUnknownGraph(ctx context.Context, head checkpoint.Head, why error) error {
-	d.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), runtime.CauseField(why))
-	_, err := d.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+func (p *Processor) postponeUnknownGraph(ctx context.Context, head checkpoint.Head, why error) error {
+	p.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), runtime.CauseField(why))
+	_, err := p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", superstep.RemoteTasksOf(&head)
-		t.Head.Due = t.Now.Add(d.opts.LeaseTTL)
-		if head.PreferredOwner == d.opts.Server && head.PreferredUntil.After(head.Now) { // the graph may be so new that it is not known here yet
-			t.Head.Due = t.Now.Add(d.opts.ScanInterval)
+		t.Head.Due = t.Now.Add(p.opts.LeaseTTL)
+		if head.PreferredOwner == p.opts.Server && head.PreferredUntil.After(head.Now) { // the graph may be so new that it is not known here yet
+			t.Head.Due = t.Now.Add(p.opts.ScanInterval)
 		}
 		return nil
 	})
@@ -100,18 +100,18 @@ func (d *Processor) postponeUnknownGraph(ctx context.Context, head checkpoint.He
 }
 
 // beginQueuedRun begins the first of the runs that wait.
-func (d *Processor) beginQueuedRun(ctx context.Context, head checkpoint.Head) error {
+func (p *Processor) beginQueuedRun(ctx context.Context, head checkpoint.Head) error {
 	var (
 		run     checkpoint.Run
 		refused error
 	)
-	_, err := d.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	_, err := p.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		var err error
-		if run, err = d.opts.Store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
+		if run, err = p.opts.Store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
 			return nil, runtime.TranslateStoreError(err)
 		}
 		t.Head.Queue = head.Queue[1:]
-		l, err := d.prepareQueuedRun(ctx, c.Thread(), t, &run)
+		l, err := p.prepareQueuedRun(ctx, c.Thread(), t, &run)
 		if err != nil {
 			refused = query.IgnoreLarge(err)
 			return nil, err
@@ -119,36 +119,36 @@ func (d *Processor) beginQueuedRun(ctx context.Context, head checkpoint.Head) er
 		return l, c.PutLeaseOrHandOff(t, l)
 	})
 	if refused != nil {
-		return d.failQueuedRun(ctx, head, run, refused)
+		return p.failQueuedRun(ctx, head, run, refused)
 	}
 	return err
 }
 
-func (d *Processor) prepareQueuedRun(ctx context.Context, thread *superstep.Thread, t *commit.Tx, run *checkpoint.Run) (*superstep.Loop, error) {
-	g, err := d.opts.Reader.FindGraph(run.Graph, run.Version)
+func (p *Processor) prepareQueuedRun(ctx context.Context, thread *superstep.Thread, t *commit.Tx, run *checkpoint.Run) (*superstep.Loop, error) {
+	g, err := p.opts.Reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
 	}
 	if err := runtime.CheckExpected(&t.Head, run.Request.Expected); err != nil {
 		return nil, err
 	}
-	state, err := d.opts.Reader.LoadState(ctx, thread.Reservation, &t.Head, g)
+	state, err := p.opts.Reader.LoadState(ctx, thread.Reservation, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}
 	run.Base = t.Head.Checkpoint
-	l := superstep.NewRootLoop(d.opts.Env, thread, run, state)
-	return l, superstep.BeginRun(ctx, d.opts.Reader, t, l)
+	l := superstep.NewRootLoop(p.opts.Env, thread, run, state)
+	return l, superstep.BeginRun(ctx, p.opts.Reader, t, l)
 }
 
 // failQueuedRun fails a queued run that can no longer begin; what is behind it
 // gets its turn.
-func (d *Processor) failQueuedRun(ctx context.Context, head checkpoint.Head, run checkpoint.Run, cause error) error {
+func (p *Processor) failQueuedRun(ctx context.Context, head checkpoint.Head, run checkpoint.Run, cause error) error {
 	var refused *runtime.Error
 	if !errors.As(cause, &refused) || refused.IsStoreFault() {
 		return cause
 	}
-	_, err := d.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	_, err := p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Queue = head.Queue[1:]
 		run.State, run.Updated = checkpoint.RunFailed, t.Now
 		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
@@ -158,7 +158,7 @@ func (d *Processor) failQueuedRun(ctx context.Context, head checkpoint.Head, run
 		return nil
 	})
 	if err == nil {
-		d.logFailedRun(&run)
+		p.logFailedRun(&run)
 	}
 	return err
 }

@@ -62,7 +62,8 @@ func readPendingWithin(ctx context.Context, store checkpoint.Store, thread, id s
 	return bounded.BuildPending()
 }
 
-// newLargeThreadsFixture has threads that wait for an answer, and whose states are large.
+// newLargeThreadsFixture returns a fixture with threads that wait for an answer and have
+// large states, and its store.
 func newLargeThreadsFixture(t *testing.T, threads int) (*memoryFixture, *slowReadStore) {
 	t.Helper()
 	w := newMemoryFixture(t, engine.Options{StoreTimeout: time.Hour}, chainSpec("asks", channelsHeavy, "grow", "ask", "last"), chainSpec("asks-little", channelsHeavy, "ask", "last"))

@@ -30,39 +30,39 @@ func NewIndex[W comparable]() *Index[W] {
 }
 
 // AddWorker adds a worker with what it serves.
-func (x *Index[W]) AddWorker(w W, serves []message.Capability) {
-	x.RemoveWorker(w)
+func (i *Index[W]) AddWorker(w W, serves []message.Capability) {
+	i.RemoveWorker(w)
 	served := listVersions(serves)
 	for _, v := range served {
-		g := x.byGraph[v.graph]
+		g := i.byGraph[v.graph]
 		if g == nil {
 			g = &servedGraph[W]{workers: make(map[W]struct{}), versions: make(map[string]int)}
-			x.byGraph[v.graph] = g
+			i.byGraph[v.graph] = g
 		}
 		g.workers[w] = struct{}{}
 		g.versions[v.version]++
 	}
-	x.byWorker[w] = served
+	i.byWorker[w] = served
 }
 
 // RemoveWorker removes a worker, if the index has it.
-func (x *Index[W]) RemoveWorker(w W) {
-	for _, v := range x.byWorker[w] {
-		g := x.byGraph[v.graph]
+func (i *Index[W]) RemoveWorker(w W) {
+	for _, v := range i.byWorker[w] {
+		g := i.byGraph[v.graph]
 		delete(g.workers, w)
 		if g.versions[v.version]--; g.versions[v.version] == 0 {
 			delete(g.versions, v.version)
 		}
 		if len(g.versions) == 0 {
-			delete(x.byGraph, v.graph)
+			delete(i.byGraph, v.graph)
 		}
 	}
-	delete(x.byWorker, w)
+	delete(i.byWorker, w)
 }
 
 // WorkersOf iterates over the workers that serve nodes of a graph, in no order.
-func (x *Index[W]) WorkersOf(graph string) iter.Seq[W] {
-	g := x.byGraph[graph]
+func (i *Index[W]) WorkersOf(graph string) iter.Seq[W] {
+	g := i.byGraph[graph]
 	if g == nil {
 		return func(func(W) bool) {}
 	}
@@ -71,8 +71,8 @@ func (x *Index[W]) WorkersOf(graph string) iter.Seq[W] {
 
 // ExplainUncovered returns, for the operator, what is served that is the nearest to a
 // needed capability.
-func (x *Index[W]) ExplainUncovered(need message.Capability) string {
-	g := x.byGraph[need.Graph]
+func (i *Index[W]) ExplainUncovered(need message.Capability) string {
+	g := i.byGraph[need.Graph]
 	if g == nil {
 		return "no worker of graph " + need.Graph + " is connected"
 	}
