@@ -86,8 +86,8 @@ type Task struct {
 	// else zero. The executor must not hand the task to another worker before the
 	// lease of the first one can have ended.
 	RecoveredAt time.Time
-	// HandedOut is true when the previous server reported that a worker may have the
-	// task. A server that crashed reports nothing.
+	// HandedOut is true when a previous server reported that it had handed the task
+	// out. A server that crashed reports nothing.
 	HandedOut bool
 	// Fence counts the servers that have taken the run over.
 	Fence uint64
@@ -97,6 +97,10 @@ type Task struct {
 	// StillRemote is set by the executor when it returns while a worker may
 	// still run the task, because another server continues the run.
 	StillRemote *atomic.Bool
+	// Unresolved is set by the executor when it returns because another server
+	// continues the run, and does not know whether a worker runs the task for the
+	// previous server. nil = not needed.
+	Unresolved *atomic.Bool
 	// Unwanted is closed when the run takes no result any more because it is
 	// cancelled or belongs to another server. nil = not known.
 	Unwanted <-chan struct{}

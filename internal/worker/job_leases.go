@@ -219,6 +219,14 @@ func (d *dispatcher) resumeLease(j *job, s *Session, l lease.Lease) []notice {
 	return nil
 }
 
+// markUnresolved records that the run continues at another server before the holder of
+// the task has come back.
+func (j *job) markUnresolved() {
+	if j.task.Unresolved != nil {
+		j.task.Unresolved.Store(true)
+	}
+}
+
 // retainDeparted records that a worker may continue a task whose run continues at
 // another server, and keeps its lease in case the run comes back.
 func (d *dispatcher) retainDeparted(j *job) {

@@ -121,6 +121,33 @@ func TestATaskThatAServerHasNotRequestedIsStillItsWorkers(t *testing.T) {
 	}
 }
 
+// A server dies while no worker has any of its tasks, and the next server is drained
+// while one task is withheld and one is not requested: that it has learned nothing of them
+// does not make a loss of them.
+func TestATaskThatNoWorkerHadIsNoLossAfterTwoHandOffs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestCluster(t)
+		w.compileGraph([]string{"a", "b"})
+		a, die := w.startMortalServer("A")
+		run := a.startRun("t")
+		die()
+
+		b := w.startServerWith("B", w.sharedStore, w, engine.Options{ParallelTasks: 1})
+		sleepVirtual(20 * time.Second) // the lease of the thread ends
+		require.EqualValues(t, 2, w.readHead("t").Fence)
+		b.hub.Drain(time.Second, "")
+		b.Drain(t.Context())
+		c := w.startServer("C")
+		c.attachWorker("w1", "")
+		sleepVirtual(5 * time.Second)
+		require.EqualValues(t, 3, w.readHead("t").Fence)
+		require.Empty(t, w.listExecutions(), "a worker may have them")
+		c.waitForRun(run, checkpoint.RunSucceeded)
+		require.ElementsMatch(t, []string{"a@C", "b@C"}, w.listExecutions())
+		require.Zero(t, c.hub.WorkerLosses())
+	})
+}
+
 // The worker of a dead server does not come back: its task waits for the time of
 // a lease from when the run is taken up, and not longer.
 func TestAWithheldTaskIsGivenAwayWhenTheLeaseIsOver(t *testing.T) {

@@ -87,7 +87,11 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 	if elsewhere {
 		d.history.RemoveRequest(j.task)
 	}
-	if elsewhere && !unsent && j.stage != stageQueued {
+	switch {
+	case !elsewhere || unsent || j.stage == stageQueued:
+	case j.stage == stageWithheld:
+		j.markUnresolved()
+	default:
 		d.retainDeparted(j)
 	}
 	d.endJob(j)

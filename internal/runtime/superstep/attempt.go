@@ -151,23 +151,23 @@ func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *p
 		LastWaiting: at.pending.tasks[t.ID].Waiting,
 		MaxStep:     at.maxStep, Checkpoint: at.state.Checkpoint().ID, CheckpointTime: at.state.Checkpoint().Time,
 		Effects: fx, Host: fx, Metadata: at.run.Metadata, Unwanted: at.thread.WorkDone,
-		Fence: at.thread.Fence, StillRemote: &fx.isStillRemote,
+		Fence: at.thread.Fence, StillRemote: &fx.isStillRemote, Unresolved: &fx.isUnresolved,
 	}
-	if t.Node.Kind == graph.KindRemote || b.InWorker {
+	isRemote := t.Node.Kind == graph.KindRemote || b.InWorker
+	if isRemote {
 		defer fx.trackRemoteTask(task)()
 		task.Triggers = at.state.Triggers(t)
 		if n == 1 {
 			task.RecoveredAt = at.recoveredAt(t.ID)
 			task.HandedOut = at.thread.Recovery.wasHandedOut(t.ID)
-			at.thread.Recovery.noteRequest(t.ID, at.level.rootTask)
 		}
 	}
 	r := at.env.executeContained(ctx, task)
 	if f := fx.refusedVersion.Load(); f != nil {
 		r = pregel.Result{Failure: &pregel.Failure{Failure: *f}}
 	}
-	if fx.isStillRemote.Load() {
-		at.thread.Recovery.addLeft(t.ID, at.level.rootTask)
+	if isRemote {
+		fx.noteHolder()
 	}
 	if f := timeoutFailure(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}

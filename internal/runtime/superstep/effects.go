@@ -32,6 +32,7 @@ type effects struct {
 	attempt       int
 	isOver        atomic.Bool
 	isStillRemote atomic.Bool  // a worker may still run the task
+	isUnresolved  atomic.Bool  // whether a worker runs the task for the previous server is not known
 	runningCalls  atomic.Int32 // graphs that it waits for
 	restartMark   restartMark
 	// refusedVersion is set when the version of a called graph does not run what is due

@@ -16,9 +16,9 @@ type Recovery struct {
 	takenUpAt   time.Time // when the run was taken up; zero = no worker can have a task of it
 	remoteTasks []string  // the tasks that workers may run, as in checkpoint.Head
 
-	mu             sync.Mutex
-	leftTasks      []string
-	requestedTasks map[string]struct{} // that were requested here, and the root tasks that contain them
+	mu            sync.Mutex
+	leftTasks     []string
+	resolvedTasks map[string]struct{} // of which it is known here who runs them, and the root tasks that contain them
 }
 
 // NoteTakeOver notes that the run was not given back by the server that drove it, or
@@ -44,33 +44,47 @@ func (r *Recovery) addLeft(task, top string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leftTasks = append(r.leftTasks, task)
+	r.addInside(top)
+}
+
+// addInside records that workers may run tasks inside a root task, "" for none. mu is
+// held.
+func (r *Recovery) addInside(top string) {
 	if inside := top + checkpoint.Inside; top != "" && !slices.Contains(r.leftTasks, inside) {
 		r.leftTasks = append(r.leftTasks, inside)
 	}
 }
 
-// noteRequest notes that a task is requested here, and the root task that contains it, ""
-// for a root task: whether a worker still runs it is known from then on.
-func (r *Recovery) noteRequest(task, top string) {
+// noteResolved notes that this server knows who runs a task, and the root task that
+// contains it, "" for a root task.
+func (r *Recovery) noteResolved(task, top string) {
 	if len(r.remoteTasks) == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.requestedTasks == nil {
-		r.requestedTasks = make(map[string]struct{}, 1)
+	if r.resolvedTasks == nil {
+		r.resolvedTasks = make(map[string]struct{}, 1)
 	}
-	r.requestedTasks[task] = struct{}{}
+	r.resolvedTasks[task] = struct{}{}
 	if top != "" {
-		r.requestedTasks[top] = struct{}{}
+		r.resolvedTasks[top] = struct{}{}
 	}
+}
+
+// noteUnresolved notes that the request of a task has ended before it was known who runs
+// the task. top is the root task that contains it, "" for a root task.
+func (r *Recovery) noteUnresolved(top string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addInside(top)
 }
 
 // maxNamedTasks bounds how many tasks are left to the next server by their names.
 const maxNamedTasks = 1024
 
 // listLeft lists the tasks that workers may run, for the next server. Tasks that the
-// server before has left, and that were not requested here, are still left to it.
+// server before has left, and that are not resolved here, are still left to it.
 // unfinished are the tasks of the superstep that was taken up, none when the run has come
 // further.
 func (r *Recovery) listLeft(unfinished []*pregel.Task) []string {
@@ -82,8 +96,8 @@ func (r *Recovery) listLeft(unfinished []*pregel.Task) []string {
 	}
 	for _, task := range r.remoteTasks {
 		if task == checkpoint.AnyTask {
-			left = r.appendUnrequested(left, unfinished)
-		} else if !r.isRequested(task) && !slices.Contains(left, task) {
+			left = r.appendUnresolved(left, unfinished)
+		} else if !r.isResolved(task) && !slices.Contains(left, task) {
 			left = append(left, task)
 		}
 	}
@@ -93,14 +107,15 @@ func (r *Recovery) listLeft(unfinished []*pregel.Task) []string {
 	return left
 }
 
-// appendUnrequested adds the tasks that workers may run, of those that were not requested
-// here. mu is held.
-func (r *Recovery) appendUnrequested(left []string, tasks []*pregel.Task) []string {
+// appendUnresolved adds the tasks that workers may run, of those that are not resolved
+// here, when the server before has told nothing. AnyTask stands for them: a task that is
+// named was handed out. mu is held.
+func (r *Recovery) appendUnresolved(left []string, tasks []*pregel.Task) []string {
 	for _, t := range tasks {
 		switch {
-		case r.isRequested(t.ID):
+		case r.isResolved(t.ID):
 		case t.Node.Kind == graph.KindRemote:
-			left = append(left, t.ID)
+			return append(left, checkpoint.AnyTask)
 		case t.Node.Kind == graph.KindGraph:
 			left = append(left, t.ID+checkpoint.Inside)
 		}
@@ -108,9 +123,23 @@ func (r *Recovery) appendUnrequested(left []string, tasks []*pregel.Task) []stri
 	return left
 }
 
-func (r *Recovery) isRequested(task string) bool {
-	_, ok := r.requestedTasks[task]
+func (r *Recovery) isResolved(task string) bool {
+	_, ok := r.resolvedTasks[task]
 	return ok
+}
+
+// noteHolder notes, for the next server, what the end of the attempt tells of the worker
+// that may have the task.
+func (fx *effects) noteHolder() {
+	r, top := &fx.frame.thread.Recovery, fx.frame.level.rootTask
+	if fx.isUnresolved.Load() {
+		r.noteUnresolved(top)
+		return
+	}
+	r.noteResolved(fx.task.ID, top)
+	if fx.isStillRemote.Load() {
+		r.addLeft(fx.task.ID, top)
+	}
 }
 
 // wasHandedOut reports whether the server before has told that a worker may have a

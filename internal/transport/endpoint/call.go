@@ -62,6 +62,7 @@ func (c *endpointCall) releaseEndpoint() {
 // connectFailure returns the failure of a task without a connection.
 func (c *endpointCall) connectFailure(ctx context.Context, err error) worker.Result {
 	if ctx.Err() != nil {
+		c.markRemoteTask(ctx)
 		return permanentFailure("Cancelled", "the task was stopped before the endpoint answered")
 	}
 	return permanentFailure("InvalidEndpoint", fmt.Sprintf("endpoint %q can't be dialled: %v", c.spec.Endpoint, err))
@@ -138,10 +139,17 @@ func (c *endpointCall) deliveryNumber() int {
 func (c *endpointCall) hasLostDelivery() bool { return c.losses > 0 || c.task.HandedOut }
 
 // markRemoteTask records, for a server that continues the run, that the node may
-// have begun.
+// have begun. A task that was not called here may have begun at the server before.
 func (c *endpointCall) markRemoteTask(ctx context.Context) {
-	if errors.Is(context.Cause(ctx), runtime.ErrElsewhere) && (c.losses > 0 || c.sent.wasSent()) && c.task.StillRemote != nil {
-		c.task.StillRemote.Store(true)
+	mark := c.task.StillRemote
+	if c.losses == 0 && !c.sent.wasSent() {
+		mark = c.task.Unresolved
+		if c.task.RecoveredAt.IsZero() {
+			return
+		}
+	}
+	if errors.Is(context.Cause(ctx), runtime.ErrElsewhere) && mark != nil {
+		mark.Store(true)
 	}
 }
 
