@@ -45,6 +45,9 @@ serve --migrate does the same before it serves.`,
 			if err != nil {
 				return err
 			}
+			for _, warning := range m.Warnings {
+				_ = output.WriteLine(p.Err, "warning: %s", warning) // the result says more
+			}
 			if err := output.WriteLine(p.Out, "%s", migrationText(m, dry)); err != nil || len(m.Unreadable) == 0 {
 				return err
 			}

@@ -12,6 +12,8 @@ type Migration struct {
 	// UnreadableRecords says of the first of these records which they are and why. Redis
 	// says so of none.
 	UnreadableRecords []string
+	// Warnings tell what an operator should know of the store as it is now.
+	Warnings []string
 }
 
 // Loss is the missing part of a store.

@@ -70,6 +70,7 @@ func (sc StoreConfig) migrateBeforeServing(ctx context.Context, log *zap.Logger)
 	if err == nil && m.From != m.To {
 		log.Info("store was migrated", zap.Int("from", m.From), zap.Int("to", m.To), zap.Strings("unreadable", m.Unreadable))
 	}
+	logWarnings(log, m.Warnings)
 	if len(m.Unreadable) > 0 {
 		log.Warn("records can't be read and were left as they are",
 			zap.Int("threads", len(m.Unreadable)), zap.Strings("unreadable", m.UnreadableRecords))

@@ -93,6 +93,7 @@ func (sc StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed sea
 	}
 	opts := sc.Options.sqliteOptions(sc.path, sealed)
 	opts.Progress = logMigration(log)
+	opts.Warn = func(warning string) { logWarnings(log, []string{warning}) }
 	s, err := sqlite.Open(ctx, opts)
 	if err != nil {
 		return nil, explainSQLiteError(sc.Text, err)

@@ -41,6 +41,57 @@ func TestAStoreThatIsClosedLeavesNoLog(t *testing.T) {
 	requireSteps(t, openStore(t, moved), "t", uint64(len(names)))
 }
 
+// requireAlone checks that a copy of the file without its log has the first n steps of a
+// thread.
+func requireAlone(t *testing.T, path, thread string, n uint64) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	alone := filepath.Join(t.TempDir(), "alone.db")
+	require.NoError(t, os.WriteFile(alone, content, 0o600))
+	requireSteps(t, openStore(t, alone), thread, n)
+}
+
+// A reader that is still open keeps SQLite from removing the log, but not a server that stops
+// in order from moving it into the file.
+func TestAStoreThatIsClosedBesideAReaderIsOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	var warnings []string
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Warn: func(w string) { warnings = append(warnings, w) }})
+	require.NoError(t, err)
+	_, err = s.Apply(t.Context(), newStep("t", 1))
+	require.NoError(t, err)
+	r := openReader(t, path)
+	requireReadable(t, r, "t")
+	_, err = s.Apply(t.Context(), newStep("t", 2))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	requireAlone(t, path, "t", 2)
+	require.Empty(t, warnings)
+	require.NoError(t, r.Close())
+	requireSteps(t, openStore(t, path), "t", 2)
+}
+
+// A migration beside a connection of another program leaves its changes in the file.
+func TestAMigrationBesideAReaderIsOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, "sqlite-3", path)
+	other := openDirectly(t, path)
+	execSQL(t, other, `PRAGMA journal_mode = wal`) // as a server does
+	var n int
+	require.NoError(t, other.QueryRowContext(t.Context(), `SELECT count(*) FROM threads`).Scan(&n))
+	m, err := migrateFile(t.Context(), path, ignoreProgress)
+	require.NoError(t, err)
+	require.Empty(t, m.Warnings)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	alone := filepath.Join(t.TempDir(), "alone.db")
+	require.NoError(t, os.WriteFile(alone, content, 0o600))
+	heads, err := openStore(t, alone).Threads(t.Context(), checkpoint.ThreadQuery{})
+	require.NoError(t, err)
+	require.Len(t, heads, n)
+}
+
 // Of a server that was killed the log remains, under the name by which the file was
 // open. Without it the file is not all there is.
 func TestAFileIsNotReadWithoutItsLog(t *testing.T) {

@@ -87,6 +87,9 @@ type Options struct {
 	// Progress is told now and then how far Open is with records that Migrate could not
 	// open; nil = it is not asked for.
 	Progress func(checkpoint.Migration)
+	// Warn is told when Close leaves changes in the log, since another process reads the
+	// file; nil = it is not asked for.
+	Warn func(warning string)
 }
 
 func (o *Options) setDefaults() {
@@ -232,7 +235,7 @@ func (s *Store) openWriter(ctx context.Context, box *seal.Box, reserve *file.Res
 	s.warnings = append(s.warnings, warnings...)
 	// The connections outlive the call that opens them.
 	s.changes, err = writer.New(context.WithoutCancel(ctx), db, writer.Options{
-		File: s.file, Path: path, Reserve: reserve, TurnTimeout: opts.TurnTimeout, CommitTimeout: opts.CommitTimeout,
+		File: s.file, Path: path, Reserve: reserve, Warn: opts.Warn, TurnTimeout: opts.TurnTimeout, CommitTimeout: opts.CommitTimeout,
 	})
 	if err != nil {
 		return errors.Join(err, db.Close())
@@ -315,7 +318,8 @@ func (s *Store) saveLastPath(ctx context.Context) error {
 }
 
 // Close waits for the changes that were handed in, then closes the file. All
-// is in the database then, and no log is left.
+// is in the database then, and no log is left: beside a reader an empty one, or Options.Warn
+// is told.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		var errs []error

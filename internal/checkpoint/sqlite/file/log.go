@@ -26,6 +26,45 @@ func (e *StrayLogError) Error() string {
 		"open it as %s, or move that log along to %s-wal; remove the log only to lose the changes", e.Path, e.Last, e.Last, e.Last, e.Path)
 }
 
+// LogLeftError says that changes of a database are in its log still, though the process that
+// made them is done with it.
+type LogLeftError struct {
+	Path  string
+	Cause error // nil = another process read the file
+}
+
+// Error says what to do.
+func (e *LogLeftError) Error() string {
+	why := "another process read them"
+	if e.Cause != nil {
+		why = e.Cause.Error()
+	}
+	return fmt.Sprintf("sqlite: changes of %s may be in %s-wal only, since %s: copy and move both files together, "+
+		"or let a server start and stop again", e.Path, e.Path, why)
+}
+
+// Unwrap returns the cause.
+func (e *LogLeftError) Unwrap() error { return e.Cause }
+
+// A RowQuerier runs a query, as a connection or several do.
+type RowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// MoveLog moves the log of the database at a path into the file and cuts it off. Unlike the
+// end of the last connection, it does so beside the connections of other processes. It fails
+// with a LogLeftError when one of them is within a query.
+func MoveLog(ctx context.Context, path string, db RowQuerier) error {
+	var busy, log, moved int64
+	if err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err != nil {
+		return &LogLeftError{Path: path, Cause: err}
+	}
+	if busy != 0 {
+		return &LogLeftError{Path: path}
+	}
+	return nil
+}
+
 // KeyLastPath is the key in the table meta of the name by which the file was open
 // last, without symbolic links.
 const KeyLastPath = "path"

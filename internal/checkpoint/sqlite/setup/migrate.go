@@ -74,12 +74,23 @@ func migrateFile(
 		m, err = migrateToCurrent(ctx, tx, &migrationFile{path: path, free: free(f.RealPath)}, dry, tell)
 		if err == nil && !dry && m.From != m.To {
 			tell(m)
-			err = tx.Commit()
+			if err = tx.Commit(); err == nil {
+				m.Warnings = moveLog(ctx, f.RealPath, db)
+			}
 		} else {
 			err = errors.Join(err, tx.Rollback())
 		}
 	}
 	return m, errors.Join(wrapOpenError(path, err), db.Close(), f.Close())
+}
+
+// moveLog moves the log into a file that was migrated, and returns a warning when it could
+// not: the migration is made either way.
+func moveLog(ctx context.Context, path string, db *sql.DB) (warnings []string) {
+	if err := file.MoveLog(context.WithoutCancel(ctx), path, db); err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	return warnings
 }
 
 // A migrationFile is the file that is migrated.

@@ -194,8 +194,7 @@ func (w *Writer) limitLog(batch []*Job) {
 // TruncateLog moves the log into the database and cuts it off, which gives its
 // space back. It may not be possible now: then it will be another time.
 func (w *Writer) TruncateLog() {
-	var busy, log, moved int64
-	_ = w.conn.QueryRowContext(w.life, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+	_ = file.MoveLog(w.life, w.path, w.conn)
 }
 
 // CheckWritable says whether changes are taken. A writer that was full checks for space.

@@ -26,6 +26,8 @@ type Options struct {
 	Path string
 	// Reserve is what is held back of the disk for changes that free space.
 	Reserve *file.Reserve
+	// Warn is told when Close leaves changes in the log; nil = it is not asked for.
+	Warn func(warning string)
 	// TurnTimeout bounds how long a change waits in the queue, and CommitTimeout how
 	// long for its end when it has begun.
 	TurnTimeout, CommitTimeout time.Duration
@@ -44,6 +46,7 @@ type Writer struct {
 	conn       *sql.Conn
 	file       File
 	path       string
+	warn       func(warning string)
 	statements []*sql.Stmt // all that were prepared
 
 	begin, commit, rollback *sql.Stmt
@@ -69,7 +72,7 @@ func New(life context.Context, db *sql.DB, opts Options) (*Writer, error) {
 		return nil, layout.ToContractError(err)
 	}
 	w := &Writer{
-		life: life, db: db, conn: conn, file: opts.File, path: opts.Path,
+		life: life, db: db, conn: conn, file: opts.File, path: opts.Path, warn: opts.Warn,
 		queue: newQueue(), limits: limits{opts.TurnTimeout, opts.CommitTimeout}, finished: make(chan struct{}),
 		space: space{reserve: opts.Reserve}, rolledBack: func() {},
 	}
@@ -160,15 +163,28 @@ func abandonedError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, ctx.Err())
 }
 
-// Close waits for the jobs that were handed in, and closes the database.
+// Close waits for the jobs that were handed in, moves the log into the database, and closes
+// the database.
 func (w *Writer) Close() error {
 	w.queue.closeQueue()
 	<-w.finished
+	w.moveLog()
 	var errs []error
 	for _, s := range w.statements { // SQLite does not end a connection that has one
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
+}
+
+// moveLog moves the log into the database: beside a reader, SQLite does not when the
+// connection ends. A log that is not found by its name may be that of another database.
+func (w *Writer) moveLog() {
+	if w.file.CheckReplaced() != nil {
+		return
+	}
+	if err := file.MoveLog(w.life, w.path, w.conn); err != nil && w.warn != nil {
+		w.warn(err.Error())
+	}
 }
 
 // keepCommitting commits, as one, what came in while the commit before was made.
