@@ -28,8 +28,8 @@ report of a defect. It ends at a record that is damaged, and names it. graphd st
 thread of a running server.
 
 Nothing is written, and servers may use the store; a thread that changes meanwhile may show parts of before and
-after. A store of an earlier format is migrated first. The values of a run's request are left out, as calls leave
-them out. An encrypted store needs its keys.`,
+after. A store of an earlier format is refused: migrate it first. The values of a run's request are left out, as
+calls leave them out. An encrypted store needs its keys.`,
 		Example: `  graphd store dump order-7 --store sqlite:graphd.db
   graphd store dump order-7 | jq -c 'select(.kind == "event") | .record'`,
 		Args: exactArgs("THREAD"),
