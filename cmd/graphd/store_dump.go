@@ -27,9 +27,9 @@ checkpoint. It is for what calls don't explain: a server that does not start, a 
 report of a defect. It ends at a record that is damaged, and names it. graphd state, history and watch show a
 thread of a running server.
 
-Nothing is written, and servers may use the store; a thread that changes meanwhile may show parts of before and
-after. A store of an earlier format is refused: migrate it first. The values of a run's request are left out, as
-calls leave them out. An encrypted store needs its keys.`,
+No record is changed, and servers may use the store; a thread that changes meanwhile may show parts of before and
+after. SQLite may make the index of the log beside a file. A store of an earlier format is refused: migrate it first. The values of
+a run's request are left out, as calls leave them out. An encrypted store needs its keys.`,
 		Example: `  graphd store dump order-7 --store sqlite:graphd.db
   graphd store dump order-7 | jq -c 'select(.kind == "event") | .record'`,
 		Args: exactArgs("THREAD"),

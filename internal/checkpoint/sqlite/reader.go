@@ -31,8 +31,8 @@ type Reader struct {
 
 var _ checkpoint.Reader = (*Reader)(nil)
 
-// OpenReader opens a file that is there for reading. Nothing is written, no lock of the
-// file is taken, and a server may use it meanwhile. It fails as Open does, but for a file that
+// OpenReader opens a file that is there for reading. No record is changed, though
+// SQLite may make the index of the log, no lock of graphd is taken, and a server may use it meanwhile. It fails as Open does, but for a file that
 // is in use; with an EmptyError when the file has no tables, and with a SchemaError, which
 // IsOlder, when it has to be migrated first. Close returns a ChangedError when a server has
 // begun to write into the file and what was read may be wrong.

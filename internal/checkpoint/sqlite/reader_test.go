@@ -122,6 +122,22 @@ func TestAReaderReadsBesideAServer(t *testing.T) {
 	requireSteps(t, openStore(t, path), "t", 1)
 }
 
+// A reader makes the index of a log that lacks it, and changes nothing else.
+func TestAReaderMakesTheIndexOfALog(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.db")
+	killOwner(t, startOwner(t, path))
+	before := readFiles(t, dir)
+	require.NoError(t, os.Remove(path+"-shm"))
+	r := openReader(t, path)
+	requireReadable(t, r, "t")
+	require.FileExists(t, path+"-shm")
+	require.NoError(t, r.Close())
+	require.NoError(t, os.Remove(path+"-shm"))
+	delete(before, "a.db-shm")
+	require.Equal(t, before, readFiles(t, dir))
+}
+
 // A server that reads and writes a file keeps doing so while readers come and go, and each
 // reader sees what was acknowledged.
 func TestAServerGoesOnBesideReaders(t *testing.T) {

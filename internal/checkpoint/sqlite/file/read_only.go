@@ -24,7 +24,7 @@ func (e *ChangedError) Error() string {
 }
 
 // A ReadOnly is a database that is read beside the process that owns it, if any does. It
-// takes no lock of graphd and writes nothing.
+// takes no lock of graphd and changes no record; SQLite may make the index of the log.
 type ReadOnly struct {
 	// RealPath is the name without symbolic links.
 	RealPath string
