@@ -7,8 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// A call holds what it shows until its answer is encoded: the state as it was read,
-// the values that are made of it, and the answer. A call or stream that hands in a
+// A call holds three things until its answer is encoded: the state as it was read, the
+// values that are made of it, and the answer. A call or stream that hands in a
 // CallMemory keeps memory reserved for all of that until it releases it.
 
 // CallMemory is the memory of one call or stream for the large states that it
@@ -31,7 +31,7 @@ var errNoMemory = errors.New("there is no room yet for what is to be shown")
 // IsMemoryRefused reports whether a read failed because of RefusesReads.
 func IsMemoryRefused(err error) bool { return errors.Is(err, errNoMemory) }
 
-// WaitForMemory waits for memory for the refused read.
+// WaitForMemory waits for memory for the refused read. The error is the cause of ctx.
 func (c *CallMemory) WaitForMemory(ctx context.Context) error {
 	c.refusesReads = false
 	return c.WaitForBytes(ctx, c.wantedBytes, WaitForever)
@@ -52,8 +52,8 @@ func (c *CallMemory) IsHeld() bool { return c.bytes > 0 }
 const maxSmallBytes = 256 << 10
 
 // copiesPerAnswer is the number of copies that a call holds of a state that it shows:
-// the stored one, the decoded one, one value, the encoded one, and an allowance for
-// garbage.
+// the stored state, the decoded state, one value, the encoded state, and an allowance
+// for garbage.
 const copiesPerAnswer = 5
 
 // JoinBudget makes the memory part of the budget of all calls, and returns its
@@ -67,7 +67,8 @@ func (c *CallMemory) JoinBudget(budget *ReadBudget, answer int) *ReadReservation
 	return &c.ReadReservation
 }
 
-// ReserveValue reserves bytes for a value that is about to be encoded.
+// ReserveValue reserves bytes for a value that is about to be encoded. Errors: the cause
+// of ctx, and an error for which IsMemoryRefused reports true.
 func (r *ReadReservation) ReserveValue(ctx context.Context, bytes int) error {
 	if int64(bytes) <= r.budget.smallBytes() {
 		return nil
@@ -79,8 +80,8 @@ func (r *ReadReservation) ReserveValue(ctx context.Context, bytes int) error {
 	return r.WaitForBytes(ctx, need, WaitForever)
 }
 
-// CheckFits refuses a large read without a reservation: the value is dropped and
-// read again when there is memory.
+// CheckFits refuses a large read without a reservation: the value is dropped and read
+// again when there is memory. The error is a *checkpoint.LargeError.
 func (r *ReadReservation) CheckFits(bytes int) error {
 	switch {
 	case r == nil, int64(bytes) <= r.budget.smallBytes():

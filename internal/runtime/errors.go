@@ -13,8 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// Reasons of refused calls, in the words clients branch on. Transport maps
-// each of them to one gRPC code. A test fails for a reason without one.
+// Reasons of refused calls, in the words clients branch on. Transport maps each of them
+// to one gRPC code. A test fails for a reason without a code.
 const (
 	ReasonInvalidField           = "INVALID_FIELD"
 	ReasonInvalidPayloadJSON     = "INVALID_PAYLOAD_JSON"
@@ -152,7 +152,7 @@ func Errorf(reason, format string, args ...any) *Error {
 	return e
 }
 
-// With returns a copy of the error with one parameter more.
+// With returns a copy of the error with a further parameter.
 func (e *Error) With(key, value string) *Error {
 	c := *e
 	c.Meta = make(map[string]string, len(e.Meta)+1)
@@ -196,7 +196,7 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
-// WithViolation returns a copy of the error with one violation more.
+// WithViolation returns a copy of the error with a further violation.
 func (e *Error) WithViolation(field, format string, args ...any) *Error {
 	c := *e
 	c.Violations = append(slices.Clip(c.Violations),

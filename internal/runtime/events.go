@@ -8,8 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Kinds of emissions that relate the next emissions of an executor to the
-// earlier ones. Clients do not see them.
+// Kinds of emissions that relate the next emissions of an executor to the earlier
+// emissions. Clients do not see them.
 const (
 	// EventRestarted: another worker runs the task from its beginning.
 	EventRestarted checkpoint.EventKind = "anew"
@@ -64,14 +64,14 @@ func IsCursorError(err error) bool {
 	return ok && slices.Contains([]string{ReasonCursorTrimmed, ReasonCursorAhead, ReasonCursorLost}, refused.Reason)
 }
 
-// CursorError refuses a cursor, with the range of the log.
+// CursorError returns an *Error that refuses a cursor, with the range of the log.
 func CursorError(reason string, head *checkpoint.Head, format string, after uint64) error {
 	return Errorf(reason, format+"; begin with snapshot_first", after).
 		With("oldestSequence", strconv.FormatUint(head.FirstEvent, 10)).
 		With("headSequence", strconv.FormatUint(head.LastEvent, 10))
 }
 
-// CursorBefore returns the cursor from which an event is the next one.
+// CursorBefore returns the cursor from which an event is the next.
 func CursorBefore(event uint64) uint64 { return max(event, 1) - 1 }
 
 // StoppedRun is a run at the time of its stop, with the interrupts that it waits for.

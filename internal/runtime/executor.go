@@ -81,10 +81,10 @@ type Task struct {
 	// AlsoNeeds lists the further capabilities that a server's workers must
 	// have to run the task.
 	AlsoNeeds []checkpoint.Capability
-	// RecoveredAt is the time at which this server took the run over, if the
-	// previous server may have handed the task out to a worker that still runs it;
-	// else zero. The executor must not hand the task to another worker before the
-	// lease of the first one can have ended.
+	// RecoveredAt is the time at which this server took the run over, if the previous
+	// server may have handed the task out to a worker that still runs it; else zero. The
+	// executor must not hand the task to another worker before the lease of the first
+	// worker can have ended.
 	RecoveredAt time.Time
 	// HandedOut is true when a previous server reported that it had handed the task
 	// out. A server that crashed reports nothing.
@@ -116,8 +116,8 @@ type WorkerWait struct {
 // Effects are the effects that a running node may have before it returns a
 // result.
 type Effects interface {
-	// EmitEvent sends an event to the followers. It never blocks the node for
-	// long and may drop what is ephemeral.
+	// EmitEvent sends an event to the followers. It never blocks the node for long and may
+	// drop ephemeral events.
 	EmitEvent(e Emission)
 	// RecordMemo records a memo durably and returns the stored value. That is
 	// the earlier value if the memo existed.

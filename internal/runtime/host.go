@@ -31,7 +31,7 @@ type Host interface {
 
 // GraphCall is the call of a graph inside a task.
 type GraphCall struct {
-	Index           int // number of graphs that the task has called before this one
+	Index           int // number of graphs that the task has called before this graph
 	Graph           string
 	Version         string       // "" = the version of the calling graph's worker, or the newest
 	Input           payload.JSON // "" = continue a persistent graph

@@ -9,8 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// containedObserver is an observer whose panics end with the call. The first one is
-// logged: there may be one per event.
+// containedObserver is an observer whose panics end with the call. The first panic is
+// logged: each event may cause a panic.
 type containedObserver struct {
 	inner    Observer
 	log      *zap.Logger

@@ -25,8 +25,8 @@ type Schemas interface {
 	Check(ctx context.Context, schema, value payload.JSON) ([]Violation, error)
 }
 
-// Observer receives what happens, for metrics. It must not block. A name is
-// the name of a graph. Names, nodes, states and reasons become labels.
+// Observer receives reports of the engine, for metrics. It must not block. A name is the
+// name of a graph. Names, nodes, states and reasons become labels.
 type Observer interface {
 	RunStarted(name string) // admitted
 	RunDriven(name string)  // each time that this process takes the run up
@@ -37,8 +37,8 @@ type Observer interface {
 	CommitEnded(took time.Duration, err error)
 	InterruptRaised(name, reason string)
 	InterruptResolved(name, state string)
-	// ThreadsPoisoned reports the number of quarantined threads. The engine
-	// fails whenever it processes one of them.
+	// ThreadsPoisoned reports the number of quarantined threads. The engine fails whenever
+	// it processes such a thread.
 	ThreadsPoisoned(n int)
 	// LiveBytes reports the number of bytes that the live runs of this process
 	// hold.
@@ -50,8 +50,8 @@ type Observer interface {
 
 // Workers are those that are attached to this server.
 type Workers interface {
-	// SetPeers sets the observers of the workers. It reports to them what the
-	// workers take, now and after each change.
+	// SetPeers sets the observers of the workers. It reports to them the capabilities of
+	// the workers, now and after each change.
 	SetPeers(peers Peers)
 	// Covers reports whether an attached worker has the capability.
 	Covers(need checkpoint.Capability) bool
@@ -63,7 +63,8 @@ type Workers interface {
 // Peers are the other servers on the same store, if any, and the runs of this
 // server that wait for workers. The methods don't block.
 type Peers interface {
-	// SetCapabilities reports what the workers of this server take from now on.
+	// SetCapabilities reports the capabilities that the workers of this server take from
+	// now on.
 	SetCapabilities(served []checkpoint.Capability)
 	// Cover reports whether one peer has workers for all the needs.
 	Cover(needs ...checkpoint.Capability) bool

@@ -80,8 +80,8 @@ func (r *ReadReservation) UnreservedBytes(share int) int {
 	return share
 }
 
-// ReadableBytes returns the number of bytes of a further value that may be read: what is
-// left of the reserved ones, and at least those of a small value.
+// ReadableBytes returns the number of bytes of a further value that may be read: those
+// left of the reservation, and at least those of a small value.
 func (r *ReadReservation) ReadableBytes() int {
 	left := r.bytes
 	if r.isForAnswer {
@@ -91,8 +91,9 @@ func (r *ReadReservation) ReadableBytes() int {
 }
 
 // BytesBefore returns the number of bytes to reserve, besides those of a further value,
-// for what the read holds by then: what was read of the reserved bytes or, without any, a
-// state that was read without memory, where a run may hold share bytes.
+// for the values that the read holds by then: those read under the reservation or,
+// without reserved bytes, a state that was read without memory, where a run may hold
+// share bytes.
 func (r *ReadReservation) BytesBefore(share int) int {
 	if r.bytes == 0 {
 		return r.UnreservedBytes(share)
@@ -100,8 +101,10 @@ func (r *ReadReservation) BytesBefore(share int) int {
 	return int(r.readBytes)
 }
 
-// WaitForBytes waits for some bytes, in place of those that are reserved. A state
-// above the whole budget waits until no other call holds memory.
+// WaitForBytes waits for some bytes, in place of those that are reserved. A state above
+// the whole budget waits until no other call holds memory. Errors: the cause of ctx,
+// *Error TOO_MANY_REQUESTS after the timeout, and an error for which IsMemoryRefused
+// reports true.
 func (r *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {
 	r.ReleaseAll()
 	if r.refusesReads && !r.budget.tryReserve(bytes) {
@@ -207,7 +210,7 @@ func (r *ReadBudget) releaseBytes(bytes int64) {
 	r.admitWaiters()
 }
 
-// admitWaiters admits waiters in their order until one does not fit. The caller
+// admitWaiters admits waiters in their order until a waiter does not fit. The caller
 // holds mu.
 func (r *ReadBudget) admitWaiters() {
 	for at := r.waiters.Front(); at != nil; at = r.waiters.Front() {
@@ -229,5 +232,5 @@ func (r *ReadReservation) NeededBytes(bytes int64) int64 {
 	return bytes
 }
 
-// MinShare is the memory that each run may hold, whatever their number.
+// MinShare is the memory that each run may hold, at any number of runs.
 const MinShare = 4 << 10

@@ -48,9 +48,9 @@ type StartRequest struct {
 	OnStart      StartHook // nil = the run is not followed from its beginning
 }
 
-// StartHook is called before a run begins to work here, with the event from which
-// to follow the run. A follower that starts there misses no event, not even an
-// ephemeral one. The hook may be called several times; the last call counts.
+// StartHook is called before a run begins to work here, with the event from which to
+// follow the run. A follower that starts there misses no event, not even an ephemeral
+// event. The hook may be called several times; the last call counts.
 type StartHook func(thread string, after uint64)
 
 // NotifyStart calls the hook unless it is nil.
@@ -108,7 +108,7 @@ type Started struct {
 // CancelRequest is a request to cancel a run.
 type CancelRequest struct {
 	Thread   string
-	Run      string // "" = the active one
+	Run      string // "" = the active run
 	Rollback bool
 	Grace    time.Duration
 	Reason   string

@@ -10,9 +10,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// StoreRefusal returns the refusal for an error of a store that takes no changes, or
-// not this one. It returns nil for other errors, and when the change may have been
-// made. The cause names files and keys, for the operator's log.
+// StoreRefusal returns the refusal for an error of a store that takes no changes, or not
+// this change. It returns nil for other errors, and when the change may have been made.
+// The cause names files and keys, for the operator's log.
 func StoreRefusal(err error) *Error {
 	switch {
 	case errors.Is(err, checkpoint.ErrOutcomeUnknown):

@@ -25,7 +25,8 @@ func NodeNotFoundError(g *graph.Graph, node string) *Error {
 	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", g.Name, node).With("node", node)
 }
 
-// CheckExpected refuses a call that expects the thread at another checkpoint; "" = at any.
+// CheckExpected refuses a call that expects the thread at another checkpoint; "" = at
+// any. The error is an *Error CHECKPOINT_CONFLICT.
 func CheckExpected(head *checkpoint.Head, expected string) error {
 	if expected == "" || expected == head.Checkpoint {
 		return nil

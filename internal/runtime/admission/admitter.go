@@ -1,5 +1,5 @@
-// Package admission decides what becomes of calls that start a run or answer interrupts:
-// each is refused, or stored as a queued run or as answers, or begins a run at once.
+// Package admission decides about calls that start a run or answer interrupts: it
+// refuses a call, stores it as a queued run or as answers, or begins a run at once.
 package admission
 
 import (
@@ -20,7 +20,7 @@ type Viewer interface {
 	ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*commit.ThreadView, error)
 }
 
-// Owner takes threads, and drives what their first change began.
+// Owner takes threads, and drives the runs that their first changes began.
 type Owner interface {
 	Take(ctx context.Context, head *checkpoint.Head, timeout time.Duration, p ownership.Prepare) (*checkpoint.Head, error)
 }
@@ -47,7 +47,8 @@ type Capacity interface {
 	RefusalError(lack error) *runtime.Error
 }
 
-// Commands stores what an answer updates, for the server that goes on with the run.
+// Commands stores the updates and gotos of answers, for the server that goes on with the
+// run.
 type Commands interface {
 	PutCommand(ctx context.Context, reader *query.Reader, t *commit.Tx, update payload.JSON, to []checkpoint.Send) error
 }

@@ -83,7 +83,7 @@ func isSameResponse(a, b runtime.Response) bool {
 	return a.Dismissed == b.Dismissed && (a.Dismissed || payload.Equal(a.Value, b.Value))
 }
 
-// addressSingle gives a response without an id the id of the one open interrupt.
+// addressSingle gives a response without an id the id of the only open interrupt.
 func (r *resumeCall) addressSingle(head *checkpoint.Head, b *answerBatch) ([]runtime.Response, error) {
 	var ids, breakpoints []string
 	for _, q := range b.openInterrupts {
@@ -165,7 +165,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 }
 
 // nameSuccessor adds to a refusal the id of the interrupt that replaced the refused
-// one.
+// interrupt.
 func (b *answerBatch) nameSuccessor(q *checkpoint.Interrupt, refused *runtime.Error) *runtime.Error {
 	for i := range b.openInterrupts {
 		if now := &b.openInterrupts[i]; now.Round > q.Round && now.Task == q.Task && now.Scope == q.Scope && now.Key == q.Key && now.Index == q.Index {

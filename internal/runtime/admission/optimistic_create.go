@@ -14,12 +14,12 @@ import (
 // like any other.
 type createPredictor struct{ score atomic.Int32 }
 
-// predictThreshold is how many new threads in a row make the predictor expect
-// another one; twice as many are counted.
+// predictThreshold is how many new threads in a row make the predictor expect another.
+// It counts twice as many.
 const predictThreshold = 8
 
-// recordCreate notes whether there was no thread. One that was there outweighs
-// those before it: a wrong prediction costs more than a right one saves.
+// recordCreate notes whether there was no thread. An existing thread outweighs the new
+// threads before it: a wrong prediction costs more than a right prediction saves.
 func (p *createPredictor) recordCreate(yes bool) {
 	step := int32(-predictThreshold)
 	if yes {
@@ -35,9 +35,9 @@ func (p *createPredictor) recordCreate(yes bool) {
 
 func (p *createPredictor) expectsNewThread() bool { return p.score.Load() >= predictThreshold }
 
-// tryOptimisticCreate begins the run in a thread that may exist already.
-// It reports false when that must be found out: there is such a thread, or the
-// run is refused, and may be right for one that exists.
+// tryOptimisticCreate begins the run in a thread that may exist already. It reports
+// false when the caller must read the thread: the thread exists, or the run is refused,
+// and may be right for an existing thread.
 func (s *startCall) tryOptimisticCreate(ctx context.Context) (*runtime.Started, bool, error) {
 	if !s.req.CreateThread || s.isNewThread || s.req.Graph == "" || !s.predictor.expectsNewThread() || s.opts.IsLive(s.req.Thread) {
 		return nil, false, nil

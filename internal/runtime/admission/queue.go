@@ -29,8 +29,8 @@ func (s *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 	}
 }
 
-// enqueueRun puts the run behind the active one; first, it overtakes the others
-// and the active one is told to stop.
+// enqueueRun puts the run behind the active run. With first it overtakes the other
+// queued runs, and the active run is asked to stop.
 func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
 	var run *checkpoint.Run
 	next, err := s.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
@@ -83,7 +83,7 @@ func (s *startCall) recheckDecision(ctx context.Context, t *commit.Tx, head *che
 	return err
 }
 
-// cancelActiveRun asks the active run to stop, if there is one.
+// cancelActiveRun asks the active run, if any, to stop.
 func (s *startCall) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 	if t.Head.State != checkpoint.ThreadBusy {
 		return nil
@@ -93,7 +93,7 @@ func (s *startCall) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 		Reason: "another run takes its place", By: s.req.By,
 	})
 	if errors.Is(err, commit.ErrNoChange) {
-		return nil // it has been told already
+		return nil // it was asked already
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 		return nil, runtime.TranslateThreadError(r.req.Thread, err)
 	}
 	reader := r.opts.Reader
-	if head.State != checkpoint.ThreadBusy { // what is read then belongs to this head
+	if head.State != checkpoint.ThreadBusy { // later reads belong to this head
 		reader = reader.WithView(view)
 	}
 	if r.req.RequestID != "" {
@@ -99,8 +99,8 @@ func (r *resumeCall) resumeRun(ctx context.Context, reader *query.Reader, head *
 	return &runtime.Started{Run: run, Head: *next, After: head.LastEvent}, nil
 }
 
-// applyRequest puts what the request brings into the change that goes on with the
-// thread.
+// applyRequest puts the answers, settings and command of the request into the change
+// that goes on with the thread.
 func (r *resumeCall) applyRequest(ctx context.Context, t *commit.Tx, l *superstep.Loop, b *answerBatch) error {
 	b.putAnswers(t)
 	l.LoadAnswers(b.answered)

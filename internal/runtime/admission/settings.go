@@ -35,7 +35,7 @@ func (r *resumeCall) addLabels(run *checkpoint.Run) {
 	run.Metadata = labels
 }
 
-// applySettings changes what the rest of the run that a resume sets going goes by.
+// applySettings changes the settings of the rest of a resumed run.
 func (r *resumeCall) applySettings(ctx context.Context, l *superstep.Loop) error {
 	r.addLabels(l.Run())
 	if r.req.Settings == nil {

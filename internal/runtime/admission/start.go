@@ -19,12 +19,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
 
-// StartRun begins a run, or queues it, or attaches to the one that the same
-// request began before. It returns when the run is durable. The errors are
-// *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
-// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
-// RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
-// those of the store.
+// StartRun begins a run, or queues it, or attaches to the run that the same request
+// began before. It returns when the run is durable. The errors are *Error:
+// THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED, THREAD_QUEUE_FULL,
+// TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
+// INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
 func (a *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	call := &startCall{opts: &a.opts, predictor: &a.predictor, req: req}
 	if req.Thread == "" {
@@ -52,7 +51,7 @@ func (s *startCall) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 		return nil, err
 	}
 	reader := s.opts.Reader
-	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
+	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // later reads belong to this head
 		reader = reader.WithView(view)
 	}
 	if known, ok, err := s.findEarlierRun(ctx, reader, head); ok || err != nil {
@@ -89,8 +88,8 @@ func (s *startCall) dropsInterrupts(head *checkpoint.Head) bool {
 	return head.Open > 0 && (s.req.Request.Input != "" || s.req.Request.From != "")
 }
 
-// readHead reads the head of the thread, with a view of it where there is one, or
-// drafts that of a new thread.
+// readHead reads the head of the thread, with a view of the thread if the store has
+// views, or drafts the head of a new thread.
 func (s *startCall) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
 	if s.isNewThread && s.req.Graph != "" {
 		s.isNewThread = false
@@ -115,7 +114,7 @@ func (s *startCall) readHead(ctx context.Context, head *checkpoint.Head) (*commi
 	return nil, nil
 }
 
-// findEarlierRun finds what the same request, or the same run id, began before.
+// findEarlierRun finds the run that the same request, or the same run id, began before.
 func (s *startCall) findEarlierRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*runtime.Started, bool, error) {
 	if head.Revision == 0 {
 		return nil, false, nil
@@ -150,8 +149,8 @@ func isSameStart(a, b checkpoint.RunRequest) bool {
 	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && slices.Equal(a.Goto, b.Goto)
 }
 
-// attachRun answers a repeated call with the run that the first one was about;
-// what came of it follows the given event.
+// attachRun answers a repeated call with the run of the first call. The events of the
+// run follow the given event.
 func attachRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, run string, after uint64) (*runtime.Started, error) {
 	r, err := reader.StoredRun(ctx, head.Thread, run)
 	if err != nil {
@@ -160,7 +159,7 @@ func attachRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head,
 	return &runtime.Started{Run: r, Head: *head, After: after, IsAttached: true}, nil
 }
 
-// pinGraph pins the thread to a graph, or checks that it is the right one.
+// pinGraph pins the thread to a graph, or checks that the thread has this graph.
 func (s *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 	name, version := s.req.Graph, s.req.Version
 	if head.Graph != "" {

@@ -22,7 +22,7 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 			if t.Head.State != head.State || t.Head.Run != head.Run {
 				return checkpoint.ErrConflict
 			}
-			reader = r.opts.Reader // what was read before is of another head
+			reader = r.opts.Reader // the earlier reads are of another head
 			if err := b.checkUnchanged(ctx, reader, t); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (b *answerBatch) markQueued(ctx context.Context, reader *query.Reader, t *c
 	}
 	run := &t.Runs[at]
 	if run.State != checkpoint.RunInterrupted {
-		return nil // it is told already, or another run goes on
+		return nil // the event is emitted already, or another run goes on
 	}
 	run.State, run.Updated = checkpoint.RunQueued, t.Now
 	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})

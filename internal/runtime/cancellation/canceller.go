@@ -27,8 +27,8 @@ type Options struct {
 	Reader     *query.Reader
 	Committer  *commit.Committer
 	ReadBudget *runtime.ReadBudget
-	// Change makes one attempt at a change that was decided on a given head, through
-	// the live run if there is one. After ErrConflict the caller decides anew.
+	// Change makes one attempt at a change that was decided on a given head, through the
+	// live run, if any. After ErrConflict the caller decides anew.
 	Change        func(ctx context.Context, head checkpoint.Head, b commit.Build) (checkpoint.Head, error)
 	WakeScheduler func()
 }
@@ -99,8 +99,9 @@ func (c *Canceller) cancelLive(ctx context.Context, head checkpoint.Head, run ch
 	return err
 }
 
-// PutRequest adds a cancel request for the live run to a change. Of two
-// requests the stronger one counts.
+// PutRequest adds a cancel request for the live run to a change. Of two requests the
+// stronger counts. Errors: commit.ErrNoChange when an earlier request is as strong, and
+// those of runtime.TranslateStoreError.
 func (c *Canceller) PutRequest(ctx context.Context, t *commit.Tx, request checkpoint.Cancel) error {
 	old := t.Head.Cancel
 	if old == nil || old.Run != request.Run {
@@ -161,8 +162,9 @@ func (c *Canceller) cancelParked(ctx context.Context, timeout time.Duration, hea
 	})
 }
 
-// PutCancelledEnd adds the end of a cancelled run to a change. It reserves no memory
-// for a rollback, because there are few live runs.
+// PutCancelledEnd adds the end of a cancelled run to a change. It reserves no memory for
+// a rollback, because there are few live runs. Errors: those of
+// runtime.TranslateStoreError.
 func (c *Canceller) PutCancelledEnd(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	return c.endParkedRun(ctx, nil, t, run, request)
 }
@@ -184,7 +186,8 @@ func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReserv
 	return nil
 }
 
-// FinishCancel ends a run that was to be cancelled when its driver was lost.
+// FinishCancel ends a run that was to be cancelled when its driver was lost. Errors:
+// those of runtime.TranslateStoreError and of Options.Change, and the cause of ctx.
 func (c *Canceller) FinishCancel(ctx context.Context, head checkpoint.Head) error {
 	run, err := c.store.Run(ctx, head.Thread, head.Run)
 	if err != nil {

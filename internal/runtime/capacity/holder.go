@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Holder is the share of a limiter that one live run holds, or one that is about to
+// Holder is the share of a limiter that a live run holds, or a run that is about to
 // begin. It must not be copied after Init.
 type Holder struct {
 	limiter *Limiter
@@ -15,8 +15,8 @@ type Holder struct {
 
 	heldBytes atomic.Int64
 
-	// The fields below belong to the owner, which calls Reserve, RequeueThread and
-	// Release one after another.
+	// The fields below belong to the owner, which calls Reserve, RequeueThread and Release
+	// in turn.
 	mayExceedOnce bool      // the run was admitted for the writes of its superstep
 	isRequeued    bool      // the thread waits in the memory queue when its run is evicted
 	pruneMark     PruneMark // of its loop when it was evicted

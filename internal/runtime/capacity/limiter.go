@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A live run takes one of the Options.MaxRuns slots of the process. A run that needs
-// no driver takes no slot. When all slots are taken, a new run is refused before it
-// is stored, and a stored run waits in the slot queue.
+// A live run takes a slot of the Options.MaxRuns of the process. A run that needs no
+// driver takes no slot. When all slots are taken, a new run is refused before it is
+// stored, and a stored run waits in the slot queue.
 
 // Limiter limits the live runs of a process. Its lock is the last lock to be taken.
 // Under it the limiter calls only functions that do not block, see Options.Wake and
@@ -70,7 +70,7 @@ func (l *Limiter) IsExceeded() bool { return l.bytes.isExceeded() }
 // HasWaiters reports whether threads wait for memory.
 func (l *Limiter) HasWaiters() bool { return l.memoryQueue.countWaiters() > 0 }
 
-// HasFreeSlot reports whether one more light run may go live here.
+// HasFreeSlot reports whether a further light run may go live here.
 func (l *Limiter) HasFreeSlot() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,7 +3,7 @@ package capacity
 // slotQueue is the queue of threads that need a slot. It saves the scheduler from
 // reading each of them again and again. Limiter.mu guards it.
 type slotQueue struct {
-	threads []string            // including removed ones
+	threads []string            // including removed threads
 	queued  map[string]struct{} // those that have not
 }
 

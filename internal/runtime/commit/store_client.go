@@ -18,7 +18,7 @@ import (
 type storeClock struct {
 	localNow func() time.Time
 	offset   atomic.Int64 // the store's time minus ours
-	isSynced atomic.Bool  // the store has told its time
+	isSynced atomic.Bool  // the time of the store is known
 }
 
 // MaxClockDrift is the difference of the clocks above which this process
@@ -194,7 +194,7 @@ func storeRetries() backoff.Policy {
 }
 
 // ReadCheckpointWithin reads a checkpoint of at most most bytes. The error is a
-// *checkpoint.LargeError for a larger one, from a store that implements
+// *checkpoint.LargeError for a larger checkpoint, from a store that implements
 // checkpoint.BoundedReader.
 func (s *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
 	reader, ok := s.Store.(checkpoint.BoundedReader)

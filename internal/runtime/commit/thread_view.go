@@ -20,8 +20,8 @@ type ThreadView struct {
 	snapshot checkpoint.ThreadView
 }
 
-// ViewThread reads the head of a thread, and the records that belong to it where that
-// costs no more. The view serves the reads for one decision. It is nil for a store that
+// ViewThread reads the head of a thread, and the records that belong to it if that costs
+// no more. The view serves the reads for one decision. It is nil for a store that
 // returns no more than the head. Errors: those of callStore.
 func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*ThreadView, error) {
 	viewer, ok := s.Store.(checkpoint.ThreadViewer)
@@ -73,6 +73,7 @@ func (v *ThreadView) Pending(ctx context.Context, thread, id string) (checkpoint
 }
 
 // ReadPendingWithin returns the progress of the snapshot, or else that of the store.
+// Errors: those of StoreClient.ReadPendingWithin.
 func (v *ThreadView) ReadPendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
 	if !v.hasPending(thread, id) {
 		return v.StoreClient.ReadPendingWithin(ctx, thread, id, most)
@@ -132,8 +133,8 @@ func (v *ThreadView) Request(ctx context.Context, thread, id string) (checkpoint
 	}
 }
 
-// findCheckpoint returns the checkpoint of the snapshot if it is the wanted
-// one, else nil.
+// findCheckpoint returns the checkpoint of the snapshot if it is the wanted checkpoint,
+// else nil.
 func (v *ThreadView) findCheckpoint(thread, namespace, id string) *checkpoint.Checkpoint {
 	cp := v.snapshot.Checkpoint
 	if cp == nil || thread != v.snapshot.Head.Thread || namespace != "" || id == "" || cp.ID != id {

@@ -1,4 +1,5 @@
-// Package due does what is due for one thread at a time: the scheduler finds the threads.
+// Package due does the due work of one thread at a time: the scheduler finds the
+// threads.
 package due
 
 import (
@@ -49,7 +50,8 @@ type Pruner interface {
 	PruneRested(ctx context.Context, head checkpoint.Head) error
 }
 
-// Capacity tells whether a run may begin, and queues the threads of those that may not.
+// Capacity reports whether a run may begin, and queues the threads of those that may
+// not.
 type Capacity interface {
 	HasFreeSlot() bool
 	EnqueueThread(thread string, lack error)
@@ -80,8 +82,9 @@ type Options struct {
 	Logger          *zap.Logger
 }
 
-// Processor does what is due for a thread: it goes on with a run, begins one that is
-// queued, ends what expires, or leaves the thread to others.
+// Processor does the due work of threads: it goes on with runs, begins queued runs,
+// expires interrupts, removes expired threads, prunes histories, or leaves a thread to
+// others.
 type Processor struct {
 	opts Options
 	log  *zap.Logger

@@ -141,8 +141,8 @@ func (p *Processor) prepareQueuedRun(ctx context.Context, thread *superstep.Thre
 	return l, superstep.BeginRun(ctx, p.opts.Reader, t, l)
 }
 
-// failQueuedRun fails a queued run that can no longer begin; what is behind it
-// gets its turn.
+// failQueuedRun fails a queued run that can no longer begin. The run behind it gets its
+// turn.
 func (p *Processor) failQueuedRun(ctx context.Context, head checkpoint.Head, run checkpoint.Run, cause error) error {
 	var refused *runtime.Error
 	if !errors.As(cause, &refused) || refused.IsStoreFault() {

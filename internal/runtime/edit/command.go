@@ -11,8 +11,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// PutCommand puts an update and gotos into a change, for the server that goes on with the
-// run of the thread. reader may show the thread as it was when the change was decided.
+// PutCommand puts an update and gotos into a change, for the server that goes on with
+// the run of the thread. reader may show the thread as it was when the change was
+// decided. Errors: those of runtime.TranslateStoreError, of runtime.Graphs and of
+// superstep.RefusalError, and those of Reader.RetryLargeRead while there is no memory
+// for the state.
 func (e *Editor) PutCommand(ctx context.Context, reader *query.Reader, t *commit.Tx, update payload.JSON, to []checkpoint.Send) error {
 	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package edit changes the state of a thread as if one of its nodes had written: it puts
-// checkpoints into the change, and closes interrupts that have become pointless.
+// Package edit changes the state of a thread as if a node of its graph had written: it
+// puts checkpoints into the change, and closes interrupts that have become pointless.
 package edit
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// Options are what an Editor uses.
+// Options are the collaborators of an Editor.
 type Options struct {
 	Reader    *query.Reader
 	Snapshots *snapshot.Reader
 	Committer *commit.Committer
 	// Budget is the memory that calls hold of large states.
 	Budget *runtime.ReadBudget
-	Env    *superstep.Env // what edits use of the server, as loops do
+	Env    *superstep.Env // parts of the server that edits use, as loops do
 	// NewThread makes a thread that is edited and not driven.
 	NewThread func(thread string) *superstep.Thread
 	// ChangeFree makes one attempt at a change that was decided on a given head, of a thread
@@ -47,12 +47,11 @@ func New(o Options) *Editor {
 	}
 }
 
-// UpdateState makes a new checkpoint as if a node had written the values: its
-// edges fire, what was pending before is given up. Work that siblings have
-// finished is kept. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
-// THREAD_INTERRUPTED, CHECKPOINT_NOT_FOUND, CHECKPOINT_CONFLICT,
-// NODE_NOT_FOUND, AMBIGUOUS_NODE, INVALID_FIELD, REQUEST_ID_CONFLICT, and
-// those of the store.
+// UpdateState makes a new checkpoint as if a node had written the values: its edges
+// fire, and earlier pending tasks are dropped. The results of finished siblings are
+// kept. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
+// CHECKPOINT_NOT_FOUND, CHECKPOINT_CONFLICT, NODE_NOT_FOUND, AMBIGUOUS_NODE,
+// INVALID_FIELD, REQUEST_ID_CONFLICT, and those of the store.
 func (e *Editor) UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
 	return e.applyUpdate(ctx, &stateUpdate{editor: e, req: runtime.BulkUpdateStateRequest{
 		Thread: req.Thread, Checkpoint: req.Checkpoint, Namespace: req.Namespace,
@@ -62,8 +61,8 @@ func (e *Editor) UpdateState(ctx context.Context, req runtime.UpdateStateRequest
 	}})
 }
 
-// BulkUpdateState makes one checkpoint per superstep, all of them or none. The
-// errors are those of UpdateState; their fields say which write they are about.
+// BulkUpdateState makes one checkpoint per superstep, all of them or none. The errors
+// are those of UpdateState; their fields name the write.
 func (e *Editor) BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
 	return e.applyUpdate(ctx, &stateUpdate{editor: e, req: req, isBulk: true})
 }

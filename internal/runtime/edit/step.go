@@ -22,7 +22,7 @@ type stateStep struct {
 	state  *pregel.State
 	edit   *superstep.Edit
 	tasks  []*pregel.Task      // of the superstep
-	done   []pregel.TaskWrites // what stays of the work of the superstep
+	done   []pregel.TaskWrites // writes of the superstep that stay
 	isPast bool                // others have gone on from the state: its tasks are announced already
 }
 
@@ -90,8 +90,8 @@ func (s *stateStep) applyWrites(ctx context.Context, t *commit.Tx) (*pregel.Stat
 		if err != nil {
 			return nil, err
 		}
-		// Sends come last and in order, and so do the writes of a request; a
-		// single one comes where the Send does that it stands for.
+		// Sends come last and in order, and so do the writes of a request; a single write
+		// comes at the place of the Send that it stands for.
 		task := &pregel.Task{Node: n, IsPush: true, Index: len(s.tasks) + i}
 		if scheduled != nil {
 			task.ID = scheduled.ID
@@ -135,8 +135,8 @@ func (s *stateStep) reduceAndApply(ctx context.Context, stamp pregel.CheckpointI
 	return next, nil
 }
 
-// checkKeys refuses keys that are no channels. What a node returns may hold more
-// than the graph has; an edit by hand is meant as it is written.
+// checkKeys refuses keys that are no channels. The result of a node may have keys that
+// the graph lacks. An edit by hand is meant as it is written.
 func (s *stateStep) checkKeys(w *runtime.StateWrite, field string) error {
 	g := s.state.Graph()
 	if _, whole := g.ChannelIndex(graph.Root); whole || payload.KindOf(w.Values) != payload.ObjectKind {
@@ -176,8 +176,8 @@ func (s *stateStep) findWriter(w *runtime.StateWrite) (*graph.Node, error) {
 	return n, nil
 }
 
-// matchTask finds the task that a write stands for: the one it names, else one of
-// the node that has not finished, else a finished one, whose result it replaces.
+// matchTask finds the task that a write stands for: the named task, else an unfinished
+// task of the node, else a finished task, whose result it replaces.
 func (s *stateStep) matchTask(n *graph.Node, w *runtime.StateWrite, taken map[string]bool, field string) (*pregel.Task, error) {
 	var found *pregel.Task
 	for _, planned := range s.tasks {
@@ -229,7 +229,7 @@ func (s *stateStep) applyInput(t *commit.Tx) (*pregel.State, error) {
 	return next, nil
 }
 
-// applyEnd drops whatever is left to do; work that is finished counts.
+// applyEnd drops the tasks that have not finished. The results of finished tasks count.
 func (s *stateStep) applyEnd(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
 	if !s.writes[0].IsEmpty() {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "values as %s are not possible", runtime.AsEnd).WithViolation(s.fieldPath(0, "values"), "must be empty")

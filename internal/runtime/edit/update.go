@@ -13,14 +13,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// stateUpdate is one update of a state: checks, and the change that it comes to.
+// stateUpdate is one update of a state. It checks the request and builds the change.
 type stateUpdate struct {
 	editor *Editor
 	req    runtime.BulkUpdateStateRequest
 	isBulk bool // the request has lists of writes, and errors name their place
 	head   checkpoint.Head
 	state  *pregel.State
-	// reservation is for what is read; it has memory when that is large.
+	// reservation is for the reads; it has memory when these are large.
 	reservation *runtime.ReadReservation
 }
 
@@ -93,8 +93,8 @@ func isQuestionWithin(q *checkpoint.Interrupt, namespace string) bool {
 	return q.Reason != checkpoint.ReasonBreakpoint && isWithinNamespace(q.Namespace, namespace)
 }
 
-// isWithinNamespace reports whether a namespace is another one or lies below it; outer
-// may leave the task ids out.
+// isWithinNamespace reports whether a namespace is outer or lies below it. outer may
+// lack the task ids.
 func isWithinNamespace(ns, outer string) bool {
 	if !strings.Contains(outer, ":") {
 		ns = pregel.NodePath(ns)

@@ -40,22 +40,22 @@ type Options struct {
 	StepsPerCommit   int           // supersteps without effects that share a commit, 1 = none; 64
 	MaxLiveRuns      int           // live runs in this process; 10 000
 	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
-	QueueLimit       int           // runs waiting behind one another; 64
+	QueueLimit       int           // runs that wait in a thread; 64
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
 	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
 	MaxTaskMemoBytes int64         // bytes of memos that a task may record, see MaxTaskMemoBytes; 4 MiB
 	ScanInterval     time.Duration // how often abandoned work is looked for; 1 s
 	StoreAttempts    int           // tries of a client's call that is not answered; 3
 	StoreTimeout     time.Duration // how long a client's call waits for the store; 5 s
-	// PollInterval is how often a follower looks for what other replicas wrote, 0 =
-	// never: no other process writes to the store.
+	// PollInterval is how often a follower looks for writes of other replicas, 0 = never:
+	// no other process writes to the store.
 	PollInterval time.Duration
 	// Workers are those that are attached to this server; nil when no node runs
 	// in another process, or no other server shares the store.
 	Workers    runtime.Workers
 	EventLimit uint64 // events kept per thread, 0 = all
-	// Limits bound values, states, and what a superstep writes: 4 MiB, 8 MiB,
-	// 8 MiB and 4096 Sends.
+	// Limits bound values, states, and the writes of a superstep: 4 MiB, 8 MiB, 8 MiB and
+	// 4096 Sends.
 	Limits pregel.Limits
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
@@ -120,7 +120,7 @@ type Engine struct {
 	snapshots    *snapshot.Reader
 	threads      *threads.Manager
 	committer    *commit.Committer
-	loopEnv      *superstep.Env // what the loops of all runs use
+	loopEnv      *superstep.Env // parts of the server that all loops use
 	schemas      runtime.Schemas
 	opts         Options
 	observer     runtime.Observer
@@ -265,7 +265,7 @@ func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.Inter
 	return e.feed.FollowInterrupts(memory, q, after)
 }
 
-// newLoopEnv collects what the loops of all runs use.
+// newLoopEnv collects the parts of the server that the loops of all runs use.
 func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,

@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 )
 
-// commitHooks tell the parts of an engine what became of a change.
+// commitHooks report the outcome of a change to the parts of an engine.
 type commitHooks struct {
 	feed      *feed.Feed
 	held      *ownership.Table
@@ -40,7 +40,8 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	h.owner.NotifyServers(&head)
 }
 
-// schedulerHooks do what the scheduler has done at the beginning of each look.
+// schedulerHooks do the work of other parts at the beginning of each look of the
+// scheduler.
 type schedulerHooks struct {
 	capacity          *capacity.Limiter
 	observer          runtime.Observer
@@ -49,7 +50,7 @@ type schedulerHooks struct {
 	reportedLiveBytes int64 // the last value of Observer.LiveBytes; owned by the scheduler
 }
 
-// reportLiveBytes tells the observer how much live runs hold.
+// reportLiveBytes reports the bytes of live runs to the observer.
 func (h *schedulerHooks) reportLiveBytes() {
 	if n := h.capacity.HeldBytes(); n != h.reportedLiveBytes {
 		h.reportedLiveBytes = n

@@ -25,9 +25,9 @@ func (e *Engine) Run(ctx context.Context, memory *runtime.CallMemory, thread, ru
 	return e.reader.Run(ctx, memory, thread, run)
 }
 
-// Runs lists a thread's runs, newest first, of Order smaller than before (0 =
-// all): at most limit, and fewer when with their outputs they hold more than some
-// bytes, 0 = any number, but at least one. more says that others follow.
+// Runs lists a thread's runs, newest first, of Order smaller than before (0 = all): at
+// most limit, and fewer when their bytes, with the outputs, exceed bytes (0 = no limit),
+// but at least one run. more reports whether others follow.
 func (e *Engine) Runs(
 	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, bytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
@@ -59,10 +59,9 @@ func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	return e.reader.OpenInterruptIDs(ctx, thread, run, most)
 }
 
-// State reads a state. The newest one includes what the tasks of its superstep
-// have finished so far; an older one is as it was. The errors are *Error:
-// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
-// those of the store.
+// State reads a state. The newest state includes the writes of the finished tasks of its
+// superstep. An older state is as it was. The errors are *Error: THREAD_NOT_FOUND,
+// CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and those of the store.
 func (e *Engine) State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
 	return e.snapshots.ReadState(ctx, req, runtime.ReadWaitTimeout)
 }
@@ -80,9 +79,9 @@ func (e *Engine) ValuesAt(ctx context.Context, memory *runtime.CallMemory, threa
 	return e.snapshots.ReadValues(ctx, memory, thread, namespace, id)
 }
 
-// InputAt returns what a node sees of the state at a checkpoint. The errors are
-// *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
-// that the graph no longer has sees nothing.
+// InputAt returns the view that a node has of the state at a checkpoint. The errors are
+// *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node that the
+// graph no longer has sees nothing.
 func (e *Engine) InputAt(ctx context.Context, memory *runtime.CallMemory, thread, namespace, id, node string) (payload.JSON, error) {
 	return e.snapshots.ReadInput(ctx, memory, thread, namespace, id, node)
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Start begins a run, or queues it, or attaches to the one that the same
-// request began before. It returns when the run is durable. The errors are
-// *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
-// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
-// RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
-// those of the store.
+// Start begins a run, or queues it, or attaches to the run that the same request began
+// before. It returns when the run is durable. The errors are *Error: THREAD_NOT_FOUND,
+// GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED, THREAD_QUEUE_FULL, TOO_MANY_RUNS,
+// SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD,
+// INPUT_SCHEMA_MISMATCH and those of the store.
 func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	return e.admitter.StartRun(ctx, req)
 }
@@ -28,27 +27,25 @@ func (e *Engine) Resume(ctx context.Context, req runtime.ResumeRequest) (*runtim
 	return e.admitter.ResumeRun(ctx, req)
 }
 
-// Cancel asks a run to stop. A run without a driver is cancelled at once, a live
-// one as soon as its nodes let go: they are given the grace to end the superstep.
-// Once a cancel is accepted the run ends as cancelled, however far it comes.
-// Cancelling a run that is over returns it unchanged. The errors are *Error:
-// THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+// Cancel asks a run to stop. A run without a driver is cancelled at once, a live run
+// when its nodes have returned, for which they have the grace. After an accepted cancel
+// the run always ends as cancelled. Cancelling a run that is over returns it unchanged.
+// The errors are *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
 func (e *Engine) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	return e.canceller.CancelRun(ctx, req)
 }
 
-// UpdateState makes a new checkpoint as if a node had written the values: its
-// edges fire, what was pending before is given up. Work that siblings have
-// finished is kept. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
-// THREAD_INTERRUPTED, CHECKPOINT_NOT_FOUND, CHECKPOINT_CONFLICT,
-// NODE_NOT_FOUND, AMBIGUOUS_NODE, INVALID_FIELD, REQUEST_ID_CONFLICT, and
-// those of the store.
+// UpdateState makes a new checkpoint as if a node had written the values: its edges
+// fire, and earlier pending tasks are dropped. The results of finished siblings are
+// kept. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
+// CHECKPOINT_NOT_FOUND, CHECKPOINT_CONFLICT, NODE_NOT_FOUND, AMBIGUOUS_NODE,
+// INVALID_FIELD, REQUEST_ID_CONFLICT, and those of the store.
 func (e *Engine) UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
 	return e.editor.UpdateState(ctx, req)
 }
 
-// BulkUpdateState makes one checkpoint per superstep, all of them or none. The
-// errors are those of UpdateState; their fields say which write they are about.
+// BulkUpdateState makes one checkpoint per superstep, all of them or none. The errors
+// are those of UpdateState; their fields name the write.
 func (e *Engine) BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
 	return e.editor.BulkUpdateState(ctx, req)
 }
@@ -72,36 +69,36 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 	return e.threads.UpdateInterrupt(ctx, c)
 }
 
-// CopyThread makes a thread that is what another one is: its state and history,
-// its runs, and its interrupts, which are answered apart from the other's. Ids
-// within the thread stay the same. What waits in the queue is not copied, nor
-// are request ids. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
-// THREAD_EXISTS, REQUEST_ID_CONFLICT, CHANGE_TOO_LARGE, and those of the store.
+// CopyThread makes a copy of a thread: its state and history, its runs, and its
+// interrupts, which need their own answers. Ids within the thread stay the same. Queued
+// runs and request ids are not copied. The errors are *Error: THREAD_NOT_FOUND,
+// THREAD_BUSY, THREAD_EXISTS, REQUEST_ID_CONFLICT, CHANGE_TOO_LARGE, and those of the
+// store.
 //
-// A copy is one change, which is held as a whole: its size is bounded, and others
-// wait until it is made.
+// A copy is one change in memory. So its size is bounded, and other copies wait until it
+// is made.
 func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
 	return e.threads.CopyThread(ctx, req)
 }
 
-// ForkThread makes a thread that begins with the state another one has, or had
-// at a checkpoint. Interrupts are not copied: tasks that were waiting ask anew.
-// The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
-// CHECKPOINT_NOT_FOUND, and those of the store.
+// ForkThread makes a thread that begins with the state that another thread has, or had
+// at a checkpoint. Interrupts are not copied: tasks that were waiting ask anew. The
+// errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS, CHECKPOINT_NOT_FOUND, and those of
+// the store.
 func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
 	return e.threads.ForkThread(ctx, req)
 }
 
-// PruneThread removes all but the newest checkpoints of a thread, and what led
-// to those that are gone. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
-// THREAD_INTERRUPTED, ETAG_MISMATCH, and those of the store.
+// PruneThread removes all but the newest checkpoints of a thread, and the events before
+// them. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
+// ETAG_MISMATCH, and those of the store.
 func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
 	return e.threads.PruneThread(ctx, req)
 }
 
-// DeleteThread removes a thread that is at the revision etag (0 = any) and not
-// busy; when forced, whatever it does and even when it is damaged. The errors are *Error:
-// THREAD_NOT_FOUND, THREAD_BUSY, ETAG_MISMATCH, and those of the store.
+// DeleteThread removes a thread that is at the revision etag (0 = any) and not busy;
+// when forced, even a busy or damaged thread. The errors are *Error: THREAD_NOT_FOUND,
+// THREAD_BUSY, ETAG_MISMATCH, and those of the store.
 func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
 	return e.threads.DeleteThread(ctx, thread, etag, force)
 }

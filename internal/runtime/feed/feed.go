@@ -105,8 +105,8 @@ type TopicState struct {
 	IsConnected bool   // this process receives signals of the other processes
 }
 
-// TopicState returns what the feed holds of a thread. It is zero for a thread
-// without a follower.
+// TopicState returns the state of a thread's topic. It is zero for a thread without a
+// follower.
 func (d *Feed) TopicState(thread string) TopicState {
 	t := d.hub.findTopic(thread)
 	if t == nil {

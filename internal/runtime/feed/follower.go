@@ -24,7 +24,7 @@ type Follower struct {
 	joinedAt       uint64 // position in the ring when it came
 	isPositioned   bool   // pos is the position of after
 	generation     uint64 // of the topic's, those that were looked into
-	mustReadStore  bool   // read the store, whatever the ring says
+	mustReadStore  bool   // read the store, even if the ring has the events
 	isEnded        bool   // the thread is gone
 	isGapReported  bool   // the newest ephemeral event reported a gap
 	previousPos    uint64 // pos before the last look into the ring; guarded by the topic's mu
@@ -74,11 +74,13 @@ func (f *Follower) IsShared() bool {
 	return len(f.topic.followers) > 1
 }
 
-// SkipTo continues after a durable event, whatever was handed out before.
+// SkipTo continues after a durable event, which may be before or after the newest that
+// was handed out.
 func (f *Follower) SkipTo(event uint64) { f.after, f.afterMark = event, 0 }
 
-// ReserveMemory reserves bytes for a value that is about to be encoded, in the memory
-// of a call; nil = none. IsMemoryRefused reports true for the error of a refusal.
+// ReserveMemory reserves bytes for a value that is about to be encoded, in the memory of
+// a call; nil = none. Errors: the cause of ctx, and an error for which
+// runtime.IsMemoryRefused reports true.
 func (f *Follower) ReserveMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
 	return f.feed.opts.ReserveMemory(ctx, memory, bytes)
 }
@@ -257,8 +259,8 @@ func (f *Follower) findPosition() uint64 {
 	return t.firstPos + uint64(len(t.ring))
 }
 
-// Limits of the number of events in one read of the store. After a small read
-// the next one asks for about targetReadBytes.
+// Limits of the number of events in one read of the store. After a small read the next
+// read asks for about targetReadBytes.
 const (
 	firstReadEvents = 16
 	maxReadEvents   = 256
@@ -273,7 +275,7 @@ const maxConcurrentReads = 8
 // event the store reads its whole superstep, several times its stored size.
 const maxConcurrentLargeReads = 2
 
-// adaptBatchSize makes the next read larger, or smaller if these events are large. One
+// adaptBatchSize makes the next read larger, or smaller if these events are large. An
 // event of a read may be known.
 func (f *Follower) adaptBatchSize(events []checkpoint.Event) {
 	if len(events) == 0 {
@@ -299,8 +301,8 @@ func EventBytes(events []checkpoint.Event) int {
 	return bytes
 }
 
-// firstReadBytes returns the first events that have targetReadBytes together, at
-// least one. A stream holds them while it waits for its client, or for memory.
+// firstReadBytes returns the first events that have targetReadBytes together, at least
+// one event. A stream holds them while it waits for its client, or for memory.
 func firstReadBytes(events []checkpoint.Event) []checkpoint.Event {
 	bytes := 0
 	for i := range events {
@@ -311,8 +313,8 @@ func firstReadBytes(events []checkpoint.Event) []checkpoint.Event {
 	return events
 }
 
-// readStore reads the events from the newest known one on. It reads that event
-// again, because a store that lost its newest changes has replaced it.
+// readStore reads the events from the newest known event on. It reads that event again,
+// because a store that lost its newest changes has replaced it.
 func (f *Follower) readStore(ctx context.Context) ([]checkpoint.Event, error) {
 	f.mustReadStore, f.isFromStore = false, true
 	asked := f.batchSize

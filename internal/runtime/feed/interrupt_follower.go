@@ -56,8 +56,8 @@ func (f *InterruptFollower) Close() {
 	f.feed.interruptFollowers.removeFollower(f)
 }
 
-// Next waits for changes and returns at least one. Errors: the cause of ctx, and those
-// of Options.ListInterrupts.
+// Next waits for changes and returns at least one change. Errors: the cause of ctx, and
+// those of Options.ListInterrupts.
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
 		f.lastRead = time.Now()

@@ -41,7 +41,7 @@ func (l *largeTopics) sizeClass(size int) int {
 	return bits.Len(uint(size))
 }
 
-// findLargest returns one of the largest topics, nil when all are small.
+// findLargest returns a topic of the largest size class, nil when all are small.
 func (l *largeTopics) findLargest() *Topic {
 	l.mu.Lock()
 	defer l.mu.Unlock()

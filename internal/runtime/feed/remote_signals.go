@@ -66,9 +66,9 @@ func (t *Topic) pollInterval(poll time.Duration) time.Duration {
 	return poll
 }
 
-// publishRemoteEphemeral delivers an ephemeral event of another process. Its Seq is
-// the newest event that process knew. This process may know later events already,
-// and may lack earlier ones.
+// publishRemoteEphemeral delivers an ephemeral event of another process. Its Seq is the
+// newest event that process knew. This process may know later events already, and may
+// lack earlier events.
 func (t *Topic) publishRemoteEphemeral(e checkpoint.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

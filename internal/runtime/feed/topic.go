@@ -101,8 +101,7 @@ func (h *eventHub) endTopic(thread string, now time.Time) {
 	t.pushBatch([]checkpoint.Event{{Kind: runtime.EventDeleted, Seq: t.lastSeq, Ephemeral: true, Time: now}})
 }
 
-// findTopic returns the topic of a thread, nil without one. The caller must
-// not keep it.
+// findTopic returns the topic of a thread, or nil. The caller must not keep it.
 func (h *eventHub) findTopic(thread string) *Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,9 +123,9 @@ func (h *eventHub) invalidateTopic(thread string) {
 	}
 }
 
-// PublishEvents publishes a batch of durable events, in order. A batch that does
-// not continue the previous one empties the ring, and followers read the missing
-// events from the store. The caller must not change the batch any more.
+// PublishEvents publishes a batch of durable events, in order. A batch that does not
+// continue the previous batch empties the ring, and followers read the missing events
+// from the store. The caller must not change the batch any more.
 func (t *Topic) PublishEvents(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return

@@ -24,8 +24,8 @@ type leaseCommitter struct {
 
 	isRefreshing atomic.Bool // a goroutine waits to read the head
 
-	// commitLock holds a token while a caller changes the thread through the
-	// session; it guards what follows, and whether the lease is lost.
+	// commitLock holds a token while a caller changes the thread through the session; it
+	// guards the fields below, and whether the lease is lost.
 	commitLock  chan struct{}
 	head        checkpoint.Head
 	changeBegan time.Duration // uptime when the change under way was begun
@@ -203,7 +203,7 @@ func (c *leaseCommitter) reloadHead(ctx context.Context) error {
 		c.lease.loseLease()
 		return superstep.ErrLeaseLost
 	}
-	if head.LastEvent > c.head.LastEvent { // others have told something
+	if head.LastEvent > c.head.LastEvent { // another server has stored events
 		c.thread.opts.Feed.InvalidateTopic(c.thread.id)
 	}
 	c.head = head
@@ -211,9 +211,9 @@ func (c *leaseCommitter) reloadHead(ctx context.Context) error {
 	return nil
 }
 
-// hasStoreLostChanges reports whether the head that the store has is from before the one
-// that the session made with the same lease: its newest changes are lost. What
-// the live run holds in memory does not continue such a thread.
+// hasStoreLostChanges reports whether the stored head is older than the head that the
+// session made with the same lease: its newest changes are lost. The live run's values
+// in memory do not continue such a thread.
 func (c *leaseCommitter) hasStoreLostChanges(now *checkpoint.Head) bool {
 	if now.Revision >= c.head.Revision && now.Checkpoint == c.head.Checkpoint && now.LastEvent >= c.head.LastEvent {
 		return false

@@ -29,8 +29,8 @@ type lease struct {
 // under way or was made lately.
 type leaseRenewer interface{ commitRenewal() error }
 
-// putLease adds the lease to a change. A due time that has come is kept while
-// interrupts are open: one of them may have expired.
+// putLease adds the lease to a change. A due time that has come is kept while interrupts
+// are open: an interrupt may have expired.
 func putLease(t *commit.Tx, opts *Options) {
 	t.Head.Owner, t.Head.PreferredOwner, t.Head.PreferredUntil, t.Head.RetryAt = opts.ID, "", time.Time{}, time.Time{}
 	t.Head.Fence++

@@ -38,7 +38,8 @@ type Scheduler interface {
 	QuarantineThread(ctx context.Context, thread string, why error)
 }
 
-// Pruner says what of the past of a thread is removed, and puts it into a change.
+// Pruner decides which checkpoints and events of a thread are removed, and puts that
+// into a change.
 type Pruner interface {
 	CheckpointsToKeep(h *checkpoint.Head) uint64 // 0 = all
 	PruneBound(h *checkpoint.Head) uint64        // the oldest checkpoint that is kept
@@ -99,8 +100,8 @@ func New(ctx context.Context, opts Options) *Owner {
 	return o
 }
 
-// SetSubscription sets where other servers are told what is left to them. It is called
-// before the owner takes a thread.
+// SetSubscription sets where other servers hear of threads that are left to them. It is
+// called before the owner takes a thread.
 func (o *Owner) SetSubscription(s checkpoint.Subscription) { o.subscription = s }
 
 // NewDetachedThread makes a thread that is edited and not driven: nothing is committed
@@ -110,8 +111,8 @@ func (o *Owner) NewDetachedThread(thread string) *superstep.Thread {
 	return superstep.NewDetachedThread(o.commitCtx, thread, o.log, o.runCtx.Done(), followers)
 }
 
-// RunBackground runs a function in the background until a drain begins; a drain waits for
-// it. panicked is what the log says when it panics.
+// RunBackground runs a function in the background until a drain begins; a drain waits
+// for it. panicked is the log message for a panic.
 func (o *Owner) RunBackground(f func(ctx context.Context, stop <-chan struct{}), panicked string) {
 	t := o.opts.Threads
 	t.goroutines.Go(contain.Func(func() { f(o.runCtx, t.draining) }, contain.LogPanic(o.log, panicked)))
@@ -136,7 +137,7 @@ func (o *Owner) Drain(ctx context.Context) {
 	case <-idle:
 	case <-ctx.Done():
 		o.cancelRuns(superstep.ErrServerDrains)
-		// What is finished is still handed over; a store that hangs is not waited for.
+		// Finished tasks are still handed over; a store that hangs is not waited for.
 		last := time.AfterFunc(handOffTime, contain.Func(o.cancelCommits, contain.LogPanic(o.log, "a drain panicked")))
 		defer last.Stop()
 		o.waitForNodes(idle)

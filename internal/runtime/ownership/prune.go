@@ -18,12 +18,12 @@ import (
 type historyPruner struct {
 	thread  *heldThread
 	commits *leaseCommitter
-	mark    capacity.PruneMark // what is known of the last prune
+	mark    capacity.PruneMark // facts of the last prune
 }
 
-// PruneLive prunes the history of a live run: what is older than
-// Options.PruneDelay, so that followers had time to read, and only when there is
-// twice as much as is kept. When it fails the run goes on; there will be another time.
+// PruneLive removes the checkpoints of a live run that are older than
+// Options.PruneDelay, so that followers had time to read. It does so only when there is
+// twice as much as is kept. When it fails the run goes on, and a later call prunes.
 func (h *historyPruner) PruneLive(run *checkpoint.Run) {
 	opts := h.thread.opts
 	now := opts.Uptime()

@@ -22,7 +22,7 @@ type remoteWork struct {
 	slot   *capacity.Holder // of the run
 
 	mu           sync.Mutex
-	activeCount  int // what is under way: the run itself, or in its place its tasks
+	activeCount  int // number of active parts: the run itself, or in its place its tasks
 	tasks        map[*remoteTask]struct{}
 	destination  string // where the run moves, "" = nowhere
 	isLeaving    bool   // it moves, wherever, because this server stops
@@ -38,16 +38,17 @@ type remoteWork struct {
 
 // remoteTask is a task of a run that a worker runs.
 type remoteTask struct {
-	needs      []checkpoint.Capability // the server must have workers for all of it; the last one is its own
+	needs      []checkpoint.Capability // the server must have workers for all of them; the last is its own
 	mustStay   bool                    // it must not be given up to begin later
 	isStranded atomic.Bool             // no worker of this server takes it
 	workerWait runtime.WorkerWait
 }
 
 // TrackTask adds a remote task to the running tasks, until the caller calls done. needs
-// lists what a server must have workers for, the capability of the task last. A task
-// that must stay is not given up to begin later. The caller sets stranded when no worker
-// of this server takes the task, and wait when the task waits for a certain worker.
+// lists the capabilities that the workers of a server must have, that of the task last.
+// A task that must stay is not given up to begin later. The caller sets stranded when no
+// worker of this server takes the task, and wait when the task waits for a certain
+// worker.
 func (r *remoteWork) TrackTask(
 	needs []checkpoint.Capability, mustStay bool,
 ) (stranded *atomic.Bool, wait *runtime.WorkerWait, done func()) {
@@ -81,7 +82,7 @@ func (r *remoteWork) AddActive(n int) {
 // LeaveServer moves the run when nothing goes on here any more, because this server
 // stops.
 func (r *remoteWork) LeaveServer() {
-	if r.thread.opts.Peers == nil { // what goes on is not known
+	if r.thread.opts.Peers == nil { // the other servers are not known
 		r.stop.stopWork(superstep.ErrServerDrains)
 		return
 	}
@@ -131,9 +132,9 @@ func (r *remoteWork) maybeHandOff() {
 	r.stop.stopWork(superstep.ErrMovedToWorkers)
 }
 
-// chooseDestination returns how many tasks do not go on here, and the best server
-// for the run: the one with a task's worker attached, or the one with workers for
-// most tasks. mu is held.
+// chooseDestination returns how many tasks do not go on here, and the best server for
+// the run: the server with a task's worker attached, or the server with workers for most
+// tasks. mu is held.
 func (r *remoteWork) chooseDestination() (to string, idle int) {
 	var needs [][]checkpoint.Capability
 	for task := range r.tasks {
@@ -163,7 +164,7 @@ func (r *remoteWork) handOffDestination() string {
 }
 
 // putHandOver leaves the run in a change to the server with its workers, or to the time
-// when one may have come.
+// when such a server may have come.
 func (r *remoteWork) putHandOver(t *commit.Tx, run *checkpoint.Run) {
 	if to := r.handOffDestination(); to != "" {
 		r.noteProgress(t)

@@ -25,11 +25,11 @@ type session struct {
 	history   historyPruner
 	remote    remoteWork
 
-	capacity    capacity.Holder         // what the run holds of the server
+	capacity    capacity.Holder         // slot and bytes that the run holds
 	reservation runtime.ReadReservation // memory for the state until the run is live
-	unserved    *placement.UnservedRun  // what is known of a run that gives its slot up, for want of workers
+	unserved    *placement.UnservedRun  // the run, if it gives its slot up for want of workers
 
-	loopThread superstep.Thread // what the loops of the run see of the session
+	loopThread superstep.Thread // the part of the session that the loops of the run see
 }
 
 func (o *Owner) newSession(thread string) *session {
@@ -71,8 +71,8 @@ func (o *Owner) holdThread(thread string) (*session, error) {
 	return s, nil
 }
 
-// releaseThread gives up what holdThread prepared. When it is unknown whether the
-// lease was taken, the thread is looked at again.
+// releaseThread undoes holdThread. When it is unknown whether the lease was taken, the
+// thread is looked at again.
 func (s *session) releaseThread(err error) {
 	s.lease.isLost = true
 	s.commits.unlockCommits()
@@ -111,7 +111,7 @@ func (s *session) leaveTable() {
 	}
 }
 
-// releaseCapacity gives back what the run holds of the server, and reports whether
+// releaseCapacity gives back the slot and the bytes of the run, and reports whether
 // others may wait for it.
 func (s *session) releaseCapacity() (awaited bool) {
 	s.reservation.ReleaseAll()
@@ -122,7 +122,7 @@ func (s *session) releaseCapacity() (awaited bool) {
 }
 
 // reserveSlot takes a slot for the run that the session is about to drive, and counts
-// what it holds.
+// the bytes of the loop.
 func (s *session) reserveSlot(l *superstep.Loop) error {
 	grant, err := s.capacity.Reserve(l.MeasureUncounted())
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *session) reserveSlot(l *superstep.Loop) error {
 }
 
 // PutHandOver leaves the run in a change to the server with its workers, or to the time
-// when one may have come.
+// when such a server may have come.
 func (s *session) PutHandOver(t *commit.Tx, run *checkpoint.Run) { s.remote.putHandOver(t, run) }
 
 // PutCancelledEnd ends the run, which is cancelled, in a change. Errors: those of

@@ -15,8 +15,8 @@ import (
 type runStop struct {
 	thread *heldThread
 
-	// workCtx is what the run's nodes run under; storeCtx is for what the run asks
-	// of the store, which outlives cancelled work but not the lease.
+	// workCtx is the context of the run's nodes. storeCtx is the context of the run's calls
+	// to the store, which outlives cancelled work but not the lease.
 	workCtx          context.Context //nolint:containedctx // lives as long as the session
 	stopWork         context.CancelCauseFunc
 	storeCtx         context.Context //nolint:containedctx // lives as long as the session

@@ -15,15 +15,15 @@ var (
 	ErrThreadHeld = errors.New("a run of the thread is live here, or about to begin")
 )
 
-// Table has the sessions of a process by thread, and what else it may still hold the
-// lease of. Its lock is taken before those of a capacity.Limiter and of
+// Table has the sessions of a process by thread, and the threads whose lease it may
+// still hold. Its lock is taken before those of a capacity.Limiter and of
 // placement.UnservedRuns, and during nothing that waits.
 type Table struct {
 	mu          sync.Mutex
 	sessions    map[string]*session
 	maybeLeased map[string]struct{} // threads whose lease may be ours without a session
 	draining    chan struct{}       // closed when there is no further session
-	goroutines  sync.WaitGroup      // one for each session, and for what else works on threads
+	goroutines  sync.WaitGroup      // one for each session, and for other work on threads
 }
 
 // NewTable makes a table without sessions.
@@ -78,7 +78,8 @@ func (t *Table) registerSession(s *session) error {
 }
 
 // unregisterSession ends the hold on a thread. The thread is free, and queued where it
-// waits for something, at once. It reports whether others wait for what is released.
+// waits for something, at once. It reports whether other threads wait for the released
+// capacity.
 func (t *Table) unregisterSession(s *session) (awaited bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

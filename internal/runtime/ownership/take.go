@@ -13,20 +13,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
-// A thread is taken in one way, whatever for: to begin a run, to go on with
-// answers, to take over from another server, to begin a run that waited. One
-// change claims the lease and begins the work.
+// A thread is taken in one way for all purposes: to begin a run, to go on with answers,
+// to take over from another server, to begin a run that waited. One change claims the
+// lease and begins the work.
 
-// Prepare puts what a thread is taken for into a change, and the lease of the claim or
-// the hand-off to another server. It returns the loop that goes on from there.
+// Prepare puts the purpose of a claim into a change, and the lease of the claim or the
+// hand-off to another server. It returns the loop that goes on from there.
 type Prepare func(c *Claim, t *commit.Tx) (*superstep.Loop, error)
 
-// Take claims a thread with one change and drives what the change began. When
-// the preparation fails or panics, or the loop needs capacity and there is none,
-// the thread is free again and nothing is stored. A panic becomes an *Error
-// INTERNAL that wraps it. timeout is how long the call waits for memory for a large
-// state; it holds no thread meanwhile. The error is ErrDraining or ErrThreadHeld when
-// this server can't take the thread now.
+// Take claims a thread with one change and drives the run that the change began. When
+// the preparation fails or panics, or the loop needs capacity and there is none, the
+// thread is free again and nothing is stored. A panic becomes an *Error INTERNAL that
+// wraps it. timeout is how long the call waits for memory for a large state; it holds no
+// thread meanwhile. The error is ErrDraining or ErrThreadHeld when this server can't
+// take the thread now.
 func (o *Owner) Take(ctx context.Context, head *checkpoint.Head, timeout time.Duration, p Prepare) (next *checkpoint.Head, err error) {
 	memory := o.opts.ReadBudget.NewReservation()
 	err = o.opts.Reader.RetryLargeRead(ctx, &memory, timeout, func() error {
@@ -37,8 +37,8 @@ func (o *Owner) Take(ctx context.Context, head *checkpoint.Head, timeout time.Du
 	return next, err
 }
 
-// takeReserved does so for a state that is small, or for which there is room. What takes
-// the thread takes the room as well.
+// takeReserved does so for a state that is small, or for which there is memory. The
+// claim of the thread takes over the memory.
 func (o *Owner) takeReserved(ctx context.Context, head *checkpoint.Head, memory *runtime.ReadReservation, p Prepare) (next *checkpoint.Head, err error) {
 	s, err := o.holdThread(head.Thread)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // A session offers its slot when its run only waits for workers that no server has:
-// placement.UnservedRuns says what becomes of the run then.
+// placement.UnservedRuns then decides about the run.
 
 // offerSlot offers the run's slot if slots are short and the run only waits for
 // workers. remoteWork.mu is held.

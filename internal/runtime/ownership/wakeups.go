@@ -6,9 +6,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// NotifyServers tells other servers what a change leaves to them: the owner of the
-// thread, the preferred owner or, when the thread is free and this server has no
-// capacity, all.
+// NotifyServers notifies the other servers to which a change leaves the thread: the
+// owner of the thread, the preferred owner or, when the thread is free and this server
+// has no capacity, all.
 func (o *Owner) NotifyServers(h *checkpoint.Head) {
 	if o.subscription == nil {
 		return

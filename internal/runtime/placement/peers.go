@@ -76,7 +76,7 @@ func (p *Peers) Cover(needs ...checkpoint.Capability) bool {
 	return slices.ContainsFunc(p.registration.OtherMembers(), func(s checkpoint.Member) bool { return coversAll(&s, needs) })
 }
 
-// updateMembers takes note of what the other servers say now.
+// updateMembers updates the records of the other servers.
 func (p *Peers) updateMembers() {
 	p.mu.Lock()
 	p.holders, p.awaited = nil, nil
@@ -99,7 +99,7 @@ func (p *Peers) updateMembers() {
 	p.unserved.RequestCheck()
 }
 
-// SetClaims tells the others which leases of other servers are known here.
+// SetClaims announces the claims of this server to the other servers.
 func (p *Peers) SetClaims(claims checkpoint.Claims) { p.registration.SetClaims(claims) }
 
 // FindHolder names the server to which the worker of a lease is attached.

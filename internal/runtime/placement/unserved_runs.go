@@ -49,7 +49,7 @@ type UnservedRun struct {
 // PauseTime returns the pause of the run if no worker registers.
 func (u *UnservedRun) PauseTime() time.Duration { return u.pauseAfter(0) }
 
-// NextPauseTime returns the pause of the run after one more check.
+// NextPauseTime returns the pause of the run after a further check.
 func (u *UnservedRun) NextPauseTime() time.Duration { return u.pauseAfter(1) }
 
 func (u *UnservedRun) pauseAfter(checks int) time.Duration {
@@ -105,7 +105,7 @@ func (r *UnservedRuns) FindRun(thread string) (u UnservedRun, known bool) {
 	return UnservedRun{}, false
 }
 
-// RemoveRun removes the run of a thread and returns it, nil without one.
+// RemoveRun removes the run of a thread and returns it, or nil.
 func (r *UnservedRuns) RemoveRun(thread string) *UnservedRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,7 @@ func (r *UnservedRuns) RemoveRun(thread string) *UnservedRun {
 	return u
 }
 
-// removeLocked removes the run of a thread, if there is one. The caller holds mu.
+// removeLocked removes the run of a thread, if any. The caller holds mu.
 func (r *UnservedRuns) removeLocked(thread string) {
 	if u := r.threads[thread]; u != nil {
 		r.taskCount.Add(-int64(len(u.Needs)))

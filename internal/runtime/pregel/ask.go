@@ -31,8 +31,8 @@ type UsedAnswer struct {
 	Scope       string
 	Key         string
 	Index       int
-	AskedDigest string // digest of what the attempt asked
-	Asked       *Ask   // what it asked, if that differs from what was shown; else nil
+	AskedDigest string // digest of the question of the attempt
+	Asked       *Ask   // its question, if that differs from the shown question; else nil
 }
 
 // Answer is the reply to an Ask, matched by the same scope, key and index.
@@ -45,7 +45,7 @@ type Answer struct {
 	Dismissed   bool // there will be no answer, for Reason
 	Expired     bool
 	Reason      string
-	ShownDigest string                // digest of what was shown
+	ShownDigest string                // digest of the shown question
 	Asked       *checkpoint.Interrupt // the interrupt as it was asked, nil = known by its digest only
 }
 

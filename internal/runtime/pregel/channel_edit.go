@@ -74,7 +74,7 @@ func (c channelEdit) setValue(v payload.JSON) bool {
 	return true
 }
 
-// foldValues applies the reducers that keep one whole value.
+// foldValues applies the reducers that keep a whole value.
 func (c channelEdit) foldValues(writes []checkpoint.Write) (bool, error) {
 	writes, overwritten, err := c.findOverwrite(writes)
 	if err != nil {
@@ -121,8 +121,8 @@ func combineValues(k graph.ChannelKind, a, b payload.JSON) (payload.JSON, error)
 	}
 }
 
-// setCombined sets the value of a channel: the value that a worker has combined, or
-// the first and only one written.
+// setCombined sets the value of a channel: the value that a worker has combined, or the
+// first and only written value.
 func (c channelEdit) setCombined(writes []checkpoint.Write) (bool, error) {
 	writes, overwritten, err := c.findOverwrite(writes)
 	if err != nil {

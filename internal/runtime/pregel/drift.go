@@ -42,7 +42,7 @@ func mergeNames(a, b []string) []string {
 	return all
 }
 
-// Matches reports whether the attempt asks what was shown to the person who
+// Matches reports whether the attempt asks the question that was shown to the person who
 // answered. SetDriftDefaults was called on the Ask.
 func (a *Answer) Matches(now *Ask) bool {
 	if q := a.Asked; q != nil && q.Message == now.Message && q.Value == now.Value && q.Schema == now.Schema &&

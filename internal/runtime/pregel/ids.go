@@ -96,8 +96,8 @@ func InterruptID(task, scope, key string, index, round int) string {
 	return hashID(b)
 }
 
-// messageID returns the id of a message that was written without one. It
-// depends on the position of the write.
+// messageID returns the id of a message that was written without an id. It depends on
+// the position of the write.
 func messageID(checkpoint, channel string, write, n int) string {
 	var r idBuffer
 	return hashID(appendInt(appendInt(appendParts(r[:0], "message", checkpoint, channel), write), n))

@@ -10,9 +10,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// InputWrites turns the input of a run into the write that starts it. The start
-// node drops keys that the graph does not take; a strict graph refuses them here.
-// An input without any key starts the graph too.
+// InputWrites turns the input of a run into the write that starts it. The start node
+// drops keys that the graph does not take; a strict graph refuses them here. An input
+// without any key starts the graph too. The error is a *ResultError.
 func (s *State) InputWrites(input payload.JSON) ([]checkpoint.Write, error) {
 	if err := checkInput(s.graph, input); err != nil {
 		return nil, err

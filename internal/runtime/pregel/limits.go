@@ -45,7 +45,8 @@ func (l Limits) checkStateSize(size int64) error {
 		size, l.MaxStateBytes, LimitState)}
 }
 
-// CheckWriteBytes refuses more than the tasks of a superstep may write together.
+// CheckWriteBytes refuses more than the tasks of a superstep may write together. The
+// error is a *graph.LimitError.
 func (l Limits) CheckWriteBytes(size int64) error {
 	if l.MaxWriteBytes <= 0 || size <= l.MaxWriteBytes {
 		return nil

@@ -18,8 +18,8 @@ func storesList(k graph.ChannelKind) bool {
 	}
 }
 
-// updateList applies the append-like reducers. It shares the elements that
-// stay, and stores only the new ones.
+// updateList applies the append-like reducers. It shares the elements that stay, and
+// stores only the new elements.
 func (c channelEdit) updateList(writes []checkpoint.Write) (bool, error) {
 	writes, overwritten, err := c.findOverwrite(writes)
 	if err != nil {

@@ -33,9 +33,9 @@ func (c channelEdit) mergeMessages(write int, v payload.JSON) error {
 // minIndexedMessages is the length from which a list of messages gets an index.
 const minIndexedMessages = 16
 
-// appendMessages appends messages without reading the present ones, and reports
-// whether that was sufficient. A look-ahead, or a list without numbers, leaves the
-// index as it is, because the index belongs to the states that follow.
+// appendMessages appends messages without reading the present messages, and reports
+// whether that was sufficient. A look-ahead, or a list without numbers, leaves the index
+// as it is, because the index belongs to the states that follow.
 func (c channelEdit) appendMessages(old []payload.JSON, v payload.JSON, newID func(n int) string) bool {
 	if c.messageIndex == nil || len(old) < minIndexedMessages {
 		return false

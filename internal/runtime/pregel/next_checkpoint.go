@@ -6,8 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// buildCheckpoint closes the edit. It marks every change since the last checkpoint
-// as stored by this one.
+// buildCheckpoint closes the edit. It marks every change since the last checkpoint as
+// stored by this checkpoint.
 func (e *stateEdit) buildCheckpoint(stamp CheckpointInfo) *State {
 	for i := range e.channels {
 		c := &e.channels[i]

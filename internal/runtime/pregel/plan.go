@@ -8,8 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// PlanTasks lists the tasks of the next superstep, in the order in which their
-// writes will be applied, save that Sends come first. It fails when a Send
+// PlanTasks lists the tasks of the next superstep, in the order in which their writes
+// will be applied, save that Sends come first. The error is a *TargetError when a Send
 // names a node that the graph does not have.
 func (s *State) PlanTasks() ([]*Task, error) {
 	if s.IsFresh() {

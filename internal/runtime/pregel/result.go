@@ -21,8 +21,8 @@ type Result struct {
 
 	Asks    []Ask
 	Failure *Failure
-	// WaitingInterrupts lists the open interrupts of a paused subgraph. Its node
-	// continues when one of them is answered.
+	// WaitingInterrupts lists the open interrupts of a paused subgraph. Its node continues
+	// when any of them is answered.
 	WaitingInterrupts []string
 	// Cached is true for an older result of the node, which was not run.
 	Cached bool

@@ -28,10 +28,10 @@ func NewState(g *graph.Graph, namespace string, limits Limits) *State {
 	return LoadState(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false, limits)
 }
 
-// LoadState binds a checkpoint to a graph. Channels that the graph does not
-// have, because a key was removed, are kept behind the others and never read.
-// forked is true when later checkpoints than this one exist. The limits hold for
-// the states that follow; a state that is only read needs none.
+// LoadState binds a checkpoint to a graph. Channels that the graph does not have,
+// because a key was removed, are kept behind the others and never read. forked is true
+// when later checkpoints exist. The limits hold for the states that follow; a state that
+// is only read needs none.
 func LoadState(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool, limits Limits) *State {
 	bound := *cp
 	bound.Channels = alignChannels(g, cp.Channels)

@@ -150,7 +150,7 @@ func (e *stateEdit) updateChannel(i int, writes []checkpoint.Write) error {
 		index := e.messageIndexes[i]
 		c.messageIndex = &index
 		defer func() { e.setMessageIndex(i, index) }()
-		if e.tails != nil && len(writes) == 1 { // a second write would look for the first one
+		if e.tails != nil && len(writes) == 1 { // a second write would look for the first
 			c.tail = new([]payload.JSON)
 		}
 	case graph.Append, graph.Topic:

@@ -26,8 +26,7 @@ func (e *TargetError) Error() string {
 var errNoTarget = errors.New("must yield a node name, a Send, or a list of them")
 
 // ParseTargets reads the value of a goto or a conditional edge: a name, a Send as
-// {"$send": [node, input]}, or a list of both. The error says in words what the value
-// must be.
+// {"$send": [node, input]}, or a list of both. The error names the expected form.
 func ParseTargets(v payload.JSON) ([]checkpoint.Send, error) {
 	switch payload.KindOf(v) {
 	case payload.String:

@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// values reads what the channels of a state hold.
+// values reads the channels of a state.
 type values struct {
 	graph      *graph.Graph
 	checkpoint *checkpoint.Checkpoint

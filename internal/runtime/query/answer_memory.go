@@ -7,8 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// AnswerReservation returns the reservation for an answer: that of the call's memory
-// or, without one, own, which the caller releases. answer is the number of bytes that
+// AnswerReservation returns the reservation for an answer: that of the call's memory or,
+// without a memory, own, which the caller releases. answer is the number of bytes that
 // are shown together, 0 = one state.
 func (d *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
 	if l := d.CallReservation(memory, answer); l != nil {
@@ -18,7 +18,7 @@ func (d *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.Read
 	return own
 }
 
-// CallReservation returns the reservation of a call's memory, nil without one.
+// CallReservation returns the reservation of a call's memory, nil without a memory.
 func (d *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtime.ReadReservation {
 	if memory == nil {
 		return nil
@@ -27,7 +27,8 @@ func (d *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtim
 }
 
 // ReserveValueMemory reserves bytes for a value that is about to be encoded, in the
-// memory of a call. Without one it reserves nothing.
+// memory of a call. Without a memory it reserves nothing. Errors: those of
+// ReadReservation.ReserveValue.
 func (d *Reader) ReserveValueMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
 	held := d.CallReservation(memory, 0)
 	if held == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// RetryLargeRead repeats a read that found a checkpoint too large for the memory
-// that a reservation has, when there is memory for it.
+// RetryLargeRead repeats a read that found a checkpoint too large for the memory that a
+// reservation has, when there is memory for it. Errors: those of read but
+// *checkpoint.LargeError, and those of ReadReservation.WaitForBytes.
 func (d *Reader) RetryLargeRead(ctx context.Context, held *runtime.ReadReservation, timeout time.Duration, read func() error) error {
 	for {
 		err := read()
@@ -55,10 +56,10 @@ func (d *Reader) ReadCheckpoint(ctx context.Context, held *runtime.ReadReservati
 	return d.store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(d.opts.SmallStateBytes))
 }
 
-// ReadPending reads the progress of a superstep for which a reservation has memory
-// left, or that is small. The error is a *checkpoint.LargeError when it is neither; its
-// Bytes are what was read under the reservation, and the progress. Without a reservation
-// the size does not matter.
+// ReadPending reads the progress of a superstep for which a reservation has memory left,
+// or that is small. The error is a *checkpoint.LargeError when it is neither; its Bytes
+// are those read under the reservation, and the progress. The other errors are those of
+// runtime.TranslateStoreError. Without a reservation the size does not matter.
 func (d *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation, thread, id string) (checkpoint.Pending, error) {
 	if held == nil {
 		p, err := d.store.Pending(ctx, thread, id)

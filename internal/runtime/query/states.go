@@ -14,8 +14,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// LoadState reads the newest state of a thread's root graph. The error is a
-// *checkpoint.LargeError when it is large and there is no memory for it yet.
+// LoadState reads the newest state of a thread's root graph. Errors:
+// *checkpoint.LargeError when it is large and there is no memory for it yet, and those
+// of runtime.TranslateStoreError.
 func (d *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
 	if head.Checkpoint == "" {
 		return pregel.NewState(g, "", d.opts.Limits), nil
@@ -30,7 +31,7 @@ func (d *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation,
 	return pregel.LoadState(g, cp, head.Branched, d.opts.Limits), nil
 }
 
-// FindGraph finds the graph that a thread is pinned to.
+// FindGraph finds the graph that a thread is pinned to. Errors: those of runtime.Graphs.
 func (d *Reader) FindGraph(name, version string) (*graph.Graph, error) {
 	return d.opts.Graphs.Graph(name, version)
 }
@@ -48,8 +49,8 @@ func (d *Reader) LoadStateReserved(
 	return s, err
 }
 
-// LoadStateAt loads the state of a namespace at a checkpoint, "" = the newest.
-// Without a memory its size does not matter.
+// LoadStateAt loads the state of a namespace at a checkpoint, "" = the newest. Without a
+// memory its size does not matter. Errors: those of FindCheckpoint and FindGraph.
 func (d *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
 	if id == "" && namespace == "" {
 		id = head.Checkpoint
@@ -72,8 +73,8 @@ func (d *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservatio
 	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, d.opts.Limits), nil
 }
 
-// GraphOfCheckpoint returns the graph of a checkpoint's namespace: that of the
-// thread's present graph, or the one that wrote the checkpoint.
+// GraphOfCheckpoint returns the graph of a checkpoint's namespace: the thread's present
+// graph, or the graph that wrote the checkpoint. Errors: those of FindGraph.
 func (d *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
 	if cp.Namespace == "" {
 		return d.FindGraph(head.Graph, head.Version)
@@ -132,8 +133,8 @@ func checkpointSeq(id string) (seq uint64, ok bool) {
 	return seq, ok && err == nil && len(digits) == 12
 }
 
-// FindCheckpointSeq returns the number of a checkpoint of the root. It does not read
-// the state.
+// FindCheckpointSeq returns the number of a checkpoint of the root. It does not read a
+// large state. Errors: those of the store, as it gives them.
 func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
 	cp, err := d.store.ReadCheckpointWithin(ctx, thread, "", id, d.opts.SmallStateBytes)
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {

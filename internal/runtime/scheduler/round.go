@@ -23,9 +23,9 @@ func (r *round) addRefusal(err error) {
 	}
 }
 
-// isOver reports whether the store would refuse the rest as well. One refusal
-// is no proof, because another part of the store may take changes; a whole
-// round of them is.
+// isOver reports whether the store would refuse the rest as well. A single refusal is no
+// proof, because another part of the store may take changes. A whole round of refusals
+// is.
 func (r *round) isOver() bool {
 	n := r.refusedCount.Load()
 	return n >= MaxParallelDue || n > 0 && r.isProbing()

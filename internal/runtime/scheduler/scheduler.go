@@ -92,11 +92,11 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// SetProcessor sets what due threads are passed to. It is called before Run, and before
+// SetProcessor sets the processor of due threads. It is called before Run, and before
 // another part has a thread processed.
 func (s *Scheduler) SetProcessor(p Processor) { s.processor = p }
 
-// dueBatch is the number of threads that one look at the store processes.
+// dueBatch is the number of threads that a look at the store processes.
 const dueBatch = 256
 
 // minUsefulBatch is the number of threads that justifies a look at the store.
@@ -126,8 +126,8 @@ func (s *Scheduler) NoteCommitted(thread string, faults int) {
 	}
 }
 
-// Run processes due threads until ctx or stop ends. The heads say what is due,
-// so no wake-up can be lost.
+// Run processes due threads until ctx or stop ends. The heads have the due times, so no
+// wake-up can be lost.
 func (s *Scheduler) Run(ctx context.Context, stop <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -37,8 +37,9 @@ func (at *attempt) handleAsks(ctx context.Context) {
 	}
 }
 
-// poseInterrupt adds one interrupt to an outcome. An open one stays and a withdrawn one
-// is reopened if it shows what is asked, and an answered one is replaced if it differs.
+// poseInterrupt adds one interrupt to an outcome. An open interrupt stays. A withdrawn
+// interrupt is reopened if it shows the present question. An answered interrupt is
+// replaced if it differs.
 func (at *attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Failure {
 	before := at.pending.currentInterrupt(at.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)

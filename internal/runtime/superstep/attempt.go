@@ -14,8 +14,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// attempt is one attempt of a task, and what has come of it so far. Nothing refers to it
-// when it is over: it lives on the stack.
+// attempt is one attempt of a task, with its outcome so far. Nothing refers to it when
+// it is over: it lives on the stack.
 type attempt struct {
 	*frame
 	outcome
@@ -73,8 +73,8 @@ func (at *attempt) attemptTask(ctx context.Context) {
 	}
 }
 
-// performContained runs the node of the task. A panic in what surrounds the
-// node, like the check of a schema, fails the task.
+// performContained runs the node of the task. A panic around the node, as in the check
+// of a schema, fails the task.
 func (at *attempt) performContained(ctx context.Context) {
 	if p := contain.Call(func() { at.performTask(ctx) }); p != nil {
 		at.failPanicked(p)
@@ -88,7 +88,7 @@ func (fr *frame) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome 
 	return at.outcome
 }
 
-// failPanicked fails the task, whatever has come of it before.
+// failPanicked fails the task, in place of any outcome so far.
 func (at *attempt) failPanicked(p *contain.PanicError) {
 	at.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
 		zap.String("node", at.task.Node.Name), zap.String("task", at.task.ID))...)
@@ -103,8 +103,8 @@ func (at *attempt) performTask(ctx context.Context) {
 	at.interpretOnce(ctx)
 }
 
-// interpretOnce works out what a result means, and keeps the result of a task that is
-// to be interpreted again.
+// interpretOnce interprets a result. It keeps the result of a task that is to be
+// interpreted again.
 func (at *attempt) interpretOnce(ctx context.Context) {
 	result := at.result
 	at.interpretResult(ctx)
@@ -130,8 +130,8 @@ func (at *attempt) callTask(ctx context.Context) pregel.Result {
 	}
 }
 
-// callNode makes one attempt of a node, or of the router of one of its
-// conditional edges, under the node's timeouts.
+// callNode makes one attempt of a node, or of the router of a conditional edge, under
+// the node's timeouts.
 func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *pregel.State) pregel.Result {
 	t := at.task
 	fx := &effects{frame: at.frame, task: t, attempt: n}
@@ -189,8 +189,9 @@ func (at *attempt) callSubgraph(ctx context.Context) pregel.Result {
 	return r
 }
 
-// restoreResult takes what the node has returned before the run was handed over. Only
-// the first attempt may use it: a later one is made because that was no good.
+// restoreResult takes the result that the node returned before the run was handed over.
+// Only the first attempt may use it: a later attempt is made because that result was no
+// good.
 func (at *attempt) restoreResult() bool {
 	record, ok := at.pending.tasks[at.task.ID]
 	if !ok || record.State != checkpoint.TaskReturned || at.number > 1 {

@@ -56,8 +56,8 @@ func applyRequest(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Lo
 	}
 }
 
-// beginWithInput begins with an input. Updates of earlier calls stay, as does the
-// update of this one; pending tasks are dropped.
+// beginWithInput begins with an input. Updates of earlier calls stay, as does the update
+// of this call. Pending tasks are dropped.
 func beginWithInput(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
@@ -116,8 +116,9 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 }
 
 // checkDueNodes refuses to go on with a version of the graph that does not run every
-// node that is due: what the node would do or ask, or has done in a superstep that is not
-// over, would be lost without a word. A run with gotos says where it goes on.
+// node that is due. Otherwise the effects and questions of the node, and its results in
+// a superstep that is not over, would be lost without a word. A run with gotos says
+// where it goes on.
 func (fr *frame) checkDueNodes() error {
 	cp, g := fr.state.Checkpoint(), fr.Graph()
 	if cp.Version == g.Version || fr.level.isRoot && len(fr.run.Request.Goto) > 0 {

@@ -42,7 +42,7 @@ func (l *graphLoop) beginSubgraph(ctx context.Context, input payload.JSON) error
 }
 
 // loadUnkeptProgress returns the progress of a superstep of a subgraph that keeps no
-// checkpoints: it comes to the same one whenever its node is run again.
+// checkpoints: it comes to the same superstep whenever its node is run again.
 func (fr *frame) loadUnkeptProgress(s *pregel.State) (progress, error) {
 	if fr.level.keepsCheckpoints || !fr.level.maybeRerun {
 		return progress{}, nil

@@ -41,7 +41,7 @@ func (cw changeWriter) putStateAndCheckpoint(next *pregel.State, tasks []*pregel
 	cw.putCheckpoint(next, tasks)
 }
 
-// putCheckpoint adds a checkpoint without telling of the state in it.
+// putCheckpoint adds a checkpoint without events of its state.
 func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
 	fr := cw.frame
 	cp := next.Checkpoint()
@@ -68,8 +68,8 @@ func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
 	}
 }
 
-// emitScheduled emits the event of a due task. The input of a Send is in the log;
-// what the task sees of the state is read from the checkpoint, like values.
+// emitScheduled emits the event of a due task. The input of a Send is in the log. The
+// task's view of the state is read from the checkpoint, like values.
 func (cw changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
 	fr := cw.frame
 	e := fr.newTaskEvent(task, checkpoint.PhaseScheduled, next.NextStep())

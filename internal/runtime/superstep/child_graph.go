@@ -13,8 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// childGraph is a graph that runs inside a task and how it is kept: a subgraph
-// node's, or one that the node's code calls.
+// childGraph is a graph that runs inside a task, and how it is kept: the graph of a
+// subgraph node, or a graph that the node's code calls.
 type childGraph struct {
 	parent           *frame // in whose task it runs
 	task             *pregel.Task

@@ -9,8 +9,8 @@ import (
 )
 
 // commitSuperstep ends the superstep: one commit with the next checkpoint, its events,
-// the answers that were used, the supersteps without effects that follow, and
-// the end of the run if this was it.
+// the answers that were used, the supersteps without effects that follow, and the end of
+// the run if there is no next superstep.
 func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 	var (
 		next  *frame

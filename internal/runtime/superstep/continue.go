@@ -11,9 +11,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// ContinueRun prepares to go on with a thread's run where it stopped, under a new
-// lease. with, if set, may add to the change before the superstep is planned. A run
-// that is over is followed by a new one of the same kind. The errors are *Error, or a
+// ContinueRun prepares to go on with a thread's run where it stopped, under a new lease.
+// with, if set, may add to the change before the superstep is planned. A run that is
+// over is followed by a new run of the same kind. The errors are *Error, or a
 // *checkpoint.LargeError when there is no memory yet for the state.
 func ContinueRun(
 	ctx context.Context, env *Env, reader *query.Reader, t *commit.Tx, thread *Thread, with func(l *Loop) error,
@@ -56,7 +56,7 @@ func ContinueRun(
 			return nil, err
 		}
 	}
-	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later ones are found by the count
+	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later answers are found by the count
 	if err := PlanNextSuperstep(t, l); err != nil {
 		return nil, err
 	}

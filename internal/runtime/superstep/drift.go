@@ -58,8 +58,8 @@ func showsAsked(q *checkpoint.Interrupt, a *pregel.Ask) bool {
 	return a.Drift == checkpoint.DriftAccept || shown.Matches(a)
 }
 
-// replaceAnswered replaces an answered interrupt by a new one, or returns why it
-// can't; times counts earlier replacements.
+// replaceAnswered replaces an answered interrupt by a new interrupt, or returns why it
+// can't. times counts earlier replacements.
 func (o *outcome) replaceAnswered(before *checkpoint.Interrupt, q checkpoint.Interrupt, a *pregel.Ask, times int) *pregel.Failure {
 	if pregel.ShownDigestOf(before) == q.ShownDigest {
 		return permanentFailure(runtime.FailedNonDeterministic, "the node asked a question again that was answered; "+

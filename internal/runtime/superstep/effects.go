@@ -35,8 +35,9 @@ type effects struct {
 	isUnresolved  atomic.Bool  // whether a worker runs the task for the previous server is not known
 	runningCalls  atomic.Int32 // graphs that it waits for
 	restartMark   restartMark
-	// refusedVersion is set when the version of a called graph does not run what is due
-	// in it: the result of the task is void, whatever its code makes of the error.
+	// refusedVersion is set when the version of a called graph does not run the nodes that
+	// are due in it. The result of the task is void then, even if its code handles the
+	// error.
 	refusedVersion atomic.Pointer[checkpoint.Failure]
 
 	mu          sync.Mutex
@@ -68,8 +69,8 @@ func (fx *effects) applyTimeouts(ctx context.Context, n *graph.Node) (context.Co
 	}
 }
 
-// timeoutFailure returns the failure of an attempt that ran into one of its own
-// timeouts, else nil.
+// timeoutFailure returns the failure of an attempt that ran into a timeout of its own,
+// else nil.
 func timeoutFailure(ctx context.Context, n *graph.Node) *pregel.Failure {
 	cause := context.Cause(ctx)
 	var limit time.Duration
@@ -112,7 +113,7 @@ func (fx *effects) EmitEvent(em runtime.Emission) {
 		return
 	}
 	fx.resetIdleTimeout()
-	if fx.task.Node == nil { // a reducer: it has no events, and what it does is not shown
+	if fx.task.Node == nil { // a reducer: it has no events
 		return
 	}
 	if !fx.checkRestart(em.Kind) {

@@ -1,8 +1,8 @@
 // Package superstep drives one graph of a run: it executes the tasks of a superstep,
 // turns results into a change, and decides whether the graph goes on.
 //
-// What it uses of a server is in Env, and what it uses of the thread behind ports in
-// Thread: it holds no lease and knows no other thread.
+// Env holds the parts of the server that it uses, Thread the ports to the thread. The
+// package holds no lease and knows no other thread.
 package superstep
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
-// Env is what all loops of a server use. It is made once and not changed then.
+// Env holds the parts of a server that all its loops use. It is made once and not
+// changed then.
 type Env struct {
 	Store    checkpoint.Store
 	Reader   *query.Reader
@@ -40,7 +41,7 @@ type Env struct {
 }
 
 // executeContained calls the executor and turns a panic, which it should have caught
-// itself, into a failed attempt: one node must not take the server with it.
+// itself, into a failed attempt: a node must not take the server with it.
 func (e *Env) executeContained(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// executeTasks runs the tasks of a superstep and waits for all of them. A lone task
-// runs in place. While some are still running, what the others did is made
+// executeTasks runs the tasks of a superstep and waits for all of them. A lone task runs
+// in place. While some tasks are still running, the results of the others are made
 // durable, so that no finished sibling ever runs again.
 func (w *superstep) executeTasks(ctx context.Context) {
 	fr := w.frame
@@ -73,8 +73,8 @@ func (w *superstep) countWrites(o *outcome) {
 	}
 }
 
-// executeParallel runs tasks side by side. The first failure cuts the others off;
-// what they finish all the same is kept.
+// executeParallel runs tasks side by side. The first failure cuts the others off.
+// Results that they return all the same are kept.
 func (w *superstep) executeParallel(ctx context.Context) {
 	fr := w.frame
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// frame is one graph of a run and where it stands: what the tasks of a superstep read,
-// and what a change is made of. Its loop moves it on between two supersteps.
+// frame is one graph of a run and where it stands. The tasks of a superstep read it, and
+// changes are made from it. Its loop moves it on between two supersteps.
 type frame struct {
 	env         *Env
 	thread      *Thread // nil = the graph is only looked at
@@ -47,16 +47,16 @@ type level struct {
 	replay           *replay           // nil = the run goes forward in time
 	isOnReplayPath   bool              // the replay continues in a subgraph of this graph
 	replayNamespace  string            // the namespace in which the graph was then
-	// requiredCapabilities is what one server must have workers for, to
-	// continue the graph:
+	// requiredCapabilities are those that the workers of one server must have, to continue
+	// the graph.
 	requiredCapabilities []checkpoint.Capability
 	resetParentTimeout   func() // resets the idle timeout of the parent's task; nil at the root
-	// isStoppable says that the run may stop between two supersteps of this subgraph,
-	// when it is cancelled or goes on elsewhere: the subgraph is kept, and so are
-	// the graphs around it, up to the root. What code has called goes on until it
-	// can answer the code.
+	// isStoppable says that the run may stop between two supersteps of this subgraph, when
+	// it is cancelled or goes on elsewhere: the subgraph is kept, and so are the graphs
+	// around it, up to the root. A graph that code has called goes on until it can answer
+	// the code.
 	isStoppable bool
-	isOnlyTask  bool // its task is the only one of the superstep, as those around it
+	isOnlyTask  bool // its task is alone in the superstep, as the tasks around it are
 	// losesWorkOnStop says that something around it is lost when the run ends here before
 	// a task has begun.
 	losesWorkOnStop bool
@@ -73,8 +73,8 @@ func (fr *frame) nextFrame(state *pregel.State, tasks []*pregel.Task) *frame {
 // Graph returns the graph that is driven.
 func (fr *frame) Graph() *graph.Graph { return fr.state.Graph() }
 
-// decideEnd returns how a graph in this state ends, nil = its tasks are to be run.
-// ran lists the tasks of the last superstep, p is the progress of the next one.
+// decideEnd returns how a graph in this state ends, nil = its tasks are to be run. ran
+// lists the tasks of the last superstep, p is the progress of the next superstep.
 func (fr *frame) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progress) *End {
 	if hit := s.HitBreakpoints(fr.breakAfter, ran); len(hit) > 0 && !p.hasPassedBreakpoint(s, "after") {
 		return fr.breakpointEnd(s, "after", hit)

@@ -78,7 +78,7 @@ func (fx *effects) resolveCall(c runtime.GraphCall) (childGraph, error) {
 	if v.persistence == "" {
 		v.persistence = persistInherit
 	}
-	// Weeks may lie between two attempts: what was begun goes on in its version.
+	// Weeks may lie between two attempts: a graph that has begun goes on in its version.
 	if cp, err := v.currentCheckpoint(); err == nil && c.Version == "" && cp.Graph == c.Graph && v.isCurrent(cp) {
 		c.Version = cp.Version
 	} else if err != nil && !errors.Is(err, checkpoint.ErrCheckpointNotFound) {

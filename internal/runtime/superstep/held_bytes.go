@@ -5,8 +5,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// largeWriteBytes is from how many bytes on what a superstep writes is counted
-// before its commit. What only computes is given up then, if there is no memory for
+// largeWriteBytes is from how many bytes on the writes of a superstep are counted before
+// its commit. A superstep without effects is given up then, if there is no memory for
 // it.
 const largeWriteBytes = 256 << 10
 
@@ -70,10 +70,9 @@ func (fr *frame) mayYield() bool {
 	return (fr.level.isRoot || fr.level.isStoppable && fr.level.isOnlyTask) && fr.level.replay == nil && !fr.Graph().HasUntracked()
 }
 
-// shouldDiscard reports whether the run ends here for now although a superstep was
-// run: all of it was computed, no reader has seen it, and there is no memory for
-// what it writes. A run that was let in for that superstep keeps what it has
-// computed.
+// shouldDiscard reports whether the run ends here for now although a superstep was run:
+// all of it was computed, no reader has seen it, and there is no memory for its writes.
+// A run that was let in for that superstep keeps its results.
 func (w *superstep) shouldDiscard(steps int) bool {
 	fr := w.frame
 	if w.writtenBytes < largeWriteBytes || w.hasRecords || len(w.cached) > 0 || !fr.mayYield() {

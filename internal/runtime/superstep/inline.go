@@ -11,15 +11,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// A superstep whose tasks are expressions has no effects: it may be computed while
-// a change is put together, and computed again when the change meets a conflict or
-// the server dies. So supersteps of that kind share the commit of what led to them.
-// They are not visible before that, and no node with effects runs.
+// A superstep whose tasks are expressions has no effects: it may be computed while a
+// change is put together, and computed again when the change meets a conflict or the
+// server dies. So supersteps of that kind share the commit of the change that leads to
+// them. They are not visible before that, and no node with effects runs.
 
-// Others wait for a change that is put together, and followers for what it will
-// tell: after a while no other superstep is begun. One that is under way may
-// take longer, or work that is nearly done would be thrown away just when the
-// processor is busy.
+// Other changes wait for a change that is put together, and followers wait for its
+// events. So after a while no other superstep is begun. A superstep under way may take
+// longer, or work that is nearly done would be thrown away just when the processor is
+// busy.
 const (
 	inlineBudget = 2 * time.Millisecond
 	inlineLimit  = 10 * inlineBudget
@@ -59,9 +59,10 @@ func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
 	return nil
 }
 
-// commitStep puts what the tasks of a superstep returned into the change: how many bytes
-// of values it wrote, and the verdict if the graph ends or pauses there. It is
-// negative, and the change is as it was, when the superstep must be run by itself.
+// commitStep puts the results of the tasks of a superstep into the change. It returns
+// how many bytes of values the superstep wrote, and the verdict if the graph ends or
+// pauses there. The number is negative, and the change is as it was, when the superstep
+// must be run by itself.
 func (is inlineStep) commitStep(t *commit.Tx) (grown int, v *End) {
 	fr := is.frame
 	before, ran := *t, fr.tasks
@@ -109,9 +110,9 @@ func (l *graphLoop) runInlineOnEntry(ctx context.Context, t *commit.Tx) *End {
 	return v
 }
 
-// runTasks runs the tasks of a superstep one after the other. It returns false
-// when they have effects, one failed, or time is up; the superstep is then run in
-// the usual way.
+// runTasks runs the tasks of a superstep one after the other. It returns false when they
+// have effects, a task failed, or time is up. The superstep is then run in the usual
+// way.
 func (is inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 	fr := is.frame
 	if fr.Graph().HasWorkerReducer() || fr.Graph().Spec.StepTimeout > 0 || fr.thread.Stop.IsStopping() {

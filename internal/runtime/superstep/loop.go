@@ -10,7 +10,7 @@ import (
 )
 
 // graphLoop drives one graph of a run, superstep by superstep: the root graph, or a
-// subgraph inside one of its tasks. Tasks and changes see its frame alone.
+// subgraph inside a task. Tasks and changes see its frame alone.
 type graphLoop struct {
 	frame
 
@@ -70,8 +70,8 @@ func failedEnd(f *checkpoint.Failure) *End {
 
 func errorEnd(err error) *End { return &End{State: checkpoint.RunFailed, Err: err} }
 
-// runSuperstep runs the tasks that are due and commits what they did. It returns
-// nil when the graph goes on.
+// runSuperstep runs the tasks that are due and commits their results. It returns nil
+// when the graph goes on.
 func (l *graphLoop) runSuperstep(ctx context.Context, steps int) *End {
 	w := l.planSuperstep()
 	if len(w.toRun) > 0 {

@@ -16,9 +16,9 @@ import (
 
 // RecordMemo stores a memo before its value is used; the first value stays. It does not
 // end with the attempt: a caller must know whether the memo is stored before it tries
-// again. Of several memos that come at the same time, like that of a worker which has
-// lost the task and that of the next worker, one is stored. Errors: context.Canceled
-// after the attempt, *runtime.Error PAYLOAD_TOO_LARGE, and those of the commit.
+// again. Of several memos that come at the same time, as from a worker which has lost
+// the task and from the next worker, the first is stored. Errors: context.Canceled after
+// the attempt, *runtime.Error PAYLOAD_TOO_LARGE, and those of the commit.
 func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	fr := fx.frame
 	m.Task = fx.task.ID
@@ -153,8 +153,8 @@ func (s *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON,
 	return value, ok
 }
 
-// reserveBytes reserves memory for a memo of a task. It returns what all of them take
-// then; beyond most nothing is reserved.
+// reserveBytes reserves memory for a memo of a task. It returns the bytes that all its
+// memos take then. Beyond most it reserves nothing.
 func (s *stepMemos) reserveBytes(task string, more, most int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

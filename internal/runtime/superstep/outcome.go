@@ -32,10 +32,10 @@ type outcome struct {
 	isAborted         bool // cut off; as if it had never begun
 	isSubgraphStopped bool // besides: its subgraph has stopped where it goes on
 	isCached          bool
-	isLate            bool // ended after the others were cut off: told when the graph goes on
+	isLate            bool // ended after the others were cut off: its events come when the graph goes on
 	attempt           int
-	// returned is what the node of an aborted task has returned: its conditional
-	// edges were still to be decided.
+	// returned is the result of the node of an aborted task: its conditional edges were
+	// still to be decided.
 	returned *pregel.Result
 }
 

@@ -39,9 +39,9 @@ func (w *superstep) reducePartial(ctx context.Context) {
 	}
 }
 
-// previewID is the id of the task record that keeps what workers have combined
-// for people to see, so that reading a state needs no worker. It holds for the
-// number of finished tasks that its Attempt names.
+// previewID is the id of the task record that keeps the values that workers have
+// combined for display, so that reading a state needs no worker. It holds for the number
+// of finished tasks that its Attempt names.
 const previewID = "!preview"
 
 // putPreview adds that record to a change.

@@ -44,8 +44,8 @@ func (l *graphLoop) pauseForAnswers(ctx context.Context, w *superstep) *End {
 	return nil
 }
 
-// putInterrupts puts the interrupts of a superstep into a change, with what other
-// tasks of it have finished.
+// putInterrupts puts the interrupts of a superstep into a change, with the results of
+// its finished tasks.
 func (w *superstep) putInterrupts(t *commit.Tx) error {
 	fr := w.frame
 	w.emitTaskEvents(t)

@@ -11,7 +11,7 @@ import (
 type progress struct {
 	tasks      map[string]checkpoint.Task
 	commands   []checkpoint.Task // writes of calls, in the order in which they came
-	preview    *checkpoint.Task  // what finished siblings come to, as workers have combined it
+	preview    *checkpoint.Task  // the writes of finished siblings, as workers have combined them
 	memos      map[string][]checkpoint.Memo
 	interrupts map[string][]checkpoint.Interrupt
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// Recovery is what a server knows of tasks that workers may run for the server
-// before it, and what it leaves to the next one.
+// Recovery holds the tasks that workers may run for the server before this server, and
+// those that this server leaves to the next.
 type Recovery struct {
 	takenUpAt   time.Time // when the run was taken up; zero = no worker can have a task of it
 	remoteTasks []string  // the tasks that workers may run, as in checkpoint.Head
@@ -30,7 +30,7 @@ func (r *Recovery) NoteTakeOver(head *checkpoint.Head) {
 }
 
 // RemoteTasksOf lists the tasks that workers may run for the server that drove a run
-// before. A server that died has told nothing.
+// before. A server that died has named none.
 func RemoteTasksOf(head *checkpoint.Head) []string {
 	if head.Owner != "" {
 		return []string{checkpoint.AnyTask}
@@ -108,7 +108,7 @@ func (r *Recovery) listLeft(unfinished []*pregel.Task) []string {
 }
 
 // appendUnresolved adds the tasks that workers may run, of those that are not resolved
-// here, when the server before has told nothing. AnyTask stands for them: a task that is
+// here, when the server before has named none. AnyTask stands for them: a task that is
 // named was handed out. mu is held.
 func (r *Recovery) appendUnresolved(left []string, tasks []*pregel.Task) []string {
 	for _, t := range tasks {
@@ -128,8 +128,8 @@ func (r *Recovery) isResolved(task string) bool {
 	return ok
 }
 
-// noteHolder notes, for the next server, what the end of the attempt tells of the worker
-// that may have the task.
+// noteHolder notes, for the next server, whether a worker may still have the task at the
+// end of the attempt.
 func (fx *effects) noteHolder() {
 	r, top := &fx.frame.thread.Recovery, fx.frame.level.rootTask
 	if fx.isUnresolved.Load() {
@@ -142,7 +142,7 @@ func (fx *effects) noteHolder() {
 	}
 }
 
-// wasHandedOut reports whether the server before has told that a worker may have a
+// wasHandedOut reports whether the server before has stored that a worker may have a
 // task.
 func (r *Recovery) wasHandedOut(task string) bool { return slices.Contains(r.remoteTasks, task) }
 

@@ -118,7 +118,7 @@ func (at *attempt) reduceForRouting(ctx context.Context) *pregel.Failure {
 	}
 	own, err := at.state.OwnWrites(at.task, at.result)
 	if err != nil {
-		return nil // told when the result is taken
+		return nil // reported when the result is taken
 	}
 	for _, r := range at.state.Reductions([]pregel.TaskWrites{{Task: at.task, Writes: own}}) {
 		value, f := reducerCaller{frame: at.frame, canEmit: true}.callReducer(ctx, r)

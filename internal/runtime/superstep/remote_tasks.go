@@ -26,15 +26,15 @@ func (fx *effects) trackRemoteTask(t *runtime.Task) (done func()) {
 }
 
 // mustStay reports whether a run that ends before a task of the loop has begun loses
-// something: values that are not stored, the time that the task has left, or what a
-// graph that keeps no checkpoints has done.
+// something: values that are not stored, the time that the task has left, or the
+// progress of a graph that keeps no checkpoints.
 func (fr *frame) mustStay(n *graph.Node) bool {
 	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || fr.Graph().Spec.StepTimeout > 0
 	return timed || fr.level.losesWorkOnStop || fr.level.replay != nil || !fr.level.keepsCheckpoints || fr.Graph().HasUntracked()
 }
 
-// NextRemoteTasks lists what workers must serve for the tasks that are about to run.
-// It is false when the loop ends before them, or when a task needs no worker.
+// NextRemoteTasks lists the capabilities that the tasks that are about to run need of
+// workers. It is false when the loop ends before them, or when a task needs no worker.
 func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	if l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
 		return nil, false

@@ -8,19 +8,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// An open interrupt shows what its code asks. When a task
-// that runs again, because a graph that it called has got an answer, asks
-// something else at the place, the open interrupt is replaced: no person is to
-// read what is not asked any more. No answer is lost by that, so it neither fails the
-// task nor counts as asked anew.
+// An open interrupt shows the present question of its code. A task may run again because
+// a graph that it called has got an answer. If it asks something else at the place, the
+// open interrupt is replaced, so that no person reads an old question. No answer is lost
+// by that, so it neither fails the task nor counts as asked anew.
 
 // maxReplacements bounds how many interrupts of one place are kept besides the first.
-// After that many an open interrupt stays, and its answer is compared, as any; the task
+// After that many an open interrupt stays, and its answer is compared, as any. The task
 // fails where a withdrawn interrupt would be replaced.
 const maxReplacements = 100
 
-// openReplacement is an open interrupt and the one that replaces it, unless the
-// open one is answered first.
+// openReplacement is an open interrupt and the interrupt that replaces it, unless the
+// open interrupt is answered first.
 type openReplacement struct {
 	current, replacement checkpoint.Interrupt
 	isReplaced           bool
@@ -37,9 +36,9 @@ func (at *attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.A
 	at.openReplacements = append(at.openReplacements, openReplacement{current: *before, replacement: q})
 }
 
-// putOpenReplacements puts into a change what becomes of the open interrupts of a task that
-// asks something else. An answer that has come meanwhile is kept: the task runs
-// again, and it is compared.
+// putOpenReplacements puts into a change the replacement of the open interrupts of a
+// task that asks something else. An answer that has come meanwhile is kept: the task
+// runs again, and the answer is compared.
 func (cw changeWriter) putOpenReplacements(o *outcome) error {
 	fr := cw.frame
 	var old []checkpoint.Interrupt

@@ -22,9 +22,9 @@ type replay struct {
 	visited map[string]bool // namespaces that were put back already
 }
 
-// beginReplay goes back to an older checkpoint. It is copied, so that what follows
-// has ids of its own and asks again, unless it is a copy or an update on which
-// nothing was answered.
+// beginReplay goes back to an older checkpoint. It copies the checkpoint, so that the
+// supersteps after it have ids of their own and ask again. It does not copy a copy, or
+// an update, on which nothing was answered.
 func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	cp, err := findReplayTarget(ctx, reader, t, l)
 	if err != nil {
@@ -66,7 +66,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 }
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a
-// subgraph it is the one under which that was written.
+// subgraph it is the root checkpoint under which that was written.
 func findReplayTarget(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
 	cp, err := reader.FindCheckpoint(ctx, l.thread.Reservation, t.Thread, r.FromNamespace, r.From)
@@ -100,8 +100,8 @@ func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 	})
 }
 
-// branchCheckpoint copies the loop's checkpoint, with what calls have updated on it, into
-// a new one that is not bound to what followed it.
+// branchCheckpoint copies the loop's checkpoint, with the updates of calls on it, into a
+// new checkpoint that is not bound to its successors.
 func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
@@ -174,8 +174,8 @@ func splitNamespace(ns string) (outer, last string) {
 	return "", ns
 }
 
-// isSameTask reports whether a task of now is the one in whose namespace the
-// subgraph was then: ids differ after a copy, places among the tasks do not.
+// isSameTask reports whether a task of now is the task in whose namespace the subgraph
+// was then: ids differ after a copy, places among the tasks do not.
 func (c childGraph) isSameTask(then string) (bool, error) {
 	fr := c.parent
 	_, last := splitNamespace(then)

@@ -6,8 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// putRunEnd puts the end of the run into a change: its state, its result, the
-// release of the lease, and what happens to the runs behind it.
+// putRunEnd puts the end of the run into a change: its state, its result, the release of
+// the lease, and the turn of the runs behind it.
 func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 	fr := cw.frame
 	cw.Head.Owner = ""

@@ -16,13 +16,13 @@ type superstep struct {
 	openInterrupts  []string            // open interrupts
 	hasRecords      bool                // task records exist for this superstep
 	isReported      bool                // the cached results have been reported
-	mustReportState bool                // the state has to be told first: the graph goes on after a pause
-	reduced         []pregel.TaskWrites // what the tasks wrote, as workers have combined it; nil = as it is
-	previewWrites   []checkpoint.Write  // what finished tasks come to for the channels that workers combine
+	mustReportState bool                // the event of the state comes first: the graph goes on after a pause
+	reduced         []pregel.TaskWrites // writes of the tasks, as workers have combined them; nil = not combined
+	previewWrites   []checkpoint.Write  // writes of finished tasks to the channels that workers combine
 	command         *pregel.Result      // for the enclosing graph
 	mergeFailure    *checkpoint.Failure // why the results could not be put together
 	mergeChannel    string              // where; "" = not known
-	writtenBytes    int64               // what the tasks that ended now have written
+	writtenBytes    int64               // writes of the tasks that ended now
 	countedBytes    int64               // part of it that is counted as held
 	isCutOff        bool                // a task has failed for good, or leaves the graph: the others are cut off
 	storeErr        error               // the store failed
@@ -71,8 +71,8 @@ func handlerOf(t *pregel.Task, record checkpoint.Task) *pregel.Task {
 	return t.HandlerTask(record.Failure)
 }
 
-// isReady reports whether a task that asked may go on: all its interrupts have
-// been answered, or, for a subgraph, one of them has.
+// isReady reports whether a task that asked may go on: all its interrupts have been
+// answered, or, for a subgraph, any of them.
 func (w *superstep) isReady(t *pregel.Task, record checkpoint.Task) bool {
 	if t.Node.Kind == graph.KindGraph {
 		return w.frame.maybeBegun
@@ -82,8 +82,8 @@ func (w *superstep) isReady(t *pregel.Task, record checkpoint.Task) bool {
 
 func (w *superstep) plannedTasks() []*pregel.Task { return w.frame.tasks }
 
-// hasNewAnswers reports whether an interrupt that a task waits for is answered: all
-// of its own, or one of a graph that it called.
+// hasNewAnswers reports whether an interrupt that a task waits for is answered: all of
+// its own, or any of a graph that it called.
 func (w *superstep) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
 	fr := w.frame
 	open, answered, foreign := false, false, false

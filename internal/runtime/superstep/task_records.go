@@ -47,8 +47,8 @@ func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 	}
 }
 
-// putTaskRecords puts what has ended, and is not stored yet, into a change, so that it
-// need not be run again.
+// putTaskRecords puts the ended tasks that are not stored yet into a change, so that
+// they need not run again.
 func (w *superstep) putTaskRecords(t *commit.Tx) error {
 	fr := w.frame
 	for i := range w.unstored {
@@ -74,9 +74,9 @@ func (w *superstep) putTaskRecords(t *commit.Tx) error {
 	return nil
 }
 
-// putReturned records what nodes have returned whose conditional edges are still
-// to be decided, when the run is handed over: the next server decides them, and
-// the nodes don't run again. A value that is not to be stored can't be kept so.
+// putReturned records, when the run is handed over, the results of nodes whose
+// conditional edges are still to be decided. The next server decides them, and the nodes
+// don't run again. A value that is not to be stored can't be kept so.
 func (w *superstep) putReturned(t *commit.Tx, v End) {
 	fr := w.frame
 	if v.State != checkpoint.RunRunning || fr.Graph().HasUntracked() {

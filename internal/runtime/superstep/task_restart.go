@@ -11,9 +11,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// restartMark records whether readers must be told that a task repeats its events.
-// They are told with the first event of the attempt, so a task that emits nothing
-// costs no commit.
+// restartMark records whether an event must show readers that a task repeats its events.
+// It is stored with the first event of the attempt, so a task that emits nothing costs
+// no commit.
 type restartMark struct {
 	isDue      atomic.Bool // the next event is the first of an attempt that is not the first
 	hasEmitted atomic.Bool // the attempt has emitted an event
@@ -22,8 +22,8 @@ type restartMark struct {
 }
 
 // mayRepeatEvents reports whether a task may emit events that an earlier attempt has
-// emitted. What a server before this one was told is not known. A node that goes
-// on after an answer is silent up to there, so it repeats nothing.
+// emitted. The events that the server before has received are not known. A node that
+// goes on after an answer is silent up to there, so it repeats nothing.
 func (fx *effects) mayRepeatEvents() bool {
 	fr, task := fx.frame, fx.task.ID
 	if fx.attempt > 1 || fr.maybeHandedOut || !fr.level.keepsCheckpoints && fr.level.maybeRerun {
@@ -37,7 +37,7 @@ func (fx *effects) mayRepeatEvents() bool {
 	return len(record.Waiting) == 0 || len(j.Answers)+len(j.Memos) == 0
 }
 
-// checkRestart tells readers, at most once per attempt, that the task repeats its
+// checkRestart stores, at most once per attempt, the mark that the task repeats its
 // events. It returns false for emissions that are no event.
 func (fx *effects) checkRestart(kind checkpoint.EventKind) bool {
 	a := &fx.restartMark
@@ -65,9 +65,8 @@ func (fx *effects) checkRestart(kind checkpoint.EventKind) bool {
 // workerLostMessage is the failure message of a task whose worker was lost.
 const workerLostMessage = "its worker was lost; what that did outside may be done again"
 
-// markRestart stores the mark, and what the task begins anew for where that is
-// known. It is durable, because a reader whose server
-// died comes back later than the task begins.
+// markRestart stores the mark, and why the task begins anew, if that is known. It is
+// durable, because a reader whose server died comes back later than the task begins.
 func (fx *effects) markRestart(why *checkpoint.Failure) {
 	fx.restartMark.mu.Lock()
 	defer fx.restartMark.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// Thread is the thread of a run as its loops see it: what they may know of it, and a
-// port for each thing that they ask of its owner. All loops of the run share it.
+// Thread is the thread of a run as its loops see it: the facts that they may read, and a
+// port for each service of its owner. All loops of the run share it.
 type Thread struct {
 	ID          string
 	Log         *zap.Logger
@@ -40,7 +40,7 @@ type Thread struct {
 // Committer makes changes under the lease.
 type Committer interface {
 	// BeginChange waits for the right to change the thread, and returns an empty change.
-	// The error is ErrLeaseLost; EndChange is called unless there is one.
+	// The error is ErrLeaseLost. Without an error the caller calls EndChange.
 	BeginChange() (*commit.Tx, error)
 	// ApplyChange makes the change. It is repeated until the store answers or the lease
 	// is over; the error is ErrLeaseLost then. When another writer was faster it returns
@@ -70,9 +70,10 @@ type RunEnd interface {
 	PutCancelledEnd(t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error
 }
 
-// History is what is kept of the past of the thread.
+// History prunes the stored past of the thread.
 type History interface {
-	// PruneLive removes what is too old. When it fails the run goes on.
+	// PruneLive removes checkpoints and events that are too old. When it fails the run goes
+	// on.
 	PruneLive(run *checkpoint.Run)
 }
 
@@ -82,8 +83,8 @@ type Memory interface {
 	// RequestYield asks whether the run ends here between two supersteps: the live runs
 	// hold too much, or its time share is over and others wait.
 	RequestYield() bool
-	// RequestDiscard asks whether the run ends here because there is no memory for what a
-	// superstep writes. isFirst says that the run was taken up for that superstep.
+	// RequestDiscard asks whether the run ends here because there is no memory for the
+	// writes of a superstep. isFirst says that the run was taken up for that superstep.
 	RequestDiscard(isFirst bool) bool
 }
 

@@ -178,7 +178,7 @@ func (c *threadCopier) adoptInterrupts(list []checkpoint.Interrupt) []checkpoint
 	return list
 }
 
-// readCheckpoints reads the newest checkpoints, and older ones that the copy
+// readCheckpoints reads the newest checkpoints, and older checkpoints that the copy
 // needs.
 func (c *threadCopier) readCheckpoints() error {
 	needed := map[string]bool{c.source.Checkpoint: true}

@@ -25,8 +25,8 @@ func newCopyPool() *copyPool {
 	return &copyPool{values: make(map[valueKey]payload.JSON), segments: make(map[valueKey][]payload.JSON)}
 }
 
-// shareCheckpoint returns a checkpoint that shares its parts with earlier ones, and the
-// number of bytes that it adds.
+// shareCheckpoint returns a checkpoint that shares its parts with earlier checkpoints,
+// and the number of bytes that it adds.
 func (p *copyPool) shareCheckpoint(cp *checkpoint.Checkpoint) (shared *checkpoint.Checkpoint, bytes int) {
 	own := *cp
 	own.Channels = nil

@@ -54,9 +54,10 @@ func (m *Manager) IsPruneDue(h *checkpoint.Head) bool {
 	return !at.IsZero() && !at.After(h.Now)
 }
 
-// PruneRested prunes a thread at rest. It removes old checkpoints, and the
-// events before the remaining ones. It keeps the checkpoints that interrupts and
-// the thread's run refer to.
+// PruneRested prunes a thread at rest. It removes old checkpoints, and the events before
+// the remaining checkpoints. It keeps the checkpoints that interrupts and the thread's
+// run refer to. It skips a prune that fails with checkpoint.ErrCorrupt. The other errors
+// are those of Committer.TryChange and of PutPrune.
 func (m *Manager) PruneRested(ctx context.Context, head checkpoint.Head) error {
 	from := min(m.PruneBound(&head), max(head.FirstSeq, 1)+MaxPrunedAtOnce)
 	_, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
@@ -146,9 +147,10 @@ func (m *Manager) skipPrune(ctx context.Context, head checkpoint.Head, from uint
 	return err
 }
 
-// listNeededCheckpoints lists the checkpoints that a prune keeps whatever their age: the
-// present one, the base and the result of the run, and those of open interrupts. An id may
-// be "": a thread without a run has no base. The errors are those of EachOpenInterrupt.
+// listNeededCheckpoints lists the checkpoints that a prune keeps at any age: the present
+// checkpoint, the base and the result of the run, and those of open interrupts. An id
+// may be "": a thread without a run has no base. The errors are those of
+// EachOpenInterrupt.
 func (m *Manager) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
 	needed := []string{head.Checkpoint, run.Base, run.Result}
 	err := m.opts.Reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { needed = append(needed, q.Checkpoint) })
@@ -158,8 +160,8 @@ func (m *Manager) listNeededCheckpoints(ctx context.Context, head *checkpoint.He
 	return needed, nil
 }
 
-// findFirstEvent finds the event of a checkpoint, or of the next one that
-// is in the log.
+// findFirstEvent finds the event of a checkpoint, or of the next checkpoint that is in
+// the log.
 func (m *Manager) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
 	id := fmt.Sprintf("%012x", seq)
 	for after := max(head.FirstEvent, 1) - 1; ; {
@@ -183,8 +185,8 @@ func (m *Manager) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq
 // because other changes wait for the store meanwhile.
 const MaxPrunedAtOnce = 4096
 
-// PutPrune adds the removal of old history to a change. It keeps the
-// checkpoints that interrupts and the run refer to.
+// PutPrune adds the removal of old history to a change. It keeps the checkpoints that
+// interrupts and the run refer to. Errors: those of runtime.TranslateStoreError.
 func (m *Manager) PutPrune(ctx context.Context, t *commit.Tx, run *checkpoint.Run, from uint64) (err error) {
 	first, err := m.findFirstEvent(ctx, &t.Head, from)
 	if err != nil {
