@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ExpiryAction says what happens without an answer in time.
+// ExpiryAction is the reaction to a question without an answer in time.
 type ExpiryAction string
 
-// What may happen when a question expires.
+// Reactions to an expired question.
 const (
 	FailNode  ExpiryAction = "fail_node"
 	CancelRun ExpiryAction = "cancel_run"
@@ -19,30 +19,30 @@ const (
 	resumeDefault ExpiryAction = "resume_default"
 )
 
-// Drift says what happens when the function is run again and asks something else
-// than was answered at the same place. Nothing is done with an answer to
-// something else unless the program chooses DriftAccept.
+// Drift is the reaction to a function that is run again and asks something else
+// than was answered at the same place. An answer to something else is not used
+// unless the program chooses DriftAccept.
 type Drift string
 
-// What may happen then. A question that chooses none does what its graph says;
-// when the graph says nothing either it is DriftFail for the reasons "approval"
-// and "tool_call", and DriftAskAgain for all others.
+// Reactions to drift. A question that chooses none takes that of its graph; when
+// the graph has none either it is DriftFail for the reasons "approval" and
+// "tool_call", and DriftAskAgain for all others.
 const (
 	// DriftFail fails the task: the message shows both questions.
 	DriftFail Drift = "fail"
-	// DriftAskAgain asks what is asked now, at most three times at a place. The
-	// question before is superseded and keeps its answer.
+	// DriftAskAgain asks the present question, at most three times at a place.
+	// The question before is superseded and keeps its answer.
 	DriftAskAgain Drift = "ask_again"
-	// DriftAccept uses the answer; the question keeps what differed.
+	// DriftAccept uses the answer; the question keeps the differences.
 	DriftAccept Drift = "accept"
 )
 
 // AskOption adds to a question.
 type AskOption func(*Question) error
 
-// Key matches the question by its key instead of its position: the n-th use of
-// a key in a scope is always the same question, whatever else is asked. It is
-// for code that may change while people think, and for loops.
+// Key matches the question by its key instead of its position: the n-th use of a
+// key in a scope is always the same question, independent of other questions. It
+// is for code that may change while people think, and for loops.
 func Key(key string) AskOption {
 	return func(q *Question) error {
 		if key == "" {
@@ -77,7 +77,7 @@ func Assignees(who ...string) AskOption {
 	}
 }
 
-// OnDrift chooses what happens when a replay asks something else.
+// OnDrift chooses the reaction to a replay that asks something else.
 func OnDrift(drift Drift) AskOption {
 	return func(q *Question) error {
 		q.Drift = drift
@@ -94,8 +94,8 @@ func DriftIgnore(parts ...string) AskOption {
 	}
 }
 
-// Schema is the JSON Schema that answers must fit: anything that encodes to
-// one, or a json.RawMessage.
+// Schema is the JSON Schema that answers must fit: any value that encodes to a
+// schema, or a json.RawMessage.
 func Schema(schema any) AskOption {
 	return func(q *Question) (err error) {
 		if q.Schema, err = encodeJSON(schema); err != nil {
@@ -139,13 +139,13 @@ func DefaultAfter(ttl time.Duration, answer any) AskOption {
 // *Interrupted; return it. The payload is any value that encodes to JSON, or a
 // json.RawMessage that is sent as it is.
 //
-// On replay the n-th question of a scope gets the n-th answer; with Key, the
-// n-th question of that key. An answer is for the question that was shown: when
-// the replay asks something else there, it is not used, see OnDrift. Put what
+// On replay the n-th question of a scope gets the n-th answer; with Key, the n-th
+// question of that key. An answer is for the question that was shown: when the
+// replay asks something else there, it is not used, see OnDrift. Put values that
 // may change between attempts, like prices and times, behind a Memo.
 //
-// Several questions of one attempt, from several goroutines with a Scope each or
-// simply one after the other, go out together.
+// Several questions of an attempt, from several goroutines with a Scope each or
+// in sequence, go out together.
 func Interrupt(ctx context.Context, payload any, options ...AskOption) (json.RawMessage, error) {
 	b, err := boundTask(ctx)
 	if err != nil {

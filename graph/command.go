@@ -5,7 +5,7 @@ import "encoding/json"
 // Command is a result that updates the state and says where to go. The plain
 // edges of the node are followed as well.
 type Command struct {
-	// Update is what a Func may return as an update; nil updates nothing.
+	// Update is an update that a Func may return; nil updates nothing.
 	Update any
 	Goto   []Target
 	// Parent hands update and targets to the graph around this one.
@@ -23,7 +23,7 @@ type Target struct {
 func To(node string) Target { return Target{Node: node} }
 
 // Send runs a node in the next superstep with an input of its own, in parallel
-// with whatever else runs, as often as it is sent to.
+// with other nodes, as often as it is sent to.
 func Send(node string, input any) Target {
 	if input == nil {
 		input = json.RawMessage("null")
@@ -31,7 +31,7 @@ func Send(node string, input any) Target {
 	return Target{Node: node, Input: input}
 }
 
-// Overwrite is an update of one channel that bypasses its reducer.
+// Overwrite is an update of a channel that bypasses its reducer.
 func Overwrite(value any) any { return overwriteValue{Value: value} }
 
 type overwriteValue struct {

@@ -13,8 +13,7 @@ type EmitOption func(*Event)
 func Durable() EmitOption { return func(e *Event) { e.Durable = true } }
 
 // Emit sends an event of your own to the current followers of the run. While a
-// replay has not come past what it did before, events are dropped: they were seen
-// then.
+// replay repeats earlier work, events are dropped: they were seen then.
 func Emit(ctx context.Context, name string, value any, options ...EmitOption) error {
 	if name == "" {
 		return Permanent(errors.New("an event needs a name"))
@@ -22,7 +21,7 @@ func Emit(ctx context.Context, name string, value any, options ...EmitOption) er
 	return emitEvent(ctx, Event{Name: name}, value, options)
 }
 
-// EmitMessage sends a chat message or a part of one, like Emit.
+// EmitMessage sends a chat message or a part of a message, like Emit.
 func EmitMessage(ctx context.Context, message any, options ...EmitOption) error {
 	return emitEvent(ctx, Event{Message: true}, message, options)
 }

@@ -44,8 +44,8 @@ func (e *ExpiredError) Error() string { return e.Question + " expired without an
 // NonDeterministicError says that the function does something else on replay
 // than it did before. The task fails, even if the function swallows it.
 type NonDeterministicError struct {
-	Before string // what the record says
-	Now    string // what the function did
+	Before string // in the record
+	Now    string // in this attempt
 }
 
 // Error names both.
@@ -94,8 +94,8 @@ func (e *RetryError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// RetryAfter makes the next attempt, if the policy allows one, wait at least
-// this long; nil stays nil.
+// RetryAfter makes the next attempt, if the policy allows it, wait at least this
+// long; nil stays nil.
 func RetryAfter(err error, after time.Duration) error {
 	if err == nil {
 		return nil
@@ -115,8 +115,8 @@ func (e *TypedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *TypedError) Unwrap() error { return e.Err }
 
-// OfType gives a failure a type for retry policies; without one it is the name
-// of the error's Go type. nil stays nil.
+// OfType gives a failure a type for retry policies; without it the type is the
+// name of the error's Go type. nil stays nil.
 func OfType(name string, err error) error {
 	if err == nil {
 		return nil

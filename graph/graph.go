@@ -1,4 +1,4 @@
-// Package graph is what the Go code of a node is written against.
+// Package graph is the interface for the Go code of a node.
 //
 // A node of kind function runs a Func that is registered under a name:
 //
@@ -21,13 +21,13 @@
 // before a question therefore runs once per attempt; Memo keeps a side effect
 // from happening again.
 //
-// An attempt that has raised a question is waiting for the answer, whatever
-// the function returns: if it swallows the error, its result is dropped.
+// An attempt that has raised a question is waiting for the answer, with any
+// result of the function: if it swallows the error, its result is dropped.
 //
 // # Context
 //
-// A function must end soon after its ctx has ended. One that does not is given
-// up: its result is dropped, its events and memos are refused, and another
+// A function must end soon after its ctx has ended. A function that does not is
+// given up: its result is dropped, its events and memos are refused, and another
 // attempt may run beside it.
 package graph
 
@@ -36,16 +36,16 @@ import "context"
 // End is where a branch of a graph stops; a router or a goto may name it.
 const End = "__end__"
 
-// Func is the code of a node or of a conditional edge.
+// A Func is the code of a node or of a conditional edge.
 //
-// A node returns what it updates: a map or a struct with a field per channel,
-// a json.RawMessage holding an object (taken as it is), nil for nothing, a
-// Command or several, or one Send. A graph whose state is one value takes any
-// value. A conditional edge returns where to go: a node's name or path key, a
-// Target, a list of those, or a json.RawMessage of the same.
+// A node returns its updates: a map or a struct with a field per channel, a
+// json.RawMessage holding an object (taken as it is), nil for nothing, a Command
+// or several, or one Send. A graph whose state is a single value takes any value.
+// A conditional edge returns where to go: a node's name or path key, a Target, a
+// list of those, or a json.RawMessage of the same.
 //
-// Any error fails the attempt; the node's retry policy decides what comes
-// next. See Permanent, RetryAfter and OfType.
+// Any error fails the attempt; the node's retry policy decides about the next
+// attempt. See Permanent, RetryAfter and OfType.
 type Func func(ctx context.Context, state State) (any, error)
 
 // Functions are functions by the name that graphs use for them.

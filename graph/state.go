@@ -13,13 +13,13 @@ type Values interface {
 	Lookup(key string) (string, bool)
 	// Keys lists the channels that are set, in the graph's order.
 	Keys() []string
-	// Text returns everything as one JSON text.
+	// Text returns the whole state as a JSON text.
 	Text() string
 }
 
-// State is what a function sees of the graph's state: the channels its node
-// reads, as they were when the superstep began. For a node that was reached by
-// a Send it is the value that was sent.
+// State is a function's view of the graph's state: the channels its node reads,
+// as they were when the superstep began. For a node that was reached by a Send it
+// is the value that was sent.
 type State struct{ values Values }
 
 // NewState makes a State. Tests of functions may use it as well.
@@ -59,7 +59,7 @@ func (s State) Unmarshal(v any) error {
 	return nil
 }
 
-// Raw returns the state as one JSON text.
+// Raw returns the state as a JSON text.
 func (s State) Raw() string {
 	if s.values == nil {
 		return "{}"

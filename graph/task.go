@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrNoTask says that the ctx is not one that a node function was given.
+// ErrNoTask says that the ctx is not the ctx of a node function.
 var ErrNoTask = errors.New("not called with the context of a node function")
 
 // Task is the attempt that a function runs in. graphd implements it; a test of
@@ -22,11 +22,11 @@ type Task interface {
 	Emit(e Event) error
 }
 
-// Effect is what a memo does once. The idempotency key is the same on every
-// attempt.
+// Effect is the function that a memo runs once. The idempotency key is the same
+// on every attempt.
 type Effect func(ctx context.Context, idempotencyKey string) (json.RawMessage, error)
 
-// Info tells a function what it is running as.
+// Info describes the task that a function runs as.
 type Info struct {
 	Thread       string
 	Run          string
@@ -42,7 +42,7 @@ type Info struct {
 	Metadata  map[string]string // of the run; not to be changed
 	Context   string            // JSON text that the run was started with, "" = none
 	Input     string            // JSON text of the Send, "" = reached by an edge
-	// Failed is set in an error handler: what it takes over.
+	// Failed is set in an error handler: the failure that it handles.
 	Failed *Failure
 }
 
@@ -64,7 +64,7 @@ type Event struct {
 	Durable bool // kept in the log
 }
 
-// Question is what Ask sends.
+// Question is the question that Ask sends.
 type Question struct {
 	Scope     string
 	Key       string // "" = matched by position
@@ -90,7 +90,7 @@ type taskBinding struct {
 	task Task
 }
 
-// WithTask returns a ctx for one call of a function.
+// WithTask returns a ctx for a call of a function.
 func WithTask(ctx context.Context, info *Info, t Task) context.Context {
 	return context.WithValue(ctx, taskKey{}, taskBinding{info: info, task: t})
 }
@@ -103,8 +103,8 @@ func boundTask(ctx context.Context) (taskBinding, error) {
 	return b, nil
 }
 
-// TaskInfo tells what the function runs as; the zero Info when ctx is not one
-// that a function was given.
+// TaskInfo returns the Info of the function; the zero Info when ctx is not the
+// ctx of a node function.
 func TaskInfo(ctx context.Context) Info {
 	b, err := boundTask(ctx)
 	if err != nil || b.info == nil {
@@ -116,10 +116,9 @@ func TaskInfo(ctx context.Context) Info {
 // Failed returns, in an error handler, the failure it takes over, otherwise nil.
 func Failed(ctx context.Context) *Failure { return TaskInfo(ctx).Failed }
 
-// Scope makes questions and memos of ctx count apart from those of other
-// scopes. Whatever runs side by side in one function needs a scope each, named
-// by something that is the same on replay, a tool call's id for example. A
-// scope inside another is "outer/inner".
+// Scope makes questions and memos of ctx count apart from those of other scopes.
+// Goroutines of a function need a scope each, with a name that is the same on
+// replay, for example a tool call's id. A scope inside another is "outer/inner".
 func Scope(ctx context.Context, name string) context.Context {
 	if outer := scopeOf(ctx); outer != "" {
 		name = outer + "/" + name

@@ -1,12 +1,12 @@
-// Package checkpoint is what graphd remembers: the durable vocabulary of a
-// thread and the contract of the stores that keep it.
+// Package checkpoint has the durable types of a thread and the contract of the
+// stores that keep it.
 //
 // A thread is one versioned record, its Head, with checkpoints, task results,
-// interrupts, runs and a numbered event log around it. It is changed in one way
-// only: by a Change, which a store applies completely or not at all, and only
-// when the Head is still at the revision that the writer saw. Every rule about
-// leases, admission and answers is therefore plain Go above the store, and a
-// store stays small.
+// interrupts, runs and a numbered event log around it. It is changed by a Change
+// only. A store applies a Change completely or not at all, and only when the Head
+// is still at the revision that the writer saw. Every rule about leases,
+// admission and answers is therefore plain Go above the store, and a store stays
+// small.
 package checkpoint
 
 import (
@@ -26,8 +26,8 @@ const (
 	SourceFork   Source = "fork"
 )
 
-// Checkpoint is the state of one graph at a superstep boundary. It is
-// immutable once it is given to a store: later checkpoints share its parts.
+// Checkpoint is the state of a graph at a superstep boundary. It is immutable
+// once it is given to a store: later checkpoints share its parts.
 type Checkpoint struct {
 	ID        string // unique in the thread; sorts in the order of Seq
 	Seq       uint64 // number in the thread, over all namespaces
@@ -49,8 +49,8 @@ type Checkpoint struct {
 	Event    uint64     // number of the event that announced it; the events of its tasks follow
 }
 
-// Channel is one channel of a checkpoint. A channel that holds nothing (a
-// consumed trigger) keeps its version.
+// Channel is a channel of a checkpoint. A channel that holds nothing (a consumed
+// trigger) keeps its version.
 type Channel struct {
 	Name    string
 	Version uint64
@@ -77,8 +77,8 @@ type List struct {
 	Appended int
 }
 
-// Segment is the first Len elements of one stored list of elements. ID is the
-// Seq of the checkpoint that began it.
+// Segment is the first Len elements of a stored list of elements. ID is the Seq
+// of the checkpoint that began it.
 type Segment struct {
 	ID  uint64
 	Len int
@@ -90,7 +90,7 @@ type NodeSeen struct {
 	Versions []SeenVersion
 }
 
-// SeenVersion is one trigger channel with the version that was seen.
+// SeenVersion is a trigger channel with the version that was seen.
 type SeenVersion struct {
 	Channel string
 	Version uint64
@@ -102,9 +102,8 @@ type NextTask struct {
 	Node string
 }
 
-// Task is what is known of a task of the superstep after a checkpoint. Its
-// presence makes partial progress durable: a task that is Done is not run
-// again.
+// Task is the record of a task of the superstep after a checkpoint. It makes
+// partial progress durable: a task that is Done is not run again.
 type Task struct {
 	ID         string
 	Namespace  string
@@ -117,8 +116,8 @@ type Task struct {
 	// subgraph they are the interrupts of its tasks.
 	Waiting []string
 	Attempt int
-	// Update, Goto and, as they are, Writes are what the node of a returned task
-	// has returned.
+	// Update, Goto and, as they are, Writes are the result of the node of a
+	// returned task.
 	Update payload.JSON
 	Goto   []Send
 }
@@ -136,7 +135,7 @@ const (
 	TaskWaiting  TaskState = "waiting"
 )
 
-// Write is one value for one channel, in the order the task produced them.
+// Write is a value for a channel, in the order the task produced them.
 type Write struct {
 	Channel   string
 	Value     payload.JSON
@@ -156,7 +155,7 @@ type Memo struct {
 
 // Failure is why a task or a run failed, in words that may reach a client.
 type Failure struct {
-	Reason  string // one of the table of reasons, e.g. NODE_FAILED
+	Reason  string // of the table of reasons, e.g. NODE_FAILED
 	Message string
 	Node    string
 	Type    string // the node's own error type, "" = unknown

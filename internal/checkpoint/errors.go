@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What a store may answer besides success.
+// Errors of a store.
 var (
 	ErrThreadNotFound     = errors.New("thread not found")
 	ErrCheckpointNotFound = errors.New("checkpoint not found")
@@ -27,7 +27,7 @@ var (
 	// ErrOutcomeUnknown says that the answer of the store to a change was lost:
 	// it was applied, or it was not. It is a kind of ErrUnavailable.
 	ErrOutcomeUnknown = fmt.Errorf("%w: whether the change was applied is unknown", ErrUnavailable)
-	// ErrStoreReplaced says that the store is not the one that was opened: its
+	// ErrStoreReplaced says that the store is not the store that was opened: its
 	// file was removed or replaced, its server came back empty or in another
 	// format. It takes no changes until an operator acts. It is a kind of
 	// ErrUnavailable: runs wait for the store.
@@ -36,15 +36,15 @@ var (
 	// nothing was applied. Threads can still be read and deleted. It is a kind of
 	// ErrUnavailable: runs wait for space.
 	ErrStoreFull = fmt.Errorf("%w: no space left", ErrUnavailable)
-	// ErrStoreBusy says that so many changes wait that this one had no turn, and
-	// that nothing was applied. It is a kind of ErrUnavailable.
+	// ErrStoreBusy says that so many changes wait that this change had no turn,
+	// and that nothing was applied. It is a kind of ErrUnavailable.
 	ErrStoreBusy = fmt.Errorf("%w: too many changes wait", ErrUnavailable)
 	// ErrCorrupt says that a stored record can't be read.
 	ErrCorrupt = errors.New("stored record is corrupt")
 )
 
-// LargeError says that a checkpoint, or the progress after one, holds more than it may,
-// and was not read.
+// LargeError says that a checkpoint, or the progress after it, is larger than the
+// reader allows, and was not read.
 type LargeError struct {
 	Bytes int    // about how many it holds; 0 = not known
 	Seq   uint64 // number of the checkpoint, 0 = of progress

@@ -22,7 +22,7 @@ const (
 	EventMessage    EventKind = "message" // ephemeral unless the node says otherwise
 )
 
-// Event is one entry of a thread's log. Sequence numbers grow by one.
+// Event is an entry of a thread's log. Sequence numbers grow by 1.
 type Event struct {
 	Seq       uint64 // set by the store's caller; Head.LastEvent is the last
 	Time      time.Time
@@ -65,5 +65,5 @@ const (
 	PhaseInterrupted Phase = "interrupted"
 	PhaseCancelled   Phase = "cancelled"
 	PhaseUnassigned  Phase = "unassigned" // no worker can take it now
-	PhaseRestarted   Phase = "restarted"  // what it has reported before is void
+	PhaseRestarted   Phase = "restarted"  // its earlier reports are void
 )

@@ -11,7 +11,7 @@ type Membership interface {
 	Register(server string, changed func()) Registration
 }
 
-// Registration is one registered server. Its methods do not wait for the store.
+// Registration is a registered server. Its methods do not wait for the store.
 type Registration interface {
 	// SetCapabilities publishes the capabilities of the workers of this
 	// server.
@@ -33,7 +33,7 @@ type Member struct {
 	Claims       Claims
 }
 
-// Claims are what a server knows of the tasks that workers may run for another
+// Claims are a server's view of the tasks that workers may run for another
 // server, by names that the servers agree on.
 type Claims struct {
 	Held    []string // tasks whose workers are attached to this server, which does not drive their runs

@@ -1,7 +1,7 @@
 package checkpoint
 
-// Migration is what bringing a store to another format takes, and how much of it
-// is done.
+// Migration describes the work to bring a store to another format, and how much
+// of it is done.
 type Migration struct {
 	From, To int // formats; the same when there is nothing to do
 	Threads  int // of the store

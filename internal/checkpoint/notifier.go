@@ -1,7 +1,7 @@
 package checkpoint
 
 // Notifier is an optional part of a store that several processes write to: it
-// sends each process a signal when another one changes a thread. Signals are
+// sends each process a signal when another process changes a thread. Signals are
 // best effort; subscribers must also poll the log.
 type Notifier interface {
 	// Subscribe opens a subscription. handleSignal is called with every signal of a
@@ -10,8 +10,8 @@ type Notifier interface {
 	Subscribe(handleSignal func(Signal)) Subscription
 }
 
-// Subscription receives and sends the signals of one process. Its methods do
-// not wait for the store.
+// Subscription receives and sends the signals of a process. Its methods do not
+// wait for the store.
 type Subscription interface {
 	// Follow delivers the signals of a thread until stop is called.
 	// AllThreads delivers SignalRefresh alone, when an interrupt of any
@@ -32,7 +32,7 @@ type Subscription interface {
 	Close()
 }
 
-// AllThreads stands for all threads where a single one is named otherwise.
+// AllThreads stands for all threads in the place of a thread's name.
 const AllThreads = ""
 
 // SignalKind is the kind of a signal.
@@ -42,7 +42,7 @@ type SignalKind string
 const (
 	SignalConnected    SignalKind = "tuned"   // signals of the thread arrive from now on; earlier events are in the log
 	SignalDisconnected SignalKind = "deaf"    // no signals arrive until the next SignalConnected
-	SignalEvents       SignalKind = "events"  // durable events in the order of the log, or ephemeral ones
+	SignalEvents       SignalKind = "events"  // durable events in the order of the log, or ephemeral events
 	SignalRefresh      SignalKind = "look"    // the log has something new
 	SignalGap          SignalKind = "gap"     // ephemeral events were lost
 	SignalDeleted      SignalKind = "deleted" // the thread was deleted
@@ -54,7 +54,7 @@ type Signal struct {
 	Thread string
 	Kind   SignalKind
 	Owner  string // of SignalWake
-	// Events of SignalEvents are all durable or all ephemeral, at least
-	// one, and belong to the receiver.
+	// Events of SignalEvents are all durable or all ephemeral, never empty, and
+	// belong to the receiver.
 	Events []Event
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SelectPruned picks what DropBefore removes from all checkpoints of a thread. What
-// they hold besides ID, Seq and Namespace does not matter.
+// SelectPruned selects the checkpoints that DropBefore removes from all checkpoints
+// of a thread. It reads only ID, Seq and Namespace.
 func (c *Change) SelectPruned(all []*Checkpoint) (gone, left []*Checkpoint) {
 	newest := make(map[string]uint64)
 	for _, cp := range all {

@@ -1,9 +1,9 @@
 package checkpoint
 
-// ReadBytes bounds what a list holds that is read with a limit. A list in which
-// records are small has as many as the limit says; one with large records ends
-// early, with the record at which their sizes come to ReadBytes. So a call
-// for some records does not fill the memory with what clients have stored.
+// ReadBytes bounds the bytes of a list that is read with a limit. A list of small
+// records has as many as the limit says; a list of large records ends early, with
+// the record at which their sizes come to ReadBytes. So a call for some records
+// does not fill the memory.
 const ReadBytes = 4 << 20
 
 // Portion counts the records of a list that is read with a limit, by which
@@ -35,7 +35,7 @@ func IsPart[T any](list []T, limit int, size func(*T) int) bool {
 	return p.Full()
 }
 
-// What records hold besides their texts, about.
+// Bytes of records besides their texts, about.
 const (
 	headerBytes  = 16 // of a text
 	recordBytes  = 256

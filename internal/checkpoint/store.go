@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Change is everything that one operation does to one thread. A store must
-// apply all of it or none of it. DropAfter and ClearTasks come first, the
-// additions follow. A change with DropBefore adds no checkpoints.
+// Change is the effect of an operation on a thread. A store must apply all of it
+// or none of it. DropAfter and ClearTasks come first, the additions follow. A
+// change with DropBefore adds no checkpoints.
 //
-// The caller may reuse a Change and its slices afterwards, save Events, which
-// are given away. What their elements refer to, checkpoints, maps, pointers and
-// slices inside, is shared from then on and must not be changed; the same holds
-// for what a store returns.
+// The caller may reuse a Change and its slices afterwards, save Events, which are
+// given away. The checkpoints, maps, pointers and slices inside its elements are
+// shared from then on and must not be changed; the same holds for the results of
+// a store.
 type Change struct {
 	Thread string
 	// Expect is the revision of the Head the change was computed from; 0 means
@@ -25,9 +25,9 @@ type Change struct {
 	// thread with another LogID is a conflict.
 	LogID string
 	// Op names the attempt. A store that has already applied Op as the newest
-	// change of the thread must answer with the receipt of then and change
-	// nothing, whatever Expect is. A deleted thread remembers no Op. "" names
-	// nothing and is never matched.
+	// change of the thread must return the receipt of then and change nothing,
+	// for any Expect. A deleted thread remembers no Op. "" names nothing and is
+	// never matched.
 	Op string
 	// Head replaces the thread's head.
 	Head Head
@@ -37,30 +37,30 @@ type Change struct {
 	// Head.Owner is empty there is no lease.
 	Lease time.Duration
 
-	Checkpoints []*Checkpoint // new ones, in order of Seq
+	Checkpoints []*Checkpoint // added, in order of Seq
 	Tasks       []Task        // inserted or replaced by (Checkpoint, ID)
 	Memos       []Memo        // the first of a (Task, Scope, Key, Index) stays
 	// ClearTasks names checkpoints whose task records and memos are used up.
 	ClearTasks []string
 	// Interrupts are inserted or replaced by ID. The store sets Change to a
-	// number that grows over all threads, in the order in which interrupts
-	// become visible, and Revision to 1 or one more than it was.
+	// number that grows over all threads, in the order in which interrupts become
+	// visible, and Revision to 1, or to the old Revision + 1.
 	Interrupts []Interrupt
 	// Runs are inserted or replaced by ID; the store sets Revision likewise.
 	Runs    []Run
 	Events  []Event  // appended; their Seq continue the log
-	Request *Request // remembered for idempotence; replaces one of the same ID
+	Request *Request // remembered for idempotence; replaces a request of the same ID
 	// IsCopy says that the checkpoints come from another thread: the store
 	// writes each of their values and list elements once.
 	IsCopy bool
 	// DropAfter, when set, removes every checkpoint with a greater Seq, its
 	// values, list elements, task records and memos: the rollback of a run.
 	DropAfter *uint64
-	// DropBefore, when set, removes every checkpoint with a smaller Seq, its
-	// task records and memos, and the values and list elements that no
-	// checkpoint shows any more: the end of what a history reaches back to.
-	// Those of Spare stay, and the newest of the root and of each namespace that
-	// has no task ids: the state of a persistent subgraph.
+	// DropBefore, when set, removes every checkpoint with a smaller Seq, its task
+	// records and memos, and the values and list elements that no checkpoint
+	// shows any more: the history then ends there. The checkpoints of Spare stay,
+	// and the newest of the root and of each namespace that has no task ids: the
+	// state of a persistent subgraph.
 	DropBefore      uint64
 	KeepCheckpoints []string // ids of checkpoints
 	// TrimEvents, when set, removes events with a smaller Seq.
@@ -70,8 +70,8 @@ type Change struct {
 	Delete bool
 }
 
-// Request remembers a client's request id, so that a repeated call finds what
-// the first one did.
+// Request remembers a client's request id, so that a repeated call finds the
+// effect of the first call.
 type Request struct {
 	ID      string
 	Digest  string // of the request's content
@@ -80,8 +80,8 @@ type Request struct {
 	Created time.Time
 }
 
-// Receipt is a store's acknowledgement: what it says is durable. Revision is
-// Expect+1; LeaseExpires is zero without a lease.
+// Receipt acknowledges a change that is durable. Revision is Expect+1;
+// LeaseExpires is zero without a lease.
 type Receipt struct {
 	Revision     uint64
 	LeaseExpires time.Time
@@ -114,9 +114,9 @@ type Writer interface {
 
 // History reads checkpoints and the progress after them.
 type History interface {
-	// Checkpoint returns one checkpoint of a namespace; with an empty id the
-	// newest. It must return ErrCheckpointNotFound when there is none, also
-	// when there is no such thread.
+	// Checkpoint returns a checkpoint of a namespace; with an empty id the
+	// newest. It must return ErrCheckpointNotFound when there is none, also when
+	// there is no such thread.
 	Checkpoint(ctx context.Context, thread, namespace, id string) (*Checkpoint, error)
 	// Checkpoints lists a namespace, newest first; none for an unknown thread. A
 	// list with a limit must end early, see ReadBytes.
@@ -125,20 +125,20 @@ type History interface {
 	Pending(ctx context.Context, thread, checkpoint string) (Pending, error)
 }
 
-// BoundedReader is a store that finds out that a checkpoint, or the progress after one,
+// BoundedReader is a store that finds out that a checkpoint, or the progress after it,
 // is large before it holds all of it.
 type BoundedReader interface {
-	// CheckpointWithin returns what Checkpoint does; for a checkpoint whose Size is
-	// greater than most it must return a *LargeError, and hold about most bytes of it
-	// at a time.
+	// CheckpointWithin returns a checkpoint as Checkpoint does; for a checkpoint
+	// whose Size is greater than most it must return a *LargeError, and hold about
+	// most bytes of it at a time.
 	CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*Checkpoint, error)
-	// PendingWithin returns what Pending does; for progress whose Size is greater than
-	// most it must return a *LargeError whose Bytes are greater than most, and hold
-	// about most bytes of it at a time.
+	// PendingWithin returns progress as Pending does; for progress whose Size is
+	// greater than most it must return a *LargeError whose Bytes are greater than
+	// most, and hold about most bytes of it at a time.
 	PendingWithin(ctx context.Context, thread, checkpoint string, most int) (Pending, error)
 }
 
-// CheckpointQuery selects checkpoints of one namespace.
+// CheckpointQuery selects checkpoints of a namespace.
 type CheckpointQuery struct {
 	Thread    string
 	Namespace string
@@ -146,8 +146,8 @@ type CheckpointQuery struct {
 	Limit     int    // 0 = all
 	// AllNamespaces asks for all namespaces; Namespace does not matter then.
 	AllNamespaces bool
-	// AnyTask matches namespaces by node names alone, whatever the task ids:
-	// "a|b" and "a:1|b:2" both find "a:3|b:4".
+	// AnyTask matches namespaces by node names alone, for any task ids: "a|b" and
+	// "a:1|b:2" both find "a:3|b:4".
 	AnyTask bool
 }
 
@@ -181,11 +181,11 @@ type Index interface {
 	Threads(ctx context.Context, q ThreadQuery) ([]Head, error)
 	// Interrupts lists interrupts by Created, oldest first, then by Thread and
 	// ID, or, with ByChange, in the order of their last change. It leaves out
-	// what can't be read, as Threads does.
+	// records that can't be read, as Threads does.
 	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
-	// Due lists threads whose Due or whose lease's end has passed by the
-	// store's clock, longest ago first, and says when the next one that is not
-	// listed will be (zero = none known). A limit of 0 means all.
+	// Due lists threads whose Due or whose lease's end has passed by the store's
+	// clock, longest ago first, and returns when the next thread will be due
+	// (zero = none known). A limit of 0 means all.
 	Due(ctx context.Context, limit int) (threads []string, next time.Time, err error)
 }
 
@@ -194,7 +194,7 @@ type ThreadQuery struct {
 	State    ThreadState
 	Graph    string
 	Metadata map[string]string // all must be equal
-	Before   ThreadPosition    // keyset page: strictly after this one in the order
+	Before   ThreadPosition    // keyset page: strictly after this position in the order
 	Limit    int               // 0 = all
 }
 
@@ -227,14 +227,14 @@ type InterruptPosition struct {
 }
 
 // Store keeps threads. Implementations must be safe for concurrent use, must
-// return only the errors of this package or errors that wrap ErrUnavailable
-// or ErrCorrupt, and must not keep or change what they are given.
+// return only the errors of this package or errors that wrap ErrUnavailable or
+// ErrCorrupt, and must not keep or change their arguments.
 type Store interface {
 	Writer
 	Reader
 }
 
-// Reader reads what a store keeps, as Store says it.
+// Reader reads the records of a store, as Store says it.
 type Reader interface {
 	// Head is that of Writer.
 	Head(ctx context.Context, thread string) (Head, error)
@@ -242,17 +242,17 @@ type Reader interface {
 	Log
 	Records
 	Index
-	// Close waits for what is under way. Calls made later must fail with an
-	// error that wraps ErrUnavailable.
+	// Close waits for calls under way. Calls made later must fail with an error
+	// that wraps ErrUnavailable.
 	Close() error
 }
 
-// GraphRecord is one immutable version of a graph as it was put.
+// GraphRecord is an immutable version of a graph as it was put.
 type GraphRecord struct {
 	Name    string
 	Version string
 	Source  string    // canonical JSON of the description
-	Created time.Time // by the store's clock; what came last is the newest version
+	Created time.Time // by the store's clock; the last is the newest version
 }
 
 // Clock is a store that several processes share and that counts time for all
@@ -261,13 +261,13 @@ type Clock interface {
 	Now(ctx context.Context) (time.Time, error)
 }
 
-// WriteChecker is a store that can check whether it accepts changes without
-// making one.
+// WriteChecker is a store that can check, without a change, whether it accepts
+// changes.
 type WriteChecker interface {
 	// CheckWritable returns nil when the store takes changes. An error that wraps
 	// ErrStoreReplaced or ErrStoreFull says that it refuses them until an operator
-	// acts, and tells the operator what has happened and what to do. Any other
-	// error says that the store did not answer.
+	// acts, and names the cause and the remedy. Any other error says that the
+	// store did not answer.
 	CheckWritable(ctx context.Context) error
 }
 
@@ -283,14 +283,14 @@ type Graphs interface {
 
 // GraphWriter changes which graphs there are.
 type GraphWriter interface {
-	// PutGraph must return ErrGraphExists when the version exists with
-	// another Source, or has a tombstone of another Source; and nil when it
-	// exists with the same one. A version that comes back has no tombstone.
+	// PutGraph must return ErrGraphExists when the version exists with another
+	// Source, or has a tombstone of another Source; and nil when it exists with
+	// the same Source. A version that comes back has no tombstone.
 	PutGraph(ctx context.Context, g GraphRecord) error
-	// DeleteGraph removes a version. What stays must be a tombstone with a
-	// digest, so that only the same Source can come back: threads may still wait
-	// for it. A store keeps the tombstones of the versions that were deleted last,
-	// up to a number, and must forget the oldest beyond it. It must return
+	// DeleteGraph removes a version. It must leave a tombstone with a digest, so
+	// that only the same Source can come back: threads may still wait for it. A
+	// store keeps the tombstones of the versions that were deleted last, up to a
+	// number, and must forget the oldest beyond it. It must return
 	// ErrGraphNotFound when there is no such version.
 	DeleteGraph(ctx context.Context, name, version string) error
 }
@@ -299,14 +299,14 @@ type GraphWriter interface {
 type GraphReader interface {
 	// GraphRecord must return ErrGraphNotFound when there is no such version.
 	GraphRecord(ctx context.Context, name, version string) (GraphRecord, error)
-	// GraphVersions lists every version, oldest first, then by Name and
-	// Version, all without their Source. The revision must be another one after
-	// each change by any process; the list may be nil when known is the
-	// revision still. It is never 0, and smaller than one that was seen only
-	// when the store has lost what it had.
+	// GraphVersions lists every version, oldest first, then by Name and Version,
+	// all without their Source. The revision must differ after each change by any
+	// process; the list may be nil when known is the revision still. It is never
+	// 0. It is smaller than an earlier revision only when the store has lost
+	// data.
 	GraphVersions(ctx context.Context, known uint64) (list []GraphRecord, revision uint64, err error)
-	// GraphRecords lists every version with its Source, in the same order. It
-	// is for tools: what it returns may be large.
+	// GraphRecords lists every version with its Source, in the same order. It is
+	// for tools: the result may be large.
 	GraphRecords(ctx context.Context) ([]GraphRecord, error)
 }
 

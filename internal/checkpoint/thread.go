@@ -17,8 +17,8 @@ const (
 	ThreadFailed      ThreadState = "failed"
 )
 
-// Head is the small record of a thread that every change replaces. It holds
-// what must be known to decide what may happen next, and nothing that grows.
+// Head is the small record of a thread that every change replaces. It has all
+// that decides the next step, and nothing that grows.
 type Head struct {
 	Thread   string
 	LogID    string // new when a deleted thread is made again
@@ -34,7 +34,7 @@ type Head struct {
 
 	Checkpoint string // newest checkpoint of the root graph, "" = none
 	// Branched says that the thread went back to Checkpoint and has not written
-	// since: what follows must not extend the lists of the other branch.
+	// since: later writes must not extend the lists of the other branch.
 	Branched   bool
 	Seq        uint64 // number of the last checkpoint of any namespace
 	FirstSeq   uint64 // checkpoints with a smaller number are gone, save some; 0 = all are there
@@ -76,7 +76,7 @@ type Head struct {
 	RetryAt time.Time
 
 	// Revision, LeaseExpires and Now are set by the store on reads. Now is the
-	// store's clock, the only one leases are compared with.
+	// store's clock: leases are compared with no other clock.
 	Revision     uint64
 	LeaseExpires time.Time
 	Now          time.Time
@@ -127,8 +127,8 @@ func (s RunState) Terminal() bool {
 	return false
 }
 
-// Run is one pass of a graph over a thread, from an input to a stop. It goes
-// on under the same id after interrupts are answered.
+// Run is a pass of a graph over a thread, from an input to a stop. It goes on
+// under the same id after interrupts are answered.
 type Run struct {
 	ID       string
 	Thread   string
@@ -155,10 +155,10 @@ type Run struct {
 	Revision   uint64 // changes with each update; the etag
 }
 
-// RunRequest is what the client asked for and what every later superstep of the run
-// applies. Input never changes: a store may keep what it was first.
+// RunRequest is the client's request, which every later superstep of the run
+// applies. Input never changes: a store may keep the first.
 type RunRequest struct {
-	Input           payload.JSON // "" = continue what the thread has
+	Input           payload.JSON // "" = continue the thread
 	From            string       // checkpoint to replay from, "" = newest
 	FromNamespace   string
 	Update          payload.JSON // Command.update
@@ -192,7 +192,7 @@ const (
 	InterruptSuperseded InterruptState = "superseded"
 )
 
-// Interrupt is one request to a person, with its answer once there is one.
+// Interrupt is a request to a person, with its answer once it is there.
 type Interrupt struct {
 	ID         string
 	Thread     string
@@ -228,15 +228,15 @@ type Interrupt struct {
 	Responder string
 	Request   string // id of the request that answered
 
-	// ShownDigest is the digest of what is shown: message, value and schema.
+	// ShownDigest is the digest of the message, value and schema that are shown.
 	ShownDigest string
-	Drift       Drift    // what happens when a replay asks something else
+	Drift       Drift    // applies when a replay asks something else
 	DriftIgnore []string // parts that may differ: JSON pointers into the value, or "message", "schema", "value"
 	Round       int      // how often the place was asked anew, because a replay asked something else
-	Replaces    string   // the interrupt whose answer was not used for this one, "" = none
-	Differs     []string // what differs from that interrupt
-	// Accepted is what differed in what the node asked when it used the answer
-	// all the same.
+	Replaces    string   // the interrupt whose answer was not used here, "" = none
+	Differs     []string // differences from that interrupt
+	// Accepted is the differences of the question for which the node used the
+	// answer all the same.
 	Accepted []string
 }
 
@@ -244,11 +244,11 @@ type Interrupt struct {
 // is due.
 const ReasonBreakpoint = "breakpoint"
 
-// Drift says what happens when a replayed node asks something else than was
+// Drift is the reaction to a replayed node that asks something else than was
 // answered.
 type Drift string
 
-// What may happen then.
+// Reactions to drift.
 const (
 	DriftDefault  Drift = "" // as the graph says, or else as the reason of the interrupt demands
 	DriftFail     Drift = "fail"
@@ -256,10 +256,10 @@ const (
 	DriftAccept   Drift = "accept"
 )
 
-// ExpiryAction says what happens when an interrupt expires without an answer.
+// ExpiryAction is the reaction to an interrupt that expires without an answer.
 type ExpiryAction string
 
-// What may happen when an interrupt expires.
+// Reactions to an expired interrupt.
 const (
 	ExpiryNone          ExpiryAction = ""
 	ExpiryFailNode      ExpiryAction = "fail_node"

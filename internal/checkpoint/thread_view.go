@@ -14,8 +14,8 @@ type ThreadView struct {
 	Requests   map[string]*Request // those that were asked for; nil = not used
 }
 
-// ThreadViewer is a store that reads a ThreadView at less cost than its parts
-// one by one.
+// ThreadViewer is a store that reads a ThreadView at less cost than each of its
+// parts.
 type ThreadViewer interface {
 	// ViewThread returns ErrThreadNotFound when there is no such thread,
 	// and the error of Head when the head can't be read. Other records that

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Validate refuses a Change that contradicts itself, whatever the thread holds.
-// The error wraps ErrInvalid and names the field, what it is and what it
-// should be.
+// Validate refuses a Change that contradicts itself, on any thread. The error
+// wraps ErrInvalid and names the field, its value and the right value.
 func (c *Change) Validate() error {
 	if c.Thread == "" {
 		return invalidField("Thread", "is empty", "must name a thread")
@@ -112,8 +111,8 @@ func invalidField(field, is, want string) error {
 	return fmt.Errorf("%w: %s %s, %s", ErrInvalid, field, is, want)
 }
 
-// NodePath strips the task ids off a namespace: "a:1|b:2" becomes "a|b". It is
-// what CheckpointQuery.AnyTask compares.
+// NodePath strips the task ids off a namespace: "a:1|b:2" becomes "a|b".
+// CheckpointQuery.AnyTask compares by it.
 func NodePath(namespace string) string {
 	if !strings.Contains(namespace, ":") {
 		return namespace

@@ -8,9 +8,9 @@ import (
 
 // Names of channels that are not state keys.
 const (
-	// Root is the channel of a graph whose whole state is one value.
+	// Root is the channel of a graph whose whole state is a single value.
 	Root = "__root__"
-	// SendsChannel holds the Sends of one superstep.
+	// SendsChannel holds the Sends of a superstep.
 	SendsChannel = "__pregel_tasks"
 
 	triggerPrefix = "branch:to:"
@@ -54,7 +54,7 @@ func (b *builder) buildStateKey(spec *ChannelSpec) {
 	}))
 }
 
-// checkReducerFunction checks that a function is named where one is needed.
+// checkReducerFunction checks that a function is named where it is needed.
 func (b *builder) checkReducerFunction(path string, spec *ChannelSpec, r Reducer) {
 	switch {
 	case r.Kind == ByWorker && spec.Function == "":

@@ -8,9 +8,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Env is what the compiler knows besides the Spec. Every field may be nil; then
-// what it stands for is not checked, except that a Spec with expressions needs
-// Expressions and one with subgraphs needs Lookup.
+// Env is the input of the compiler besides the Spec. Every field may be nil; then
+// the compiler leaves its check out. But a Spec with expressions needs
+// Expressions, and a Spec with subgraphs needs Lookup.
 type Env struct {
 	Expressions Expressions
 	Lookup      GraphLookup
@@ -20,14 +20,14 @@ type Env struct {
 	CheckSchema func(schema payload.JSON) error
 	// CheckValue checks a value against a JSON Schema.
 	CheckValue func(schema, value payload.JSON) error
-	// Limits bound the Spec, and what it comes to with the graphs in it.
+	// Limits bound the Spec, and its size together with the graphs in it.
 	Limits Limits
 	// Line gives the line of a Problem's path in the file, 0 = unknown.
 	Line func(path string) int
 }
 
-// Compile checks a Spec and resolves its names. It reports everything that is
-// wrong in one *BuildError. The Spec must not be changed afterwards.
+// Compile checks a Spec and resolves its names. It returns a *BuildError with all
+// problems. The Spec must not be changed afterwards.
 func Compile(spec *Spec, env Env) (*Graph, error) {
 	b := &builder{
 		spec: spec,
@@ -55,9 +55,9 @@ func Compile(spec *Spec, env Env) (*Graph, error) {
 	return b.graph, nil
 }
 
-// builder carries one compilation. Each of its steps goes on after a problem,
-// as far as what is left makes sense. Edges, nodes, error handlers and the search
-// for lost nodes have types of their own, which share its names and problems.
+// builder carries a compilation. Each of its steps goes on after a problem, as
+// far as the rest makes sense. Edges, nodes, error handlers and the search for
+// lost nodes have types of their own, which share its names and problems.
 type builder struct {
 	nameResolver
 

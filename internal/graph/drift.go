@@ -6,7 +6,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// What happens when a replayed node asks something else than was answered.
+// Reactions to a replayed node that asks something else than was answered.
 const (
 	DriftFail     = "fail"
 	DriftAskAgain = "ask_again"
@@ -16,7 +16,7 @@ const (
 // MaxDriftIgnore bounds how many parts of an interrupt may differ.
 const MaxDriftIgnore = 100
 
-// Drifts lists what may be chosen.
+// Drifts lists the reactions to choose from.
 func Drifts() []string { return []string{DriftAccept, DriftAskAgain, DriftFail} }
 
 // IgnoreProblem says why text names no part of an interrupt that may differ, "" if it
@@ -31,8 +31,7 @@ func IgnoreProblem(text string) string {
 	return `must be a JSON pointer into the value, like "/asked_at", or one of message, schema, value`
 }
 
-// checkDrift checks what a graph or an interrupt says about replays that ask
-// something else.
+// checkDrift checks the drift of a graph or an interrupt.
 func (p *problemList) checkDrift(path, drift string, ignore []string) {
 	if drift != "" && !slices.Contains(Drifts(), drift) {
 		p.addUnknown(path+"drift", ReasonUnknownValue, "drift", drift, Drifts)

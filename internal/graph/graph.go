@@ -13,8 +13,8 @@ type Graph struct {
 	Version string
 	Spec    *Spec
 
-	// Channels in a fixed order: the state keys as declared, then the
-	// channels that the compiler made. Positions are what Node refers to.
+	// Channels in a fixed order: the state keys as declared, then the channels
+	// that the compiler made. Node refers to their positions.
 	Channels []Channel
 	// Nodes in the order of declaration; Nodes[0] is the hidden start node.
 	Nodes []*Node
@@ -26,8 +26,8 @@ type Graph struct {
 	InputKeys    []int // state keys a run may set
 	OutputKeys   []int // state keys of the result
 
-	// Depth is how many graphs are inside of one another, itself included;
-	// Expanded how many nodes they have, each as often as it is in the graph.
+	// Depth is the levels of nested graphs, with this graph; Expanded is the
+	// number of their nodes, each as often as it is in the graph.
 	Depth, Expanded int
 
 	InterruptBefore []string
@@ -62,22 +62,22 @@ const (
 
 	// Made by the compiler.
 
-	TopicOnce  // the Sends of one superstep, cleared by the next
-	Trigger    // branch:to:N, cleared one superstep after it was written
+	TopicOnce  // the Sends of a superstep, cleared by the next
+	Trigger    // branch:to:N, cleared a superstep after it was written
 	LastFinish // trigger of a deferred node
 	Barrier    // join of several nodes
 	BarrierFinish
-	Guard // the input channel: one value per superstep, then cleared
+	Guard // the input channel: a value per superstep, then cleared
 )
 
-// Channel is one compiled channel.
+// Channel is a compiled channel.
 type Channel struct {
 	Name       string
 	Kind       ChannelKind
 	Default    payload.JSON // "" = unset before the first write
 	Members    []string     // Barrier: the nodes it waits for
 	IsStateKey bool         // a state key, shown to people
-	// Function is what combines the values of a HasWorkerReducer channel.
+	// Function combines the values of a HasWorkerReducer channel.
 	Function string
 }
 
@@ -94,7 +94,7 @@ const (
 	KindRemote
 )
 
-// Node is one compiled node.
+// Node is a compiled node.
 type Node struct {
 	Name           string
 	Index          int // position in Graph.Nodes
@@ -125,7 +125,7 @@ type Node struct {
 	Sub       *Graph    // Graph
 }
 
-// Branch is one compiled conditional edge.
+// Branch is a compiled conditional edge.
 type Branch struct {
 	Name   string
 	Cases  []Case
@@ -136,7 +136,7 @@ type Branch struct {
 	Paths    map[string]string
 }
 
-// Case is one alternative of a Branch; a nil When always holds.
+// Case is an alternative of a Branch; a nil When always holds.
 type Case struct {
 	When Program
 	To   []string

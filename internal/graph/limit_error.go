@@ -7,9 +7,9 @@ import "strconv"
 type LimitError struct {
 	Limit   string // the option that sets it, like max-value-bytes; "" = none does
 	Max     int64
-	Needed  int64  // what there was, or a lower bound; 0 = not known
+	Needed  int64  // the actual number, or a lower bound; 0 = not known
 	Channel string // where; "" = not about a channel
-	Problem string // what went beyond it, and what would be right
+	Problem string // the part that exceeds it, and the remedy
 }
 
 // Error tells the problem.

@@ -2,10 +2,10 @@ package graph
 
 import "fmt"
 
-// Limits bound what a Spec may ask of the compiler and of what keeps and runs
-// the result. A zero field is no limit.
+// Limits bound the cost of a Spec to the compiler, the store and the runtime. A
+// zero field is no limit.
 type Limits struct {
-	Nodes           int // of one Spec; state keys, too
+	Nodes           int // of a Spec; state keys, too
 	Bytes           int // of the Spec as JSON
 	ExpressionBytes int // of all expressions of a Spec
 	Depth           int // graphs in graphs, itself included
@@ -39,8 +39,8 @@ func (p *problemList) checkLimit(path, what, limit string, got, most int) {
 	}
 }
 
-// countExpanded counts what the graphs in the graph add up to. They are compiled, so
-// each knows of itself; none is walked through.
+// countExpanded counts the nodes and levels of the graphs in the graph. They are
+// compiled and have their counts; none is walked through.
 func (b *builder) countExpanded() {
 	g := b.graph
 	g.Depth, g.Expanded = 1, len(g.Nodes)-1
@@ -102,7 +102,7 @@ func (s *Spec) measureExpressions() (bytes, count int) {
 	return bytes, count
 }
 
-// What a compiled graph takes in memory, as measured: TestFootprint.
+// Memory of a compiled graph, as measured by TestFootprint.
 const (
 	nodeBytes       = 2 << 10
 	programBytes    = 6 << 10

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Mermaid draws the graph as a Mermaid flowchart: solid arrows are edges,
-// dotted ones conditional edges and gotos, a rounded bar joins. Interrupts to
-// people are slanted, subgraphs double-edged.
+// Mermaid draws the graph as a Mermaid flowchart: solid arrows are edges, dotted
+// arrows conditional edges and gotos, a rounded bar joins. Interrupts to people
+// are slanted, subgraphs double-edged.
 func (g *Graph) Mermaid() string {
 	d := mermaidWriter{graph: g, nodeIDs: make(map[string]string)}
 	d.writeLine("flowchart TD")

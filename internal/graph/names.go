@@ -9,7 +9,7 @@ import (
 // maxNameBytes bounds names, in bytes: they become part of keys, ids and metrics.
 const maxNameBytes = 128
 
-// checkName checks what all names have in common.
+// checkName checks the rules of all names.
 func (p *problemList) checkName(path, what, name, forbidden string) bool {
 	switch {
 	case name == "":

@@ -67,7 +67,7 @@ func (b *nodeBuilder) buildNodes() {
 	}
 }
 
-// buildKind compiles the one kind field that a node must have.
+// buildKind compiles the only kind field that a node must have.
 func (b *nodeBuilder) buildKind(path string, n *Node) {
 	kinds := 0
 	if s := n.Spec.Function; s != nil {

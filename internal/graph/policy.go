@@ -2,7 +2,7 @@ package graph
 
 import "time"
 
-// checkGraphPolicy checks what holds for the graph as a whole.
+// checkGraphPolicy checks the settings of the graph as a whole.
 func (b *builder) checkGraphPolicy() {
 	if b.spec.StepLimit < 0 {
 		b.addProblem("step_limit", ReasonOutOfRange, "step_limit is negative (%d); leave it out for the server's default", b.spec.StepLimit)

@@ -40,13 +40,13 @@ const (
 	ReasonLimitExceeded     Reason = "LIMIT_EXCEEDED"
 )
 
-// Problem is one thing that is wrong with a Spec.
+// Problem is an error in a Spec.
 type Problem struct {
 	Path    string // where, as in the file: "nodes.analyze.ask.value", "edges[2]"
 	Reason  Reason
-	Message string // what is wrong and what would be right
+	Message string // the error and the remedy
 	Line    int    // of the file, from 1; 0 = unknown
-	// Limit is what the Spec is beyond, nil when the problem is another one.
+	// Limit is the limit that the Spec exceeds, nil for other problems.
 	Limit *LimitError
 }
 
@@ -82,8 +82,8 @@ func (e *BuildError) Error() string {
 	return b.String()
 }
 
-// problemList collects what is wrong, so that an author sees all of it at once. Its checks
-// need one part of a Spec and nothing of the graph.
+// problemList collects problems, so that an author sees all of them at once. Its checks need a part
+// of a Spec and nothing of the graph.
 type problemList struct {
 	found  []Problem
 	lineOf func(path string) int
@@ -106,7 +106,7 @@ type limitedError interface {
 	ExceededLimit() (option string, most, need int64)
 }
 
-// addErrorProblem adds a problem and, when a limit is its cause, which one.
+// addErrorProblem adds a problem, with its limit when a limit is its cause.
 func (p *problemList) addErrorProblem(path string, reason Reason, format string, err error) {
 	before := len(p.found)
 	p.addProblem(path, reason, format, err)
@@ -121,7 +121,7 @@ func (p *problemList) addErrorProblem(path string, reason Reason, format string,
 // The report of a graph in which very much is wrong.
 const (
 	maxProblems    = 100
-	maxCompared    = 200 // names that are compared with a wrong one
+	maxCompared    = 200 // names that are compared with a wrong name
 	maxSuggestions = 20  // problems that come with the name that would have been right
 )
 

@@ -65,8 +65,8 @@ func (p Problem) IsConnectionProblem() bool {
 	}
 }
 
-// IsConsequence reports whether the problem may only follow from one in how nodes
-// are connected.
+// IsConsequence reports whether the problem may only follow from a problem in how
+// nodes are connected.
 func (p Problem) IsConsequence() bool {
 	switch p.Reason {
 	case ReasonNoEntry, ReasonUnreachableNode, ReasonDeadJoin:

@@ -18,7 +18,7 @@ type Reducer struct {
 	DefaultKinds []payload.Kind
 }
 
-// Reducers lists what a channel may name as its reducer, the default first.
+// Reducers lists the reducers that a channel may name, the default first.
 func Reducers() []Reducer {
 	list := []payload.Kind{payload.ArrayKind}
 	object := []payload.Kind{payload.ObjectKind}
@@ -41,7 +41,7 @@ func Reducers() []Reducer {
 	}
 }
 
-// findReducer returns the reducer of a name; "" is the default one.
+// findReducer returns the reducer of a name; "" is the default reducer.
 func findReducer(name string) (Reducer, bool) {
 	all := Reducers()
 	if name == "" {

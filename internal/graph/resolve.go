@@ -1,7 +1,7 @@
 package graph
 
-// nameResolver finds what the names of a Spec stand for in the graph under
-// construction, and reports those that stand for nothing.
+// nameResolver resolves the names of a Spec in the graph under construction, and
+// reports unknown names.
 type nameResolver struct {
 	problemList
 

@@ -1,5 +1,5 @@
-// Package graph says what a graph is: the description people write, the checks
-// that refuse a bad one, and the compiled form that the runtime walks.
+// Package graph defines graphs: the description that people write, the checks
+// that refuse a bad description, and the compiled form that the runtime walks.
 //
 // Nothing here runs a graph. The package knows no clock, no I/O and no
 // goroutine.
@@ -52,17 +52,17 @@ type Spec struct {
 	DriftIgnore []string
 }
 
-// ChannelSpec declares one key of the state.
+// ChannelSpec declares a key of the state.
 type ChannelSpec struct {
 	Name    string
 	Reducer string       // see Reducers; "" = last
 	Default payload.JSON // value before the first write, "" = none
-	// Function names what combines the values in a worker; only with the
-	// reducer "remote".
+	// Function names the function that combines the values in a worker; only with
+	// the reducer "remote".
 	Function string
 }
 
-// NodeSpec declares one node. Exactly one of the kind fields is set.
+// NodeSpec declares a node. Exactly one kind field is set.
 type NodeSpec struct {
 	Name        string
 	Description string
@@ -92,7 +92,7 @@ type ExprSpec struct {
 	Goto   string // expression that yields a node name or a list of them, "" = none
 }
 
-// Assignment sets one channel to the value of an expression.
+// Assignment sets a channel to the value of an expression.
 type Assignment struct {
 	Channel string
 	Expr    string
@@ -114,7 +114,7 @@ type AskSpec struct {
 	TTL       time.Duration
 	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"
 	Default   payload.JSON // the answer of resume_default
-	// Drift says what happens when a replay asks something else than was
+	// Drift is the reaction to a replay that asks something else than was
 	// answered: "" = as the graph says, or see Drifts. DriftIgnore names parts
 	// that may differ.
 	Drift       string
@@ -141,7 +141,7 @@ type EdgeSpec struct {
 	To   string
 }
 
-// BranchSpec is a conditional edge: after From, decide where to go. From may
+// BranchSpec is a conditional edge: it decides where to go after From. From may
 // be Start. Exactly one of Cases, Expr and Router is set.
 type BranchSpec struct {
 	From   string
@@ -180,6 +180,6 @@ type RetrySpec struct {
 	InitialInterval time.Duration // 0 = 500ms
 	Backoff         float64       // 0 = 2
 	MaxInterval     time.Duration // 0 = 128s
-	NoJitter        bool          // without it up to one second is added
+	NoJitter        bool          // without it up to a second is added
 	On              []string      // failure types; empty = all that are not permanent
 }

@@ -9,12 +9,12 @@ import (
 // OperandError says that two values cannot be combined.
 type OperandError struct {
 	Op      string // "add", "merge", "compare", …
-	Left    Kind   // what is there already
-	Right   Kind   // what was to be combined with it
-	Problem string // what would be right
+	Left    Kind   // the present value
+	Right   Kind   // the update
+	Problem string // the remedy
 }
 
-// Error tells the operation, both kinds and what would be right.
+// Error names the operation, both kinds and the remedy.
 func (e *OperandError) Error() string {
 	return fmt.Sprintf("cannot %s %s and %s: %s", e.Op, e.Left, e.Right, e.Problem)
 }

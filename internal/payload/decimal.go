@@ -84,8 +84,8 @@ func addDigits(x, y string) string {
 	return string(sum)
 }
 
-// subtractDigits subtracts y from x, two digit strings of the same length of
-// which x is not the smaller one.
+// subtractDigits subtracts y from x, two digit strings of the same length; x is
+// not smaller than y.
 func subtractDigits(x, y string) string {
 	difference := make([]byte, len(x))
 	borrow := byte(0)
@@ -119,8 +119,7 @@ func (d decimal) toJSON() JSON {
 	return JSON(text)
 }
 
-// compareNumbers orders two well-formed numbers exactly, whatever their
-// exponents.
+// compareNumbers orders two well-formed numbers exactly, for any exponents.
 func compareNumbers(a, b string) int {
 	x, y := normalizeNumber(a), normalizeNumber(b)
 	if x.sign != y.sign {

@@ -1,7 +1,7 @@
 package payload
 
-// Depth returns how many objects and arrays of a value lie within one another: 0 for a
-// number, 1 for []. The text must be JSON.
+// Depth returns the levels of nested objects and arrays of a value: 0 for a number, 1
+// for []. The text must be JSON.
 func Depth(j JSON) int {
 	deepest, depth := 0, 0
 	for i := 0; i < len(j); i++ {

@@ -44,9 +44,9 @@ func mergeObjects(a, b JSON, deep bool) (JSON, error) {
 	return Object(fields), nil
 }
 
-// Union adds to the array a the elements of the array b that it does not have,
-// in their order. a stays as it is; what b repeats is added once. The error is
-// an *OperandError, or a *SyntaxError.
+// Union adds to the array a the elements of the array b that it does not have, in
+// their order. a stays as it is; a repeated element of b is added once. The error
+// is an *OperandError, or a *SyntaxError.
 func Union(a, b JSON) (JSON, error) {
 	left, right := KindOf(a), KindOf(b)
 	if left != ArrayKind || right != ArrayKind {

@@ -2,10 +2,10 @@ package payload
 
 import "sync"
 
-// MessageIndex knows the ids of a list of messages, so that adding to the list
-// costs what is added. Lists that grew out of one another share one: it may know
-// more than are in a list, never less. Its methods may be called at the same
-// time.
+// MessageIndex knows the ids of a list of messages, so that an addition costs
+// only the added messages. Lists that grew out of each other share an index: it
+// may know more ids than are in a list, never less. Its methods may be called at
+// the same time.
 type MessageIndex struct {
 	mu  sync.Mutex
 	ids map[string]struct{}
@@ -33,9 +33,9 @@ func IndexMessages(list []JSON) *MessageIndex {
 }
 
 // PlanAppend reports whether an update does nothing but add messages, which it then
-// returns as MergeMessages would: with ids made by newID where they have none.
-// When it reports false, MergeMessages tells what the update does, or what is
-// wrong with it. Note says that the messages have been added.
+// returns as MergeMessages would: with ids made by newID where they have none. When
+// it reports false, MergeMessages returns the effect of the update, or its error.
+// Note says that the messages have been added.
 func (m *MessageIndex) PlanAppend(update JSON, newID func(n int) string) (added []JSON, note func(), ok bool) {
 	items := []JSON{Trim(update)}
 	if KindOf(update) == ArrayKind && !isPair(update) {

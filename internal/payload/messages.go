@@ -8,7 +8,7 @@ import (
 // RemoveAll is the id of a remove message that drops every message before it.
 const RemoveAll = "__remove_all__"
 
-// MessageError refuses one message of an update.
+// MessageError refuses a message of an update.
 type MessageError struct {
 	Index   int    // position in the update
 	ID      string // "" = it has none
@@ -18,17 +18,17 @@ type MessageError struct {
 // Error tells the position and the problem.
 func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %s", e.Index, e.Problem) }
 
-// MergeMessages combines a list of chat messages with an update: one message
-// or a list of them. A message is an object {"type": "human", "content": …,
-// "id": …}; a bare string is a human message, and a pair [role, content] or an
-// object with "role" gets its type from the role.
+// MergeMessages combines a list of chat messages with an update: a message or a
+// list of them. A message is an object {"type": "human", "content": …, "id": …};
+// a bare string is a human message, and a pair [role, content] or an object with
+// "role" gets its type from the role.
 //
-// A message whose id is known replaces the one in its place, another one is
+// A message whose id is known replaces the message in its place; others are
 // appended. {"type": "remove", "id": …} removes a message, and with the id
 // RemoveAll everything before it. A message without an id gets newID(n), n
-// counting such messages from 0: the caller makes ids that come out the same
-// when the work is repeated. A message that has its type and id is carried as
-// it is written. The error is a *MessageError, or a *SyntaxError.
+// counting such messages from 0: the caller makes ids that come out the same when
+// the work is repeated. A message that has its type and id is carried as it is
+// written. The error is a *MessageError, or a *SyntaxError.
 func MergeMessages(current []JSON, update JSON, newID func(n int) string) ([]JSON, error) {
 	given := 0
 	next := func() string {
@@ -112,7 +112,7 @@ func readMessages(items []JSON, next func() string) ([]chatMessage, error) {
 	return out, nil
 }
 
-// atMessage sets the position where the reader of one message could not know it.
+// atMessage sets the position where the reader of a message could not know it.
 func atMessage(index int, err error) error {
 	if e, ok := err.(*MessageError); ok { //nolint:errorlint // made below, never wrapped
 		return &MessageError{Index: index, ID: e.ID, Problem: e.Problem}

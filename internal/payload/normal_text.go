@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// NormalText returns the form in which two values are compared by what they
-// mean: CanonicalText with numbers by value, so that 1, 1.0 and 10e-1 are the
-// same and 9007199254740993 is nothing else than itself. docs/worker-protocol.md says
-// exactly what it is, because other languages make it too. Text that is not
-// JSON is returned as it is.
+// NormalText returns the form in which two values are compared by meaning:
+// CanonicalText with numbers by value, so that 1, 1.0 and 10e-1 are the same and
+// 9007199254740993 is nothing else than itself. docs/worker-protocol.md defines it
+// exactly, because other languages make it too. Text that is not JSON is returned as
+// it is.
 func NormalText(j JSON) JSON {
 	s := newScanner(string(j))
 	if !s.skipValue() || !s.expectEnd() {
@@ -52,9 +52,9 @@ func normalNumber(text string) string {
 	return kept
 }
 
-// RemoveAt returns a value without what a JSON pointer (RFC 6901) leads to: an
-// entry of an object is left out, an element of an array becomes null. Where
-// the pointer leads nowhere the value is returned as it is.
+// RemoveAt returns a value without the part at a JSON pointer (RFC 6901): an
+// entry of an object is left out, an element of an array becomes null. Where the
+// pointer leads nowhere the value is returned as it is.
 func RemoveAt(j JSON, pointer string) JSON {
 	if !strings.HasPrefix(pointer, "/") {
 		return j
@@ -154,9 +154,9 @@ func escapePointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// Differences lists the JSON pointers of what differs between two values, as
-// deep as both have the same structure, in order, at most so many. "" is the
-// whole value.
+// Differences lists the JSON pointers of the parts that differ between two
+// values, as deep as both have the same structure, in order, at most so many. ""
+// is the whole value.
 func Differences(a, b JSON, most int) []string {
 	d := differenceFinder{max: most}
 	d.compareValues("", a, b)

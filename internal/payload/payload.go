@@ -1,10 +1,10 @@
-// Package payload looks into JSON text only as deep as it must.
+// Package payload reads JSON text only as deep as it must.
 //
-// graphd carries user values as JSON text and never re-encodes what it only
+// graphd carries user values as JSON text and never re-encodes values that it only
 // carries, so 9007199254740993 stays 9007199254740993. This package checks text at
 // the API (validate.go), splits one level of an object or an array without touching
-// what is inside (split.go), combines values as the reducers say (arithmetic.go,
-// merge.go, messages.go), and compares texts by what they mean (canonical.go,
+// its values (split.go), combines values as the reducers say (arithmetic.go,
+// merge.go, messages.go), and compares texts by meaning (canonical.go,
 // normal_text.go).
 package payload
 

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Quote returns text as a JSON string. Only what JSON demands is escaped;
-// bytes that are not UTF-8 become U+FFFD.
+// Quote returns text as a JSON string. Only characters that JSON demands are
+// escaped; bytes that are not UTF-8 become U+FFFD.
 func Quote(text string) JSON {
 	var b strings.Builder
 	b.Grow(len(text) + 2)

@@ -11,7 +11,7 @@ type scanner struct {
 	pos        int // next byte
 	depth      int
 	maxDepth   int    // limit of depth
-	problem    string // what is wrong at `at`, "" = nothing
+	problem    string // the error at `at`, "" = none
 	hasEscapes bool   // a string had some
 	isTooDeep  bool
 }
@@ -56,7 +56,7 @@ func (s *scanner) expectEnd() bool {
 	return true
 }
 
-// skipValue skips one value of any kind.
+// skipValue skips a value of any kind.
 func (s *scanner) skipValue() bool {
 	switch c := s.peekByte(); {
 	case c == '"':

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Field is one entry of an object.
+// Field is an entry of an object.
 type Field struct {
 	Key   string // unescaped
 	Value JSON   // as written, without white space around it
@@ -21,8 +21,8 @@ type KindError struct {
 func (e *KindError) Error() string { return fmt.Sprintf("expected %s, got %s", e.Want, e.Got) }
 
 // Fields splits an object into its entries, in order, a repeated key included.
-// What is inside the values is skipped, not changed. The error is a *KindError,
-// a *SyntaxError or a *LimitError.
+// The inside of the values is skipped, not changed. The error is a *KindError, a
+// *SyntaxError or a *LimitError.
 func Fields(j JSON) ([]Field, error) {
 	var fields []Field
 	err := EachField(j, func(key string, value JSON) bool {

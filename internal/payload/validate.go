@@ -32,7 +32,7 @@ const (
 // SyntaxError says where text stops being JSON.
 type SyntaxError struct {
 	Offset  int    // byte of the text, from 0
-	Problem string // what is wrong there
+	Problem string // the error there
 }
 
 // Error tells the problem and the byte.
@@ -43,12 +43,12 @@ func (e *SyntaxError) Error() string {
 // LimitError says that text is JSON beyond a limit.
 type LimitError struct {
 	Limit  string // "bytes" or "depth"
-	Max    int    // what is allowed
+	Max    int    // the allowed number
 	Got    int    // bytes: the size of the text
 	Offset int    // depth: where the text gets too deep
 }
 
-// Error tells the limit and by what it was passed.
+// Error names the limit, and the size or the place beyond it.
 func (e *LimitError) Error() string {
 	if e.Limit == "bytes" {
 		return fmt.Sprintf("JSON of %d bytes is larger than the limit of %d bytes", e.Got, e.Max)
@@ -166,7 +166,7 @@ func (v *validator) skipObject() bool {
 		return false
 	}
 	base := v.usedKeys
-	var marks [4]uint64 // of the keys that came: most are told apart by theirs
+	var marks [4]uint64 // of the earlier keys: keys with different marks differ
 	var many map[string]struct{}
 	for {
 		v.skipSpace()

@@ -58,8 +58,8 @@ func (c *compiledCache) restoreDropped(v *graphVersion) *graph.Graph {
 	return g
 }
 
-// putCompiled adds a graph and drops the least recently used ones. The graph stays
-// even if it is larger than the cache.
+// putCompiled adds a graph and drops the least recently used graphs. The graph
+// stays even if it is larger than the cache.
 func (c *compiledCache) putCompiled(v *graphVersion, g *graph.Graph, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

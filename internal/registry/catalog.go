@@ -11,10 +11,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// catalog holds all versions of all graphs, by name. A change makes a new one.
+// catalog holds all versions of all graphs, by name. A change makes a new
+// catalog.
 type catalog map[string]*versionList
 
-// versionList holds all versions of one graph. A change makes a new one.
+// versionList holds all versions of a graph. A change makes a new list.
 type versionList struct {
 	list      []*graphVersion // oldest first
 	byVersion map[string]*graphVersion

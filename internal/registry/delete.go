@@ -22,7 +22,7 @@ const (
 
 // DeleteGraph removes a version of a graph, or all for an empty version, and
 // returns the removed versions. Unless forced it refuses while threads are pinned
-// to one of them or other graphs contain one. The error is a *runtime.Error. After
+// to any of them or other graphs contain any. The error is a *runtime.Error. After
 // an error some of several versions may be gone, and another call removes the
 // others.
 func (r *Registry) DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error) {
@@ -125,7 +125,7 @@ func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error 
 	return e
 }
 
-// findUsers returns other graphs that contain one of the versions.
+// findUsers returns other graphs that contain any of the versions.
 func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVersion) ([]string, error) {
 	if err := r.readUnknownSubgraphs(ctx, doomed); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func containsVersion(list []*graphVersion, version string) bool {
 	return slices.ContainsFunc(list, func(v *graphVersion) bool { return v.version == version })
 }
 
-// findPinnedThreads returns threads that are pinned to one of the versions, and
+// findPinnedThreads returns threads that are pinned to any of the versions, and
 // reports whether it has checked all threads.
 func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []*graphVersion) (threads []string, complete bool, err error) {
 	if r.threads == nil {

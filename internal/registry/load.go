@@ -18,7 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// storeTimeout bounds the reading of one graph.
+// storeTimeout bounds the reading of a graph.
 const storeTimeout = 5 * time.Second
 
 // versionLoader reads and compiles versions of graphs when they are used. A read of
@@ -32,7 +32,7 @@ type versionLoader struct {
 	cache        *compiledCache
 	readGroup    singleflight.Group // of sources, by version
 	compileGroup singleflight.Group // by version
-	// newReadContext returns the context for reading one graph. Many callers may
+	// newReadContext returns the context for reading a graph. Many callers may
 	// wait for that read.
 	newReadContext func() (context.Context, context.CancelFunc)
 	// compileSlots bounds the graphs that are compiled at the same time.
@@ -83,7 +83,7 @@ func (l *versionLoader) loadNested(v *graphVersion, around []versionID) (*graph.
 }
 
 // compileVersion compiles a version, once for all concurrent callers. It loads the
-// subgraphs first, so that it does not wait while others wait for this one.
+// subgraphs first, so that it does not wait while others wait for this version.
 func (l *versionLoader) compileVersion(v *graphVersion, around []versionID) (*graph.Graph, error) {
 	if g := l.cache.restoreDropped(v); g != nil {
 		return g, nil

@@ -14,8 +14,8 @@ import (
 )
 
 // PutGraph checks a graph and stores it under its version, unless the request asks
-// only for a check. It pins subgraphs without a version to the newest one. The same
-// content again is no error. The error is a *graph.BuildError for a graph with
+// only for a check. It pins subgraphs without a version to the newest version. The
+// same content again is no error. The error is a *graph.BuildError for a graph with
 // problems, and else a *runtime.Error.
 func (r *Registry) PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
 	file, err := parsePut(put)

@@ -35,7 +35,7 @@ func (r *Registry) Refresh(ctx context.Context) error {
 // updateCatalog makes a catalog of the store's list. It keeps versions that this
 // process has put since the read of the list, and all versions when the store has
 // lost its own, because threads may need them. A version with another time than the
-// known one was put after that was deleted, and is read again. The caller holds mu.
+// known version was put after the deletion, and is read again. The caller holds mu.
 func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, lost bool) {
 	old := *r.catalog.Load()
 	lists, newest := make(map[string][]*graphVersion), make(map[string]*graphVersion)

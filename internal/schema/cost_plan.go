@@ -11,12 +11,12 @@ import (
 
 // Costs in steps. A step is some 50 ns.
 const (
-	visitSteps  = 8  // apply one subschema to a value
+	visitSteps  = 8  // apply a subschema to a value
 	numberSteps = 16 // compare two numbers exactly
 )
 
 // costPlan is a schema as a graph of its subschemas, with their costs. Subschemas
-// that apply to the same value come after the one that leads to them.
+// that apply to the same value come after the subschema that leads to them.
 type costPlan struct {
 	root  int
 	nodes []planNode
@@ -28,7 +28,7 @@ type costPlan struct {
 
 const unbounded = math.MaxUint64
 
-// planNode is one subschema. Others are positions in the plan, -1 = none.
+// planNode is a subschema. Others are positions in the plan, -1 = none.
 type planNode struct {
 	isBoolean   bool     // true or false: it has no subschemas
 	types       []string // nil = any

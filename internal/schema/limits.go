@@ -8,9 +8,9 @@ import (
 
 // Limits bound the cost of schemas. Zero fields mean the defaults.
 type Limits struct {
-	Bytes   int // of the text of one schema; 256 KiB
-	Objects int // in one schema, and so its subschemas; 4096
-	// Steps bound one check. They are counted before it begins, as if every
+	Bytes   int // of the text of a schema; 256 KiB
+	Objects int // in a schema, and so its subschemas; 4096
+	// Steps bound a check. They are counted before it begins, as if every
 	// alternative were tried; 4 million, which is about half a second.
 	Steps      int
 	CacheBytes int // of compiled schemas that are kept; 32 MiB
@@ -33,9 +33,9 @@ func (l Limits) withDefaults() Limits {
 const (
 	maxDepth       = 100    // of the JSON of a schema
 	maxInPlace     = 128    // subschemas in a row that apply to the same value
-	maxList        = 1000   // lists and objects in one list of a schema
-	maxPattern     = 4096   // bytes of one regular expression
-	maxPatternSize = 20_000 // instructions of one regular expression
+	maxList        = 1000   // lists and objects in a list of a schema
+	maxPattern     = 4096   // bytes of a regular expression
+	maxPatternSize = 20_000 // instructions of a regular expression
 	// maxPatternsSize bounds all expressions of a schema. Each counts twice,
 	// because it is compiled to be checked and to be used.
 	maxPatternsSize = 100_000

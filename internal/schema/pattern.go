@@ -18,7 +18,7 @@ type pattern struct {
 	size int // instructions
 }
 
-// patternCompiler compiles the regular expressions of one schema. Later it
+// patternCompiler compiles the regular expressions of a schema. Later it
 // compiles, from any goroutine, the values of format regex.
 type patternCompiler struct {
 	isLinked   atomic.Bool // the schema is ready: later expressions are values

@@ -122,7 +122,7 @@ func (c *stepCounter) visitValue(value any, depth int) {
 	kind := typeName(value)
 	for l, ok := f.takeNext(); ok && c.remaining >= 0; l, ok = f.takeNext() {
 		c.visitNode(f, l, value, kind)
-		c.remaining -= len(f.nodeBits) / 8 // the search for the next one
+		c.remaining -= len(f.nodeBits) / 8 // the search for the next node
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -136,7 +136,7 @@ func (c *stepCounter) visitValue(value any, depth int) {
 	}
 }
 
-// visitNode subtracts the cost of one node, and adds those that apply to the same
+// visitNode subtracts the cost of a node, and adds those that apply to the same
 // value.
 func (c *stepCounter) visitNode(f *valueFrame, l nodeVisits, value any, kind string) {
 	n := &c.plan.nodes[l.node]

@@ -27,7 +27,7 @@ func listViolations(e *jsonschema.ValidationError) []runtime.Violation {
 
 const (
 	maxViolations  = 100 // places that are wrong
-	maxDescription = 512 // bytes of what is wrong with one
+	maxDescription = 512 // bytes of the description of a place
 )
 
 type violationCollector struct {
@@ -79,8 +79,8 @@ func (vc *violationCollector) collectViolations(e *jsonschema.ValidationError) {
 	}
 }
 
-// addAlternatives adds one violation for all alternatives, because the intended one
-// is unknown.
+// addAlternatives adds one violation for all alternatives, because the intended
+// alternative is unknown.
 func (vc *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
 	parts := make([]string, 0, len(e.Causes))
 	for _, cause := range e.Causes {

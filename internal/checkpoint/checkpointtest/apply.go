@@ -322,7 +322,7 @@ func applyReuse(e *env) {
 	th.applyChange(c)
 	th.head.Queue = []string{"a", "b"}
 	c.Head.Queue[0] = "changed"
-	c.Events = append(c.Events[:1:1], checkpoint.Event{}) // given away, but not with what follows
+	c.Events = append(c.Events[:1:1], checkpoint.Event{}) // given away, but not with later events
 	c.Tasks[0].Node = "changed"
 	c.Memos[0].Value = `"changed"`
 	c.Interrupts[0].Node = "changed"

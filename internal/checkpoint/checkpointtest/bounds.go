@@ -25,7 +25,7 @@ func boundCases() []testCase {
 }
 
 // large is a value of some bytes that does not compress to a few: a store must
-// count what is held, not what is written.
+// count the bytes in memory, not the bytes written.
 func large(n int) payload.JSON {
 	return payload.JSON(`"` + strings.Repeat("0123456789abcdef", n/16) + `"`)
 }

@@ -28,7 +28,7 @@ func historyAllNamespaces(e *env) {
 	require.Empty(e, e.listAllNamespaces("other", 0, 0))
 }
 
-// historyCopied copies what is left of a thread's history, with lists of which
+// historyCopied copies the rest of a thread's history, with lists of which
 // branches share beginnings whose first writers are gone.
 func historyCopied(e *env) {
 	l := e.newListDriver()

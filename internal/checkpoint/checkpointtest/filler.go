@@ -15,8 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// WriteAll writes the same into a new store whenever it is called, and something
-// into every field that is stored: what then stands in the store is its format.
+// WriteAll writes the same into a new store whenever it is called, and a value
+// into every field that is stored: the stored records then show the format.
 func WriteAll(ctx context.Context, tb testing.TB, s Store) {
 	tb.Helper()
 	f := &filler{tb}
@@ -31,8 +31,8 @@ func WriteAll(ctx context.Context, tb testing.TB, s Store) {
 	}
 }
 
-// newChanges are those of one thread that is made, goes on and loses its past, and
-// of one that is a copy.
+// newChanges returns the changes of a thread that is made, goes on and loses its
+// past, and of a thread that is a copy.
 func (f *filler) newChanges() []*checkpoint.Change {
 	first := f.newChange(0)
 	first.Checkpoints = []*checkpoint.Checkpoint{f.newCheckpoint(1, ""), f.newCheckpoint(2, "a:1|b:2"), f.newCheckpoint(3, "")}
@@ -87,7 +87,7 @@ func (*filler) largeInput() payload.JSON {
 	return payload.JSON(`{"long": "` + strings.Repeat("in", 100) + `"}`)
 }
 
-// addRecords puts what belongs to a thread beside its checkpoints.
+// addRecords adds the records of a thread beside its checkpoints.
 func (f *filler) addRecords(c *checkpoint.Change) {
 	task, memo := newFilled[checkpoint.Task](f, "task"), newFilled[checkpoint.Memo](f, "memo")
 	task.Checkpoint, memo.Checkpoint = checkpointID(c.Expect+1), checkpointID(c.Expect+1)
@@ -123,8 +123,8 @@ func (f *filler) addEvents(c *checkpoint.Change) {
 	}
 }
 
-// filler gives every field a value that follows from the names of what it is a
-// part of, so that a new field leaves the values of the others as they are.
+// filler gives every field a value that follows from the names of its parents, so
+// that a new field leaves the values of the others as they are.
 type filler struct{ tb testing.TB }
 
 func newFilled[T any](f *filler, name string) (v T) {

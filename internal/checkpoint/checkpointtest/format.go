@@ -10,18 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Format is what a kind of store writes under one number.
+// Format is a stored format: a kind of store and a number.
 type Format struct {
 	Kind   string // redis or sqlite
 	Number int
-	// Stores is the folder with frozen stores, one per kind and number.
+	// Stores is the folder with a frozen store per kind and number.
 	Stores string
-	Update bool // take over what is written now, if it may still change
+	Update bool // take the present listing over, if it may still change
 }
 
-// RequireFormat compares a listing of what WriteAll wrote with the one that is kept for
-// the format's number, in testdata/format-N.txt. While no store of that number
-// is frozen, Update takes the new listing over.
+// RequireFormat compares a listing of the records of WriteAll with the kept listing of
+// the format's number, in testdata/format-N.txt. While no store of that number is
+// frozen, Update takes the new listing over.
 func RequireFormat(tb testing.TB, f Format, listing []byte) {
 	tb.Helper()
 	file := filepath.Join("testdata", fmt.Sprintf("format-%d.txt", f.Number))

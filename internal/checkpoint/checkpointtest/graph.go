@@ -131,7 +131,8 @@ func graphCases() []testCase {
 			for _, n := range []int{churn, churn - 1, churn - 2} {
 				require.ErrorIs(e, e.store.PutGraph(e.ctx, version(n, "other")), checkpoint.ErrGraphExists)
 			}
-			// Nothing is left of the others: what comes under their names is new, with a time of its own.
+			// Nothing is left of the others: versions under their names are new, with times of
+			// their own.
 			for _, n := range []int{0, churn - 4, churn - 3} {
 				other := version(n, "other")
 				other.Created = testDay(100 + n)

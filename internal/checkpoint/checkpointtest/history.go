@@ -198,7 +198,7 @@ func historyAfterDrop(e *env) {
 	th.applyEdits(addCheckpoint("", largeChannel("v", 2)))
 	replaced := largeChannel("v", 2)
 	replaced.Value += " "
-	// A rollback and what follows it may be one change.
+	// A rollback and later checkpoints may be one change.
 	th.applyEdits(dropAfter(1), addCheckpoint("", replaced))
 	cp, err := e.store.Checkpoint(e.ctx, "t", "", "")
 	require.NoError(e, err)

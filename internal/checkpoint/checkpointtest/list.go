@@ -30,7 +30,7 @@ func listChannel(name string, seq uint64) checkpoint.Channel {
 	}}
 }
 
-// listDriver writes the states of one list channel the way the runtime does.
+// listDriver writes the states of a list channel the way the runtime does.
 type listDriver struct {
 	*threadDriver
 	states map[uint64]checkpoint.Channel

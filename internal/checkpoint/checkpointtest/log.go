@@ -66,7 +66,7 @@ func logLong(e *env) {
 	for i := range 60 {
 		th.applyEdits(addEvents(i % 9))
 	}
-	th.applyEdits(addEvents(700)) // more than a store may want to keep in one piece
+	th.applyEdits(addEvents(700)) // more than a store may want to keep in one record
 	th.applyEdits(addEvents(1))
 	last := th.head.LastEvent
 	require.Greater(e, last, uint64(200))

@@ -50,7 +50,8 @@ func RunNotifier(t *testing.T, open func(t *testing.T) (here, there NotifyingSto
 	}
 }
 
-// processPair is two processes: one makes changes, the other one receives signals.
+// processPair is two processes: the first makes changes, the second receives
+// signals.
 type processPair struct {
 	*env
 	remoteStore   NotifyingStore

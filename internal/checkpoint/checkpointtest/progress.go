@@ -107,7 +107,7 @@ func progressClear(e *env) {
 		}
 	}
 	th.applyEdits(at("c1"), at("c2"), at("c3"))
-	// What is cleared and put in one change is there afterwards.
+	// Records that a change clears and puts are there afterwards.
 	th.applyEdits(at("c2"), func(c *checkpoint.Change) {
 		c.ClearTasks = []string{"c1", "c2", "unknown"}
 		c.Tasks[0].ID, c.Memos[0].Value = "b", "2"

@@ -18,16 +18,16 @@ import (
 // remember.
 const Tombstones = 3
 
-// Store is what a backend must offer.
+// Store is the interface of a backend.
 type Store interface {
 	checkpoint.Store
 	checkpoint.Graphs
 	checkpoint.Secrets
 }
 
-// Open makes an empty store for one case. It remembers Tombstones deleted
-// versions of graphs. The store should take its present
-// from now; one that has a clock of its own says so by OwnClock.
+// Open makes an empty store for a case. It remembers Tombstones deleted versions
+// of graphs. The store should take its present from now; a store with a clock of
+// its own sets OwnClock.
 type Open func(t *testing.T, now func() time.Time) Store
 
 // Option says how a backend differs.
@@ -82,7 +82,7 @@ type testCase struct {
 	run  func(e *env)
 }
 
-// env is what a case works with.
+// env is the environment of a case.
 type env struct {
 	*testing.T
 	ctx      context.Context
@@ -124,7 +124,7 @@ func (c *clock) advanceTime(d time.Duration) {
 	c.present = c.present.Add(d)
 }
 
-// threadDriver drives one thread the way the runtime does: it keeps the head and
+// threadDriver drives a thread the way the runtime does: it keeps the head and
 // makes changes that continue it.
 type threadDriver struct {
 	*env
@@ -177,7 +177,8 @@ func (t *threadDriver) applyChange(c *checkpoint.Change) checkpoint.Receipt {
 	return r
 }
 
-// requireStored returns the head as the store has it, which must be the one applied.
+// requireStored returns the head as the store has it, which must be the applied
+// head.
 func (t *threadDriver) requireStored() checkpoint.Head {
 	t.Helper()
 	h, err := t.store.Head(t.ctx, t.id)

@@ -60,8 +60,8 @@ func ChangeWithText(thread, text string) *checkpoint.Change {
 	}
 }
 
-// ReadThread reads whatever there is of a thread that Everywhere made, and says
-// what can't be read.
+// ReadThread reads all records of a thread that Everywhere made, and reports the
+// unreadable.
 func ReadThread(t *testing.T, s checkpoint.Store, thread string) error {
 	t.Helper()
 	ctx := t.Context()

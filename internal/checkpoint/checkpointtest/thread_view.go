@@ -6,7 +6,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// A store need not be a ThreadViewer. A view shows what its parts show.
+// A store need not be a ThreadViewer. A view shows the same as its parts.
 func viewCases() []testCase {
 	return []testCase{
 		{"a view shows what its parts show", viewParts},

@@ -6,7 +6,7 @@ import (
 )
 
 // IsSeparate reports whether the value of a channel is kept beside the manifest.
-// Of these, a store writes the ones whose Stored is the checkpoint's own Seq.
+// Of these values, a store writes those whose Stored is the checkpoint's own Seq.
 func IsSeparate(ch *checkpoint.Channel) bool {
 	return ch.List != nil || len(ch.Value) > MaxInlineBytes
 }

@@ -3,5 +3,5 @@
 package codec
 
 // MaxInlineBytes is the size in bytes up to which the value of a channel stands in
-// the checkpoint's record; a larger one is stored beside it.
+// the checkpoint's record; a larger value is stored beside it.
 const MaxInlineBytes = 128

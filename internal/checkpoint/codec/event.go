@@ -5,9 +5,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
 )
 
-// PackEvents appends the record of events that follow one another. What
-// they have in common stands in it once: an event without a time, run, namespace
-// or step has that of the one before it.
+// PackEvents appends the record of consecutive events. Equal parts stand in it
+// once: an event without a time, run, namespace or step has that of the event
+// before it.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
 	w := packed.NewWriter(b)
 	if len(list) > 0 {
@@ -25,8 +25,8 @@ func PackEvents(b []byte, list []checkpoint.Event) []byte {
 	return w.Bytes()
 }
 
-// PackEvent appends the record of one event to b. The record can be read without
-// any other one.
+// PackEvent appends the record of a single event to b. The record can be read
+// without any other record.
 func PackEvent(b []byte, e *checkpoint.Event) []byte {
 	w := packed.NewWriter(b)
 	w.WriteUint(fSeq, e.Seq)
@@ -38,9 +38,8 @@ func PackEvent(b []byte, e *checkpoint.Event) []byte {
 // checkpoint.ErrCorrupt.
 //
 // The first builds that packed events wrote each of them apart: with its own
-// time, run, namespace and step, of which it left out what is empty. Such a
-// record is known by a time that is written although it is that of the event
-// before.
+// time, run, namespace and step, without empty fields. Such a record is known by
+// a time that is written although it is that of the event before.
 func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 	d := eventsReader{}
 	if err = packed.ReadRecord(s, "events", d.readField); err == nil && d.isStandalone {
@@ -53,11 +52,11 @@ func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 	return d.out, nil
 }
 
-// eventsReader reads events that stand in one record.
+// eventsReader reads the events of a record.
 type eventsReader struct {
 	first        uint64
 	out          []checkpoint.Event
-	isStandalone bool // no event has anything of the one before it
+	isStandalone bool // no event has anything of the event before it
 }
 
 func (er *eventsReader) readField(rd *packed.Reader, f packed.Field) {
@@ -88,7 +87,7 @@ func (er *eventsReader) readEvent(rd *packed.Reader) {
 	er.out = append(er.out, e)
 }
 
-// writeEvent writes what an event does not have in common with the one before.
+// writeEvent writes the differences of an event from the event before.
 func writeEvent(w *packed.Writer, e, before *checkpoint.Event) {
 	if !e.Time.Equal(before.Time) {
 		w.WriteTime(fTime, e.Time)

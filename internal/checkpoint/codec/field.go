@@ -127,8 +127,8 @@ const (
 // JSON itself, does not say it.
 type Form uint8
 
-// The forms of fields. A field of which records have lists as well is read by what
-// it begins with.
+// The forms of fields. A field of which records have lists as well is read by its
+// first byte.
 const (
 	Plain    Form = iota // a text, a number, a flag, a list or an object
 	Value                // of a user, as it came

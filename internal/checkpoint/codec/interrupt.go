@@ -127,7 +127,7 @@ func readInterruptField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Fi
 	}
 }
 
-// readDriftField reads what an interrupt keeps for the comparison at replay.
+// readDriftField reads a field for the comparison at replay.
 func readDriftField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
 	switch f {
 	case fSeen:

@@ -3,7 +3,7 @@ package codec
 import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // References are the separate values and list elements that some checkpoints
-// refer to. Whatever it does not have can go.
+// refer to. All others can go.
 type References struct {
 	values map[valueKey]bool
 	lists  map[valueKey]int
@@ -16,7 +16,7 @@ type valueKey struct {
 	channel string
 }
 
-// CollectReferences collects what checkpoints refer to.
+// CollectReferences collects the references of checkpoints.
 func CollectReferences(list []*checkpoint.Checkpoint) *References {
 	s := &References{values: make(map[valueKey]bool), lists: make(map[valueKey]int)}
 	for _, cp := range list {

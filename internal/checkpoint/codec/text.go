@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// AppendJSON appends a record of any kind as a JSON object on one line, for people.
-// Fields that this version does not know are left out. An error wraps
+// AppendJSON appends a record of any kind as a JSON object on one line, for
+// people. Fields that this version does not know are left out. An error wraps
 // checkpoint.ErrCorrupt.
 func AppendJSON(b []byte, record string) ([]byte, error) {
 	t := textWriter{buf: append(b, '{')}
@@ -20,12 +20,12 @@ func AppendJSON(b []byte, record string) ([]byte, error) {
 	return append(t.buf, '}'), err
 }
 
-// textWriter writes what a reader reads as JSON.
+// textWriter writes the fields that a reader reads as JSON.
 type textWriter struct {
 	buf []byte
 }
 
-// writeComma separates from the element before, if there is one.
+// writeComma separates from the element before, if any.
 func (t *textWriter) writeComma() {
 	if c := t.buf[len(t.buf)-1]; c != '{' && c != '[' {
 		t.buf = append(t.buf, ',')
@@ -101,8 +101,8 @@ func (t *textWriter) writeNumber(r *packed.Reader, form Form) {
 	}
 }
 
-// AppendValue appends a value of a user on one line. One that is no JSON, of a
-// record that is damaged, becomes a string.
+// AppendValue appends a value of a user on one line. A value of a damaged record
+// that is no JSON becomes a string.
 func AppendValue(b []byte, v payload.JSON) []byte {
 	out := bytes.NewBuffer(b)
 	if json.Compact(out, []byte(v)) != nil {

@@ -5,9 +5,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// ValueSelector picks what checkpoints of a change write beside their manifests.
+// ValueSelector selects the values that checkpoints of a change write beside
+// their manifests.
 type ValueSelector struct {
-	written *References // what is written already; nil = a checkpoint writes what is its own
+	written *References // values written already; nil = a checkpoint writes its own values
 	// OnValue is called for each value to write, Item for each list element, with
 	// the segment it stands in.
 	OnValue func(cp *checkpoint.Checkpoint, ch *checkpoint.Channel)
@@ -24,7 +25,7 @@ func NewValueSelector(c *checkpoint.Change) *ValueSelector {
 	return w
 }
 
-// AddCheckpoint writes what the next checkpoint has to write.
+// AddCheckpoint writes the values of the next checkpoint.
 func (v *ValueSelector) AddCheckpoint(cp *checkpoint.Checkpoint) {
 	for i := range cp.Channels {
 		ch := &cp.Channels[i]

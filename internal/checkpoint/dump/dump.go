@@ -1,4 +1,4 @@
-// Package dump writes what a store keeps of a thread as JSON, for people.
+// Package dump writes the records of a thread as JSON, for people.
 package dump
 
 import (
@@ -76,7 +76,7 @@ func (d *dumper) writeRecord(kind, record string) {
 	d.line = append(d.line, `,"record":`...)
 	line, err := codec.AppendJSON(d.line, record)
 	if err != nil {
-		d.err = err // what was just packed is always read
+		d.err = err // a record just packed is always readable
 		return
 	}
 	d.line = line
@@ -159,7 +159,7 @@ func (d *dumper) endChannel(v payload.JSON) {
 	d.endLine()
 }
 
-// writeProgress writes what tasks after a checkpoint have left.
+// writeProgress writes the progress after a checkpoint.
 func (d *dumper) writeProgress(ctx context.Context, id string) error {
 	p, err := d.store.Pending(ctx, d.thread, id)
 	if err != nil {
@@ -191,9 +191,8 @@ func (d *dumper) writeEvents(ctx context.Context, h *checkpoint.Head) error {
 	}
 }
 
-// findFirstEvent finds the number after which all events are kept, from one on: the head
-// tells the first event that was kept when it was written, which a store may have cut off
-// since.
+// findFirstEvent finds the number after which all events are kept. It begins at the first event
+// that the head names: the store may have cut it off since.
 func (d *dumper) findFirstEvent(ctx context.Context, from, last uint64) (uint64, error) {
 	var failed error
 	skipped := sort.Search(int(last-min(from, last)), func(n int) bool {

@@ -1,5 +1,5 @@
-// Package faulty breaks a store on purpose, always at the same place, so that
-// a crash at every call can be tried one after the other.
+// Package faulty breaks a store on purpose, always at the same place, so that a
+// crash at every call can be tried in turn.
 package faulty
 
 import (
@@ -17,10 +17,10 @@ import (
 // Store wrap it and checkpoint.ErrUnavailable.
 var ErrInjected = errors.New("injected fault")
 
-// FaultMode says what happens to a call that is hit.
+// FaultMode is the effect on a call that is hit.
 type FaultMode int
 
-// What a fault does.
+// Effects of faults.
 const (
 	FailBefore  FaultMode = iota // the call fails and does nothing
 	FailAfter                    // the call is made, but its answer is lost
@@ -111,7 +111,7 @@ func (s *Store) countCall(m Method) (n int, how FaultMode, broken bool) {
 	return n, s.plan.Mode, broken
 }
 
-// callWithFaults makes one call under the plan.
+// callWithFaults makes a call under the plan.
 func callWithFaults[T any](ctx context.Context, s *Store, m Method, do func() (T, error)) (T, error) {
 	n, how, broken := s.countCall(m)
 	if !broken {

@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// thread is everything that is kept of one thread.
+// thread is the records of a thread.
 type thread struct {
 	mu        sync.Mutex
 	isDeleted bool // deleted; a caller that still holds the pointer must look again
@@ -152,7 +152,7 @@ func (t *thread) replaceHead(c *checkpoint.Change, now time.Time) {
 		expires = time.Time{}
 	}
 	t.head = c.Head
-	t.head.Queue = slices.Clone(c.Head.Queue) // writers append to what they read
+	t.head.Queue = slices.Clone(c.Head.Queue) // writers append to values that they read
 	t.head.Revision = c.Expect + 1
 	t.head.LeaseExpires = expires
 	t.head.Now = time.Time{}
@@ -160,7 +160,7 @@ func (t *thread) replaceHead(c *checkpoint.Change, now time.Time) {
 	t.receipt = checkpoint.Receipt{Revision: c.Expect + 1, LeaseExpires: expires, Now: now}
 }
 
-// dropPruned takes away what DropBefore names.
+// dropPruned removes the checkpoints that DropBefore names.
 func (t *thread) dropPruned(c *checkpoint.Change) {
 	if c.DropBefore == 0 {
 		return
@@ -170,7 +170,7 @@ func (t *thread) dropPruned(c *checkpoint.Change) {
 	}
 }
 
-// dropRolledBack takes away what DropAfter and ClearTasks name.
+// dropRolledBack removes the records that DropAfter and ClearTasks name.
 func (t *thread) dropRolledBack(c *checkpoint.Change) {
 	for _, id := range c.ClearTasks {
 		delete(t.progress, id)

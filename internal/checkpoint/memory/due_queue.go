@@ -15,10 +15,10 @@ const never = math.MaxInt64
 // to be due, and moves only when that instant is looked at.
 //
 // thread.dueNanos says when the thread is due and belongs to the holder of its
-// lock; thread.queuedNanos says where in the heap its valid entry is and
-// belongs to the holder of dueQueue.mu. Both are atomic, and each side writes
-// its own before it reads the other's, so one of them always sees that the
-// entry must move.
+// lock; thread.queuedNanos says where in the heap its valid entry is and belongs
+// to the holder of dueQueue.mu. Both are atomic, and each side writes its own
+// before it reads the other's, so at least one side sees that the entry must
+// move.
 type dueQueue struct {
 	mu      sync.Mutex
 	entries dueHeap
@@ -53,7 +53,7 @@ func (d *dueQueue) pushEntry(t *thread, id string, at int64) {
 	heap.Push(&d.entries, dueEntry{dueNanos: at, thread: t, id: id})
 }
 
-// dropStaleEntries makes the first entry of the heap a true one.
+// dropStaleEntries makes the first entry of the heap valid.
 func (d *dueQueue) dropStaleEntries() {
 	for len(d.entries) > 0 {
 		first := d.entries[0]
@@ -103,8 +103,8 @@ func (d *dueQueue) listDue(now int64, limit int) (threads []string, next time.Ti
 	return threads, next
 }
 
-// toUnixNanos returns nanoseconds since 1970; no time is never, and a time that
-// does not fit is as far away as one can be.
+// toUnixNanos returns nanoseconds since 1970; no time is never, and a time out of
+// range is the nearest number.
 func toUnixNanos(t time.Time) int64 {
 	switch {
 	case t.IsZero():

@@ -37,8 +37,7 @@ func (t *tombstones) findVersion(name, version string) int {
 	return slices.IndexFunc(t.list, func(one tombstone) bool { return one.name == name && one.version == version })
 }
 
-// addTombstone remembers a version, and forgets the one that was deleted first when
-// there are too many.
+// addTombstone remembers a version, and forgets the oldest when there are too many.
 func (t *tombstones) addTombstone(g *checkpoint.GraphRecord) {
 	t.list = append(t.list, tombstone{g.Name, g.Version, checkpoint.GraphDigest(g.Source)})
 	if more := len(t.list) - t.max; more > 0 {

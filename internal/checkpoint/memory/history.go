@@ -16,7 +16,7 @@ type history struct {
 	nested map[string][]*checkpoint.Checkpoint
 }
 
-// progress is what is known of the superstep after a checkpoint.
+// progress is the records of the superstep after a checkpoint.
 type progress struct {
 	tasks map[string]checkpoint.Task
 	memos map[memoKey]checkpoint.Memo
@@ -58,8 +58,8 @@ func (h *history) dropAfter(after uint64) []*checkpoint.Checkpoint {
 	return dropped
 }
 
-// dropPruned removes and returns what DropBefore names. The values go with the
-// last checkpoint that shows them.
+// dropPruned removes and returns the checkpoints that DropBefore names. The
+// values go with the last checkpoint that shows them.
 func (h *history) dropPruned(c *checkpoint.Change) []*checkpoint.Checkpoint {
 	gone, left := c.SelectPruned(slices.Concat(h.root, slices.Concat(slices.Collect(maps.Values(h.nested))...)))
 	if len(gone) == 0 {
@@ -187,7 +187,7 @@ func (h *history) allCheckpoints() []*checkpoint.Checkpoint {
 	return out
 }
 
-// checkpointsAtPath collects the namespaces whose node names are the given ones.
+// checkpointsAtPath collects the namespaces that have the given node names.
 func (h *history) checkpointsAtPath(nodes string) []*checkpoint.Checkpoint {
 	if nodes == "" {
 		return h.root

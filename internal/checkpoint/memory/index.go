@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// interruptRecord is one interrupt of a thread. Its record is replaced as a whole, so
+// interruptRecord is an interrupt of a thread. Its record is replaced as a whole, so
 // that lists over all threads need no thread's lock.
 type interruptRecord struct {
 	record    atomic.Pointer[checkpoint.Interrupt]
@@ -20,8 +20,8 @@ type interruptRecord struct {
 }
 
 // interrupts orders the questions of all threads by their last change. Changing or
-// deleting one leaves its old entry behind; entries are cleaned up when most
-// of them are old.
+// deleting a question leaves its old entry behind; entries are cleaned up when
+// most of them are old.
 type interruptIndex struct {
 	mu         sync.Mutex
 	lastChange uint64
@@ -113,7 +113,7 @@ func (s *Store) Interrupts(
 	return cut(out, q.Limit, (*checkpoint.Interrupt).Size), nil
 }
 
-// findThreadInterrupts returns what matches of one thread, by change.
+// findThreadInterrupts returns the matching interrupts of a thread, by change.
 func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	t := s.lockThread(q.Thread)
 	if t == nil {
@@ -135,7 +135,7 @@ func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.
 	return out
 }
 
-// findInterrupts returns what matches, by change.
+// findInterrupts returns the matching interrupts, by change.
 func (ii *interruptIndex) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	ii.mu.Lock()
 	defer ii.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // eventLog holds the events of a thread in the batches they came in, so that an
-// append never moves what is there and a trim frees it.
+// append never moves older batches and a trim frees them.
 type eventLog struct {
 	chunks [][]checkpoint.Event
 	first  uint64 // number of the oldest event that is kept; 0 = 1

@@ -1,6 +1,6 @@
-// Package memory keeps threads in the memory of the process. It is the
-// executable meaning of the checkpoint contract, and what tests and throw-away
-// servers run on.
+// Package memory keeps threads in the memory of the process. It is the executable
+// meaning of the checkpoint contract, and the store of tests and throw-away
+// servers.
 //
 // Each thread has a lock of its own and nothing on the way of a commit depends
 // on how many threads there are or how long their history is.

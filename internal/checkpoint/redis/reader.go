@@ -66,7 +66,7 @@ func (r *Reader) beginCall(ctx context.Context) (done func(), err error) {
 	return r.closeMu.RUnlock, nil
 }
 
-// readThread makes a call that reads of one thread.
+// readThread makes a call that reads a thread.
 func (r *Reader) readThread(ctx context.Context, thread string, call func() error) error {
 	done, err := r.beginCall(ctx)
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package redis keeps threads in Redis or Valkey, for servers of which several
-// share one store.
+// Package redis keeps threads in Redis or Valkey, for several servers that share
+// a store.
 //
 // Threads are divided into partitions, whose number is fixed when a store is made.
 // All keys of a partition lie in one slot of a cluster, so one script applies a
-// change together with what the indexes say of it: nothing has to be put right
-// later, and there is no second source of truth. Reads over all threads ask every
-// partition and put the answers together.
+// change together with its index entries: nothing has to be put right later, and
+// there is no second source of truth. Reads over all threads ask every partition
+// and put the answers together.
 //
 // A change is one exchange with the server. Time is the server's.
 //
-// Store puts the packages below this one together, and lets no call begin after Close.
+// Store puts the packages below together, and lets no call begin after Close.
 package redis
 
 import (
@@ -55,9 +55,9 @@ var (
 	_ checkpoint.WriteChecker  = (*Store)(nil)
 )
 
-// Open connects to the server of opts.URL, checks that threads are safe on it
-// and makes the store when there is none. It fails with a setup.Error that says
-// what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
+// Open connects to the server of opts.URL, checks that threads are safe on it and
+// makes the store when there is none. It returns a *setup.Error, or an error that
+// wraps checkpoint.ErrUnavailable.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	d, err := setup.Open(ctx, opts)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) Register(server string, changed func()) checkpoint.Registration 
 	return s.subscriber.Register(server, changed)
 }
 
-// Warnings tells what an operator should know of the server's settings, in
+// Warnings returns warnings for operators about the server's settings, in
 // sentences; none when all is well.
 func (s *Store) Warnings() []string { return s.warnings }
 
@@ -108,10 +108,10 @@ func (s *Store) Close() error {
 	return s.Reader.Close()
 }
 
-// Apply makes one change in one exchange with the server. An attempt whose
-// answer was lost is repeated under its Op, which the server knows again; when
-// another change has followed meanwhile, the outcome is unknown, and the error
-// wraps ErrUnavailable, never ErrConflict.
+// Apply makes a change in one exchange with the server. An attempt whose answer
+// was lost is repeated under its Op, which the server knows again; when another
+// change has followed meanwhile, the outcome is unknown, and the error wraps
+// ErrUnavailable, never ErrConflict.
 func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if err := c.Validate(); err != nil {
 		return checkpoint.Receipt{}, err

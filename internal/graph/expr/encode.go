@@ -17,9 +17,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// encodeResult writes a result as JSON text. What was carried keeps its text; bytes
+// encodeResult writes a result as JSON text. Carried values keep their text; bytes
 // become base64, timestamps and durations their usual strings. Errors are
-// *graph.LimitError and what is wrong in words.
+// *graph.LimitError, or problems in words.
 func encodeResult(m *meter, v ref.Val) (payload.JSON, error) {
 	if c, ok := v.(textCarrier); ok {
 		text, err := encodeCarried(m, c)
@@ -49,8 +49,8 @@ func encodeCarried(m *meter, c textCarrier) (payload.JSON, error) {
 	return text, nil
 }
 
-// encoder appends values to one text. It looks at the limit before the text
-// grows: by reference a small value may be a very long text.
+// encoder appends values to a text. It looks at the limit before the text grows:
+// by reference a small value may be a very long text.
 type encoder struct {
 	meter *meter
 	out   strings.Builder
@@ -81,7 +81,7 @@ func (e *encoder) writeQuoted(text string) error {
 
 // writeSourceText writes text that was read. Its levels add to those around it.
 func (e *encoder) writeSourceText(text payload.JSON, level int) error {
-	// Each level has two brackets: what is short cannot be deep.
+	// Each level has two brackets: a short text cannot be deep.
 	if deepest := e.meter.limits.MaxDepth - level + 1; level > 1 && len(text) >= 2*deepest && payload.Depth(text) > deepest {
 		return e.depthError()
 	}
@@ -129,7 +129,7 @@ func (e *encoder) writeValue(v ref.Val, level int) error {
 	return e.writeNested(v, level)
 }
 
-// writeNested writes what has elements, and what has another form of its own.
+// writeNested writes values with elements, and values with a form of their own.
 func (e *encoder) writeNested(v ref.Val, level int) error {
 	_, isList := v.(traits.Lister)
 	_, isMap := v.(traits.Mapper)

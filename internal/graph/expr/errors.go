@@ -11,7 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// Issue is one thing that is wrong with an expression.
+// Issue is an error in an expression.
 type Issue struct {
 	Line    int // of the expression, from 1
 	Column  int // from 1, in code points
@@ -89,7 +89,7 @@ func explainIssue(message string) string {
 	return strings.ReplaceAll(message, "Syntax error: ", "syntax error: ")
 }
 
-// explainError turns an evaluation error into one that names keys that exist.
+// explainError adds the names of existing keys to an evaluation error.
 func (e *evaluation) explainError(source string, err error) error {
 	if over := e.meter.exceeded; over != nil {
 		return &EvalError{Source: source, Message: over.Error(), Err: over}

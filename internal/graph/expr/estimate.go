@@ -9,9 +9,9 @@ import (
 // baseBytes is the estimate of a value without content.
 const baseBytes = 8
 
-// estimateBytes estimates how many bytes a value has as text, what it shares
-// counted as often as it is seen: a comparison looks at it that often. Values that
-// were only carried are not decoded for it. The walk itself is charged.
+// estimateBytes estimates how many bytes a value has as text. Shared parts count
+// as often as they occur: a comparison reads them that often. Values that were
+// only carried are not decoded for it. The walk itself is charged.
 func (m *meter) estimateBytes(v ref.Val) int64 {
 	switch v := v.(type) {
 	case types.String:

@@ -5,11 +5,11 @@
 // for strings, lists, math, sets, encoders, bindings and two-variable
 // comprehensions. send(node, value) makes a Send for branches and gotos.
 //
-// Values are decoded only as far as the expression looks. What it merely
-// carries comes out as it went in, spelling of numbers and order of keys
-// included. Where it computes, whole numbers are 64-bit integers, and + - * /
-// accept a whole number and a fraction together, unlike plain CEL: JSON does
-// not tell 20 from 20.0 on purpose.
+// Values are decoded only as far as the expression looks. Values that it only
+// carries come out as they went in, with the spelling of numbers and the order of
+// keys. Where it computes, whole numbers are 64-bit integers, and + - * / accept
+// a whole number and a fraction together, unlike plain CEL: JSON does not tell 20
+// from 20.0 on purpose.
 //
 // An expression cannot hang and cannot exhaust the memory: CEL has no loops but
 // over lists and maps, every function has a price in steps and bytes that is
@@ -38,12 +38,12 @@ type Options struct {
 	MaxSource int
 	// MaxNesting is how deep comprehensions may be nested; 0 = 4.
 	MaxNesting int
-	// MaxSteps is the work of one evaluation, about one step per call, per part
-	// of the body in each pass of a loop, and per 32 bytes of text handled;
-	// 0 = 10,000,000, which is about a second.
+	// MaxSteps is the work of an evaluation, about one step per call, per part of
+	// the body in each pass of a loop, and per 32 bytes of text handled; 0 =
+	// 10,000,000, which is about a second.
 	MaxSteps int64
-	// MaxBytes is what one evaluation may allocate altogether, decoded values
-	// included; 0 = 64 MiB.
+	// MaxBytes bounds the allocations of an evaluation, with decoded values; 0 =
+	// 64 MiB.
 	MaxBytes int64
 	// MaxResult is the longest result, in bytes of JSON; 0 = 4 MiB.
 	MaxResult int64
@@ -73,8 +73,8 @@ func (o Options) withDefaults() Options {
 
 // Compiler compiles expressions. It is safe for concurrent use.
 type Compiler struct {
-	env            *cel.Env // what runs
-	checkEnv       *cel.Env // what authors may write
+	env            *cel.Env // the environment of programs
+	checkEnv       *cel.Env // the environment of authors
 	options        Options
 	planner        *planner
 	largeEvalSlots chan struct{} // of evaluations that need much memory
@@ -130,7 +130,7 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 		return nil, singleIssue(source, err)
 	}
 	keys := syntax.FindStateKeys(parsed.NativeRep())
-	// Check before rewriting, so that problems speak of what was written.
+	// Check before rewriting, so that problems speak of the written text.
 	written, issues := c.checkEnv.Check(parsed)
 	if issues.Err() != nil {
 		return nil, newCompileError(source, issues)
@@ -164,8 +164,8 @@ type Program struct {
 // it computes are not among them.
 func (p *Program) StateKeys() []string { return p.stateKeys }
 
-// ResultType names the type of what the expression comes to, like "string"; "" when
-// that depends on values.
+// ResultType names the type of the expression's result, like "string"; "" when it
+// depends on values.
 func (p *Program) ResultType() string {
 	if p.resultType == nil || p.resultType.Kind() == types.DynKind || p.resultType.Kind() == types.AnyKind {
 		return ""

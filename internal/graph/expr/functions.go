@@ -15,7 +15,7 @@ type library struct{}
 
 func ownFunctions() cel.EnvOption { return cel.Lib(library{}) }
 
-// CompileOptions declares the functions. What they do is in functionBodies.
+// CompileOptions declares the functions. Their bodies are in functionBodies.
 func (library) CompileOptions() []cel.EnvOption {
 	dyn := cel.DynType
 	element, key, value := cel.TypeParamType("E"), cel.TypeParamType("K"), cel.TypeParamType("V")
@@ -34,8 +34,8 @@ func (library) CompileOptions() []cel.EnvOption {
 	return options
 }
 
-// functionBodies has what our own functions do, and the comparisons, which the
-// library does without a function.
+// functionBodies has the bodies of our own functions, and the comparisons, which
+// the library does without a function.
 func functionBodies() map[string]functionBody {
 	return map[string]functionBody{
 		"send":                makeSend,
@@ -67,7 +67,7 @@ func functionBodies() map[string]functionBody {
 	}
 }
 
-// addValues adds; two lists become one by reference.
+// addValues adds; two lists become a joinedList.
 func addValues(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	left, ok := x.(traits.Lister)
 	right, both := y.(traits.Lister)
@@ -80,8 +80,8 @@ func addValues(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// joinedList is two lists by reference. Each level of it is one more call to reach
-// an element, so there are few.
+// joinedList is two lists by reference. Each level adds a call to reach an
+// element, so levels are few.
 type joinedList struct {
 	traits.Lister
 
@@ -174,7 +174,7 @@ func keyName(key ref.Val) (string, bool) {
 }
 
 // makeOperator makes an operator that takes a whole number and a fraction together,
-// and says what is wrong in words when it cannot.
+// and returns an error in words when it cannot.
 func makeOperator(verb string, apply functionBody) functionBody {
 	return func(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 		for _, v := range [...]ref.Val{x, y} {
@@ -214,7 +214,7 @@ func asDouble(v ref.Val) ref.Val {
 	return v
 }
 
-// matchNumberTypes makes both numbers fractions when one of them is.
+// matchNumberTypes makes both numbers fractions when either is.
 func matchNumberTypes(x, y ref.Val) (left, right ref.Val) {
 	i, xWhole := x.(types.Int)
 	j, yWhole := y.(types.Int)

@@ -26,7 +26,7 @@ type loopPass struct {
 	body         traits.Folder
 }
 
-// FoldEntry pays for one pass and makes it.
+// FoldEntry pays for a pass and makes it.
 func (p *loopPass) FoldEntry(key, value any) bool {
 	p.meter.chargeSteps(p.stepsPerPass)
 	return p.body.FoldEntry(key, value)
@@ -58,7 +58,7 @@ func (l *loopMap) Fold(body traits.Folder) {
 	types.ToFoldableMap(l.Mapper).Fold(&l.pass)
 }
 
-// growingMap is the map that a loop builds. The one of the library takes time with
+// growingMap is the map that a loop builds. The library's map takes time with
 // every entry that grows with the number of entries.
 type growingMap struct {
 	traits.Mapper
@@ -66,7 +66,7 @@ type growingMap struct {
 	entries map[ref.Val]ref.Val
 }
 
-// insertEntries adds one entry, or those of a map, to the map that a loop builds. Only
+// insertEntries adds an entry, or those of a map, to the map that a loop builds. Only
 // the loop has it, so it changes in place.
 func insertEntries(_ *meter, target, more ref.Val, all []ref.Val) ref.Val {
 	g, ok := target.(*growingMap)

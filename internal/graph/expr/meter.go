@@ -22,8 +22,9 @@ const (
 	limitRegex  = "regular expressions" // always MaxRegexSize
 )
 
-// MaxRegexSize is the size of all constant regular expressions of one expression,
-// and of one that is computed, in instructions of their programs.
+// MaxRegexSize bounds the size of all constant regular expressions of an
+// expression, and of each computed regular expression, in instructions of their
+// programs.
 const MaxRegexSize = 2_000
 
 // newLimitError returns the error of an evaluation that needs more than most. It stops
@@ -52,10 +53,10 @@ func newLimitError(limit string, most, need int64) *graph.LimitError {
 	return e
 }
 
-// meter counts the steps and bytes that one evaluation has left. Its methods end the
-// evaluation by a panic that the interpreter and Program.Eval recover, so that
-// an expression cannot catch it with || or orValue. A nil meter counts nothing:
-// the library folds constants while it compiles.
+// meter counts the steps and bytes that an evaluation has left. Its methods end the
+// evaluation by a panic that the interpreter and Program.Eval recover, so that an
+// expression cannot catch it with || or orValue. A nil meter counts nothing: the
+// library folds constants while it compiles.
 type meter struct {
 	steps, bytes   int64 // left
 	limits         *Options
@@ -106,7 +107,7 @@ func (m *meter) chargeBytes(n, size int64) {
 	}
 }
 
-// acquireSlot waits for one of the slots for evaluations that hold much memory. An
+// acquireSlot waits for a slot for evaluations that hold much memory. An
 // evaluation with a slot waits for nothing, and its steps are bounded, so the wait
 // ends. It ends early when the caller no longer waits.
 func (m *meter) acquireSlot() {

@@ -16,7 +16,7 @@ import (
 // Authors cannot write it.
 const meterVariable = "@meter"
 
-// functionBody is one of our own functions: it charges the costs that only it can know.
+// functionBody is a function of our own: it charges the costs that only it can know.
 type functionBody func(m *meter, x, y ref.Val, all []ref.Val) ref.Val
 
 // planner puts a price before every call of a program. It is made once for all
@@ -27,7 +27,7 @@ type planner struct {
 	overloads map[string]*functions.Overload // by overload, and by function
 }
 
-// newProgramPlan plans one program: it may spend MaxRegexSize on its constant patterns.
+// newProgramPlan plans a program: it may spend MaxRegexSize on its constant patterns.
 func (p *planner) newProgramPlan() *programPlan { return &programPlan{planner: p} }
 
 type programPlan struct {
@@ -106,7 +106,7 @@ func meterOf(frame *interpreter.ExecutionFrame) *meter {
 
 // chargedCall evaluates its arguments, pays, and calls.
 type chargedCall struct {
-	interpreter.InterpretableCall // what it is about
+	interpreter.InterpretableCall // the call that it charges
 
 	args     []interpreter.InterpretableV2
 	price    price
@@ -238,8 +238,8 @@ func (l *chargedLiteral) Eval(vars interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(vars, l.Exec)
 }
 
-// chargeLiteral charges a literal list or map; one of constants only is made once,
-// when the program is.
+// chargeLiteral charges a literal list or map; a literal of constants only is made
+// once, with the program.
 func chargeLiteral(step interpreter.InterpretableConstructor) interpreter.InterpretableV2 {
 	values := step.InitVals()
 	constant := true

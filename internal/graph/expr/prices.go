@@ -14,8 +14,8 @@ import (
 )
 
 // price charges a call before it happens. x and y are the first two arguments,
-// nil where there are fewer; all are the arguments of a call with more. What
-// it returns, if anything, is the result in place of the call's.
+// nil where there are fewer; all are the arguments of a call with more. Its
+// result, if any, replaces the call's.
 type price func(m *meter, x, y ref.Val, all []ref.Val) ref.Val
 
 // prices has the price of every function that an expression may call. New
@@ -195,8 +195,8 @@ func priceSearch(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// priceOfPairs charges the comparison of every element of one list with every element of
-// another.
+// priceOfPairs charges the comparison of every element of a list with every element of another
+// list.
 func priceOfPairs(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	m.chargeProduct(elementCount(x)+1, m.estimateBytes(y)/baseBytes+1)
 	m.chargeProduct(elementCount(y)+1, m.estimateBytes(x)/baseBytes+1)
@@ -237,8 +237,8 @@ func priceRange(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// priceFlatten counts what flatten will yield: by reference one list may stand
-// in it many times.
+// priceFlatten counts the elements that flatten will yield: by reference a list
+// may stand in it many times.
 func priceFlatten(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	depth := int64(1)
 	if n, ok := wholeNumber(y); ok {
@@ -351,8 +351,7 @@ func priceObject(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// priceInsertion charges one more entry of the map that a loop builds, or the entries of
-// a map.
+// priceInsertion charges another entry of the map that a loop builds, or the entries of a map.
 func priceInsertion(m *meter, _, y ref.Val, all []ref.Val) ref.Val {
 	n := int64(1)
 	if len(all) == 0 {

@@ -7,7 +7,7 @@ import (
 
 // The library translates a regular expression into a program whose size grows
 // with the product of nested counts, like ((a{99}){99}): the size is computed
-// from what was parsed, before anything is translated.
+// from the syntax tree, before anything is translated.
 
 // regexSize estimates the number of instructions of a pattern; 0 for an invalid pattern,
 // which the library reports.

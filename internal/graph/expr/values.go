@@ -79,7 +79,7 @@ func (d decoder) decodeText(text payload.JSON) ref.Val {
 	return types.String(s)
 }
 
-// decodeList splits an array into its elements. What grows is charged before it does.
+// decodeList splits an array into its elements. Growth is charged before it happens.
 func (d decoder) decodeList(text payload.JSON) ref.Val {
 	m := d.meter()
 	m.chargeRead(int64(len(text)))
@@ -97,7 +97,7 @@ func (d decoder) decodeList(text payload.JSON) ref.Val {
 	return &jsonList{Lister: types.NewList(d, items), text: text, decoder: d}
 }
 
-// entryBytes is the size of one entry of an object, with its place.
+// entryBytes is the size of an entry of an object, with its place.
 const entryBytes = 112
 
 func (d decoder) decodeObject(text payload.JSON) ref.Val {
@@ -158,7 +158,8 @@ type spelledNumber struct {
 
 func (n spelledNumber) sourceText() payload.JSON { return n.text }
 
-// plain returns the number as a double; one beyond the range ends the evaluation.
+// plain returns the number as a double; a number beyond the range ends the
+// evaluation.
 func (n spelledNumber) plain(m *meter) ref.Val {
 	if math.IsInf(float64(n.Double), 0) {
 		return m.refuseNumber(n.text)
@@ -216,7 +217,7 @@ func (l *jsonList) sourceText() payload.JSON { return l.text }
 // strings.
 func (l *jsonList) Value() any { return l }
 
-// objectEntry is one entry of an object. Value is read when it is first asked for.
+// objectEntry is an entry of an object. Value is decoded on its first use.
 type objectEntry struct {
 	key   string
 	text  payload.JSON

@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// evaluation is one use of a program. It records which keys were looked up and
+// evaluation is a use of a program. It records which keys were looked up and
 // missing, so that an error can name those that exist.
 type evaluation struct {
 	vars       graph.Vars
@@ -102,8 +102,8 @@ func (a activation) decodeVariable(name string, text payload.JSON) ref.Val {
 	return value
 }
 
-// stateValue returns a map over the channels, or the value of the whole state where that
-// is one value.
+// stateValue returns a map over the channels, or the value of the whole state where that is a
+// single value.
 func (a activation) stateValue() ref.Val {
 	reader := a.evaluation.vars.State
 	if reader == nil {

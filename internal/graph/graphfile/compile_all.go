@@ -8,11 +8,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// CompileAll compiles files that may use each other as subgraphs, in any
-// order; what they do not find among themselves they look up in env. It
-// returns the graphs in the order of the files, without those that are wrong,
-// and all *FileErrors joined. Two files with the same graph and version, and
-// graphs that contain each other, are wrong.
+// CompileAll compiles files that may use each other as subgraphs, in any order;
+// other subgraphs are looked up in env. It returns the valid graphs in the order
+// of the files, and all *FileErrors joined. Two files with the same graph and
+// version, and graphs that contain each other, are wrong.
 func CompileAll(files []File, env graph.Env) ([]*graph.Graph, error) {
 	s := &fileSet{files: files, env: env, states: make([]compileState, len(files)), graphs: make([]*graph.Graph, len(files))}
 	s.refuseDuplicates()

@@ -19,7 +19,7 @@ func expandReserved(name string) string {
 	return name
 }
 
-// nodeNamesInto reads a list of node names, or a single one.
+// nodeNamesInto reads a list of node names, or a single name.
 func (r *specReader) nodeNamesInto(to *[]string) fieldReader {
 	return func(n *yaml.Node, path string) {
 		if n.Kind == yaml.ScalarNode && !isNull(n) {

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// fieldReader fills in one field.
+// fieldReader fills in a field.
 type fieldReader func(n *yaml.Node, path string)
 
 // readKnownFields reads a mapping whose fields are fixed.

@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// isGraphDocument reports whether a file of a folder is a graph, perhaps a broken one:
-// it is called graph.yaml, graph.yml or graph.json, or has a field graph or nodes
-// at the top. Other files may lie beside it.
+// isGraphDocument reports whether a file of a folder is a graph, valid or not: it is
+// called graph.yaml, graph.yml or graph.json, or has a field graph or nodes at the
+// top. Other files may lie beside it.
 func isGraphDocument(path string, data []byte) bool {
 	base := strings.ToLower(filepath.Base(path))
 	if strings.TrimSuffix(base, filepath.Ext(base)) == "graph" {

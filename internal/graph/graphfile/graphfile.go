@@ -37,10 +37,10 @@ func (p Positions) Line(path string) int {
 	}
 }
 
-// Parse reads one graph. A name that ends in .json makes the data JSON, any
-// other YAML. What is wrong is reported in one *graph.BuildError; unless the
-// text cannot be read at all, the Spec is there then too, without the fields
-// that were wrong, so that the rest can be checked as well.
+// Parse reads a graph. A name that ends in .json makes the data JSON, any other
+// YAML. It returns all problems in a *graph.BuildError. Unless the text cannot be
+// read at all, it also returns the Spec without the wrong fields, so that the
+// rest can be checked as well.
 func Parse(name string, data []byte) (*graph.Spec, Positions, error) {
 	read := readYAML
 	if strings.EqualFold(filepath.Ext(name), ".json") {

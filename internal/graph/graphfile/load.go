@@ -12,12 +12,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// File is one graph file that could be read.
+// File is a graph file that could be read.
 type File struct {
 	Path      string
 	Spec      *graph.Spec
 	Positions Positions
-	// Err lists what is wrong with the text; Spec then lacks those fields.
+	// Err lists the problems of the text; Spec then lacks those fields.
 	Err error
 }
 
@@ -51,7 +51,7 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ReadFile reads one file. The error is a *FileError when the file cannot be read
+// ReadFile reads a file. The error is a *FileError when the file cannot be read
 // or is no YAML or JSON; other problems are in File.Err.
 func ReadFile(path string) (File, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the operator names the file
@@ -70,9 +70,9 @@ func parseFile(path string, data []byte) (File, error) {
 }
 
 // LoadDir reads every graph file of a folder: *.yaml, *.yml and *.json in it, and
-// graph.yaml, graph.yml and graph.json in the folders right below. It returns what
-// could be read, by path, the paths of files that are no graphs (isGraphDocument
-// says which), and all *FileErrors joined.
+// graph.yaml, graph.yml and graph.json in the folders right below. It returns the
+// readable files, by path, the paths of files that are no graphs (see
+// isGraphDocument), and all *FileErrors joined.
 func LoadDir(dir string) (files []File, others []string, err error) {
 	paths, err := findFiles(dir)
 	if err != nil {
@@ -132,8 +132,8 @@ func isGraphFile(name string) bool {
 	return false
 }
 
-// Compile compiles the graph of a file. Problems of the text and of the graph
-// are reported together, in one *FileError around a *graph.BuildError.
+// Compile compiles the graph of a file. Problems of the text and of the graph are
+// returned together, in a *FileError around a *graph.BuildError.
 func (f File) Compile(env graph.Env) (*graph.Graph, error) {
 	env.Line = f.Positions.Line
 	g, err := graph.Compile(f.Spec, env)
@@ -149,8 +149,8 @@ func (f File) Compile(env graph.Env) (*graph.Graph, error) {
 			continue
 		}
 		for _, p := range build.Problems {
-			// What the text got wrong is not said again as missing, nor what
-			// follows from edges that could not be read.
+			// Wrong fields are not reported again as missing, nor are
+			// consequences of edges that could not be read.
 			if !named[p.Path] && (!lost || !p.IsConsequence()) {
 				all.Problems = append(all.Problems, p)
 			}

@@ -14,8 +14,8 @@ const (
 	maxValues = 200_000
 )
 
-// reader reads mappings, lists and values from the tree of a file and collects what
-// is wrong with them. It knows nothing of graphs.
+// reader reads mappings, lists and values from the tree of a file and collects
+// their problems. It knows nothing of graphs.
 type reader struct {
 	problems []graph.Problem
 	lines    Positions
@@ -23,7 +23,7 @@ type reader struct {
 	depth    int
 }
 
-// mappingField is one entry of a mapping.
+// mappingField is an entry of a mapping.
 type mappingField struct {
 	key   string
 	value *yaml.Node
@@ -112,7 +112,7 @@ func (r *reader) readFields(n *yaml.Node, path, what string) []mappingField {
 		r.lines[joinPath(path, key.Value)] = key.Line
 		list = append(list, mappingField{key: key.Value, value: value})
 	}
-	for _, f := range merged { // what is written here wins over what is merged
+	for _, f := range merged { // written fields win over merged fields
 		if !seen[f.key] {
 			seen[f.key] = true
 			list = append(list, f)

@@ -159,7 +159,7 @@ func (r *specReader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {
 	}
 }
 
-// readRetries reads one retry policy or a list of them.
+// readRetries reads a retry policy or a list of them.
 func (r *specReader) readRetries(n *yaml.Node, path string) []graph.RetrySpec {
 	if n.Kind == yaml.MappingNode {
 		r.resolveNode(n, indexPath(path, 0))
@@ -235,7 +235,7 @@ func (r *specReader) readExpression(n *yaml.Node, path string) string {
 }
 
 // readSubexpression reads an expression inside a mapping or a list. A leaf stands in
-// parentheses unless it is a plain name or number, so that it stays one value.
+// parentheses unless it is a plain name or number, so that it stays a single value.
 func (r *specReader) readSubexpression(n *yaml.Node, path string) string {
 	r.depth++
 	defer func() { r.depth-- }()

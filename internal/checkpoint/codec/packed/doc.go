@@ -1,10 +1,9 @@
-// Package packed is how the fields of a record stand in its bytes: the number of
-// a field and its value, texts that a record has several times once, times as
-// distances from the one before.
+// Package packed encodes the fields of a record: the number of a field and its
+// value, repeated texts once, times as distances from the time before.
 //
-// A record begins with its version. One of a newer version is refused, never
-// guessed at; fields that this version does not know can be skipped. Values of
-// users stand in the record as they came, byte for byte.
+// A record begins with its version. A newer version is refused, never guessed at;
+// fields that this version does not know can be skipped. Values of users stand in
+// the record as they came, byte for byte.
 package packed
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Version is the newest version of the form that this package reads, and the one
-// it writes.
+// Version is the newest version of the form that this package reads, and the
+// version that it writes.
 const Version = 1
 
 // A Field is the number of a field; 0 ends an object.
@@ -22,15 +21,15 @@ type Field uint8
 
 const endOfObject Field = 0
 
-// The first byte of a record is the version. No JSON text begins with one of these,
-// nor anything that seal writes.
+// The first byte of a record is the version. No JSON text begins with these bytes,
+// nor any text of package seal.
 const (
 	versionBase = 0x80
 	versionByte = versionBase | Version
 	versionMax  = 0x8f
 )
 
-// The first byte of a value says what it is.
+// The first byte of a value is its kind.
 const (
 	vSmall        = 0x00 // and above: a number below 48; 0 is also no text and no time
 	vShort        = 0x30 // and above: a text of less than 64 bytes
@@ -43,7 +42,7 @@ const (
 	vNull         = 0xe4 // the value null
 	vHex          = 0xe5 // a text of hexadecimal digits: number of bytes, bytes
 	vNumberedID   = 0xe6 // a text of 12 digits, a hyphen and 8 digits, all hexadecimal: varint, 4 bytes
-	vBranch       = 0xe7 // a text that begins with "branch:to:", and what follows it as a text
+	vBranch       = 0xe7 // a text that begins with "branch:to:", and the rest of it as a text
 	vFarReference = 0xe8 // another text of the record once more: varint
 	vTime         = 0xe9 // nanoseconds since 1970: 8 bytes
 	vTimeDelta    = 0xea // nanoseconds since the time before: zigzag varint
@@ -59,14 +58,14 @@ const (
 	digestPrefix = "sha-" // begins the version of a graph that was given none
 )
 
-// Texts that a record has several times are written once. What is longer or
-// comes later than this is always written.
+// Texts that a record has several times are written once. Texts that are longer
+// or come later than this are always written.
 const (
 	maxText  = 255
 	maxTexts = 1 << 12
 )
 
-// isShared reports whether a text is one that a record says once.
+// isShared reports whether a record writes a text once.
 func isShared(s string) bool { return len(s) >= 2 && len(s) <= maxText }
 
 // VersionError says that a record was written by a newer graphd. It wraps

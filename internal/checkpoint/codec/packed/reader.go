@@ -20,8 +20,8 @@ const largeRecordBytes = 64 << 10
 
 const hexDigits = "0123456789abcdef"
 
-// Reader reads one record. Its methods read one value each; the first error stays
-// and turns the rest into no-ops.
+// Reader reads a record. Each method reads one value. The first error stays:
+// later calls do nothing.
 type Reader struct {
 	input    string
 	pos      int
@@ -52,8 +52,8 @@ func ReadRecord(s, kind string, field func(r *Reader, f Field)) error {
 	return nil
 }
 
-// CopyParts has parts of a large record copied that have less than half of it: what
-// keeps one of them does not keep all of the record.
+// CopyParts makes the reader copy parts of a large record that have less than half
+// of it: a kept part does not keep the whole record.
 func (r *Reader) CopyParts() { r.copies = len(r.input) >= largeRecordBytes }
 
 // SetError says that the record is damaged, and where.
@@ -70,7 +70,7 @@ func (r *Reader) addDepth() bool {
 	return r.err == nil
 }
 
-// nextByte takes one byte.
+// nextByte takes a byte.
 func (r *Reader) nextByte() byte {
 	if r.err != nil || r.pos >= len(r.input) {
 		r.SetError("ends too early")
@@ -342,7 +342,7 @@ func (r *Reader) ReadMap() (out map[string]string) {
 	return out
 }
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds of values.
@@ -356,7 +356,7 @@ const (
 	KindArray
 )
 
-// NextKind says what the next value is.
+// NextKind returns the kind of the next value.
 func (r *Reader) NextKind() Kind {
 	if r.err != nil || r.pos >= len(r.input) {
 		r.SetError("ends too early")
@@ -379,7 +379,7 @@ func (r *Reader) NextKind() Kind {
 	return KindText
 }
 
-// SkipValue reads over one value of any kind. Texts and times in it count: others may
+// SkipValue reads over a value of any kind. Texts and times in it count: others may
 // refer to them.
 func (r *Reader) SkipValue() {
 	switch r.NextKind() {

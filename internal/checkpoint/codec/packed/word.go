@@ -60,7 +60,7 @@ func indexWords() map[string]byte {
 	return numbers
 }
 
-// wordNumber is the number of a word, 0 for what is none.
+// wordNumber returns the number of a word, 0 for other texts.
 func wordNumber(s string) byte {
 	if len(s) < minWord || len(s) > maxWord {
 		return 0

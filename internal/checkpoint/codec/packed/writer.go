@@ -23,7 +23,7 @@ type Writer struct {
 // NewWriter begins a record that is appended to b.
 func NewWriter(b []byte) *Writer { return &Writer{buf: append(b, versionByte)} }
 
-// Bytes is what was appended to, with the record.
+// Bytes returns the appended record, after the bytes before it.
 func (w *Writer) Bytes() []byte { return w.buf }
 
 // OpenObject begins an object, CloseObject ends it.
@@ -250,7 +250,7 @@ func packValue(b []byte, v payload.JSON) []byte {
 	return append(b, v...)
 }
 
-// packTime appends a time, as the distance from the one before it.
+// packTime appends a time, as the distance from the time before it.
 func (w *Writer) packTime(t time.Time) {
 	if y := t.Year(); y < 1678 || y > 2261 {
 		text := t.UTC().Format(time.RFC3339Nano)

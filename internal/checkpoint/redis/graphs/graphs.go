@@ -87,7 +87,7 @@ func sortGraphs(list []checkpoint.GraphRecord) {
 // errGraphChanged says that another server was quicker.
 var errGraphChanged = errors.New("the record has changed")
 
-// graphEntry is what stands for a version of a graph: a record, a tombstone, or
+// graphEntry is the entry of a version of a graph: a record, a tombstone, or
 // nothing.
 type graphEntry struct {
 	record, tombstone string // as they are stored, "" = none
@@ -128,8 +128,8 @@ func (s *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
 // errNothingToChange is returned by a decision that leaves the version as it is.
 var errNothingToChange = errors.New("nothing is to be changed")
 
-// changeGraph replaces what stands for a version by the graph that decide
-// returns, nil = by a tombstone.
+// changeGraph replaces the entry of a version by the graph that decide returns,
+// nil = by a tombstone.
 func (s *Graphs) changeGraph(ctx context.Context, name, version string, decide func(graphEntry) (*storedGraph, error)) error {
 	field := layout.AddLength(name) + version
 	if err := s.database.CheckMetadata(ctx); err != nil { // nothing is put into another store
@@ -176,8 +176,8 @@ func (s *Graphs) replaceGraph(ctx context.Context, field string, decide func(gra
 	return err
 }
 
-// readGraphEntry reads what stands for a version. What other servers change between
-// the two looks, the script notices.
+// readGraphEntry reads the entry of a version. The script notices changes of other
+// servers between the two reads.
 func (s *Graphs) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
 	pipe := s.database.Client.Pipeline()
 	record, tombstone := pipe.HGet(ctx, s.database.Keys.GraphsKey(), field), pipe.HGet(ctx, s.database.Keys.TombstonesKey(), field)
@@ -239,8 +239,8 @@ func (s *Graphs) GraphVersions(ctx context.Context, known uint64) (list []checkp
 	return list, revision, script.ToContractError(ctx, err)
 }
 
-// countGraphChanges is read before the list, so that what changes meanwhile is
-// listed again and nothing is missed.
+// countGraphChanges is read before the list, so that versions that change
+// meanwhile are listed again and nothing is missed.
 func (s *Graphs) countGraphChanges(ctx context.Context) (uint64, error) {
 	n, err := s.database.Client.HGet(ctx, s.database.Keys.GraphIndexKey(), "").Uint64()
 	if errors.Is(err, goredis.Nil) {
@@ -275,7 +275,7 @@ func (s *Graphs) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecor
 	return list, err
 }
 
-// readGraphsWithoutIndex reads what a graphd without an index has put.
+// readGraphsWithoutIndex reads the graphs that a graphd without an index has put.
 func (s *Graphs) readGraphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
 	for chunk := range slices.Chunk(fields, 16) {
 		records, err := s.database.Client.HMGet(ctx, s.database.Keys.GraphsKey(), chunk...).Result()
@@ -313,8 +313,8 @@ func (s *Graphs) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, er
 }
 
 // ResealRecords seals all graphs, and the tombstones of deleted ones, with the
-// present key: no server starts without its graphs, so they must not be what an
-// old key is kept for.
+// present key: no server starts without its graphs, so they must not need an old
+// key.
 func (s *Graphs) ResealRecords(ctx context.Context) error {
 	if s.database.Box.ActiveKeyID() == "" {
 		return nil

@@ -67,8 +67,8 @@ func mergePages(parts [][]indexEntry, size int) indexPage {
 // pageSize is the number of members in a read of a partition.
 const pageSize = 256
 
-// walkIndex reads an index from a place on until enough was found. read counts what
-// it finds, and ends where the portion does.
+// walkIndex reads an index from a place on until enough was found. read counts the
+// records that it finds, and ends where the portion does.
 func walkIndex[T any](
 	limit int, from string, next func(from string) (indexPage, error), read func([]indexEntry, *checkpoint.Portion) ([]T, error),
 ) (out []T, err error) {

@@ -34,7 +34,7 @@ func (x *Reader) ListInterrupts(
 	return out, nil
 }
 
-// listThreadInterrupts lists the interrupts of one thread. Where they lie in the
+// listThreadInterrupts lists the interrupts of a thread. Where they lie in the
 // order of changes is final: only numbers of other threads may still be smaller.
 func (x *Reader) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	partition := x.keys.PartitionOf(q.Thread)
@@ -84,8 +84,8 @@ func (x *Reader) listThreadInterrupts(ctx context.Context, q *checkpoint.Interru
 	return out, nil
 }
 
-// largeQuestionsOf lists the interrupts of one thread that are too large to be
-// read all at once. standing is where each stands.
+// largeQuestionsOf lists the interrupts of a thread that are too large to be read
+// all at once. standing is where each stands.
 func (x *Reader) largeQuestionsOf(
 	ctx context.Context, q *checkpoint.InterruptQuery, standing script.Reply,
 ) (out []checkpoint.Interrupt, err error) {
@@ -167,7 +167,7 @@ func (x *Reader) listInterruptsByChange(ctx context.Context, q *checkpoint.Inter
 		return x.readChangePage(ctx, from, end)
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
 		return x.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
-			// One that was changed meanwhile comes at its new place.
+			// An interrupt that was changed meanwhile comes at its new place.
 			_, listed := slices.BinarySearchFunc(list, in.Change, func(e indexEntry, change uint64) int {
 				return cmp.Compare(e.change, change)
 			})
@@ -236,7 +236,7 @@ func (x *Reader) readChangePage(ctx context.Context, from string, end uint64) (i
 			if n > end {
 				break
 			}
-			if ok || len(r) > 2*pageSize { // a full page must stay one
+			if ok || len(r) > 2*pageSize { // a full page must stay full
 				parts[p] = append(parts[p], e)
 			}
 		}

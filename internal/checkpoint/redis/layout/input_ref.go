@@ -9,11 +9,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// The input of a run often stands in its thread several times: in the run, in
-// the checkpoint that took it in, and its parts in the channels that they went
-// to. One that is large is kept once, beside the record of its run, and other
-// values that are part of it are stored as a reference: offset and length in
-// the input. An input never changes.
+// The input of a run often stands in its thread several times: in the run, in the
+// checkpoint that took it in, and its parts in the channels that they went to. A
+// large input is kept once, beside the record of its run, and other values that
+// are part of it are stored as a reference: offset and length in the input. An
+// input never changes.
 
 // inputRefMark begins a reference in place of a value: offset, ':', length,
 // ':', run. No JSON text begins with it, and nothing that seal writes.

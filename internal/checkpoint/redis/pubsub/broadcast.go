@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
-// broadcasts are what is told to servers, not to those who follow a thread: on the
-// channel for greetings, which every server hears.
+// broadcasts are the messages to all servers, not to the followers of a thread:
+// they go on the channel for greetings, which every server reads.
 type broadcasts struct {
 	announcements     []string // threads that are followed since the last exchange
 	wakes             []wakeRequest
@@ -20,7 +20,7 @@ type broadcasts struct {
 	// hasInterruptFollowers says that another server follows the interrupts
 	// of all threads, as far as is known.
 	hasInterruptFollowers  bool
-	interruptFollowerSince time.Time // when the newest one began to
+	interruptFollowerSince time.Time // when the newest began to
 }
 
 // wakeRequest asks a server to look at a thread.
@@ -41,7 +41,7 @@ func (s *subscription) WakeServers(owner, thread string) {
 	}
 }
 
-// announceThread announces to other servers that this one follows a thread.
+// announceThread announces to other servers that this server follows a thread.
 func (r *Subscriber) announceThread(thread string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,13 +65,13 @@ func (c *broadcasts) encodeText() string {
 	for _, thread := range c.announcements {
 		b.WriteString(string(messageAnnouncement) + layout.AddLength(thread))
 	}
-	for _, w := range c.wakes { // last: an older server reads up to what it does not know
+	for _, w := range c.wakes { // last: an older server reads up to the first unknown kind
 		b.WriteString(string(messageWake) + layout.AddLength(string(messageWake)+layout.AddLength(w.owner)+w.thread))
 	}
 	return b.String()
 }
 
-// broadcastRound is the part of one exchange that goes to all servers.
+// broadcastRound is the part of an exchange that goes to all servers.
 type broadcastRound struct {
 	sent            broadcasts
 	serversReply    *goredis.IntCmd // nil = there was nothing
@@ -85,7 +85,7 @@ func (r *Subscriber) takeBroadcasts() broadcasts {
 	return count
 }
 
-// finishRound records the outcome of a round, and keeps what was not sent.
+// finishRound records the outcome of a round, and keeps unsent messages.
 func (r *Subscriber) finishRound(o *broadcastRound) (done bool) {
 	done = true
 	r.mu.Lock()

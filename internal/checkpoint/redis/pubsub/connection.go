@@ -16,7 +16,7 @@ import (
 )
 
 // connection subscribes to channels. When it breaks, or when a channel moves to
-// another server, all channels are subscribed to again on a new one.
+// another server, all channels are subscribed to again on a new connection.
 type connection struct {
 	subscriber   *Subscriber
 	updateNeeded chan struct{} // changed is not empty
@@ -98,7 +98,7 @@ func (l *connection) reportDisconnected() {
 	}
 }
 
-// listenOnce uses one connection until it breaks, and returns why it did.
+// listenOnce uses a connection until it breaks, and returns the cause.
 func (l *connection) listenOnce(ctx context.Context) error {
 	select { // no connection without a channel
 	case <-l.updateNeeded:

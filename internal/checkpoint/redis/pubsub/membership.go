@@ -150,9 +150,8 @@ func (p *registration) removeMember(ctx context.Context) {
 	_ = p.syncMembership(context.WithoutCancel(ctx), "") // otherwise its entry expires
 }
 
-// syncMembership makes one exchange, and notifies the other servers when the
-// entry has changed. The caller repeats an exchange that was not answered in
-// time.
+// syncMembership makes an exchange, and notifies the other servers when the entry
+// has changed. The caller repeats an exchange that was not answered in time.
 func (p *registration) syncMembership(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
@@ -196,8 +195,8 @@ func (p *registration) updateMembers(list script.Reply) {
 	}
 }
 
-// storedCapability is the stored form of a capability. The last one of a list
-// may hold claims instead.
+// storedCapability is the stored form of a capability. The last capability of a
+// list may hold claims instead.
 type storedCapability struct {
 	Graph   string   `json:"graph"`
 	Version string   `json:"version,omitempty"`

@@ -66,7 +66,7 @@ func (s *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
 	r.requestFlush()
 }
 
-// enqueueMessage appends a message and drops the oldest ones beyond the bounds.
+// enqueueMessage appends a message and drops the oldest beyond the bounds.
 func (p *publisher) enqueueMessage(text string) {
 	p.lastPosition++
 	p.pending = append(p.pending, pendingMessage{p.lastPosition, text})
@@ -158,15 +158,15 @@ func (r *Subscriber) requestFlush() {
 	}
 }
 
-// keepFlushing sends pending messages in one exchange after the other. Messages
-// that arrive during an exchange go with the next one.
+// keepFlushing sends pending messages in consecutive exchanges. Messages that
+// arrive during an exchange go with the next one.
 func (r *Subscriber) keepFlushing(ctx context.Context) {
 	for {
 		select {
 		case <-r.flushNeeded:
 		case <-ctx.Done():
-			// The last message asks other servers to take the
-			// threads of this one.
+			// The last message asks other servers to take the threads of this
+			// server.
 			r.flushMessages(context.WithoutCancel(ctx))
 			return
 		}
@@ -181,17 +181,17 @@ func (r *Subscriber) keepFlushing(ctx context.Context) {
 	}
 }
 
-// flushedThread is the part of one exchange that belongs to one thread.
+// flushedThread is the part of an exchange that belongs to a thread.
 type flushedThread struct {
 	thread       string
 	lastPosition uint64
 	reply        *goredis.IntCmd
 }
 
-// exchangeTimeout bounds one exchange.
+// exchangeTimeout bounds an exchange.
 const exchangeTimeout = time.Second
 
-// flushMessages makes one exchange, and reports whether all messages were sent.
+// flushMessages makes an exchange, and reports whether all messages were sent.
 func (r *Subscriber) flushMessages(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
@@ -217,7 +217,7 @@ func (r *Subscriber) flushMessages(ctx context.Context) bool {
 	if pipe.Len() == 0 {
 		return true
 	}
-	_, _ = pipe.Exec(ctx) // each command says what became of it
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	done := r.finishRound(around)
 	for _, s := range all {
 		n, err := s.reply.Result()

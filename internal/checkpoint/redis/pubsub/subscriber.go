@@ -1,6 +1,6 @@
 // Package pubsub exchanges signals between the servers of a store, over sharded
 // publish and subscribe: events of threads, wake-ups, and the membership. Signals are
-// best effort; the log of a thread is what counts.
+// best effort; the log of a thread is complete.
 package pubsub
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// Config is what a subscriber needs of its store.
+// Config is the part of its store that a subscriber needs.
 type Config struct {
 	Client goredis.UniversalClient
 	Keys   *layout.Keys
@@ -29,7 +29,7 @@ type Config struct {
 	Origin string
 	// Membership is the script that exchanges the entries of members.
 	Membership *goredis.Script
-	// Epoch says which store it is: in another one nothing is written.
+	// Epoch identifies the store: in another store nothing is written.
 	Epoch string
 	// Heartbeat is how often a member publishes its entry.
 	Heartbeat time.Duration
@@ -78,7 +78,7 @@ func New(ctx context.Context, config Config) *Subscriber {
 	return r
 }
 
-// Close sends what is pending and ends all subscriptions and registrations.
+// Close sends pending messages and ends all subscriptions and registrations.
 func (r *Subscriber) Close() {
 	r.mu.Lock()
 	r.closed = true

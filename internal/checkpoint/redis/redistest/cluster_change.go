@@ -37,7 +37,7 @@ func (c *Cluster) AddReplica(master *Server, settings ...string) *Server {
 		c.tb.Fatal(err)
 	}
 	waitForAnswer(ctx, c.tb, s.Client, "INFO replication", "master_link_status:up")
-	// The others vote for a replica only when they know it as one.
+	// The others vote for a replica only when they know it as a replica.
 	for _, node := range c.Nodes {
 		waitForAnswer(ctx, c.tb, node.Client, "CLUSTER NODES", "slave "+id)
 	}

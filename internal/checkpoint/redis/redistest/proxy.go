@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/network"
 )
 
-// Proxy stands between a client and a server and can break what passes.
+// Proxy stands between a client and a server and can break their traffic.
 type Proxy struct {
 	tb            testing.TB
 	network       *network.Proxy
@@ -31,7 +31,7 @@ func StartProxy(tb testing.TB, to *Server) *Proxy {
 	return p
 }
 
-// URL is what graphd is given.
+// URL returns the URL for graphd.
 func (p *Proxy) URL() string { return "redis://" + p.network.Address() }
 
 // Port is where the proxy listens.
@@ -43,8 +43,8 @@ func (p *Proxy) Port() string {
 	return port
 }
 
-// LoseAnswers lets the next n answers of the server be lost together with
-// their connections: what was asked for has been done.
+// LoseAnswers makes the next n answers of the server be lost together with their
+// connections: the server has run the commands.
 func (p *Proxy) LoseAnswers(n int32) { p.answersToLose.Store(n) }
 
 // LoseWhen lets an answer be lost when the function says so, which is asked of
@@ -57,14 +57,14 @@ func (p *Proxy) LostAnswers() int32 { return p.lostAnswers.Load() }
 // Pause lets nothing pass, and closes nothing, until Resume.
 func (p *Proxy) Pause() { p.network.Hold(true, true) }
 
-// Resume lets pass what was held.
+// Resume passes on the held traffic.
 func (p *Proxy) Resume() { p.network.Hold(false, false) }
 
-// ResetConnections resets every connection. New ones are taken.
+// ResetConnections resets every connection. It accepts new connections.
 func (p *Proxy) ResetConnections() { p.network.Cut() }
 
 // DropSilently leaves every connection half open: neither side learns that it
-// ended, and what is sent on it vanishes. New ones work.
+// ended, and data sent on it vanishes. New connections work.
 func (p *Proxy) DropSilently() { p.network.Mute(network.ToServer, network.ToClient) }
 
 // DelayAnswers keeps each answer of the server back for a time between low and high;

@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Sentinel watches over a master with one replica.
+// Sentinel watches over a master with a replica.
 type Sentinel struct {
 	Master, Replica *Server
 	monitor         *Server
@@ -63,7 +63,7 @@ func (s *Sentinel) Lose(ctx context.Context) error {
 	return nil
 }
 
-// URL is what graphd is given.
+// URL returns the URL for graphd.
 func (s *Sentinel) URL() string { return "redis://" + s.monitor.Addr() + "/0?master_name=main" }
 
 // waitForAnswer asks a server until its answer contains some words.

@@ -1,5 +1,5 @@
 // Package redistest starts Redis servers for tests: each on a free port of the
-// loopback and in a folder of its own, never one that runs already.
+// loopback and in a folder of its own, never a server that runs already.
 package redistest
 
 import (
@@ -27,7 +27,7 @@ type Server struct {
 	dir  string
 	args []string
 	cmd  *exec.Cmd
-	// Client talks to the server beside what is tested.
+	// Client talks to the server beside the tested code.
 	Client *goredis.Client
 }
 
@@ -35,7 +35,7 @@ type Server struct {
 const startTimeout = time.Minute
 
 // Start starts a server that keeps every change (appendonly, fsync always).
-// Settings are further arguments, like "--maxmemory", "10mb"; later ones win.
+// Settings are further arguments, like "--maxmemory", "10mb"; later settings win.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, dir: tb.TempDir()}
@@ -73,7 +73,7 @@ func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 // HostPort is the address in two parts.
 func (s *Server) HostPort() (host, port string) { return "127.0.0.1", strconv.Itoa(s.port) }
 
-// URL is what graphd is given; query may be "".
+// URL returns the URL for graphd; query may be "".
 func (s *Server) URL(query string) string {
 	if query != "" {
 		query = "?" + query
@@ -91,7 +91,7 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
-// Restart kills the server and starts it again with what it kept.
+// Restart kills the server and starts it again with its kept data.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	if err := s.TryRestart(); err != nil {
@@ -119,9 +119,8 @@ func (s *Server) AppendedBytes() (int64, error) {
 	return info.Size(), nil
 }
 
-// RestartTruncated kills the server, takes from its append-only file what was written
-// after a point, and starts it again: what a machine does that loses its power
-// before the file was synced.
+// RestartTruncated kills the server, cuts its append-only file at a point, and starts
+// it again: as on a machine that loses its power before the file was synced.
 func (s *Server) RestartTruncated(written int64) error {
 	s.tb.Helper()
 	s.Kill()
@@ -168,7 +167,7 @@ func (s *Server) startProcess() error {
 }
 
 // waitUntilReady waits until the server answers, with a password or without, and sees
-// that it is this one.
+// that it is this server.
 func (s *Server) waitUntilReady(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -27,18 +27,18 @@ type Batcher struct {
 }
 
 // Two exchanges overlap, so that the server has work while the answers to the
-// other one are read. When no exchange ends for a while, their connections may
-// be dead without an error, and more may start.
+// first are read. When no exchange ends for a while, their connections may be
+// dead without an error, and more may start.
 const (
 	maxOverlap      = 2
 	maxInFlight     = 16
 	stuckAfter      = 20 * time.Millisecond
 	maxBatchChanges = 64      // changes in one exchange
-	maxBatchBytes   = 1 << 20 // their bytes, unless one alone is more
+	maxBatchBytes   = 1 << 20 // their bytes, unless a single change is more
 )
 
-// Batchers are one batcher for a server; in a cluster one per partition, since a
-// partition may move at any time.
+// Batchers has a batcher for a server; in a cluster a batcher per partition,
+// since a partition may move at any time.
 type Batchers []*Batcher
 
 // NewBatchers makes the batchers of a store.
@@ -167,7 +167,7 @@ func failBatch(list []*PendingChange, p *contain.PanicError) {
 	}
 }
 
-// sendBatch makes one exchange.
+// sendBatch makes an exchange.
 func (b *Batcher) sendBatch(list []*PendingChange) {
 	if len(list) == 1 {
 		list[0].sendAlone(b.client)

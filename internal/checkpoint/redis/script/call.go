@@ -4,8 +4,8 @@ import (
 	"strconv"
 )
 
-// Call is one call of a script that changes a thread. All its texts stand in
-// one buffer: a superstep has some thirty of them.
+// Call is a call of a script that changes a thread. All its texts stand in one
+// buffer: a superstep has some thirty of them.
 type Call struct {
 	script   *Script
 	buf      []byte

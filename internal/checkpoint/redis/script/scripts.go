@@ -1,6 +1,6 @@
 // Package script runs the Lua scripts of a store: it builds their calls, sends changes
-// of different threads together, repeats what may be repeated, and knows which changes
-// had no answer.
+// of different threads together, repeats calls that may be repeated, and knows which
+// changes had no answer.
 package script
 
 import (

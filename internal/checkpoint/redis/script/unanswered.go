@@ -19,7 +19,7 @@ type Unanswered struct{ cause atomic.Pointer[error] }
 
 type unansweredKey struct{}
 
-// unansweredByCommand has one entry per command of a pipeline.
+// unansweredByCommand has an entry per command of a pipeline.
 type unansweredByCommand map[goredis.Cmder]*Unanswered
 
 // LoadCause returns why an answer was lost, nil when none was.
@@ -103,7 +103,7 @@ func NewFailoverClient(opts *goredis.FailoverOptions) *goredis.Client {
 	return c
 }
 
-// NewClient makes the client of one server, or of a node of a cluster.
+// NewClient makes the client of a server, or of a node of a cluster.
 func NewClient(opts *goredis.Options) *goredis.Client {
 	c := goredis.NewClient(opts)
 	c.AddHook(answerHook{})

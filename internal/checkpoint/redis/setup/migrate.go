@@ -23,10 +23,10 @@ import (
 // again. The migration holds a lock that ends soon after its process.
 
 // Migrate converts the store at opts.URL to the present format, and returns the numbers of
-// converted threads and records. It leaves a store of the present format, or a missing
-// store, unchanged. It calls tell with its progress. With dry it changes nothing, and
-// returns what a migration would do. It returns an *Error when it can't migrate the store:
-// most often because servers use it.
+// converted threads and records. It leaves a store of the present format, or a missing store,
+// unchanged. It calls tell with its progress. With dry it changes nothing, and returns the numbers
+// that a migration would convert. It returns an *Error when it can't migrate the store: most often
+// because servers use it.
 func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
 	w, err := parseURL(opts)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *migration) runMigration(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	// Another migration may have ended while this one waited for the lock.
+	// Another migration may have ended during the wait for the lock.
 	if isUnder, err = m.isNeeded(ctx, meta); err != nil || !isUnder {
 		return err
 	}

@@ -59,7 +59,7 @@ type storeConfig struct {
 func parseURL(opts Options) (*storeConfig, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {
-		// What url.Parse says repeats the URL with the password in it.
+		// The error of url.Parse repeats the URL with the password in it.
 		return nil, &Error{Server: "redis", Problem: ProblemURL, Is: "the URL can't be read", Want: wantURL}
 	}
 	w := &storeConfig{server: MaskPassword(opts.URL), prefix: opts.Prefix}
@@ -107,8 +107,8 @@ func parseURL(opts Options) (*storeConfig, error) {
 	return w, nil
 }
 
-// respVersion is RESP 2: nothing here uses what RESP 3 adds, and the client would
-// look for pushed messages before each answer.
+// respVersion is RESP 2: nothing here uses the additions of RESP 3, and the
+// client would look for pushed messages before each answer.
 const respVersion = 2
 
 func withServerName(c *tls.Config, u *url.URL) *tls.Config {

@@ -28,15 +28,15 @@ type Writer struct {
 	origin    string // distinguishes the messages of this store from those of others
 }
 
-// NewWriter makes the writer of a store. reader reads what a change removes;
-// origin distinguishes the messages of this store from those of others.
+// NewWriter makes the writer of a store. reader reads the records that a change
+// removes; origin distinguishes the messages of this store from those of others.
 func NewWriter(
 	d *setup.Database, reader *Reader, batchers script.Batchers, m Messenger, origin string,
 ) *Writer {
 	return &Writer{database: d, reader: reader, batchers: batchers, messenger: m, origin: origin}
 }
 
-// ApplyChange makes one change in one exchange with the server. An attempt whose
+// ApplyChange makes a change in one exchange with the server. An attempt whose
 // answer was lost is repeated under its Op, which the server knows again; when
 // another change has followed meanwhile, the outcome is unknown, and the error
 // wraps ErrUnavailable, never ErrConflict.

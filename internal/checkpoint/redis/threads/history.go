@@ -15,8 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// ReadCheckpoint returns one checkpoint of a namespace, the newest for an empty id.
-// With a most of 0 it may be of any size; otherwise a LargeError says that it has more
+// ReadCheckpoint returns a checkpoint of a namespace, the newest for an empty id. With
+// a most of 0 it may be of any size; otherwise a LargeError says that it has more
 // bytes.
 func (t *Reader) ReadCheckpoint(
 	ctx context.Context, thread, namespace, id string, most int,
@@ -98,8 +98,8 @@ func wasCut(r script.Reply, limit int) bool { return limit > 0 && r.Bytes() >= c
 
 // loadCheckpoints reads manifests and the values beside them. A rollback in
 // between may take values away or put others in their place; then it begins
-// again. So may a Redis that lost its newest changes without a trace: what does
-// not fit together is read once more before it is called damaged.
+// again. So may a Redis that lost its newest changes without a trace: records
+// that do not fit together are read once more before they are called damaged.
 func (t *Reader) loadCheckpoints(
 	ctx context.Context, thread string, limit, most int, manifests func() (script.Reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
@@ -122,8 +122,8 @@ func (t *Reader) loadCheckpoints(
 	}
 }
 
-// checkpointLoader fills in the values that are kept beside manifests. Checkpoints that
-// are read together share what they have in common.
+// checkpointLoader adds the values that are kept beside manifests. Checkpoints that are
+// read together share equal parts.
 type checkpointLoader struct {
 	reader     *Reader
 	thread     string
@@ -250,14 +250,14 @@ func (l *checkpointLoader) addFields(m *manifest, lengths map[segmentKey]int) {
 	m.needs = len(l.wantedFields)
 }
 
-// maxFieldsPerRead is how many fields one script reads: others wait meanwhile.
+// maxFieldsPerRead is how many fields a script reads: other calls wait meanwhile.
 const maxFieldsPerRead = 1000
 
-// sealBytes is about how much longer an encrypted value is than its text. What values
-// hold is counted when they are open.
+// sealBytes is about how much longer an encrypted value is than its text. Values are
+// counted when they are open.
 const sealBytes = 64
 
-// fetchFields reads wanted fields until at least n of them were read: as many in one
+// fetchFields reads wanted fields until at least n of them were read: as many per
 // exchange as a script reads, and at most about so many bytes, 0 = any number.
 func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error {
 	for l.read < n {

@@ -22,8 +22,9 @@ type prunedRecords struct {
 	fields        []string
 }
 
-// findPruned finds what DropBefore or DropAfter remove. It reads before the
-// change is made: when the thread changes in between, the change is a conflict.
+// findPruned finds the records that DropBefore or DropAfter remove. It reads
+// before the change is made: when the thread changes in between, the change is a
+// conflict.
 func (t *Reader) findPruned(ctx context.Context, c *checkpoint.Change) (old prunedRecords, err error) {
 	if c.DropAfter != nil {
 		return t.findRolledBack(ctx, c.Thread, *c.DropAfter)
@@ -170,7 +171,7 @@ func (t *Reader) listValueFields(ctx context.Context, thread string) (all []stri
 	}
 }
 
-// readManifests reads checkpoints without what is kept beside them.
+// readManifests reads checkpoints without the values beside them.
 func (t *Reader) readManifests(
 	ctx context.Context, thread string, names []string,
 ) (all []*checkpoint.Checkpoint, err error) {
@@ -203,8 +204,8 @@ func (t *Reader) readManifests(
 	return all, nil
 }
 
-// isFieldNeeded reports whether a field of a thread's values is shown by a checkpoint,
-// or is none that could be: it reads what ValueField and ItemField write.
+// isFieldNeeded reports whether a checkpoint shows a field of a thread's values, or no
+// checkpoint could show it: it reads names of ValueField and ItemField.
 func isFieldNeeded(shown *codec.References, field string) bool {
 	field = strings.TrimPrefix(field, layout.RestField(""))
 	kind, rest := field[:min(1, len(field))], field[min(1, len(field)):]

@@ -1,4 +1,5 @@
-// Package threads reads what a store holds of one thread, and applies changes to it.
+// Package threads reads the records of a thread from a store, and applies changes to
+// the thread.
 package threads
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// Reader reads what a store holds of one thread.
+// Reader reads the records of a thread.
 type Reader struct {
 	database *setup.Database
 	scripts  *script.Set

@@ -20,8 +20,8 @@ const maxViewRecords = 64
 // reads: callers reserve memory before they read more.
 const largeGlance = 64 << 10
 
-// ReadView reads what is needed to continue a thread, in one exchange, or in two
-// when large values belong to it. Of request it reads what is remembered, "" = none.
+// ReadView reads the records to continue a thread, in one exchange, or in two when
+// large values belong to it. It also reads the record of request, "" = none.
 func (t *Reader) ReadView(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
 	keys := t.keys.ThreadKeys(
 		thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords,
@@ -42,7 +42,7 @@ func (t *Reader) ReadView(ctx context.Context, thread, request string) (g checkp
 	if r.HasValue(14) {
 		old, err := layout.DecodeRecord(t.box, thread, layout.KindRequest, request, r.TextAt(14), codec.DecodeRequest)
 		if err != nil {
-			g.Requests = nil // looking for it alone says what is wrong
+			g.Requests = nil // reading it alone returns the error
 		} else {
 			old.ID = request
 			g.Requests[request] = &old
@@ -51,8 +51,8 @@ func (t *Reader) ReadView(ctx context.Context, thread, request string) (g checkp
 	return g, nil
 }
 
-// fillView reads what is beside the head. What does not fit to it, or can't be
-// read, is left out: reading it by name returns the error.
+// fillView reads the records beside the head. Records that do not fit to it, or
+// can't be read, are left out: reading them by name returns the error.
 func (t *Reader) fillView(ctx context.Context, thread string, r script.Reply, g *checkpoint.ThreadView) {
 	if r.HasValue(10) && r.TextAt(9) == g.Head.Run {
 		if run, err := t.decodeRun(thread, r.TextAt(9), r[10:12]); err == nil {
@@ -121,7 +121,7 @@ func (t *Reader) fillView(ctx context.Context, thread string, r script.Reply, g 
 	g.Pending = &p
 }
 
-// decodeProgress adds what fields and records of the progress after a checkpoint say.
+// decodeProgress adds fields and records of the progress after a checkpoint.
 func (t *Reader) decodeProgress(thread, id string, done script.Reply, bounded *checkpoint.BoundedPending) error {
 	key := t.keys.ThreadKeys(thread, layout.KeyProgress)[0]
 	for i := 0; i+1 < len(done); i += 2 {

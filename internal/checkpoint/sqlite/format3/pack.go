@@ -16,14 +16,14 @@ import (
 // Number is that of the format.
 const Number = 3
 
-// version is the one version of records that files of format 3 have.
+// version is the only version of records in files of format 3.
 const version = 1
 
-// IsRecord reports whether a record that is open is one of format 3.
+// IsRecord reports whether an open record has format 3.
 func IsRecord(text string) bool { return text != "" && text[0] == '{' }
 
-// CheckPacked returns an error that wraps checkpoint.ErrCorrupt when a record is not a
-// packed one.
+// CheckPacked returns an error that wraps checkpoint.ErrCorrupt when a record is not
+// packed.
 func CheckPacked(text string) error {
 	_, err := codec.AppendJSON(nil, text)
 	return err
@@ -55,8 +55,8 @@ func PackRecord(text string) (string, error) {
 	return string(p.w.Bytes()), nil
 }
 
-// recordPacker writes what it reads. The order of fields is the same in both forms,
-// so equal records become equal bytes.
+// recordPacker writes the fields that it reads. The order of fields is the same in
+// both forms, so equal records become equal bytes.
 type recordPacker struct {
 	scanner
 	w *packed.Writer

@@ -13,8 +13,8 @@ import (
 // exhaust the stack.
 const maxDepth = 10_000
 
-// scanner walks over the JSON of one record. Its methods read one value each; the
-// first error stays and turns the rest into no-ops.
+// scanner walks over the JSON of one record. Each method reads one value. The
+// first error stays: later calls do nothing.
 type scanner struct {
 	input string
 	pos   int
@@ -120,7 +120,7 @@ func (sc *scanner) readJSON() payload.JSON {
 	return payload.JSON(sc.input[start:sc.pos])
 }
 
-// skipValue reads over one value of any kind.
+// skipValue reads over a value of any kind.
 func (sc *scanner) skipValue() {
 	if sc.err != nil {
 		return

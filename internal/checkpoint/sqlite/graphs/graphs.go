@@ -22,11 +22,11 @@ type Graphs struct {
 	now        func() time.Time
 	tombstones int // how many are remembered
 
-	// What changes run.
+	// Statements of changes.
 	source, putSource, removeSource  *sql.Stmt
 	tombstone, putTombstone          *sql.Stmt
 	removeTombstones, trimTombstones *sql.Stmt
-	// What reads run, with connections of their own.
+	// Statements of reads, which have connections of their own.
 	graphs, graph, versions *sql.Stmt
 
 	changeCount atomic.Uint64
@@ -42,6 +42,7 @@ type Options struct {
 }
 
 // New makes the graphs of a store; db has the connections of reads, which live as long as ctx.
+// Errors wrap checkpoint.ErrUnavailable or ErrCorrupt.
 func New(ctx context.Context, changes *writer.Writer, db *sql.DB, opts Options) (*Graphs, error) {
 	w := changes.NewPreparer()
 	r := layout.NewPreparer(func(query string) (*sql.Stmt, error) { return db.PrepareContext(ctx, query) })
@@ -65,7 +66,8 @@ func New(ctx context.Context, changes *writer.Writer, db *sql.DB, opts Options) 
 	return k, nil
 }
 
-// PutGraph keeps a version of a graph.
+// PutGraph stores a version of a graph. It returns ErrGraphExists for another
+// source of the version; other errors are those of writer.RunChange.
 func (k *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	err := k.changes.RunChange(ctx, func(ctx context.Context, _ *sql.Conn) error {
 		source, err := k.readSource(ctx, &g)
@@ -98,7 +100,8 @@ func (k *Graphs) removeTombstone(ctx context.Context, g *checkpoint.GraphRecord)
 	return execStatement(ctx, k.removeTombstones, g.Name, g.Version)
 }
 
-// DeleteGraph removes a version of a graph.
+// DeleteGraph removes a version of a graph. It returns ErrGraphNotFound for an
+// unknown version; other errors are those of writer.RunJob.
 func (k *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
 	g := checkpoint.GraphRecord{Name: name, Version: version}
 	err := k.changes.RunJob(ctx, &writer.Job{FreesSpace: true, Run: func(ctx context.Context, _ *sql.Conn) error {
@@ -129,7 +132,7 @@ func (k *Graphs) readSource(ctx context.Context, g *checkpoint.GraphRecord) (str
 	return k.readSealed(ctx, k.source, g, layout.GraphPlace(g))
 }
 
-// readSealed reads what a statement finds of a version.
+// readSealed reads the text that a statement finds for a version.
 func (k *Graphs) readSealed(ctx context.Context, stmt *sql.Stmt, g *checkpoint.GraphRecord, at seal.RecordPlace) (string, error) {
 	var text string
 	err := stmt.QueryRowContext(ctx, g.Name, g.Version).Scan(&text)
@@ -142,7 +145,8 @@ func (k *Graphs) readSealed(ctx context.Context, stmt *sql.Stmt, g *checkpoint.G
 	return k.box.Open(at, text)
 }
 
-// GraphRecord returns a version of a graph.
+// GraphRecord returns a version of a graph, or ErrGraphNotFound. Other errors
+// wrap ErrUnavailable or ErrCorrupt.
 func (k *Graphs) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
 	rows, err := k.graph.QueryContext(ctx, name, version)
 	return layout.ReadOne(rows, err, checkpoint.ErrGraphNotFound, func() (checkpoint.GraphRecord, error) { return k.scanGraph(rows) })
@@ -158,8 +162,9 @@ func (k *Graphs) scanGraph(rows *sql.Rows) (g checkpoint.GraphRecord, err error)
 	return g, layout.WrapRecordError(err, "graph %q, version %q", g.Name, g.Version)
 }
 
-// GraphVersions lists every version of every graph without its source. No
-// other process changes the file, so changes are counted here.
+// GraphVersions lists every version of every graph without its source. No other
+// process changes the file, so changes are counted here. Errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (k *Graphs) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.GraphRecord, uint64, error) {
 	revision := k.changeCount.Load() + 1
 	if known == revision {
@@ -179,7 +184,8 @@ func (k *Graphs) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.
 	return list, revision, layout.ToContractError(err)
 }
 
-// GraphRecords lists every version of every graph, oldest first.
+// GraphRecords lists every version of every graph, oldest first. Errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (k *Graphs) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
 	rows, err := k.graphs.QueryContext(ctx)
 	if err != nil {

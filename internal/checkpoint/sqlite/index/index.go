@@ -1,4 +1,4 @@
-// Package index lists threads and interrupts over all threads, and what is due.
+// Package index lists threads, interrupts of all threads, and due threads.
 package index
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 )
 
-// An Index reads what is durable of all threads.
+// An Index reads durable records of all threads.
 type Index struct {
 	db  *sql.DB
 	due *sql.Stmt
@@ -23,6 +23,7 @@ type Index struct {
 }
 
 // New makes an index that uses connections of their own for as long as ctx lives.
+// Errors wrap checkpoint.ErrUnavailable or ErrCorrupt.
 func New(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (*Index, error) {
 	due, err := db.PrepareContext(ctx, `SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`)
 	if err != nil {
@@ -61,7 +62,8 @@ func (f *queryBuilder) buildQuery(selection, order string) string {
 	return selection + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + order
 }
 
-// Threads lists heads by update time, newest first.
+// Threads lists heads by update time, newest first. Errors wrap ErrUnavailable,
+// or ErrCorrupt for a damaged file.
 func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	var f queryBuilder
 	f.addEqual("state", string(q.State))
@@ -94,7 +96,8 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	}, (*checkpoint.Head).Size)
 }
 
-// Interrupts lists interrupts over all threads.
+// Interrupts lists interrupts over all threads. Errors wrap ErrUnavailable, or
+// ErrCorrupt for a damaged file.
 func (x *Index) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
@@ -142,8 +145,8 @@ func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args [
 	return f.buildQuery(`SELECT thread, id, change, revision, record FROM interrupts`, order), f.args
 }
 
-// collectReadable reads up to limit records that fit and leaves out those that
-// are corrupt: one bad record must not hide the others.
+// collectReadable reads up to limit records that fit and leaves out corrupt
+// records: a bad record must not hide the others.
 func collectReadable[T any](
 	rows *sql.Rows, limit int, scan func() (T, error), fits func(*T) bool, size func(*T) int,
 ) (out []T, err error) {
@@ -167,7 +170,8 @@ func collectReadable[T any](
 	return out, nil
 }
 
-// Due lists threads that a server should look at.
+// Due lists threads that a server should look at. Errors wrap ErrUnavailable or
+// ErrCorrupt.
 func (x *Index) Due(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
 	now := layout.ToUnixNanos(x.now())
 	rows, err := x.due.QueryContext(ctx)

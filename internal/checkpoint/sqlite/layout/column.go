@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ToUnixNanos is how times stand in columns: nanoseconds since 1970. No time is the
-// least number; a time that does not fit is as far away as one can be.
+// ToUnixNanos converts a time to the number in its column: nanoseconds since 1970.
+// The zero time is the least number; a time out of range is the nearest number.
 func ToUnixNanos(t time.Time) int64 {
 	switch {
 	case t.IsZero():

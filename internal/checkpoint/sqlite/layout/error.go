@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// ToContractError turns an error of the driver into one of the contract; what the
-// contract knows already passes.
+// ToContractError converts an error of the driver to an error of the contract. It
+// returns errors of the contract as they are.
 func ToContractError(err error) error {
 	var se *sqlite.Error
 	switch {

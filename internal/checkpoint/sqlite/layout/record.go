@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/format3"
 )
 
-// Kinds of records, as seal.Place has them. They are part of what is stored and
-// must never change.
+// Kinds of records, as seal.Place has them. They are part of the stored format
+// and must never change.
 const (
 	KindHead       = "head"
 	KindCheckpoint = "checkpoint"
@@ -39,7 +39,7 @@ func ItemName(segment uint64, index int, channel string) string {
 	return FormatUint(segment) + ":" + strconv.Itoa(index) + ":" + channel
 }
 
-// MemoName is the name of a memo: what the query for memos calls one.
+// MemoName returns the name of a memo, as the query for memos builds it.
 func MemoName(m *checkpoint.Memo) string {
 	return m.Task + "/" + m.Scope + "/" + m.Key + "/" + strconv.Itoa(m.Index)
 }

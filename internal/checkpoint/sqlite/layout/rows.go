@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// CollectRows reads rows to their end; scan reads the present one.
+// CollectRows reads rows to their end; scan reads the present row.
 func CollectRows[T any](rows *sql.Rows, scan func() (T, error)) ([]T, error) {
 	var out []T
 	for rows.Next() {

@@ -2,13 +2,14 @@ package layout
 
 import "database/sql"
 
-// Preparer keeps the first error, so that a list of statements reads as one.
+// Preparer keeps the first error, so that its caller checks once.
 type Preparer struct {
 	prepare func(query string) (*sql.Stmt, error)
 	err     error
 }
 
-// NewPreparer makes a preparer of statements of a connection, or of any one.
+// NewPreparer makes a preparer of statements of a connection, or of any
+// connection.
 func NewPreparer(prepare func(query string) (*sql.Stmt, error)) *Preparer {
 	return &Preparer{prepare: prepare}
 }

@@ -28,7 +28,7 @@ func DecodeHead(box *seal.Box, r *HeadRow, now time.Time) (checkpoint.Head, erro
 	return h, nil
 }
 
-// ScanInterrupt reads the present one of rows of thread, id, change, revision and record.
+// ScanInterrupt reads the present row of thread, id, change, revision and record.
 func ScanInterrupt(box *seal.Box, rows *sql.Rows) (checkpoint.Interrupt, error) {
 	var thread, id, record string
 	var change, revision uint64

@@ -25,8 +25,8 @@ type Writer struct {
 	limits     Limits
 	// lastChange is the number of the last change of any interrupt.
 	lastChange uint64
-	// known is what the last changes left of their threads, as the open
-	// transaction sees it. No other process writes the file, so it is
+	// known has the states of threads after their last changes, as the open
+	// transaction sees them. No other process writes the file, so they are
 	// correct.
 	known map[string]threadState
 }
@@ -34,8 +34,8 @@ type Writer struct {
 // Limits bound one change.
 type Limits struct{ MaxBytes, MaxRows int }
 
-// NewWriter makes the writer of threads; changes makes its changes, and now is the clock
-// that leases are compared with.
+// NewWriter makes the writer of threads; changes makes its changes, and now is the clock that
+// leases are compared with. Errors wrap checkpoint.ErrUnavailable or ErrCorrupt.
 func NewWriter(ctx context.Context, changes *writer.Writer, box *seal.Box, now func() time.Time, l Limits) (*Writer, error) {
 	w := &Writer{changes: changes, box: box, now: now, limits: l, known: map[string]threadState{}}
 	var err error
@@ -51,8 +51,9 @@ func NewWriter(ctx context.Context, changes *writer.Writer, box *seal.Box, now f
 	return w, nil
 }
 
-// Apply makes one change, durable on return. A caller that gives up while its
-// change is under way does not know whether it was applied.
+// Apply makes one change, durable on return. It returns ErrInvalid, ErrConflict,
+// or a *SizeError for a change beyond the limits; other errors are those of
+// writer.RunJob.
 func (w *Writer) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if err := c.Validate(); err != nil {
 		return checkpoint.Receipt{}, err
@@ -73,7 +74,7 @@ func (w *Writer) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Re
 	return r, nil
 }
 
-// threadState is what must be known of a thread to change it.
+// threadState is the part of a thread that a change needs.
 type threadState struct {
 	revision, seq, firstEvent, lastEvent uint64
 	op, logID                            string

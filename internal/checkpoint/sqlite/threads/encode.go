@@ -12,8 +12,8 @@ import (
 )
 
 // encodedChange is a checkpoint.Change as rows. It is made before it is handed to the
-// writer: the work is done in parallel, and a caller that gives up may reuse
-// what it gave.
+// writer: the work is done in parallel, and a caller that gives up may reuse its
+// Change.
 type encodedChange struct {
 	checkpoint.Change // the lists that became rows are only counted
 	box               *seal.Box
@@ -95,7 +95,7 @@ func encodeChange(box *seal.Box, c *checkpoint.Change) *encodedChange {
 	return d
 }
 
-// encodeSearch makes what queries look into beside a record; none when records are sealed.
+// encodeSearch makes the searched column beside a record; none when records are sealed.
 func (d *encodedChange) encodeSearch(v any, isEmpty bool, empty any) any {
 	switch {
 	case d.box.ActiveKeyID() != "":
@@ -127,8 +127,8 @@ func (d *encodedChange) checkSize(l Limits) error {
 	return nil
 }
 
-// maxRowEvents is how many events stand in a row at most: a reader of one event
-// reads the whole row.
+// maxRowEvents bounds the events of a row: a reader of one event reads the whole
+// row.
 const maxRowEvents = 256
 
 func (d *encodedChange) encodeEvents(buf []byte) {
@@ -204,7 +204,7 @@ func (d *encodedChange) encodeRecords(buf []byte) []byte {
 	return buf
 }
 
-// sealRecord makes what is written of a record of the change's thread.
+// sealRecord returns the stored text of a record of the change's thread.
 func (d *encodedChange) sealRecord(kind, name, record string) string {
 	written := d.box.Seal(seal.RecordPlace{Thread: d.Thread, Kind: kind, Name: name}, record)
 	d.bytes += len(written)

@@ -14,12 +14,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
+// Checkpoint returns a checkpoint of a namespace, the newest for an empty id. It
+// returns ErrCheckpointNotFound when there is none; other errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (r *Reader) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	return r.CheckpointWithin(ctx, thread, namespace, id, 0)
 }
 
-// CheckpointWithin returns one checkpoint that is not large; with a most of 0, any.
+// CheckpointWithin returns a checkpoint as Checkpoint does. With a most above 0 it
+// returns a *LargeError for a larger checkpoint.
 func (r *Reader) CheckpointWithin(
 	ctx context.Context, thread, namespace, id string, most int,
 ) (cp *checkpoint.Checkpoint, err error) {
@@ -51,7 +54,8 @@ func (r *Reader) CheckpointWithin(
 	return cp, err
 }
 
-// Checkpoints lists the checkpoints of a namespace, newest first.
+// Checkpoints lists the checkpoints of a namespace, newest first. Errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (r *Reader) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
@@ -86,10 +90,10 @@ func (r *Reader) listManifests(ctx context.Context, tx *sql.Tx, q *checkpoint.Ch
 	return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 }
 
-// checkpointLoader fills in the values that are kept beside manifests. Checkpoints that
-// are read together share what they have in common.
+// checkpointLoader adds the values that are kept beside manifests. Checkpoints that are
+// read together share equal parts.
 type checkpointLoader struct {
-	ctx         context.Context // of the one read it is made for
+	ctx         context.Context // of the read it is made for
 	box         *seal.Box
 	valueStmt   *sql.Stmt
 	itemsStmt   *sql.Stmt
@@ -97,7 +101,7 @@ type checkpointLoader struct {
 	valuesByKey map[valueKey]payload.JSON
 	listsByKey  map[valueKey][]payload.JSON
 	most        int // bytes that a checkpoint may hold, 0 = any number
-	held        int // by the one that is being loaded; counted with a most
+	held        int // by the present checkpoint; counted with a most
 }
 
 // valueKey is where a value or a segment is stored.
@@ -114,7 +118,7 @@ func (r *Reader) newLoader(ctx context.Context, tx *sql.Tx, thread string) *chec
 	}
 }
 
-// loadAll loads one checkpoint after the other until there are enough.
+// loadAll loads checkpoints in order until there are enough.
 func (l *checkpointLoader) loadAll(rows *sql.Rows, limit int) (out []*checkpoint.Checkpoint, err error) {
 	portion := checkpoint.Portion{Limit: limit}
 	for !portion.Full() && rows.Next() {
@@ -258,13 +262,14 @@ func (l *checkpointLoader) readSegment(at valueKey, n int) ([]payload.JSON, erro
 	return items, nil
 }
 
-// Pending returns the progress after a checkpoint.
+// Pending returns the progress after a checkpoint. Errors wrap ErrUnavailable or
+// ErrCorrupt.
 func (r *Reader) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
 	return r.PendingWithin(ctx, thread, id, 0)
 }
 
-// PendingWithin returns the progress after a checkpoint that is not large; with a most of
-// 0, any.
+// PendingWithin returns progress as Pending does. With a most above 0 it returns a *LargeError for
+// larger progress.
 func (r *Reader) PendingWithin(ctx context.Context, thread, id string, most int) (checkpoint.Pending, error) {
 	bounded := checkpoint.BoundedPending{Most: most}
 	err := r.readSnapshot(ctx, func(tx *sql.Tx) error { return r.readPending(ctx, tx, thread, id, &bounded) })
@@ -315,7 +320,7 @@ func (r *Reader) readPending(ctx context.Context, tx *sql.Tx, thread, id string,
 	})
 }
 
-// scanRecord reads a key and a record; what says what the key belongs to.
+// scanRecord reads a key and a record; what is the text of errors.
 func scanRecord[T any](
 	rows *sql.Rows, decode func(name, record string) (T, error), what, thread string,
 ) (v T, err error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 )
 
-// pruneCheckpoints removes the checkpoints that DropBefore names and what only they
-// showed. It reads everything before it writes.
+// pruneCheckpoints removes the checkpoints that DropBefore names and the values
+// that only they showed. It reads everything before it writes.
 func (w *Writer) pruneCheckpoints(ctx context.Context, d *encodedChange) error {
 	if d.DropBefore == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (w *Writer) pruneCheckpoints(ctx context.Context, d *encodedChange) error {
 	return nil
 }
 
-// readManifests reads all checkpoints of a thread, without what is kept beside them.
+// readManifests reads all checkpoints of a thread, without the values beside them.
 func (w *Writer) readManifests(ctx context.Context, thread string) (all []*checkpoint.Checkpoint, err error) {
 	rows, err := w.statements.manifests.QueryContext(ctx, thread)
 	if err != nil {
@@ -99,7 +99,7 @@ func readOrigins(ctx context.Context, query *sql.Stmt, thread string) (all []val
 	return all, rows.Err()
 }
 
-// decodeManifest reads a checkpoint without what is kept beside it.
+// decodeManifest reads a checkpoint without the values beside it.
 func decodeManifest(text string) (*checkpoint.Checkpoint, error) {
 	cp, _, err := codec.DecodeCheckpoint(text)
 	return cp, err

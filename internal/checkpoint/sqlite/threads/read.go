@@ -1,4 +1,5 @@
-// Package threads reads what a database holds of one thread, and applies changes to it.
+// Package threads reads the records of a thread from a database, and applies changes to
+// the thread.
 package threads
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 )
 
-// A Reader reads what is durable of a thread.
+// A Reader reads durable records of a thread.
 type Reader struct {
 	db      *sql.DB
 	queries *queries
@@ -26,6 +27,7 @@ type Reader struct {
 var _ checkpoint.BoundedReader = (*Reader)(nil)
 
 // NewReader makes a reader that uses connections of their own for as long as ctx lives.
+// Errors wrap checkpoint.ErrUnavailable or ErrCorrupt.
 func NewReader(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (*Reader, error) {
 	q, err := prepareQueries(ctx, db)
 	if err != nil {
@@ -34,7 +36,8 @@ func NewReader(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.T
 	return &Reader{db: db, queries: q, box: box, now: now}, nil
 }
 
-// Head returns the thread's head.
+// Head returns the thread's head, or ErrThreadNotFound. Other errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (r *Reader) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
 	row := layout.HeadRow{Thread: thread}
 	err := r.queries.head.QueryRowContext(ctx, thread).Scan(&row.Revision, &row.Expires, &row.Record)
@@ -47,7 +50,9 @@ func (r *Reader) Head(ctx context.Context, thread string) (checkpoint.Head, erro
 	return layout.DecodeHead(r.box, &row, r.now())
 }
 
-// Events returns events with a greater number than after, oldest first.
+// Events returns events with a greater number than after, oldest first. It
+// returns ErrThreadNotFound, or ErrTrimmed when some are gone; other errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (r *Reader) Events(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
@@ -109,7 +114,8 @@ func (r *Reader) scanEvents(thread string, rows *sql.Rows) ([]checkpoint.Event, 
 	return list, layout.WrapRecordError(err, "thread %q, events up to %d", thread, last)
 }
 
-// Run returns one run of a thread.
+// Run returns a run of a thread, or ErrRunNotFound. Other errors wrap
+// ErrUnavailable or ErrCorrupt.
 func (r *Reader) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	rows, err := r.queries.run.QueryContext(ctx, thread, run)
 	return layout.ReadOne(rows, err, checkpoint.ErrRunNotFound, func() (checkpoint.Run, error) {
@@ -117,7 +123,8 @@ func (r *Reader) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 	})
 }
 
-// Runs lists a thread's runs, newest first.
+// Runs lists a thread's runs, newest first. Errors wrap ErrUnavailable or
+// ErrCorrupt.
 func (r *Reader) Runs(
 	ctx context.Context, thread string, before uint64, limit int,
 ) ([]checkpoint.Run, error) {
@@ -152,7 +159,8 @@ func (r *Reader) scanRun(rows *sql.Rows, thread string) (checkpoint.Run, error) 
 	return run, layout.WrapRecordError(err, "thread %q, run %q", thread, id)
 }
 
-// Interrupt returns one interrupt of a thread.
+// Interrupt returns an interrupt of a thread, or ErrInterruptNotFound. Other
+// errors wrap ErrUnavailable or ErrCorrupt.
 func (r *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	rows, err := r.queries.interrupt.QueryContext(ctx, thread, id)
 	return layout.ReadOne(rows, err, checkpoint.ErrInterruptNotFound, func() (checkpoint.Interrupt, error) {
@@ -160,7 +168,8 @@ func (r *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 	})
 }
 
-// Request returns a remembered request of a thread.
+// Request returns a remembered request of a thread, or ErrRequestNotFound. Other
+// errors wrap ErrUnavailable or ErrCorrupt.
 func (r *Reader) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	rows, err := r.queries.request.QueryContext(ctx, thread, id)
 	return layout.ReadOne(rows, err, checkpoint.ErrRequestNotFound, func() (q checkpoint.Request, err error) {
@@ -185,7 +194,7 @@ func (r *Reader) readSnapshot(ctx context.Context, read func(tx *sql.Tx) error) 
 	return err
 }
 
-// limitOrAll is a limit for SQL, where a negative one means none.
+// limitOrAll returns a limit for SQL, where a negative number means none.
 func limitOrAll(limit int) int {
 	if limit <= 0 {
 		return -1

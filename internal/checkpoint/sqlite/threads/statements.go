@@ -7,10 +7,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 )
 
-// maxStatementRows is how many checkpoints one statement writes at most.
+// maxStatementRows bounds the checkpoints that a statement writes.
 const maxStatementRows = 8
 
-// statements are what the writer runs, prepared once.
+// statements are the prepared statements of the writer.
 type statements struct {
 	head, putHead                      *sql.Stmt
 	value, item, events                *sql.Stmt

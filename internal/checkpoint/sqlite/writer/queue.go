@@ -11,16 +11,16 @@ import (
 
 const (
 	// maxBatch bounds how many changes share a transaction, so that the first
-	// one does not wait for ever on the last.
+	// change does not wait for ever on the last.
 	maxBatch = 256
-	// batchCost bounds what they cost together, and largeCost is above what a
-	// change has a transaction of its own.
+	// batchCost bounds their total cost. A change that costs more than largeCost
+	// has a transaction of its own.
 	batchCost, largeCost = 4 << 20, 1 << 20
-	// RowCost is what a row costs beside its bytes.
+	// RowCost is the cost of a row beside its bytes.
 	RowCost = 256
-	// maxJobs and maxCost bound what waits, so that a disk that stalls does not
-	// fill the memory with changes. A job that left counts among maxJobs until its
-	// turn would have been.
+	// maxJobs and maxCost bound the waiting changes: a disk that stalls must not
+	// fill the memory with them. An abandoned job counts among maxJobs until its
+	// turn.
 	maxJobs, maxCost = 1 << 16, 128 << 20
 )
 
@@ -31,7 +31,7 @@ const (
 	jobAbandoned // its caller does not wait any more, and nothing was done
 )
 
-// Job is one change that waits in the queue. It checks first and writes then: an
+// Job is a change that waits in the queue. It checks first and writes then: an
 // error of the contract means that it has written nothing.
 type Job struct {
 	Run        func(ctx context.Context, conn *sql.Conn) error // with the connection's context
@@ -42,13 +42,13 @@ type Job struct {
 
 	state int  // guarded by queue.mu
 	next  *Job // of the thread
-	turn  *Job // whose turn comes after that of this one
+	turn  *Job // the job that has its turn next
 	done  chan error
 }
 
-// queue is the jobs that wait. Threads take turns, whatever one of them hands
-// in. Large jobs go alone, and what is small goes between two of them: it never
-// waits for more than one.
+// queue is the jobs that wait. Threads take turns, however many jobs a thread
+// hands in. Large jobs go alone. Small jobs go between two large jobs: they never
+// wait for more than one large job.
 type queue struct {
 	mu          sync.Mutex
 	small       jobLine
@@ -56,7 +56,7 @@ type queue struct {
 	liveCount   int // jobs whose callers wait
 	cost        int // of those
 	closed      bool
-	isLargeTurn bool          // of a large one
+	isLargeTurn bool          // of a large job
 	ready       chan struct{} // something waits, or the queue is closed
 }
 
@@ -84,8 +84,8 @@ func (q *queue) putJob(j *Job) error {
 	return nil
 }
 
-// abandonJob says that the caller of a job waits no more: what the job holds is let
-// go. It reports false when the change has begun.
+// abandonJob frees a job whose caller waits no more. It reports false when the
+// change has begun.
 func (q *queue) abandonJob(j *Job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +113,7 @@ func (q *queue) closeQueue() {
 	q.signalReady()
 }
 
-// countJobs is how many jobs are queued, cancelled ones included.
+// countJobs returns how many jobs are queued, with abandoned jobs.
 func (q *queue) countJobs() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,8 +152,8 @@ func (q *queue) takeBatch(batch []*Job) ([]*Job, bool) {
 	return batch, !q.closed || len(batch) > 0 || q.small.count+q.large.count > 0
 }
 
-// jobLine is jobs of several threads. It has the first one of each thread, in the
-// order of their turn; the others hang behind it.
+// jobLine is jobs of several threads. It has the first job of each thread, in the
+// order of their turns; each links to the later jobs of its thread.
 type jobLine struct {
 	first, end *Job
 	last       map[string]*Job // by thread

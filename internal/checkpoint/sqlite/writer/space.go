@@ -16,9 +16,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 )
 
-// space is what the writer knows of the space for changes. SQLite needs space even
-// to delete, so a reserve file holds some back; it is given up for changes that
-// free space, and made again afterwards.
+// space describes the space for changes. SQLite needs space even to delete, so a
+// reserve file holds some back; it is given up for changes that free space, and
+// made again afterwards.
 type space struct {
 	reserve   *file.Reserve
 	logBytes  int       // since the log was last kept short
@@ -39,8 +39,8 @@ func (w *Writer) lacksSpace(err error) bool {
 	return lacksPages(err) || se.Code()&0xff == sqlite3.SQLITE_IOERR && (file.LogSpace(w.path) < file.MinSpace || w.space.reserve.IsDiskFull())
 }
 
-// limitPages has SQLite refuse what would make the database larger than a file may
-// be: then the change is refused, and not what moves the log into the database.
+// limitPages makes SQLite refuse a change that would make the database larger than
+// a file may be. Otherwise moving the log into the database would fail.
 func (w *Writer) limitPages() error {
 	limit := file.SizeLimit()
 	if limit == w.space.largest || limit == math.MaxInt64 && w.space.largest == 0 {
@@ -58,17 +58,18 @@ func (w *Writer) limitPages() error {
 	return nil
 }
 
-// mostPages is what SQLite allows by itself.
+// mostPages is the limit of SQLite itself.
 const mostPages = 1<<32 - 2
 
-// lacksPages reports whether SQLite had no space for what it wanted to write: then
-// it has not committed.
+// lacksPages reports whether SQLite had no space for its writes: then it has not
+// committed.
 func lacksPages(err error) bool {
 	var se *sqlite.Error
 	return errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_FULL
 }
 
-// noSpaceError is what a change is refused with while there is no space.
+// noSpaceError returns the error of changes that are refused while there is no
+// space.
 func (w *Writer) noSpaceError(cause error) error {
 	full := fmt.Sprintf("the disk of %s is full: make room on it, or delete threads", w.path)
 	if limit := file.SizeLimit(); limit < math.MaxInt64 {
@@ -124,8 +125,8 @@ func (w *Writer) restoreReserve() {
 	}
 }
 
-// availableSpace is how much changes may add: to the log, which needs the disk, and to the
-// database, which has free pages of its own and what the log leaves of the disk.
+// availableSpace returns how much changes may add to the log and to the database. The log needs the
+// disk; the database has free pages, and the disk that the log does not need.
 func (w *Writer) availableSpace() (int64, error) {
 	var size, pages, most, free int64
 	for pragma, into := range map[string]*int64{
@@ -141,8 +142,8 @@ func (w *Writer) availableSpace() (int64, error) {
 }
 
 // retryWithReserve answers a job that failed for lack of space. The log may hold
-// space that it does not need; without more only a job that frees some has another
-// try, on what the reserve held back.
+// space that it does not need; without more, only a job that frees space has
+// another try, with the space of the reserve.
 func (w *Writer) retryWithReserve(j *Job, cause error) {
 	w.space.reserve.RemoveFile() // to move the log into the database takes space, too
 	w.TruncateLog()
@@ -166,9 +167,9 @@ func (w *Writer) retryWithReserve(j *Job, cause error) {
 }
 
 const (
-	// scarceSpace is how little space makes the writer keep its log short,
-	// after each truncateLogEvery bytes: what stands in the log has no space in
-	// the database yet.
+	// scarceSpace is the space below which the writer truncates its log after
+	// each truncateLogEvery bytes: the changes in the log have no space in the
+	// database yet.
 	scarceSpace      = 64 << 20
 	truncateLogEvery = 256 << 10
 )
@@ -208,8 +209,8 @@ func (w *Writer) CheckWritable(ctx context.Context) error {
 	return w.RunChange(ctx, func(context.Context, *sql.Conn) error { return nil })
 }
 
-// HoldReserve holds space back. When there is none, changes that need some are refused if the
-// disk was nearly full before: what is left is for those that free space.
+// HoldReserve holds space back. When there is none, changes that need space are refused if the disk
+// was nearly full before: the rest is for changes that free space.
 func (w *Writer) HoldReserve(wasNearlyFull bool) error {
 	err := w.space.reserve.EnsureFile()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package writer makes the changes of a database: they wait in a queue, and what waits shares
-// a transaction. It knows how much space there is for them, and nothing of what they write.
+// Package writer makes the changes of a database: they wait in a queue, and waiting changes share a
+// transaction. It knows the space for them, and nothing of their content.
 package writer
 
 import (
@@ -20,13 +20,14 @@ import (
 
 // Options configure a Writer.
 type Options struct {
-	// File is asked beside each commit whether what is open is what is found.
+	// File tells, at each commit, whether the open file is still the file under
+	// its path.
 	File File
 	// Path is that of the database, without symbolic links.
 	Path string
-	// Reserve is what is held back of the disk for changes that free space.
+	// Reserve holds back disk space for changes that free space.
 	Reserve *file.Reserve
-	// Warn is told when Close leaves changes in the log; nil = it is not asked for.
+	// Warn receives a warning when Close leaves changes in the log; nil = none.
 	Warn func(warning string)
 	// TurnTimeout bounds how long a change waits in the queue, and CommitTimeout how
 	// long for its end when it has begun.
@@ -55,7 +56,7 @@ type Writer struct {
 	limits         limits
 	timers         sync.Pool // of callers that wait
 	space          space
-	rolledBack     func()        // what was read in a transaction that is undone may not be so
+	rolledBack     func()        // reads of a transaction that is undone are void
 	endTransaction func() error  // commitTransaction, unless a test says otherwise
 	isFull         atomic.Bool   // there was no space for a change, and there is none yet
 	finished       chan struct{} // closed when the last job is done
@@ -101,19 +102,20 @@ func (w *Writer) NewPreparer() *layout.Preparer {
 	})
 }
 
-// OnRollback names what is called after a transaction was undone, before the next begins.
-// It is called before the first change is handed in.
+// OnRollback sets the function that is called after a transaction was undone, before the next
+// begins. It is called before the first change is handed in.
 func (w *Writer) OnRollback(rolledBack func()) { w.rolledBack = rolledBack }
 
-// RunChange hands in a change of no thread.
+// RunChange hands in a change of no thread. Its errors are those of RunJob.
 func (w *Writer) RunChange(ctx context.Context, run func(ctx context.Context, conn *sql.Conn) error) error {
 	return w.RunJob(ctx, &Job{Run: run})
 }
 
-// RunJob hands in a change and waits until it is durable or refused. It answers
-// ErrStoreBusy, and nothing is done, when the change is not begun in time. When ctx
-// or the time ends after it has begun, the outcome is unknown. For a job that IsUntimed
-// no time ends.
+// RunJob hands in a change and waits until it is durable or refused. It returns
+// ErrStoreBusy, and nothing is done, when the change is not begun in time, and
+// ErrOutcomeUnknown when ctx or the time ends after it has begun. It returns
+// ErrStoreFull and ErrStoreReplaced while no change is taken. Other errors are those of
+// the job, or wrap ErrUnavailable or ErrCorrupt. For a job that IsUntimed no time ends.
 func (w *Writer) RunJob(ctx context.Context, j *Job) error {
 	if err := ctx.Err(); err != nil {
 		return abandonedError(ctx)
@@ -170,7 +172,7 @@ func (w *Writer) Close() error {
 	<-w.finished
 	w.moveLog()
 	var errs []error
-	for _, s := range w.statements { // SQLite does not end a connection that has one
+	for _, s := range w.statements { // SQLite does not end a connection that has statements
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
@@ -187,7 +189,8 @@ func (w *Writer) moveLog() {
 	}
 }
 
-// keepCommitting commits, as one, what came in while the commit before was made.
+// keepCommitting commits together the changes that came in during the commit
+// before.
 func (w *Writer) keepCommitting() {
 	defer close(w.finished)
 	batch, more := make([]*Job, 0, maxBatch), true
@@ -203,8 +206,8 @@ func (w *Writer) keepCommitting() {
 	}
 }
 
-// runContained runs a change. One that panics is not valid: it is undone, and the
-// writer lives.
+// runContained runs a change. A change that panics is not valid: it is undone,
+// and the writer lives.
 func (j *Job) runContained(w *Writer) (err error) {
 	if p := contain.Call(func() { err = j.Run(w.life, w.conn) }); p != nil {
 		return &panickedError{p}
@@ -215,10 +218,10 @@ func (j *Job) runContained(w *Writer) (err error) {
 // panickedError is a change over which the store panicked.
 type panickedError struct{ cause *contain.PanicError }
 
-// Error says what was panicked with.
+// Error shows the panic.
 func (e *panickedError) Error() string { return "the change could not be written: " + e.cause.Error() }
 
-// Unwrap returns what it is in the contract, and the panic.
+// Unwrap returns ErrInvalid and the panic.
 func (e *panickedError) Unwrap() []error { return []error{checkpoint.ErrInvalid, e.cause} }
 
 // gatherJobs lets callers that the last commit woke hand in their next changes,
@@ -231,7 +234,7 @@ func (w *Writer) gatherJobs() {
 }
 
 // commitBatch runs jobs in one transaction. A job that is refused has changed
-// nothing. When one breaks, the transaction is undone and each has its own.
+// nothing. When a job breaks, the transaction is undone and each job has its own.
 func (w *Writer) commitBatch(batch []*Job) {
 	if batch = w.refuseWhileFull(batch); len(batch) == 0 {
 		return
@@ -263,7 +266,7 @@ func (w *Writer) commitBatch(batch []*Job) {
 }
 
 // runTransaction runs jobs in one transaction. An error means that there was none;
-// once it is committed, only the results tell.
+// after its commit, the results have the errors.
 func (w *Writer) runTransaction(batch []*Job) (results []error, err error) {
 	if err := w.file.CheckReplaced(); err != nil {
 		return nil, err
@@ -290,7 +293,7 @@ func (w *Writer) runTransaction(batch []*Job) (results []error, err error) {
 		if w.lacksSpace(err) {
 			w.isFull.Store(true)
 		}
-		markUnknown(results, err) // what was written of it may be found by who opens the file next
+		markUnknown(results, err) // a later open of the file may find its writes
 		return results, nil
 	}
 	if err := w.file.CheckReplaced(); err != nil { // before anything is acknowledged
@@ -305,9 +308,9 @@ func (w *Writer) commitTransaction() error {
 	return err
 }
 
-// markUnknown says of what may have been committed that the outcome is unknown: the
-// changes are in the file that is open, which may not be the one that is found
-// later, or the commit failed half-way. Refusals have changed nothing either way.
+// markUnknown gives changes that may have been committed ErrOutcomeUnknown: they
+// are in the open file, which may not be the file under its path, or the commit
+// failed half-way. Refusals have changed nothing either way.
 func markUnknown(results []error, cause error) {
 	for i := range results {
 		if results[i] == nil {
@@ -316,7 +319,8 @@ func markUnknown(results []error, cause error) {
 	}
 }
 
-// beginTransaction begins a transaction; one that could not be ended before is ended now.
+// beginTransaction begins a transaction. It first ends a transaction that could not be ended
+// before.
 func (w *Writer) beginTransaction() error {
 	_, err := w.begin.ExecContext(w.life)
 	if err == nil {

@@ -143,7 +143,7 @@ func (r *rewriter) wrapPlain(e ast.Expr) ast.Expr {
 		}
 	case ast.CallKind:
 		if name := e.AsCall().FunctionName(); !passesArguments(name) && name != operators.Index && name != ObjectFunction {
-			return e // what it yields is plain already
+			return e // its result is plain already
 		}
 	case ast.SelectKind:
 		if e.AsSelect().IsTestOnly() {
@@ -171,7 +171,7 @@ func isInternal(e ast.Expr) bool {
 }
 
 // passesArguments reports whether a function hands its arguments on without looking
-// into numbers, or is part of what a macro became.
+// into numbers, or is part of an expanded macro.
 func passesArguments(name string) bool {
 	if name == operators.In {
 		return false
@@ -188,7 +188,7 @@ func passesArguments(name string) bool {
 }
 
 // wrapLoop wraps the range of a comprehension. A binding is a comprehension over
-// nothing and stays one.
+// nothing and stays as it is.
 func (r *rewriter) wrapLoop(e ast.Expr, c ast.ComprehensionExpr) {
 	if isBinding(c) {
 		return

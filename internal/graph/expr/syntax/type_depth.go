@@ -7,9 +7,9 @@ import (
 	"cel.dev/cel-go/common/ast"
 )
 
-// maxTypeDepth is how deep the lists and maps that an expression writes may lie
-// within one another, bindings followed. The time to find the types of an
-// expression grows with the cube of it.
+// maxTypeDepth bounds the nesting of the lists and maps that an expression
+// writes, bindings followed. The time to find the types of an expression grows
+// with the cube of it.
 const maxTypeDepth = 20
 
 // depthFinder computes how deep the types of an expression are nested, or more.
