@@ -15,6 +15,9 @@ import (
 func (s *Session) endSilentSession() {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
+	if time.Since(s.lastHeard) < maxMissedHeartbeats*s.hub.opts.HeartbeatInterval {
+		return // it was heard of after the timer had fired: the timer fires again
+	}
 	s.hub.log.Warn("a worker has gone silent", zap.String("worker", s.profile.Hello.Worker), zap.String("session", s.id))
 	s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "nothing was heard for %d beats of %s; connect again",
 		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", s.profile.Hello.Worker))
