@@ -50,7 +50,7 @@ func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) err
 	if err != nil {
 		return err
 	}
-	session, err := s.openSession(ctx, stream, hello)
+	session, err := s.openSession(ctx, stream, s.hub.NumberHello(), hello)
 	if err != nil {
 		return err
 	}
@@ -136,10 +136,11 @@ func noHelloError() error {
 }
 
 // openSession checks a hello, registers the graphs in it, begins the session and
-// sends the welcome.
-func (s *workerService) openSession(ctx context.Context, stream workerStream, h *graphdv1.Hello) (*worker.Session, error) {
+// sends the welcome. number is that of the hello.
+func (s *workerService) openSession(ctx context.Context, stream workerStream, number uint64, h *graphdv1.Hello) (*worker.Session, error) {
 	b := s.newValidator()
 	hello := wire.HelloFromProto(b, h)
+	hello.Number = number
 	if err := b.Err(); err != nil {
 		return nil, err
 	}

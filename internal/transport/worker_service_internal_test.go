@@ -28,22 +28,33 @@ func (r slowRegistry) PutGraph(context.Context, runtime.PutGraphRequest) (runtim
 // The connection of a worker breaks while the graphs of its hello are stored, and the
 // worker comes back. Its old hello does not know what the new stream was given.
 func TestAHelloOfABrokenStreamBeginsNoSession(t *testing.T) {
-	hub := worker.New(worker.Options{})
-	ctx, breakStream := context.WithCancel(t.Context())
-	var newer *worker.Session
-	s := &workerService{service: &service{limits: payload.Limits{}}, hub: hub, graphs: slowRegistry{meanwhile: func() {
-		breakStream()
-		var err error
-		newer, _, err = hub.OpenSession(worker.Hello{Worker: "w1"})
-		require.NoError(t, err)
-	}}}
-	_, err := s.openSession(ctx, nil, &graphdv1.Hello{
-		WorkerId: "w1", Manifest: &graphdv1.WorkerManifest{Graphs: []*graphdv1.GraphSpec{{Name: "g"}}}, Credit: &graphdv1.Credit{TotalSlots: 1},
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	select {
-	case <-newer.Ended():
-		require.Fail(t, "the newer session has ended")
-	default:
+	for name, isNoticed := range map[string]bool{"the server knows of the break": true, "the server does not know of it": false} {
+		t.Run(name, func(t *testing.T) {
+			hub := worker.New(worker.Options{})
+			ctx, breakStream := context.WithCancel(t.Context())
+			defer breakStream()
+			var newer *worker.Session
+			s := &workerService{service: &service{limits: payload.Limits{}}, hub: hub, graphs: slowRegistry{meanwhile: func() {
+				if isNoticed {
+					breakStream()
+				}
+				var err error
+				newer, _, err = hub.OpenSession(worker.Hello{Worker: "w1", Number: hub.NumberHello()})
+				require.NoError(t, err)
+			}}}
+			_, err := s.openSession(ctx, nil, hub.NumberHello(), &graphdv1.Hello{
+				WorkerId: "w1", Manifest: &graphdv1.WorkerManifest{Graphs: []*graphdv1.GraphSpec{{Name: "g"}}}, Credit: &graphdv1.Credit{TotalSlots: 1},
+			})
+			if isNoticed {
+				require.ErrorIs(t, err, context.Canceled)
+			} else {
+				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWorkerReplaced})
+			}
+			select {
+			case <-newer.Ended():
+				require.Fail(t, "the newer session has ended")
+			default:
+			}
+		})
 	}
 }

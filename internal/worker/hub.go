@@ -87,6 +87,7 @@ type Hub struct {
 	capabilities *coverage.Publisher
 	activeTasks  atomic.Int64 // requested tasks
 	unreadBytes  atomic.Int64 // bytes that wait for workers to read them
+	helloCount   atomic.Uint64
 	events       *inbox.EventBudget
 	results      *inbox.ResultBudget
 }

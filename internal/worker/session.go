@@ -42,6 +42,10 @@ const maxMissedHeartbeats = 3
 // errSessionEnded refuses a call to a session whose stream is closed.
 var errSessionEnded = errors.New("the session has ended")
 
+// NumberHello returns the number of a hello that has come now. Those that come later
+// have greater ones.
+func (h *Hub) NumberHello() uint64 { return h.helloCount.Add(1) }
+
 // OpenSession begins a session, and ends an older session of the same worker. The
 // error is a *runtime.Error.
 func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error) {
@@ -75,6 +79,10 @@ func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice
 	if d.placement.isDraining {
 		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
 	}
+	hello := &s.profile.Hello
+	if newer := d.profiles.FindProfile(hello.Worker); newer != nil && hello.Number < newer.Hello.Number {
+		return nil, replacedError(hello.Worker) // this hello does not know what the newer stream was given
+	}
 	replaced, err := d.profiles.AddProfile(s.profile)
 	if err != nil {
 		return nil, err
@@ -83,8 +91,7 @@ func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice
 	list := s.claimHeldLeases(w, held)
 	if replaced != nil {
 		older := replaced.Session
-		older.endSession(runtime.Errorf(runtime.ReasonWorkerReplaced,
-			"worker %q has connected again; this stream is closed", replaced.Hello.Worker).With("workerId", replaced.Hello.Worker))
+		older.endSession(replacedError(replaced.Hello.Worker))
 		list = append(list, d.releaseJobs(older)...)
 		d.reclaims.RejectOf(older)
 	}
@@ -92,6 +99,10 @@ func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice
 	d.unserved.clearStranded(s)
 	d.offerOldestTo(s)
 	return list, nil
+}
+
+func replacedError(worker string) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonWorkerReplaced, "worker %q has connected again; this stream is closed", worker).With("workerId", worker)
 }
 
 // claimHeldLeases decides about the leases that the worker holds. mu is held.

@@ -14,6 +14,7 @@ type Capability = checkpoint.Capability
 // Hello is how a worker introduces itself.
 type Hello struct {
 	Worker       string // unique per start of the process
+	Number       uint64 // in the order in which hellos have come
 	BuildID      string
 	Capabilities []Capability
 	HeldLeases   []string // leases of tasks that it still runs

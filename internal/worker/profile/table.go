@@ -28,6 +28,9 @@ func NewTable[S any](maxWorkers int, maxBytes int64) *Table[S] {
 	}
 }
 
+// FindProfile returns the profile of a worker, nil without one.
+func (t *Table[S]) FindProfile(worker string) *Profile[S] { return t.byWorker[worker] }
+
 // AddProfile admits a worker. It returns the older profile that this one replaces, nil
 // without one: its bytes count until they are released. The error is a *runtime.Error
 // TOO_MANY_REQUESTS.
