@@ -30,14 +30,19 @@ func (e *Editor) PutCommand(ctx context.Context, reader *query.Reader, t *commit
 	var state *pregel.State
 	var p checkpoint.Pending
 	err = reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
-		if state, err = reader.LoadState(ctx, &memory, &t.Head, g); err != nil {
+		loaded, err := reader.LoadState(ctx, &memory, &t.Head, g)
+		if err != nil {
 			return err
 		}
-		p, err = reader.ReadPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
-		return err
+		if p, err = reader.ReadPending(ctx, &memory, t.Thread, loaded.Checkpoint().ID); err != nil {
+			return err // without the state, which is not held while memory is waited for
+		}
+		state = loaded
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	memory.ReleaseUnused()
 	return e.newEdit(t.Thread, &run, state, true).StoreCommand(t, p, update, to)
 }

@@ -102,18 +102,20 @@ func (e *Editor) tryUpdate(ctx context.Context, u stateUpdate, seen *checkpoint.
 }
 
 // commitUpdate makes one attempt at an update that was decided on a given head. It holds
-// memory for the state meanwhile.
+// memory for the state meanwhile, and no state while it waits for memory.
 func (e *Editor) commitUpdate(ctx context.Context, u *stateUpdate, head checkpoint.Head) error {
 	memory := e.budget.NewReservation()
 	defer memory.ReleaseAll()
-	state, err := e.reader.LoadStateReserved(ctx, &memory, runtime.ReadWaitTimeout, &head, u.req.Namespace, u.req.Checkpoint)
-	if err != nil {
-		return err
-	}
-	u.head, u.state, u.reservation = head, state, &memory
-	defer func() { u.state, u.reservation = nil, nil }() // they are not held while the answer is read
+	u.head, u.reservation = head, &memory
+	defer func() { u.reservation = nil }()
 	return e.reader.RetryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
-		_, err := e.changeFree(ctx, head, func(t *commit.Tx) error { return u.putUpdate(ctx, t) })
+		state, err := e.reader.LoadStateAt(ctx, &memory, &head, u.req.Namespace, u.req.Checkpoint)
+		if err != nil {
+			return err
+		}
+		u.state = state
+		defer func() { u.state = nil }() // it is not held while memory is waited for, or the answer is read
+		_, err = e.changeFree(ctx, head, func(t *commit.Tx) error { return u.putUpdate(ctx, t) })
 		return err
 	})
 }

@@ -63,6 +63,7 @@ func (s *stateStep) loadFinished(ctx context.Context) error {
 			return superstep.RefusalError(s.fieldPath(0, "values"), err)
 		}
 	}
+	u.reservation.ReleaseUnused() // all that is large has been read
 	s.tasks, s.done = s.edit.PlanTasks()
 	return nil
 }

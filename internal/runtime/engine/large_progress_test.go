@@ -3,11 +3,14 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -93,13 +96,17 @@ func TestCallsWaitForMemoryForLargeProgress(t *testing.T) {
 }
 
 // slowProgressStore is a store in which the progress of each superstep is large, and which
-// reads it slowly.
+// reads it slowly, and checkpoints in a millisecond. It finds out which of the checkpoints
+// that it returned are in memory.
 type slowProgressStore struct {
 	checkpoint.Store
 
 	value     payload.JSON
 	readers   atomic.Int64
 	unblocked chan struct{}
+
+	mu       sync.Mutex
+	returned []weak.Pointer[checkpoint.NextTask] // one of each checkpoint
 }
 
 func (s *slowProgressStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
@@ -118,13 +125,58 @@ func (s *slowProgressStore) PendingWithin(ctx context.Context, thread, id string
 	return s.Pending(ctx, thread, id)
 }
 
+func (s *slowProgressStore) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	sleepVirtual(time.Millisecond)
+	cp, err := s.Store.Checkpoint(ctx, thread, namespace, id)
+	return s.copyTracked(cp, err)
+}
+
 func (s *slowProgressStore) CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
-	return s.Store.(checkpoint.BoundedReader).CheckpointWithin(ctx, thread, namespace, id, most) //nolint:errcheck // memory
+	cp, err := s.Store.(checkpoint.BoundedReader).CheckpointWithin(ctx, thread, namespace, id, most) //nolint:errcheck // memory
+	return s.copyTracked(cp, err)
+}
+
+// copyTracked returns a copy of a checkpoint whose list of tasks only its holders share.
+func (s *slowProgressStore) copyTracked(cp *checkpoint.Checkpoint, err error) (*checkpoint.Checkpoint, error) {
+	if err != nil || len(cp.Next) == 0 {
+		return cp, err
+	}
+	tracked := *cp
+	tracked.Next = slices.Clone(cp.Next)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.returned = append(s.returned, weak.Make(&tracked.Next[0]))
+	return &tracked, nil
+}
+
+// countHeld returns the number of returned checkpoints that are in memory, and of all.
+func (s *slowProgressStore) countHeld() (held, all int) {
+	goruntime.GC()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.returned {
+		if p.Value() != nil {
+			held++
+		}
+	}
+	return held, len(s.returned)
 }
 
 // TestCallsWaitBeforeTheyReadLargeProgress has many calls at once, each of which reads a
-// state and the large progress after it.
+// state and the large progress after it. A call that waits for memory holds no state.
 func TestCallsWaitBeforeTheyReadLargeProgress(t *testing.T) {
+	calls := map[string]func(w *memoryFixture, thread, node string) error{
+		"update": func(w *memoryFixture, thread, node string) error {
+			_, err := w.engine.UpdateState(w.t.Context(), runtime.UpdateStateRequest{
+				Thread: thread, Values: `{"x":"y"}`, AsNode: node, SupersedeInterrupts: true,
+			})
+			return err
+		},
+		"command": func(w *memoryFixture, thread, _ string) error {
+			_, err := w.engine.Resume(w.t.Context(), runtime.ResumeRequest{Thread: thread, Update: `{"x":"y"}`, Coverage: runtime.CoverCollect})
+			return err
+		},
+	}
 	for name, c := range map[string]struct {
 		graph, node string
 		bytes       int64 // that one call holds at least
@@ -132,39 +184,39 @@ func TestCallsWaitBeforeTheyReadLargeProgress(t *testing.T) {
 		"small states": {"asks-little", "ask", maxHeldBytes},
 		"large states": {"asks", "grow", heavyStateBytes + maxHeldBytes},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const many = 10
-				w := newMemoryFixture(t, engine.Options{StoreTimeout: time.Hour},
-					chainSpec("asks", channelsHeavy, "grow", "ask", "last"), chainSpec("asks-little", channelsHeavy, "ask", "last"))
-				for i := range many {
-					require.Equal(t, checkpoint.RunInterrupted, w.fixture.runToStop(fmt.Sprint("t", i), c.graph, `{}`).State)
-				}
-				w.engine.Close()
-				slow := &slowProgressStore{Store: w.store, value: payload.JSON(make([]byte, maxHeldBytes)), unblocked: make(chan struct{})}
-				w.store = slow
-				w.startEngine()
-				var all sync.WaitGroup
-				answers := make(chan error, many)
-				for i := range many {
-					all.Go(func() {
-						_, err := w.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{
-							Thread: fmt.Sprint("t", i), Values: `{"x":"y"}`, AsNode: c.node, SupersedeInterrupts: true,
-						})
-						answers <- err
-					})
-				}
-				synctest.Wait()
-				readers, held := slow.readers.Load(), engine.ReadBudgetBytes(w.engine)
-				close(slow.unblocked)
-				all.Wait()
-				for range many {
-					require.NoError(t, <-answers)
-				}
-				require.EqualValues(t, 1, readers, "calls that read large progress at a time")
-				require.GreaterOrEqual(t, held, c.bytes, "what the call holds of the state and the progress")
-				require.Zero(t, engine.ReadBudgetBytes(w.engine))
+		for call, do := range calls {
+			t.Run(call+", "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const many = 10
+					w := newMemoryFixture(t, engine.Options{StoreTimeout: time.Hour},
+						chainSpec("asks", channelsHeavy, "grow", "ask", "last"), chainSpec("asks-little", channelsHeavy, "ask", "last"))
+					for i := range many {
+						require.Equal(t, checkpoint.RunInterrupted, w.fixture.runToStop(fmt.Sprint("t", i), c.graph, `{}`).State)
+					}
+					w.engine.Close()
+					slow := &slowProgressStore{Store: w.store, value: payload.JSON(make([]byte, maxHeldBytes)), unblocked: make(chan struct{})}
+					w.store = slow
+					w.startEngine()
+					var all sync.WaitGroup
+					answers := make(chan error, many)
+					for i := range many {
+						all.Go(func() { answers <- do(w, fmt.Sprint("t", i), c.node) })
+					}
+					sleepVirtual(time.Second)
+					readers, held := slow.readers.Load(), engine.ReadBudgetBytes(w.engine)
+					states, reads := slow.countHeld()
+					close(slow.unblocked)
+					all.Wait()
+					for range many {
+						require.NoError(t, <-answers)
+					}
+					require.EqualValues(t, 1, readers, "calls that read large progress at a time")
+					require.GreaterOrEqual(t, reads, many, "states that were read before the progress")
+					require.Equal(t, 1, states, "states in memory")
+					require.GreaterOrEqual(t, held, c.bytes, "what the call holds of the state and the progress")
+					require.Zero(t, engine.ReadBudgetBytes(w.engine))
+				})
 			})
-		})
+		}
 	}
 }
