@@ -159,7 +159,9 @@ func TestCompressedRequestsCountAsWhatTheyBecome(t *testing.T) {
 // A small request that is not whole yet is not cancelled for large ones that are.
 func TestSmallRequestsArriveBesideLargeOnes(t *testing.T) {
 	slow := &slowRegistry{entered: make(chan struct{}), release: make(chan struct{})}
-	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
+		o.MaxIncoming, o.RequestPatience, o.Registry = 4<<20, time.Hour, slow
+	})
 	var served sync.WaitGroup
 	for range 3 {
 		served.Go(func() { _, _ = c.PutGraph(t.Context(), newPutGraph(1_000_000)) })

@@ -148,7 +148,7 @@ func TestARunDoesNotChaseARestlessWorker(t *testing.T) {
 				at = b
 			}
 			leave := at.attachWorker("w", "")
-			sleepVirtual(10 * time.Millisecond)
+			sleepVirtual(10*time.Millisecond + time.Since(began)/300) // a run stays ever longer, and needs fewer stays
 			leave()
 		}
 		moves := w.readHead("t").Fence
