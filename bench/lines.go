@@ -73,7 +73,7 @@ func againstLimits(b *bench) []report.Line {
 	}
 }
 
-// tail is a line about the slowest of what was timed.
+// tail is a line about the slowest of the timed operations.
 func (b *bench) tail(title string, of measure.Key) report.Line {
 	l := report.Line{Title: title, Against: "p50", Bound: 4, AtMost: true}
 	l.Ratio = b.series.Each(of, func(s workload.Sample) float64 { return s.P99 / max(s.P50, 1e-9) })

@@ -1,4 +1,4 @@
-// Command bench measures graphd beside what its store and gRPC alone could do,
+// Command bench measures graphd beside the limit of its store and gRPC alone,
 // and beside other runtimes of graphs, all in the same run on the same machine.
 // README.md says how each figure comes about.
 //

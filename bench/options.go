@@ -16,7 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/bench/stand"
 )
 
-// options are what a person may choose.
+// options are the flags of the benchmark.
 type options struct {
 	graphd, graphs, peers, out, json string
 	python                           string
@@ -87,7 +87,7 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// settle fills in what was not chosen and refuses what does not exist.
+// settle sets options without a flag, and refuses unknown values.
 func (o *options) settle() error {
 	rounds, long := map[string]int{smoke: 1, normal: 7, full: 15}, map[string]time.Duration{
 		smoke: 20 * time.Millisecond, normal: 200 * time.Millisecond, full: time.Second,

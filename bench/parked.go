@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// What is found once, on the stand with the threads that wait.
+// Measurements taken once, on the stand with the threads that wait.
 const (
 	heapPerThread  = "parked thread, bytes of heap in graphd"
 	redisPerThread = "parked thread, bytes in Redis"
@@ -89,7 +89,7 @@ func (p *parked) fill(ctx context.Context, series measure.Series) error {
 	return p.weigh(ctx, "", series)
 }
 
-// weigh finds what threads cost at the moment.
+// weigh measures the present cost of threads.
 func (p *parked) weigh(ctx context.Context, when string, series measure.Series) error {
 	heap, err := p.Server.Heap(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *parked) key(name string) measure.Key {
 	return measure.Key{Workload: name, Store: p.Setting, Clients: 1, Who: graphd}
 }
 
-// besideParked runs the chain where the threads wait, next to where none do.
+// besideParked runs the chain beside the threads that wait, and without such threads.
 func (r *round) besideParked() []measure.Cell {
 	if r.parked == nil || r.Setting != stand.RedisEverysec {
 		return nil

@@ -37,12 +37,12 @@ type round struct {
 	*bench
 	*stand.Stand
 	names *workload.Names
-	// What cells need for longer than a call: how long, and what to do then.
+	// context outlives the calls of cells. after ends the work of cells.
 	context context.Context //nolint:containedctx // of this round
 	after   []func()
 }
 
-// key names what is measured here.
+// key identifies a measurement of this round.
 func (r *round) key(name string, clients int) measure.Key {
 	return measure.Key{Workload: name, Store: r.Setting, Clients: clients}
 }
@@ -86,7 +86,7 @@ func chain(r *round) [][]measure.Cell {
 		group = append(group, r.besides("W1", clients, 0, workload.ChainLength)...)
 		groups = append(groups, group)
 	}
-	// Against the bare commits one by one, next to the many clients.
+	// Compares with single bare commits, next to the many clients.
 	if r.Setting == stand.SQLite || r.Setting == stand.RedisAlways {
 		one := r.commits(1)
 		one.Key.Workload = oneByOne

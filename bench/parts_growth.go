@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// What grows, and must not make a step dearer.
+// Measurements of growth, which must not make a step dearer.
 const (
 	early, middle, late   = "W4 step 10", "W4 step 250", "W4 step 500"
 	firstSteps, lastSteps = "history, first steps", "history, last steps"

@@ -17,7 +17,7 @@ func (b *bench) watched() int {
 	return map[string]int{smoke: 10, normal: 100, full: 300}[b.size]
 }
 
-// watchers is how many follow one run.
+// watchers is the number of clients that follow one run.
 func (b *bench) watchers() int { return map[string]int{smoke: 20, normal: 1000, full: 1000}[b.size] }
 
 // watch has 1,000 clients follow one run.

@@ -11,7 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// startPeers starts what is installed and notes what is absent.
+// startPeers starts installed peers and notes absent peers.
 func (b *bench) startPeers(ctx context.Context) {
 	if b.peers == "" {
 		b.note("peers are not measured: --peers is empty")
@@ -39,7 +39,7 @@ func (r *round) besides(name string, clients, repeat, counts int) []measure.Cell
 	}
 	atOnce := clients
 	if r.size != full {
-		atOnce = min(clients, 250) // or W5 of the slower ones takes most of the time
+		atOnce = min(clients, 250) // or W5 of the slower peers takes most of the time
 	}
 	var cells []measure.Cell
 	for _, p := range r.beside {

@@ -22,15 +22,15 @@ import (
 // nodes.
 const calls = "bare gRPC calls"
 
-// remote are processes with nodes in them. The one in Go is there all the
-// while, the one in Python connects to the server of each round.
+// remote are processes with nodes. The Go process runs all the time. The Python
+// process connects to the server of each round.
 type remote struct {
 	goNodes *process.Child
 	bare    *wire.Client
 }
 
-// startNodes starts the Go process and makes its graph one of those that
-// servers load: in a folder of its own, next to copies of the others.
+// startNodes starts the Go process and adds its graph to the graphs that servers
+// load: in a folder of its own, next to copies of the others.
 func (b *bench) startNodes(ctx context.Context) error {
 	if !b.chosen("remote") {
 		return nil

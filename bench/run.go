@@ -38,8 +38,8 @@ const (
 	theLimit = "limit"
 )
 
-// measured returns what was found also when some of it is broken, or when it
-// was interrupted.
+// measured returns the results, also when some are broken, or when it was
+// interrupted.
 func measured(ctx context.Context, o options) (report.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -78,7 +78,7 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 	}, errors.Join(b.broken...)
 }
 
-// measure parks threads, takes the rounds, and looks after what was parked.
+// measure parks threads, takes the rounds, and weighs the parked threads again.
 func (b *bench) measure(ctx context.Context) error {
 	if err := b.park(ctx); err != nil {
 		b.breaks("parked threads", err)
@@ -100,8 +100,8 @@ func (b *bench) unpark() {
 	}
 }
 
-// record finds out what the limit has to do. Without a Redis the stores that
-// need one are left out.
+// record determines the work of the limit. Without a Redis it leaves out the stores
+// on Redis.
 func (b *bench) record(ctx context.Context) error {
 	s, err := stand.Start(ctx, b.program, stand.RedisOff, nil)
 	if errors.Is(err, process.ErrNoRedis) {

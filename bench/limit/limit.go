@@ -1,6 +1,6 @@
-// Package limit is what graphd is measured against: a gRPC server that makes as
-// many conditional commits of as many bytes, and sends the same messages, but
-// knows nothing of graphs. It shows what store, wire and client leave to win.
+// Package limit is the reference of the measurements: a gRPC server that makes as
+// many conditional commits of as many bytes as graphd, and sends the same messages,
+// but has no graphs. It shows the limit that store, wire and client set.
 package limit
 
 import (
@@ -12,8 +12,8 @@ import (
 // Service is the name of the gRPC service.
 const Service = "/bench.Limit/"
 
-// Script is what one call does: so many commits of so many bytes each, and the
-// messages that are sent in between, in equal parts after each commit.
+// Script is the work of one call: so many commits of so many bytes each, and
+// messages, sent in equal parts after each commit.
 type Script struct {
 	Commits  int      `json:"commits"`
 	Bytes    int      `json:"bytes"`
@@ -24,7 +24,7 @@ type Script struct {
 	Encode bool `json:"encode,omitempty"`
 }
 
-// Config is what a server is started with.
+// Config configures a server.
 type Config struct {
 	// Store is redis://HOST:PORT/DB, sqlite:PATH or memory, which commits nothing.
 	Store string            `json:"store"`

@@ -136,8 +136,8 @@ const commitsCall = "commits"
 
 // Commits asks for bare commits, without gRPC between them.
 type Commits struct {
-	// Lanes is how many make commits at a time, each one after the other, and
-	// PerThread how many of them one thread gets.
+	// Lanes is the number of lanes, each of which makes its commits in turn.
+	// PerThread is the number of commits of one thread.
 	Lanes     int `json:"lanes"`
 	PerThread int `json:"per_thread"`
 	// Bytes of each.

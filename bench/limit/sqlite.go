@@ -8,7 +8,7 @@ import (
 	_ "modernc.org/sqlite" // the driver that graphd has, too
 )
 
-// sqlite commits one by one, each synced in full.
+// sqlite makes each commit alone and syncs it in full.
 type sqlite struct {
 	db   *sql.DB
 	conn chan *sql.Conn

@@ -1,5 +1,5 @@
-// Package measure repeats measurements in turn, so that whatever else the
-// machine does hits all contestants alike, and compares them round by round.
+// Package measure repeats measurements in turn, so that other work of
+// the machine hits all contestants alike, and compares them round by round.
 package measure
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// Key says what was measured.
+// Key identifies a measurement.
 type Key struct {
 	Workload string `json:"workload"`
 	Store    string `json:"store"`
@@ -32,16 +32,16 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s, %s, %d clients, %s", k.Workload, k.Store, k.Clients, k.Who)
 }
 
-// Cell is one thing to measure.
+// Cell is one measurement to take.
 type Cell struct {
 	Key  Key
 	Take func(context.Context) (workload.Sample, error)
 }
 
-// Series is what the rounds gave.
+// Series has the samples of all rounds.
 type Series map[Key][]workload.Sample
 
-// Add is for what a cell measures besides.
+// Add adds a further sample that a cell has measured.
 func (s Series) Add(k Key, sample workload.Sample) { s[k] = append(s[k], sample) }
 
 // Round takes every cell of the groups once. Within a group the order turns
@@ -111,8 +111,8 @@ func (s Series) Rate(k Key) Spread {
 	return s.Each(k, func(w workload.Sample) float64 { return w.Rate })
 }
 
-// Ratio compares the rates of two keys round by round. Rounds in which one of
-// them was not measured, or broken, do not count.
+// Ratio compares the rates of two keys round by round. A round counts only
+// when both were measured and neither is broken.
 func (s Series) Ratio(of, to Key) Spread {
 	var all []float64
 	for i := range min(len(s[of]), len(s[to])) {

@@ -1,5 +1,5 @@
-// Package nodes is a Go process with nodes in it: it adds one wherever graphd
-// asks it to, and answers bare calls to compare with.
+// Package nodes is a Go process with nodes: each adds 1 when graphd calls it.
+// It also answers bare calls, for comparison.
 package nodes
 
 import (
@@ -65,7 +65,7 @@ func (*server) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.W
 	return m, nil
 }
 
-// ExecuteTask adds one.
+// ExecuteTask adds 1.
 func (*server) ExecuteTask(r *graphdv1.ExecuteTaskRequest, s graphdv1.NodeService_ExecuteTaskServer) error {
 	var x int
 	if err := json.Unmarshal([]byte(r.GetTask().GetChannels()["x"].GetJson()), &x); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// Peer is one that is there.
+// Peer is a running runtime of graphs.
 type Peer struct {
-	// Who names it in results, Version is what its package says.
+	// Who names it in results. Version is that of its package.
 	Who, Version string
 	kind         kind
 	child        *process.Child
@@ -32,8 +32,7 @@ const (
 	Eino        = "eino"
 )
 
-// kind is how a peer is started in the folder it is installed in, and what it
-// can be asked for.
+// kind has the folder and the command of a peer, and its possible measurements.
 type kind struct {
 	who, folder string
 	command     []string
@@ -96,7 +95,7 @@ func (p *Peer) Can(name, store string, clients int) bool {
 	return slices.Contains(p.kind.workloads, name) && slices.Contains(p.kind.stores, store) && clients <= p.kind.most
 }
 
-// Request is what a peer is asked to measure.
+// Request is a measurement that a peer takes.
 type Request struct {
 	Workload string `json:"workload"`
 	// Store is memory, sqlite or redis, URL a file or redis://HOST:PORT/DB.

@@ -72,8 +72,8 @@ func (g *Graphd) ready(ctx context.Context) error {
 // Address is host and port of its gRPC services.
 func (g *Graphd) Address() string { return g.address }
 
-// Heap is how many bytes graphd holds on to: what is left when all garbage is
-// collected, which what is only kept until the next collection is after two.
+// Heap returns the least size in bytes of graphd's heap over four collections. Memory
+// that is kept until the next collection is free after two.
 func (g *Graphd) Heap(ctx context.Context) (float64, error) {
 	least := math.Inf(1)
 	for range 4 {

@@ -16,7 +16,7 @@ import (
 // patience is how long a process may take to start or to end on a busy machine.
 const patience = 30 * time.Second
 
-// process is one that was started here.
+// process is a process that was started here.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}

@@ -141,7 +141,7 @@ func (r *Redis) Empty(ctx context.Context, database int) error {
 	return err
 }
 
-// Stop ends the server; what it kept is gone.
+// Stop ends the server and removes its data.
 func (r *Redis) Stop() {
 	_ = r.Client.Close()
 	r.process.kill()

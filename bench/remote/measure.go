@@ -22,16 +22,16 @@ const patience = time.Minute
 // chainKind is the place of the chain through graphd among the kinds.
 const chainKind = 1
 
-// kind is one thing that is measured.
+// kind is one measurement.
 type kind struct {
 	name string
-	// once does it one time and returns how long it took.
+	// once does it one time and returns the time that it took.
 	once   func(context.Context) (time.Duration, error)
 	rounds [][]float64 // milliseconds, by round
 }
 
-// measure takes all kinds in turn, run by run, so that whatever else the
-// machine does hits them alike. The first round only warms up.
+// measure takes all kinds in turn, run by run, so that other work of
+// the machine hits them alike. The first round only warms up.
 func measure(ctx context.Context, kinds []kind, rounds, runs int) error {
 	for round := range rounds + 1 {
 		took := make([][]float64, len(kinds))
@@ -93,7 +93,7 @@ func dial(server, nodes string) (*client, error) {
 
 func (c *client) close() { _ = errors.Join(c.bare.Close(), c.server.Close()) }
 
-// calls makes the bare calls, one after the other.
+// calls makes the bare calls in turn.
 func (c *client) calls(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	for range length {

@@ -67,7 +67,7 @@ func (s *server) stop() {
 	_ = s.command.Wait()
 }
 
-// script is a Python process that ends when its input does. It says one line
+// script is a Python process that ends when its input does. It writes a line
 // when it is ready.
 type script struct {
 	first   string
@@ -76,10 +76,10 @@ type script struct {
 	out     *bufio.Reader
 }
 
-// errAbsent says that what a script needs is not installed.
+// errAbsent reports that a requirement of a script is not installed.
 var errAbsent = errors.New("not installed")
 
-// absentCode is the exit code of a script that lacks what it needs.
+// absentCode is the exit code of a script that lacks a requirement.
 const absentCode = 3
 
 func startScript(ctx context.Context, python, path string, args ...string) (*script, error) {

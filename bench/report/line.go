@@ -1,5 +1,5 @@
-// Package report says what was found: a table with a mark for every goal, all
-// figures, and where they come from.
+// Package report shows results: a table with a mark for every goal, all figures,
+// and their origin.
 package report
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/graphd-dev/graphd/bench/measure"
 )
 
-// Line is one goal and how far it was reached.
+// Line is one goal and its result.
 type Line struct {
-	// Title says what is compared, Against with what.
+	// Title names the figure, Against the figure to compare with.
 	Title   string `json:"title"`
 	Against string `json:"against"`
-	// Ratio is over the rounds. Bound is what it must be: at least, or with
-	// AtMost at most.
+	// Ratio is over the rounds. Bound is the least value that
+	// reaches the goal, or with AtMost the greatest.
 	Ratio  measure.Spread `json:"ratio"`
 	Bound  float64        `json:"bound"`
 	AtMost bool           `json:"at_most,omitempty"`

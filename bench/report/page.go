@@ -18,8 +18,8 @@ const measured = "graphd"
 // ErrNoMarks says that a page has no place for the table.
 var ErrNoMarks = errors.New("the page has no lines " + strings.TrimSpace(tableBegins) + " and " + strings.TrimSpace(tableEnds))
 
-// Insert puts the tables of a result into a page, between its marks, in place
-// of what was there.
+// Insert replaces the text between the marks of a page by the tables of a result.
+// The error is ErrNoMarks.
 func Insert(page string, r Result) (string, error) {
 	before, rest, ok := strings.Cut(page, tableBegins)
 	_, after, ok2 := strings.Cut(rest, tableEnds)

@@ -11,16 +11,16 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// Result is everything that one run of the benchmark found.
+// Result has all figures of one run of the benchmark.
 type Result struct {
 	About   About    `json:"about"`
 	Lines   []Line   `json:"lines"`
 	Figures []Figure `json:"figures"`
-	// Notes say what is absent, and why.
+	// Notes name absent parts, with the reason.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Figure is what one contestant did.
+// Figure is the result of one contestant.
 type Figure struct {
 	measure.Key
 	Rate measure.Spread `json:"rate"`
@@ -32,7 +32,7 @@ type Figure struct {
 	Samples []workload.Sample `json:"samples"`
 }
 
-// Figures lists what a series holds, in a fixed order.
+// Figures lists the figures of a series, in a fixed order.
 func Figures(s measure.Series, limit string) []Figure {
 	var all []Figure
 	for k, samples := range s {

@@ -7,8 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/bench/measure"
 )
 
-// Sizing is what a deployment is sized by: how many a second on each store, and
-// which part of its limit that is.
+// Sizing returns the table by which operators size a deployment: the rates on each
+// store, and their parts of the limit.
 func Sizing(figures []Figure, who string) string {
 	columns := []measure.Key{
 		{Workload: "W1", Clients: 1, Who: who},

@@ -9,9 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// The commits that a workload can't do without: one for the input or the
-// answers, and one for every superstep. What graphd needs beyond them counts
-// against it.
+// The least commits of a workload: one for the input or the answers, and one for
+// every superstep. Further commits of graphd count against it.
 func needed() []need {
 	return []need{
 		{"W1", 1 + workload.ChainLength, []string{workload.Chain}},
@@ -26,9 +25,9 @@ type need struct {
 	calls   []string
 }
 
-// Record finds out what the limit has to do: the messages that graphd sends to
-// the client, and how many bytes it sends to Redis per commit. Watchers of the
-// limit see as many events as are watched.
+// Record determines the work of the limit: the messages that graphd sends to the
+// client, and the bytes that it sends to Redis per commit. Watchers of the limit
+// see watched events.
 func Record(ctx context.Context, s *Stand, watched int) (map[string]limit.Script, error) {
 	all := map[string]limit.Script{}
 	names := &workload.Names{Prefix: "record"}
@@ -60,8 +59,8 @@ func Record(ctx context.Context, s *Stand, watched int) (map[string]limit.Script
 	return all, nil
 }
 
-// fallback is about what graphd sends per commit, where there is no Redis to
-// ask.
+// fallback is the approximate number of bytes per commit, for stands without
+// Redis.
 const fallback = 4 << 10
 
 // bytes asks Redis how much it was sent per commit.

@@ -1,5 +1,5 @@
-// Package stand puts up what is measured together: a store, graphd on it, and
-// the limit on the same store.
+// Package stand sets up the parts of a measurement: a store, graphd on it, and the
+// limit on the same store.
 package stand
 
 import (
@@ -24,19 +24,19 @@ const (
 	RedisAlways   = "redis-always"
 )
 
-// Settings lists the stores, in the order of what a crash may take.
+// Settings lists the stores, in the order of the loss that a crash may cause.
 func Settings() []string { return []string{Memory, SQLite, RedisOff, RedisEverysec, RedisAlways} }
 
-// Program is what a stand is built from.
+// Program has the parts of a stand.
 type Program struct {
-	// Graphd is the binary that is measured, Self the one that runs, Graphs the
-	// folder with the graphs of the workloads.
+	// Graphd is the measured binary, Self the running binary, Graphs the folder
+	// with the graphs of the workloads.
 	Graphd, Self, Graphs string
-	// Connections is how many all clients share.
+	// Connections is the number of connections that all clients share.
 	Connections int
 }
 
-// Stand is one store and who works on it.
+// Stand is one store with its servers.
 type Stand struct {
 	Setting string
 	// Redis is nil on other stores.

@@ -42,8 +42,8 @@ func (c *Client) Close() error {
 }
 
 // Stream makes a call with one request and shows every message of its answer.
-// Calls with the same lane share a connection. What see is given is valid until
-// it returns. io.EOF from see ends the call early and is no error.
+// Calls with the same lane share a connection. The message is valid until
+// see returns. io.EOF from see ends the call early and is no error.
 func (c *Client) Stream(ctx context.Context, lane int, method string, request []byte, see func([]byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package wire carries gRPC messages as bytes, so that the program that
-// measures does not spend its time on decoding: it looks only at what it needs
-// to know that nothing is missing.
+// Package wire carries gRPC messages as bytes, so that the measuring
+// program spends no time on decoding. It reads only the fields by which it
+// detects missing messages.
 package wire
 
 import (

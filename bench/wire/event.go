@@ -32,8 +32,8 @@ const (
 	fieldNotFound = 0
 )
 
-// Event is what a workload needs to know of an Event. It refers to the message
-// it was read from.
+// Event has the fields of an Event that a workload needs. It refers to the message
+// from which it was read.
 type Event struct {
 	Kind Kind
 	Step int

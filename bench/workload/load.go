@@ -1,5 +1,5 @@
-// Package workload says what is done to a server, and checks that the server
-// did it: a missing event or a wrong result is an error.
+// Package workload puts load on a server and checks the answers: a missing event
+// or a wrong result is an error.
 package workload
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/graphd-dev/graphd/bench/wire"
 )
 
-// Target is a server: graphd, or one that does the same for its clients
-// without being a graph engine.
+// Target is a server: graphd, or a server that does the same for its clients
+// without a graph engine.
 type Target struct {
 	*wire.Client
-	// Method is what a call of a workload is named at this server.
+	// Method returns the name of a workload's call at this server.
 	Method func(call string) string
 
 	hear func(call string, message []byte)
@@ -46,19 +46,19 @@ const (
 	Answer   = "answer"
 	Fan      = "fan"
 	Watch    = "watch"
-	// Create makes the thread that is watched, and Go begins what its watchers
-	// wait for.
+	// Create makes the watched thread, and Go begins the run for which its
+	// watchers wait.
 	Create = "create"
 	Go     = "go"
 	// WatchEncoded is Watch at a limit that encodes messages for each watcher.
 	WatchEncoded = "watch-encoded"
 )
 
-// Sample is what one contestant did in one round.
+// Sample is the result of one contestant in one round.
 type Sample struct {
-	// Rate is how many a second.
+	// Rate is the number of operations a second.
 	Rate float64 `json:"rate"`
-	// P50 and P99 are of what the workload times, in seconds; 0 for nothing.
+	// P50 and P99 are of the timed parts, in seconds; 0 without any.
 	P50 float64 `json:"p50,omitempty"`
 	P99 float64 `json:"p99,omitempty"`
 }
@@ -69,17 +69,18 @@ type One func(ctx context.Context, lane int, times *Times) error
 // Times collects durations of one client.
 type Times struct{ all []time.Duration }
 
-// Note adds one.
+// Note adds a duration.
 func (t *Times) Note(d time.Duration) { t.all = append(t.all, d) }
 
-// Load has so many clients repeat an operation for so long. An operation counts
-// as so many of what is counted.
+// Load has so many clients repeat an operation for so long. An operation adds
+// counts to the rate. The error is the first error of an operation.
 func Load(ctx context.Context, clients int, long time.Duration, counts int, one One) (Sample, error) {
 	began := time.Now()
 	return load(ctx, clients, counts, one, func(int) bool { return time.Since(began) < long })
 }
 
 // Repeat does an operation so many times for each of so many clients at once.
+// The errors are those of Load.
 func Repeat(ctx context.Context, clients, times, counts int, one One) (Sample, error) {
 	return load(ctx, clients, counts, one, func(done int) bool { return done < times })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/bench/wire"
 )
 
-// KB is a text of about one.
+// KB returns a text of 1 KB.
 func KB() string { return strings.Repeat("0123456789abcdef", 64) }
 
 // List is the input of W4: a message of 1 KB is appended in each of so many
@@ -24,8 +24,9 @@ func Loop(steps, ballast int) string {
 	return fmt.Sprintf(`{"n":0,"until":%d,"note":%q,"ballast":%q}`, steps, KB(), strings.Repeat("x", ballast))
 }
 
-// Steps runs a graph that takes one node so many times, and says how long each
-// step took: from one update to the next.
+// Steps runs a graph that takes one node so many times, and returns the time of
+// each step, from update to update. The error reports a missing update or a wrong
+// result.
 func Steps(ctx context.Context, t Target, graph, thread, input string, steps int) ([]time.Duration, error) {
 	request := encode(&graphdv1.StreamRequest{Run: run(graph, thread, input)})
 	took, last := make([]time.Duration, 0, steps), time.Now()
@@ -43,7 +44,7 @@ func Steps(ctx context.Context, t Target, graph, thread, input string, steps int
 }
 
 // Around is the rate of the steps from one number to another. Several may come
-// at once: only together they say how long one takes.
+// at once, so only their sum has a meaning.
 func Around(took []time.Duration, from, to int) Sample {
 	window, total := slices.Clone(took[max(from, 0):min(to, len(took))]), time.Duration(0)
 	for _, d := range window {

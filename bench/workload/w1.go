@@ -32,8 +32,8 @@ func W1(t Target) One {
 	}
 }
 
-// ChainOf is W1 with another graph that does the same. It times the steps: from
-// one update to the next.
+// ChainOf is W1 with another graph that does the same. It times the steps, from
+// update to update.
 func ChainOf(t Target, graph string) One {
 	request := encode(&graphdv1.StreamRequest{Run: run(graph, "", `{"x":0}`)})
 	return func(ctx context.Context, lane int, times *Times) error {
@@ -55,7 +55,7 @@ func ChainOf(t Target, graph string) One {
 	}
 }
 
-// end is what a stream ended with.
+// end is the end of a stream.
 type end struct {
 	seen   bool
 	state  int

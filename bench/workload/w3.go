@@ -13,7 +13,7 @@ import (
 // Tasks is how many W3 sends.
 const Tasks = 100
 
-// W3 has one node send 100 tasks and another one join what they made.
+// W3 has a node send 100 tasks, and another node join their results.
 func W3(t Target) One {
 	items := strings.TrimSuffix(strings.Repeat("1,", Tasks), ",")
 	request := encode(&graphdv1.StreamRequest{Run: run("fan", "", `{"items":[`+items+`]}`)})

@@ -78,8 +78,8 @@ func (w *watcher) watch(ctx context.Context) error {
 	return nil
 }
 
-// request begins with what comes next, or where a stream ended because this
-// client was too slow.
+// request begins with the next event, or after the end of a stream that this client
+// read too slowly.
 func (w *watcher) request() []byte {
 	q := &graphdv1.WatchRequest{ThreadId: w.thread, Follow: true}
 	if w.after == nil {

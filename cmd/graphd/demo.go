@@ -28,7 +28,7 @@ import (
 type demoOptions struct {
 	cli.DemoOptions
 
-	graph string // a file in place of the embedded one
+	graph string // a file in place of the embedded file
 	store string // sqlite:PATH; "" = in the folder of demos
 }
 
@@ -123,7 +123,7 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 }
 
 // isDemoOver reports whether no run waits in the store of a demo. After an error the
-// store of an earlier demo may still have one.
+// store of an earlier demo may still have a waiting run.
 func isDemoOver(err error, fresh bool) bool {
 	switch exit.CodeOf(err) {
 	case exit.CodeDone, exit.CodeFailed:

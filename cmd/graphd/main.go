@@ -42,7 +42,7 @@ func runProgram() int {
 }
 
 // withSignals returns a context that the first SIGINT or SIGTERM ends. The second
-// one ends the process at once.
+// signal ends the process at once.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)

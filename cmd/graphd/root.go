@@ -54,7 +54,7 @@ func (p *program) executeCommand(ctx context.Context, args []string) int {
 }
 
 // classifyError makes the errors of cobra, which have no type, usage errors: an
-// error before a command begins is one of the command line.
+// error before a command begins is an error of the command line.
 func classifyError(cmd *cobra.Command, err error) error {
 	var usage *exit.UsageError
 	if errors.As(err, &usage) && usage.Hint != "" {

@@ -112,7 +112,7 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 	return cmd
 }
 
-// printLoss prints the missing records of a store, and what the command did about
+// printLoss prints the missing records of a store, and how the command treated
 // them.
 func (p *program) printLoss(loss checkpoint.Loss, accepted bool) error {
 	if !loss.MetadataLost && len(loss.LostPartitions) == 0 {

@@ -20,7 +20,7 @@ type DemoOptions struct {
 	Thread   string
 	Document string // the graph file; "" = the thread is there and waits
 	Name     string // of the file, as problems name it
-	Request  string // what the customer writes
+	Request  string // the text of the customer
 	User     string // JSON: who the customer is
 	Answer   string // JSON; "" = ask at a terminal
 	// ResumeArgs are the arguments of a call that resumes, without the answer.
@@ -28,7 +28,9 @@ type DemoOptions struct {
 }
 
 // RunDemo plays one refund review against a server: it shows each update as it
-// streams, stops at the question, takes the answer, and shows what came out.
+// streams, stops at the question, takes the answer, and shows the result. Errors:
+// *exit.UsageError, *exit.HintError, *exit.StatusError, gRPC statuses, and those of
+// the output.
 func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 	answer := ""
 	if o.Answer != "" {
@@ -162,7 +164,7 @@ func (d *demo) resumeCommand(q *graphdv1.Interrupt) string {
 	return d.Invocation.CommandLine(append(d.options.ResumeArgs, "--answer", example)...)
 }
 
-// takeAnswer takes the answer that was given beforehand, once, or asks for one.
+// takeAnswer takes the answer that was given beforehand, once, or asks for an answer.
 func (d *demo) takeAnswer(
 	ctx context.Context, q *graphdv1.Interrupt,
 ) (*graphdv1.InterruptResponse, error) {

@@ -13,7 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
-// ListGraphs lists the graphs of the server.
+// ListGraphs lists the graphs of the server. Errors: gRPC statuses, and those of
+// the output.
 func (s *Session) ListGraphs(ctx context.Context) error {
 	all, err := client.CollectPages(0, func(token string, size int32) ([]*graphdv1.Graph, string, error) {
 		resp, err := s.Registry.ListGraphs(ctx, &graphdv1.ListGraphsRequest{PageSize: size, PageToken: token})
@@ -36,7 +37,8 @@ func (s *Session) ListGraphs(ctx context.Context) error {
 	return p.WriteError()
 }
 
-// ShowGraph shows one graph, NAME or NAME@VERSION.
+// ShowGraph shows a graph, NAME or NAME@VERSION. Errors: gRPC statuses, and those
+// of the output.
 func (s *Session) ShowGraph(ctx context.Context, name string) error {
 	g, err := s.FetchGraph(ctx, name)
 	if err != nil {
@@ -89,7 +91,8 @@ func nodeKindName(n *graphdv1.NodeSpec) string {
 	return "-"
 }
 
-// PutGraph sends a graph file to the server, which checks and stores it.
+// PutGraph sends a graph file to the server, which checks and stores it. Errors:
+// those of os.ReadFile, gRPC statuses, and those of the output.
 func (s *Session) PutGraph(ctx context.Context, path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller names the file
 	if err != nil {
@@ -107,7 +110,8 @@ func (s *Session) PutGraph(ctx context.Context, path string) error {
 	return p.WriteError()
 }
 
-// DeleteGraph deletes a version of a graph, or all for an empty version.
+// DeleteGraph deletes a version of a graph, or all for an empty version. Errors:
+// gRPC statuses, and those of the output.
 func (s *Session) DeleteGraph(ctx context.Context, name, version string, force bool) error {
 	if at, found := argument.SplitGraphName(name); found != "" && version == "" {
 		name, version = at, found

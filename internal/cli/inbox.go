@@ -21,7 +21,8 @@ type InboxOptions struct {
 	Watch  bool
 }
 
-// ShowInbox lists the open questions, or follows them.
+// ShowInbox lists the open questions, or follows them. Errors: gRPC statuses, and
+// those of the output.
 func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	if o.Watch {
 		return s.watchInterrupts(ctx, o)

@@ -20,7 +20,7 @@ import (
 // ResumeOptions are the flags of `resume`.
 type ResumeOptions struct {
 	Thread    string
-	Interrupt string   // the question that Value answers; "" = the open one
+	Interrupt string   // the question that Value answers; "" = the open question
 	Value     string   // "" = none
 	Answers   []string // ID=JSON
 	Dismiss   []string // ID or ID=REASON
@@ -34,7 +34,8 @@ type ResumeOptions struct {
 }
 
 // Resume answers questions and shows the run that continues. Without an answer it
-// asks at a terminal.
+// asks at a terminal. Errors: *exit.UsageError, gRPC statuses, and those of
+// Viewer.ShowRun.
 func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	spec, err := buildResumeSpec(s.In, o)
 	if err != nil {

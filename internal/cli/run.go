@@ -35,7 +35,8 @@ type RunOptions struct {
 	RequestID string
 }
 
-// Run starts a run and shows it until it stops.
+// Run starts a run and shows it until it stops. Errors: *exit.UsageError, gRPC
+// statuses, and those of Viewer.ShowRun.
 func (s *Session) Run(ctx context.Context, o RunOptions) error {
 	spec, err := buildRunSpec(s.In, o)
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 	})
 }
 
-// requestIDOrNew returns the given request id or a new one, so that the call can be
+// requestIDOrNew returns the given request id or a new id, so that the call can be
 // repeated when its answer was lost.
 func requestIDOrNew(given string) string {
 	if given == "" {

@@ -16,7 +16,8 @@ type StateOptions struct {
 	Subgraphs  bool
 }
 
-// ShowState shows the state of a thread and its next nodes.
+// ShowState shows the state of a thread and its next nodes. Errors: gRPC statuses,
+// and those of the output.
 func (s *Session) ShowState(ctx context.Context, o StateOptions) error {
 	req := &graphdv1.GetStateRequest{ThreadId: o.Thread, Keys: o.Keys, Subgraphs: o.Subgraphs}
 	if o.Checkpoint != "" {
@@ -39,7 +40,8 @@ type UpdateOptions struct {
 	RequestID  string
 }
 
-// UpdateState writes to the state of a thread and shows the new one.
+// UpdateState writes to the state of a thread and shows the new state. Errors:
+// *exit.UsageError, gRPC statuses, and those of the output.
 func (s *Session) UpdateState(ctx context.Context, o UpdateOptions) error {
 	values, err := argument.ReadValue(s.In, "--values", o.Values)
 	if err != nil {
@@ -80,7 +82,8 @@ type HistoryOptions struct {
 	Values bool
 }
 
-// ShowHistory lists the checkpoints of a thread, newest first.
+// ShowHistory lists the checkpoints of a thread, newest first. Errors: gRPC
+// statuses, and those of the output.
 func (s *Session) ShowHistory(ctx context.Context, o HistoryOptions) error {
 	all, err := s.ListCheckpoints(ctx, o.Thread, o.Limit, o.Values)
 	if err != nil {

@@ -20,7 +20,8 @@ type ThreadsOptions struct {
 	Limit  int // 0 = all
 }
 
-// ListThreads lists threads, last changed first.
+// ListThreads lists threads, last changed first. Errors: *exit.UsageError, gRPC
+// statuses, and those of the output.
 func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	filter := o.Filter
 	if o.State != "" {
@@ -70,7 +71,7 @@ func joinFilters(a, b string) string {
 	return a + " AND " + b
 }
 
-// DeleteThread removes a thread.
+// DeleteThread removes a thread. Errors: gRPC statuses, and those of the output.
 func (s *Session) DeleteThread(ctx context.Context, thread string, force bool) error {
 	_, err := s.Threads.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: thread, Force: force})
 	if err != nil {
@@ -92,7 +93,8 @@ type ForkOptions struct {
 	RequestID  string
 }
 
-// ForkThread copies a thread up to a checkpoint.
+// ForkThread copies a thread up to a checkpoint. Errors: gRPC statuses, and those
+// of the output.
 func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 	req := &graphdv1.ForkThreadRequest{
 		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestIDOrNew(o.RequestID),
@@ -124,7 +126,8 @@ type CopyOptions struct {
 	RequestID string
 }
 
-// CopyThread copies a thread as it is.
+// CopyThread copies a thread as it is. Errors: gRPC statuses, and those of the
+// output.
 func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
 	t, err := s.Threads.CopyThread(ctx, &graphdv1.CopyThreadRequest{
 		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestIDOrNew(o.RequestID),
@@ -140,7 +143,8 @@ func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
 	return p.WriteError()
 }
 
-// PruneThread removes the oldest part of a history.
+// PruneThread removes the oldest part of a history. Errors: gRPC statuses, and
+// those of the output.
 func (s *Session) PruneThread(ctx context.Context, thread string, keep int32) error {
 	t, err := s.Threads.PruneThread(ctx, &graphdv1.PruneThreadRequest{ThreadId: thread, KeepCheckpoints: keep})
 	if err != nil {
@@ -157,13 +161,13 @@ func (s *Session) PruneThread(ctx context.Context, thread string, keep int32) er
 // CancelOptions are the flags of `cancel`.
 type CancelOptions struct {
 	Thread   string
-	Run      string // "" = the active one
+	Run      string // "" = the active run
 	Rollback bool
 	Reason   string
 	NoWait   bool
 }
 
-// CancelRun asks a run to stop.
+// CancelRun asks a run to stop. Errors: gRPC statuses, and those of the output.
 func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 	req := &graphdv1.CancelRunRequest{
 		ThreadId: o.Thread, RunId: o.Run, Reason: o.Reason, Wait: !o.NoWait,

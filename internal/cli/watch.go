@@ -21,7 +21,8 @@ type WatchOptions struct {
 	Events   []string
 }
 
-// Watch shows the log of a thread or a run.
+// Watch shows the log of a thread or a run. Errors: *exit.UsageError, and those of
+// Viewer.ShowLog.
 func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
 	chosen, err := stream.NewSelection(o.Events, s.Format)
 	if err != nil {

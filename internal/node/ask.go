@@ -65,7 +65,7 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	}}}
 }
 
-// evalCondition evaluates a condition; without one it holds.
+// evalCondition evaluates a condition; an absent condition holds.
 func evalCondition(p graph.Program, vars graph.Vars) (bool, error) {
 	if p == nil {
 		return true, nil

@@ -44,7 +44,7 @@ func newFunctionCall(m *Mux, t *runtime.Task) *functionCall {
 
 // runFunction calls the function. With a time limit the function gets a goroutine
 // of its own, so that the attempt ends in time even if the function does not.
-// Without one the goroutine is not worth its microseconds.
+// Without a limit the goroutine is not worth its microseconds.
 func (c *functionCall) runFunction(ctx context.Context, f api.Func) pregel.Result {
 	_, limited := ctx.Deadline()
 	if !limited && c.task.Node.IdleTimeout <= 0 && !c.mux.options.SeparateGoroutines {

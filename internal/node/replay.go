@@ -100,7 +100,7 @@ func (r *replay) findAnswer(p journalKey) *pregel.Answer {
 	return nil
 }
 
-// findMemo returns the memo at a position, and reports whether there is one.
+// findMemo returns the memo at a position, and reports whether it exists.
 func (r *replay) findMemo(p journalKey) (payload.JSON, bool) {
 	for i := range r.journal.Memos {
 		if m := &r.journal.Memos[i]; m.Scope == p.scope && m.Key == p.key && m.Index == p.index {
@@ -147,7 +147,7 @@ func (r *replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
 }
 
 // canUseAnswer reports whether an answer may be used for an interrupt: it was given
-// to this interrupt, or the program accepts a changed one. It records the use of an
+// to this interrupt, or the program accepts a changed interrupt. It records the use of an
 // answer to a changed interrupt.
 func (r *replay) canUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
 	a.SetDriftDefaults(r.spec)
@@ -192,8 +192,8 @@ func interruptedError(a *pregel.Ask) error {
 	return &api.Interrupted{Scope: a.Scope, Key: a.Key, Index: a.Index}
 }
 
-// finishReplay returns the asks of the attempt, an entry that it did not use if
-// there is one, and the difference from the earlier attempt.
+// finishReplay returns the asks of the attempt, an unused entry if it exists,
+// and the difference from the earlier attempt.
 func (r *replay) finishReplay() (asks []pregel.Ask, unused string, differs error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

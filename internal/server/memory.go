@@ -35,8 +35,8 @@ const (
 	heapCheckInterval = 2 * time.Second
 )
 
-// maxChecksWithoutGC is the number of checks without a collection after which one
-// is made, if there is something to collect. Statistics of the heap are as old as
+// maxChecksWithoutGC is the number of checks without a collection after which a
+// check makes a collection, if there is something to collect. Statistics of the heap are as old as
 // the last collection.
 const maxChecksWithoutGC = 10
 

@@ -15,8 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// CheckExists returns an error for a store that does not exist, because an operator
-// who wants to migrate it must have meant another one.
+// CheckExists returns an error for a store that does not exist, because its operator
+// means another store.
 func (sc StoreConfig) CheckExists() error {
 	switch sc.Kind {
 	case kindMemory:
@@ -34,7 +34,8 @@ func (sc StoreConfig) CheckExists() error {
 	return nil
 }
 
-// MigrateStore brings the store to the present format.
+// MigrateStore brings the store to the present format. Errors: *exit.UsageError and
+// *exit.HintError.
 func (sc StoreConfig) MigrateStore(
 	ctx context.Context, dry bool, tell func(checkpoint.Migration),
 ) (m checkpoint.Migration, err error) {
@@ -86,7 +87,8 @@ func logMigration(log *zap.Logger) func(checkpoint.Migration) {
 }
 
 // RepairStore returns the records that a store on Redis has lost. With accept it
-// makes the store usable without them.
+// makes the store usable without them. Errors: *exit.UsageError and
+// *exit.HintError.
 func (sc StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.Loss, error) {
 	if sc.Kind != KindRedis {
 		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", sc.Text).WithHint("a file that is damaged is restored from a backup")
@@ -95,8 +97,8 @@ func (sc StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.
 	return loss, explainRedisError(err)
 }
 
-// CheckReadable returns an error for a store that can't be there. OpenReader says
-// whether one is there that can be read.
+// CheckReadable returns an error for a store that can't be there. OpenReader
+// reports whether an existing store can be read.
 func (sc StoreConfig) CheckReadable() error {
 	switch sc.Kind {
 	case kindMemory:

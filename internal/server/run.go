@@ -15,7 +15,8 @@ type Environment struct {
 }
 
 // RunServer runs a server until ctx ends, and drains it. It calls ready when the
-// server serves; ready may be nil.
+// server serves; ready may be nil. Errors: those of NewServer, of serving, and of
+// DrainServer.
 func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment, ready func(*Server)) error {
 	raiseGCPercent(own.Getenv)
 	limitMemory(log)

@@ -10,7 +10,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-// ReadSealOptions returns the compression and the encryption keys of the store.
+// ReadSealOptions returns the compression and the encryption keys of the store. The
+// error is an *exit.UsageError.
 func (o *Options) ReadSealOptions(store StoreConfig, log *zap.Logger) (seal.Options, error) {
 	opts := seal.Options{Compress: o.Compress}
 	if (o.Compress || o.EncryptionKeys != "") && store.Kind == kindMemory {

@@ -155,8 +155,8 @@ func (s *Server) keepRefreshingGraphs(ctx context.Context) {
 	}
 }
 
-// refreshGraphs loads new graphs. A graph that makes it panic must not prevent the
-// next ones.
+// refreshGraphs loads new graphs. A graph that makes it panic must not prevent
+// further graphs.
 func (s *Server) refreshGraphs(ctx context.Context) (err error) {
 	if p := contain.Call(func() { err = s.registry.Refresh(ctx) }); p != nil {
 		s.log.Error("taking up the graphs of other servers panicked", p.Fields()...)
@@ -230,7 +230,8 @@ func (s *Server) readWorkerKey(ctx context.Context, o Options) ([]byte, error) {
 	return []byte(key), err
 }
 
-// NewCompileEnv returns the environment in which graphs are compiled.
+// NewCompileEnv returns the environment in which graphs are compiled. Errors: those
+// of expr.New.
 func NewCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
 	expressions, err := expr.New(limits)
 	if err != nil {

@@ -83,7 +83,7 @@ func ParseStore(text string) (StoreConfig, error) {
 		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 
-// OpenStore opens the store.
+// OpenStore opens the store. Errors: *exit.UsageError and *exit.HintError.
 func (sc StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
 	switch sc.Kind {
 	case kindMemory:
@@ -103,12 +103,13 @@ func (sc StoreConfig) OpenStore(ctx context.Context, log *zap.Logger, sealed sea
 }
 
 // OpenReader opens a store that is there for reading. Nothing of it is changed.
+// Errors: *exit.UsageError and *exit.HintError.
 func (sc StoreConfig) OpenReader(ctx context.Context, sealed seal.Options) (checkpoint.Reader, error) {
 	switch sc.Kind {
 	case kindMemory:
 		return sc.OpenStore(ctx, zap.NewNop(), sealed)
 	case KindRedis:
-		logging.Disable() // what the client would print comes back as errors
+		logging.Disable() // the client returns errors for all that it would print
 		r, err := redis.OpenReader(ctx, redis.Options{URL: sc.Text, Seal: sealed})
 		if err != nil {
 			return nil, sc.explainReaderError(err)
@@ -151,8 +152,8 @@ func (sc StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed sea
 	return s, nil
 }
 
-// explainRedisError adds to an error why a store on Redis can't be used, and what
-// to do.
+// explainRedisError adds to an error why a store on Redis can't be used, and the
+// remedy.
 func explainRedisError(err error) error {
 	if err == nil {
 		return nil
@@ -176,8 +177,8 @@ func explainRedisError(err error) error {
 	}
 }
 
-// explainUnavailable adds to the error of a store that was opened but does not
-// answer the starting server what was tried. It returns other errors unchanged.
+// explainUnavailable adds the attempts to the error of a store that was opened but
+// does not answer the starting server. It returns other errors unchanged.
 func (sc StoreConfig) explainUnavailable(tried string, err error) error {
 	refused, ok := errors.AsType[*runtime.Error](err)
 	switch {

@@ -7,7 +7,7 @@ const otherValue = "other"
 
 // labelValues are the values that a label may have. Clients choose them, and each
 // costs memory here and in every scraper, so their number is limited. The first
-// ones have series of their own for as long as the process lives. It is safe for
+// values have series of their own for as long as the process lives. It is safe for
 // concurrent use.
 type labelValues[K comparable] struct {
 	limit int

@@ -1,7 +1,7 @@
 // Package telemetry makes structured logs and metrics.
 //
-// It has no global state. The process makes one logger and one Metrics and hands
-// them on.
+// It has no global state. The process makes a logger and a Metrics and hands them
+// on.
 package telemetry
 
 import (

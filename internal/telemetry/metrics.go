@@ -150,7 +150,7 @@ func (m *Metrics) RunStarted(graph string) {
 	m.runsStarted.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
 }
 
-// RunDriven counts a run among the active ones; a resumed run is driven again.
+// RunDriven counts a run among the active runs; a resumed run is driven again.
 func (m *Metrics) RunDriven(graph string) {
 	m.runsActive.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
 }

@@ -18,7 +18,8 @@ type graphService struct {
 	*service
 }
 
-// Stream starts a run and follows it.
+// Stream starts a run and follows it. Errors: those of StartRun,
+// TOO_MANY_SUBSCRIBERS, and those of Streamer.ServeStream.
 func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream) error {
 	if err := s.streams.AddStream(); err != nil {
 		return err
@@ -35,7 +36,8 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream
 	return s.events.ServeStream(ss, early.ToSubscription(started, req.GetOnDisconnect()))
 }
 
-// Resume answers interrupts and follows the run that continues.
+// Resume answers interrupts and follows the run that continues. Errors: those of
+// ResumeRun, TOO_MANY_SUBSCRIBERS, and those of Streamer.ServeStream.
 func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream) error {
 	if err := s.streams.AddStream(); err != nil {
 		return err
@@ -52,7 +54,8 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream
 	return s.events.ServeStream(ss, early.ToSubscription(started, req.GetOnDisconnect()))
 }
 
-// StartRun starts a run.
+// StartRun starts a run. Errors: SERVER_DRAINING, those of Validator.Err, and those
+// of engine.Engine.Start.
 func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunRequest) (*graphdv1.Run, error) {
 	if s.streams.IsDraining() {
 		return nil, stream.DrainingError()
@@ -64,7 +67,8 @@ func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunReque
 	return s.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID)
 }
 
-// ResumeRun answers interrupts.
+// ResumeRun answers interrupts. Errors: SERVER_DRAINING, those of Validator.Err,
+// and those of engine.Engine.Resume.
 func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunRequest) (*graphdv1.Run, error) {
 	if s.streams.IsDraining() {
 		return nil, stream.DrainingError()
@@ -119,7 +123,8 @@ func (s *graphService) resumeRun(
 	return started, nil
 }
 
-// GetRun returns a run.
+// GetRun returns a run. Errors: INVALID_FIELD, THREAD_NOT_FOUND, RUN_NOT_FOUND, and
+// those of the store.
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
@@ -143,7 +148,8 @@ func (s *graphService) readRun(ctx context.Context, thread, id string) (*graphdv
 	return s.events.DescribeRun(ctx, run, head.LogID)
 }
 
-// ListRuns lists the runs of a thread.
+// ListRuns lists the runs of a thread. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,
+// THREAD_NOT_FOUND, PAYLOAD_TOO_LARGE, those of memory, and those of the store.
 func (s *graphService) ListRuns(
 	ctx context.Context, req *graphdv1.ListRunsRequest,
 ) (*graphdv1.ListRunsResponse, error) {

@@ -20,7 +20,8 @@ type interruptService struct {
 	followInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 }
 
-// ListInterrupts lists interrupts of all threads.
+// ListInterrupts lists interrupts of all threads. Errors: INVALID_FIELD,
+// INVALID_PAGE_TOKEN, PAYLOAD_TOO_LARGE, and those of engine.Engine.Interrupts.
 func (s *interruptService) ListInterrupts(
 	ctx context.Context, req *graphdv1.ListInterruptsRequest,
 ) (*graphdv1.ListInterruptsResponse, error) {
@@ -61,7 +62,8 @@ func (s *interruptService) ListInterrupts(
 	return resp, cmp.Or(err, s.checkAnswerSize(resp, "read the question with GetInterrupt"))
 }
 
-// GetInterrupt returns an interrupt.
+// GetInterrupt returns an interrupt. Errors: INVALID_FIELD, THREAD_NOT_FOUND,
+// INTERRUPT_NOT_FOUND, and those of the store.
 func (s *interruptService) GetInterrupt(
 	ctx context.Context, req *graphdv1.GetInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
@@ -78,7 +80,8 @@ func (s *interruptService) GetInterrupt(
 	return wire.InterruptToProto(found), nil
 }
 
-// UpdateInterrupt extends or assigns an open interrupt.
+// UpdateInterrupt extends or assigns an open interrupt. Errors: those of
+// Validator.Err, and those of engine.Engine.UpdateInterrupt.
 func (s *interruptService) UpdateInterrupt(
 	ctx context.Context, req *graphdv1.UpdateInterruptRequest,
 ) (*graphdv1.Interrupt, error) {

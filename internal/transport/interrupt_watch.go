@@ -21,7 +21,7 @@ import (
 // interruptStream is the sending side of WatchInterrupts.
 type interruptStream = grpc.ServerStreamingServer[graphdv1.InterruptChange]
 
-// interruptWatch is one client that follows the interrupts of all threads.
+// interruptWatch is a client that follows the interrupts of all threads.
 type interruptWatch struct {
 	*interruptService
 
@@ -33,7 +33,7 @@ type interruptWatch struct {
 	memory     *runtime.CallMemory // for interrupts that were read and are not sent
 }
 
-// WatchInterrupts follows interrupts: the open ones, then each change.
+// WatchInterrupts follows interrupts: the open interrupts, then each change.
 func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, ss interruptStream) error {
 	if err := s.streams.AddInterruptStream(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 	}
 }
 
-// sendOpenPage sends interrupts until the client does not take one soon. A stream
+// sendOpenPage sends interrupts until the client does not take an interrupt soon. A stream
 // that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
 	for i := range open {
@@ -241,7 +241,7 @@ func searchBetween(low, high uint64, next func(uint64) (uint64, error)) (uint64,
 	return high, nil
 }
 
-// sendChanges sends changes, until the client does not take one soon.
+// sendChanges sends changes, until the client does not take a change soon.
 func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.Interrupt) error {
 	for i := range changed {
 		before := w.lastChange

@@ -31,7 +31,8 @@ type registryService struct {
 	info    Info
 }
 
-// GetServerInfo returns the version, the features and the limits of the server.
+// GetServerInfo returns the version, the features and the limits of the server. The
+// error is always nil.
 func (s *registryService) GetServerInfo(
 	context.Context, *graphdv1.GetServerInfoRequest,
 ) (*graphdv1.ServerInfo, error) {
@@ -43,7 +44,8 @@ func (s *registryService) GetServerInfo(
 	}, nil
 }
 
-// ListGraphs lists the newest version of every graph.
+// ListGraphs lists the newest version of every graph. Errors: INVALID_FIELD,
+// INVALID_PAGE_TOKEN, PAYLOAD_TOO_LARGE, and those of the store.
 func (s *registryService) ListGraphs(
 	ctx context.Context, req *graphdv1.ListGraphsRequest,
 ) (*graphdv1.ListGraphsResponse, error) {
@@ -74,7 +76,8 @@ func (s *registryService) ListGraphs(
 	return resp, s.checkAnswerSize(resp, "ask for a smaller page_size, or for GRAPH_VIEW_BASIC")
 }
 
-// GetGraph returns a graph.
+// GetGraph returns a graph. Errors: INVALID_FIELD, GRAPH_NOT_FOUND,
+// GRAPH_VERSION_UNAVAILABLE, and those of the store.
 func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
 	b := s.newValidator()
 	name, version := b.CheckName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
@@ -89,7 +92,8 @@ func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRe
 	return wire.GraphToProto(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
 }
 
-// PutGraph checks and stores a graph.
+// PutGraph checks and stores a graph. Errors: those of Validator.Err,
+// *graph.BuildError, GRAPH_EXISTS, TOO_MANY_GRAPHS, and those of the store.
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
 	b := s.newValidator()
 	put := runtime.PutGraphRequest{
@@ -116,7 +120,8 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 	return wire.GraphToProto(entry, true), nil
 }
 
-// DeleteGraph deletes all versions of a graph.
+// DeleteGraph deletes all versions of a graph. Errors: INVALID_FIELD, and those of
+// Registry.DeleteGraph, like GRAPH_IN_USE.
 func (s *registryService) DeleteGraph(
 	ctx context.Context, req *graphdv1.DeleteGraphRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
@@ -130,7 +135,8 @@ func (s *registryService) DeleteGraph(
 	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
 }
 
-// DeleteGraphVersion deletes a version of a graph.
+// DeleteGraphVersion deletes a version of a graph. Errors: INVALID_FIELD, and those
+// of Registry.DeleteGraph, like GRAPH_IN_USE.
 func (s *registryService) DeleteGraphVersion(
 	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
@@ -145,7 +151,8 @@ func (s *registryService) DeleteGraphVersion(
 	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
 }
 
-// ListWorkers lists connected workers.
+// ListWorkers lists connected workers. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,
+// and those of Workers.
 func (s *registryService) ListWorkers(
 	ctx context.Context, req *graphdv1.ListWorkersRequest,
 ) (*graphdv1.ListWorkersResponse, error) {

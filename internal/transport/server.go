@@ -240,7 +240,7 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 		// the fields around it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
 		grpc.ForceServerCodecV2(flow.NewCodec()),
-		grpc.ReadBufferSize(0), // the connection has one
+		grpc.ReadBufferSize(0), // the connection has a buffer
 		grpc.InTapHandle(incoming.BeginCall),
 		grpc.StaticStreamWindowSize(callWindowSize),
 		grpc.StaticConnWindowSize(flow.ConnectionWindowSize),

@@ -13,7 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// GetState returns the state at a checkpoint.
+// GetState returns the state at a checkpoint. Errors: INVALID_FIELD,
+// PAYLOAD_TOO_LARGE, and those of engine.Engine.State.
 func (s *threadService) GetState(
 	ctx context.Context, req *graphdv1.GetStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
@@ -35,7 +36,8 @@ func (s *threadService) GetState(
 	return out, s.checkAnswerSize(out, "ask for fewer keys")
 }
 
-// UpdateState writes to a state.
+// UpdateState writes to a state. Errors: those of Validator.Err, and those of
+// engine.Engine.UpdateState.
 func (s *threadService) UpdateState(
 	ctx context.Context, req *graphdv1.UpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
@@ -57,7 +59,8 @@ func (s *threadService) UpdateState(
 	return s.updatedState(state), nil
 }
 
-// BulkUpdateState writes several supersteps to a state.
+// BulkUpdateState writes several supersteps to a state. Errors: those of
+// Validator.Err, and those of engine.Engine.BulkUpdateState.
 func (s *threadService) BulkUpdateState(
 	ctx context.Context, req *graphdv1.BulkUpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
@@ -89,7 +92,9 @@ func (s *threadService) updatedState(state runtime.Snapshot) *graphdv1.StateSnap
 	return out
 }
 
-// ListCheckpoints lists the history of a namespace.
+// ListCheckpoints lists the history of a namespace. Errors: INVALID_FIELD,
+// INVALID_PAGE_TOKEN, PAYLOAD_TOO_LARGE, ctx's error, and those of
+// engine.Engine.States.
 func (s *threadService) ListCheckpoints(
 	ctx context.Context, req *graphdv1.ListCheckpointsRequest,
 ) (*graphdv1.ListCheckpointsResponse, error) {

@@ -20,7 +20,8 @@ type threadService struct {
 	*service
 }
 
-// CreateThread makes a thread.
+// CreateThread makes a thread. Errors: those of Validator.Err, and those of
+// engine.Engine.CreateThread.
 func (s *threadService) CreateThread(
 	ctx context.Context, req *graphdv1.CreateThreadRequest,
 ) (*graphdv1.Thread, error) {
@@ -42,7 +43,8 @@ func (s *threadService) CreateThread(
 	return wire.ThreadToProto(head), nil
 }
 
-// GetThread returns a thread.
+// GetThread returns a thread. Errors: INVALID_FIELD, PAYLOAD_TOO_LARGE,
+// THREAD_NOT_FOUND, and with the state those of engine.Engine.State.
 func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
@@ -78,7 +80,9 @@ func (s *threadService) buildThreadView(
 	return out, s.checkAnswerSize(out, "take THREAD_VIEW_BASIC and read the state with GetState")
 }
 
-// ListThreads lists threads.
+// ListThreads lists threads. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,
+// PAYLOAD_TOO_LARGE, those of engine.Engine.Threads, and with states those of
+// engine.Engine.State.
 func (s *threadService) ListThreads(
 	ctx context.Context, req *graphdv1.ListThreadsRequest,
 ) (*graphdv1.ListThreadsResponse, error) {
@@ -125,7 +129,8 @@ func (s *threadService) ListThreads(
 	return resp, s.checkAnswerSize(resp, "ask for THREAD_VIEW_BASIC")
 }
 
-// UpdateThread changes labels and expiration.
+// UpdateThread changes labels and expiration. Errors: those of Validator.Err, and
+// those of engine.Engine.UpdateThread.
 func (s *threadService) UpdateThread(
 	ctx context.Context, req *graphdv1.UpdateThreadRequest,
 ) (*graphdv1.Thread, error) {
@@ -143,7 +148,8 @@ func (s *threadService) UpdateThread(
 	return wire.ThreadToProto(head), nil
 }
 
-// DeleteThread deletes a thread.
+// DeleteThread deletes a thread. Errors: INVALID_FIELD, and those of
+// engine.Engine.DeleteThread.
 func (s *threadService) DeleteThread(
 	ctx context.Context, req *graphdv1.DeleteThreadRequest,
 ) (*emptypb.Empty, error) {
@@ -159,7 +165,8 @@ func (s *threadService) DeleteThread(
 	return &emptypb.Empty{}, nil
 }
 
-// ForkThread copies a thread up to a checkpoint.
+// ForkThread copies a thread up to a checkpoint. Errors: INVALID_FIELD, and those
+// of engine.Engine.ForkThread.
 func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
 	b := s.newValidator()
@@ -188,7 +195,8 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 	return wire.ThreadToProto(head), nil
 }
 
-// CopyThread copies a thread as it is.
+// CopyThread copies a thread as it is. Errors: INVALID_FIELD, and those of
+// engine.Engine.CopyThread.
 func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
 	b := s.newValidator()
@@ -213,7 +221,8 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 	return wire.ThreadToProto(head), nil
 }
 
-// PruneThread removes the oldest part of a history.
+// PruneThread removes the oldest part of a history. Errors: INVALID_FIELD, and
+// those of engine.Engine.PruneThread.
 func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()

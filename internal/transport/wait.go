@@ -13,7 +13,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// WaitRun waits until a run stops, or for the time in the request.
+// WaitRun waits until a run stops, or for the time in the request. Errors:
+// INVALID_FIELD, SERVER_DRAINING, TOO_MANY_SUBSCRIBERS, THREAD_NOT_FOUND,
+// RUN_NOT_FOUND, ctx's error, and those of the store.
 func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
@@ -70,7 +72,8 @@ func (s *graphService) waitUntilStopped(
 	return err
 }
 
-// CancelRun asks a run to stop, and waits for that if asked to.
+// CancelRun asks a run to stop, and waits for that if asked to. Errors: those of
+// WaitRun, and WAIT_TIMEOUT when the run has not stopped in time.
 func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()

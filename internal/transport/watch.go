@@ -7,7 +7,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// Watch follows a thread or a run from any position.
+// Watch follows a thread or a run from any position. Errors: INVALID_FIELD, those
+// of stream.Registry, those of Streamer.NewWatchSubscription, and those of
+// Streamer.ServeStream.
 func (s *graphService) Watch(req *graphdv1.WatchRequest, ss stream.EventStream) error {
 	if err := s.streams.AddStream(); err != nil {
 		return err

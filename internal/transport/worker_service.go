@@ -41,7 +41,9 @@ type workerStream = interface {
 // helloTimeout is how long a stream may stay without its first message.
 const helloTimeout = 10 * time.Second
 
-// Connect keeps the session of a worker until one side ends it.
+// Connect keeps the session of a worker until one side ends it. Errors:
+// INVALID_FIELD, those with which the hub ends the session, and those of the
+// stream.
 func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
@@ -329,7 +331,8 @@ func streamEndError(ctx context.Context, err error) error {
 	return err
 }
 
-// CompleteTask records the result of a task.
+// CompleteTask records the result of a task. Errors: those of Validator.Err,
+// TASK_LEASE_LOST, and WAIT_TIMEOUT.
 func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
@@ -403,7 +406,8 @@ func (s *workerService) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAss
 	return out
 }
 
-// RecordMemo records the value of a memo.
+// RecordMemo records the value of a memo. Errors: those of Validator.Err, and those
+// of Hub.RecordMemo.
 func (s *workerService) RecordMemo(
 	ctx context.Context, req *graphdv1.RecordMemoRequest,
 ) (*graphdv1.RecordMemoResponse, error) {
@@ -425,7 +429,8 @@ func (s *workerService) RecordMemo(
 	return &graphdv1.RecordMemoResponse{Value: wire.JSONToProto(value), Existed: existed}, nil
 }
 
-// CallGraph runs a graph inside a task.
+// CallGraph runs a graph inside a task. Errors: those of Validator.Err, and those
+// of Hub.CallGraph.
 func (s *workerService) CallGraph(
 	ctx context.Context, req *graphdv1.CallGraphRequest,
 ) (*graphdv1.CallGraphResponse, error) {

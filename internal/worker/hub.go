@@ -54,7 +54,7 @@ type Options struct {
 	MaxEventBytes         int64
 	MaxWaitingResultBytes int64
 	// Key signs the leases. A restarted server, or another replica, with the
-	// same key knows the leases of the earlier one; random when empty.
+	// same key knows the leases of the earlier server; random when empty.
 	Key    []byte
 	Logger *zap.Logger // silent when nil
 }
@@ -155,7 +155,7 @@ func (h *Hub) beginDrain() bool {
 }
 
 // WaitIdle waits until no task is left, or until ctx ends. A superstep may need
-// one task after another, so a short pause without tasks does not count.
+// its tasks in turn, so a short pause without tasks does not count.
 func (h *Hub) WaitIdle(ctx context.Context) {
 	const pause = 50 * time.Millisecond
 	timer := time.NewTimer(pause)
@@ -186,7 +186,7 @@ func (h *Hub) Close() {
 	d.reclaims.StopTimers()
 }
 
-// Workers lists the connected workers by id.
+// Workers lists the connected workers by id. The error is always nil.
 func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 	h.dispatcher.mu.Lock()
 	defer h.dispatcher.mu.Unlock()
@@ -222,7 +222,7 @@ func (h *Hub) WorkerLosses() uint64 { return h.dispatcher.workerLosses.Load() }
 // CountEndpointLoss counts an endpoint that was lost while it may have run a task.
 func (h *Hub) CountEndpointLoss() { h.dispatcher.workerLosses.Add(1) }
 
-// SetPeers sets the receivers of what workers take: the engine, and through it the
+// SetPeers sets the receivers of the workers' entries: the engine, and through it the
 // other servers on the same store, which may take tasks that no worker here takes.
 func (h *Hub) SetPeers(peers runtime.Peers) {
 	h.dispatcher.mu.Lock()
@@ -246,7 +246,7 @@ func (h *Hub) RecheckTasks() {
 	d.update(func() []notice { return append(d.unserved.noticeAll(true), d.awaited.followAll()...) })
 }
 
-// listServed lists what each worker serves, and the number of entries. It lists
+// listServed lists the entries of each worker, and their number. It lists
 // nothing while the server drains.
 func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int) {
 	d := h.dispatcher
@@ -259,7 +259,7 @@ func (h *Hub) listServed() (peers runtime.Peers, lists [][]checkpoint.Capability
 }
 
 // NeedsComparison reports whether a task has answers that must be compared with
-// what the code asks. A process that does not compare must not get such
+// the questions of the code. A process that does not compare must not get such
 // answers.
 func NeedsComparison(t *runtime.Task) bool { return queue.NeedsComparison(t) }
 

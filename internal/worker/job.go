@@ -78,7 +78,7 @@ func newJob(ctx context.Context, t *runtime.Task, budget *inbox.EventBudget, log
 	}
 }
 
-// Route returns what a worker must serve to run the task.
+// Route returns the route of the task, which its worker must serve.
 func (j *job) Route() queue.Route { return j.route }
 
 // Order returns the age of the task among all tasks.

@@ -33,7 +33,7 @@ func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 	}
 	h.withdrawJob(j, cause)
 	select {
-	case r := <-j.result: // the result arrived meanwhile, and the worker was told that it was accepted
+	case r := <-j.result: // the result arrived meanwhile, and the worker has its acceptance
 		return r
 	default:
 		return nodeFailure("Cancelled", "the task was stopped: "+cause.Error())

@@ -29,7 +29,8 @@ func (h *Hub) FailTask(token string, r pregel.Result) {
 	}
 }
 
-// RecordMemo records a memo of a task. The first value stays.
+// RecordMemo records a memo of a task. The first value stays. Errors:
+// *runtime.Error TASK_LEASE_LOST and WAIT_TIMEOUT, and those of runtime.Effects.
 func (h *Hub) RecordMemo(ctx context.Context, token string, m checkpoint.Memo) (payload.JSON, bool, error) {
 	for {
 		j, err := h.waitForJob(ctx, token)
@@ -80,7 +81,8 @@ func (h *Hub) hasLeft(token string) bool {
 	return d.jobsByLease[token] == nil && d.history.IsDeparted(token)
 }
 
-// CallGraph runs a graph inside a task.
+// CallGraph runs a graph inside a task. Errors: those of GraphCalls.CallGraph, and
+// *runtime.Error WAIT_TIMEOUT.
 func (h *Hub) CallGraph(ctx context.Context, token string, g runtime.GraphCall) (runtime.CallResult, error) {
 	for {
 		j, err := h.waitForJob(ctx, token)

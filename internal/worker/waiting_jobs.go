@@ -33,7 +33,7 @@ func (h *Hub) waitForJob(ctx context.Context, token string) (*job, error) {
 	}
 }
 
-// findJob returns the task of a valid lease, nil without one. The task has begun,
+// findJob returns the task of a valid lease, else nil. The task has begun,
 // because its worker calls.
 func (h *Hub) findJob(token string) *job {
 	h.dispatcher.mu.Lock()

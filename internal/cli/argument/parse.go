@@ -11,7 +11,7 @@ import (
 )
 
 // ParseFilter parses names of channels. It returns nil for none, which means the
-// default of the server.
+// default of the server. The error is an *exit.UsageError.
 func ParseFilter(names []string) (*graphdv1.EventFilter, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -45,7 +45,8 @@ func ParseEnum(flag, word string, values map[string]int32, prefix string) (int32
 	return 0, exit.Usagef("%s %q is not one of %s", flag, word, strings.Join(right, ", "))
 }
 
-// ParseBusyPolicy parses the policy for a thread that is not free.
+// ParseBusyPolicy parses the policy for a thread that is not free. The error is an
+// *exit.UsageError.
 func ParseBusyPolicy(word string) (graphdv1.ConcurrencyPolicy, error) {
 	switch word {
 	case "":
@@ -57,7 +58,8 @@ func ParseBusyPolicy(word string) (graphdv1.ConcurrencyPolicy, error) {
 	return graphdv1.ConcurrencyPolicy(n), err
 }
 
-// ParseOpenPolicy parses the policy for open questions.
+// ParseOpenPolicy parses the policy for open questions. The error is an
+// *exit.UsageError.
 func ParseOpenPolicy(word string) (graphdv1.OpenInterruptPolicy, error) {
 	if word == "" {
 		return 0, nil
@@ -66,7 +68,8 @@ func ParseOpenPolicy(word string) (graphdv1.OpenInterruptPolicy, error) {
 	return graphdv1.OpenInterruptPolicy(n), err
 }
 
-// ParseCoverage parses whether all open questions must be answered.
+// ParseCoverage parses whether all open questions must be answered. The error is an
+// *exit.UsageError.
 func ParseCoverage(word string) (graphdv1.ResumeCoverage, error) {
 	if word == "" {
 		return 0, nil
@@ -102,7 +105,8 @@ func FormatCursor(c *graphdv1.Cursor) string {
 	return c.GetLogId() + ":" + strconv.FormatUint(c.GetSequence(), 10)
 }
 
-// ParseCursor parses a position that FormatCursor returned.
+// ParseCursor parses a position that FormatCursor returned. The error is an
+// *exit.UsageError.
 func ParseCursor(text string) (*graphdv1.Cursor, error) {
 	i := strings.LastIndexByte(text, ':')
 	if i > 0 {

@@ -13,7 +13,8 @@ import (
 )
 
 // ReadValue reads the JSON value of a flag: the text itself, @FILE, or - for
-// standard input, which is in. The text stays unchanged.
+// standard input, which is in. The text stays unchanged. The error is an
+// *exit.UsageError.
 func ReadValue(in io.Reader, flag, given string) (*graphdv1.Payload, error) {
 	text, from, err := readSource(in, given)
 	if err != nil {

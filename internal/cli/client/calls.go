@@ -7,7 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/argument"
 )
 
-// FetchGraph fetches a graph in full, by NAME or NAME@VERSION.
+// FetchGraph fetches a graph in full, by NAME or NAME@VERSION. Errors: gRPC
+// statuses.
 func (c *Client) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, error) {
 	req := &graphdv1.GetGraphRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL}
 	req.Graph, req.Version = argument.SplitGraphName(name)
@@ -15,14 +16,14 @@ func (c *Client) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, 
 }
 
 // PutGraphDocument sends the text of a graph file to the server, which checks and
-// stores it.
+// stores it. Errors: gRPC statuses.
 func (c *Client) PutGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
 	return c.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
 	})
 }
 
-// ListOpenInterrupts lists the open questions of a thread.
+// ListOpenInterrupts lists the open questions of a thread. Errors: gRPC statuses.
 func (c *Client) ListOpenInterrupts(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
 	var all []*graphdv1.Interrupt
 	req := &graphdv1.ListInterruptsRequest{ThreadId: thread}
@@ -59,6 +60,7 @@ func (c *Client) FetchReplaced(ctx context.Context, questions []*graphdv1.Interr
 }
 
 // ListCheckpoints lists the checkpoints of a thread, newest first; limit 0 = all.
+// Errors: gRPC statuses.
 func (c *Client) ListCheckpoints(ctx context.Context, thread string, limit int, values bool) ([]*graphdv1.StateSnapshot, error) {
 	return CollectPages(limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
 		resp, err := c.Threads.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
@@ -68,7 +70,8 @@ func (c *Client) ListCheckpoints(ctx context.Context, thread string, limit int, 
 	})
 }
 
-// CollectPages reads pages until there are limit elements; 0 = all.
+// CollectPages reads pages until there are limit elements; 0 = all. Errors: those
+// of page.
 func CollectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
 	const most = 500
 	all, token := []T{}, ""

@@ -38,7 +38,7 @@ const (
 )
 
 // DialServer makes a client, which connects with the first call. more are options
-// for tests.
+// for tests. The error is an *exit.UsageError.
 func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 	if !strings.Contains(target, ":") {
 		return nil, exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
@@ -76,5 +76,5 @@ func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 	}, nil
 }
 
-// Close ends the connection.
+// Close ends the connection. Errors: those of gRPC.
 func (c *Client) Close() error { return c.conn.Close() }

@@ -10,8 +10,7 @@ import (
 )
 
 // Form describes to a person an answer that a schema demands: its keys and their
-// possible values. It helps to type an answer and never checks one; the server
-// checks.
+// possible values. It helps to type an answer. Only the server checks answers.
 type Form struct {
 	choices   []string // of the whole answer, as JSON
 	typeText  string   // describes its type; "" = any
@@ -69,7 +68,7 @@ func parseFormWithin(schema string, depth int) Form {
 	return f
 }
 
-// listAlternatives returns the schemas of which an answer has to fit one.
+// listAlternatives returns the alternative schemas of an answer.
 func listAlternatives(parts map[string]string) []string {
 	var list []string
 	if other := parts["else"]; other != "" {
@@ -261,7 +260,8 @@ func (f Form) fieldSample(field formField) (value string, then []formField) {
 }
 
 // CompleteAnswer turns the input of a person into JSON. JSON stays unchanged, and a
-// bare word that is a choice becomes its answer.
+// bare word that is a choice becomes its answer. Errors: those of
+// jsontext.CheckValue.
 func (f Form) CompleteAnswer(typed string) (string, error) {
 	err := jsontext.CheckValue(typed)
 	if err == nil {

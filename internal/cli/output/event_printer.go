@@ -21,6 +21,7 @@ type EventPrinter struct {
 }
 
 // PrintEvent prints one event. It leaves out events that are not shown to people.
+// Errors: those of the output.
 func (p *EventPrinter) PrintEvent(e *graphdv1.Event) error {
 	if t := e.GetTask(); t != nil && !p.ShowsTasks && !isDelay(t) {
 		return p.err
@@ -113,8 +114,8 @@ func (p *EventPrinter) printUpdate(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
 	}
 }
 
-// printRaised prints new questions. Without their values what differs from those
-// before can only be named.
+// printRaised prints new questions. Without their values it only names the
+// differences from earlier questions.
 func (p *EventPrinter) printRaised(e *graphdv1.Event, questions []*graphdv1.Interrupt) {
 	if e.GetValueOmitted() {
 		p.replacedInterrupts = nil
@@ -126,8 +127,8 @@ func (p *EventPrinter) printRaised(e *graphdv1.Event, questions []*graphdv1.Inte
 	p.printOmission(e)
 }
 
-// printAllResolved prints how questions were resolved. Those without their values
-// can't be compared with what is asked in their place.
+// printAllResolved prints how questions were resolved. Questions without their
+// values can't be compared with their replacements.
 func (p *EventPrinter) printAllResolved(e *graphdv1.Event, questions []*graphdv1.Interrupt) {
 	for _, q := range questions {
 		if !e.GetValueOmitted() {

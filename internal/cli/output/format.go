@@ -55,7 +55,7 @@ func sourceName(s graphdv1.CheckpointSource) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "CHECKPOINT_SOURCE_"))
 }
 
-// OrDash returns text, a dash for an empty one.
+// OrDash returns text, a dash for an empty text.
 func OrDash(text string) string {
 	if text == "" {
 		return "-"

@@ -46,7 +46,8 @@ type Output struct {
 	Format Format
 }
 
-// ShowMessage shows a message as JSON, in the command's format.
+// ShowMessage shows a message as JSON, in the command's format. Errors: those of
+// the output.
 func (o *Output) ShowMessage(m proto.Message) error {
 	var text []byte
 	if o.Format == JSON {
@@ -58,6 +59,7 @@ func (o *Output) ShowMessage(m proto.Message) error {
 }
 
 // ShowList shows a whole response as one document, or its elements one per line.
+// Errors: those of the output.
 func ShowList[T proto.Message](o *Output, whole proto.Message, elements []T) error {
 	if o.Format == JSON {
 		return WriteJSON(o.Out, jsontext.IndentText(jsontext.MarshalList(whole)))

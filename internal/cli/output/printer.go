@@ -105,7 +105,8 @@ func (a untrustedArg) Format(b fmt.State, verb rune) {
 	_, _ = io.WriteString(b, visible.Line(fmt.Sprintf(fmt.FormatString(b, verb), a.value))) // into a buffer of fmt
 }
 
-// WriteLine writes a line for people. It makes its arguments visible.
+// WriteLine writes a line for people. It makes its arguments visible. Errors: those
+// of w.
 func WriteLine(w io.Writer, format string, args ...any) error {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
@@ -115,14 +116,14 @@ func WriteLine(w io.Writer, format string, args ...any) error {
 	return p.err
 }
 
-// WriteDocument writes a text of several lines.
+// WriteDocument writes a text of several lines. Errors: those of w.
 func WriteDocument(w io.Writer, document string) error {
 	_, err := io.WriteString(w, visible.Output(document))
 	return err
 }
 
 // WriteJSON writes JSON text and ends the line. Characters that a terminal
-// interprets or hides are escaped.
+// interprets or hides are escaped. Errors: those of w.
 func WriteJSON(w io.Writer, document []byte) error {
 	_, err := io.WriteString(w, visible.JSON(strings.TrimRight(string(document), "\n"))+"\n")
 	return err

@@ -59,7 +59,7 @@ func (p *Printer) printFailures(indent string, tasks []*graphdv1.SnapshotTask) {
 	}
 }
 
-// PrintHistory prints checkpoints as a table, or with values one by one.
+// PrintHistory prints checkpoints as a table, or with values each by itself.
 func (p *Printer) PrintHistory(all []*graphdv1.StateSnapshot, values bool) {
 	rows := [][]string{{"STEP", "SOURCE", "CHECKPOINT", "PARENT", "TIME", "NEXT"}}
 	for _, c := range all {

@@ -27,13 +27,15 @@ func NewPrompter(p *output.Printer, in io.Reader) *Prompter {
 	return &Prompter{Printer: p, in: bufio.NewReader(in)}
 }
 
-// AskInterrupt shows a question and reads lines until one is JSON or a choice.
+// AskInterrupt shows a question and reads lines until a line is JSON or a choice.
+// Errors: those of ReadAnswer.
 func (p *Prompter) AskInterrupt(ctx context.Context, q *graphdv1.Interrupt) (string, error) {
 	p.PrintInterrupt(q)
 	return p.ReadAnswer(ctx, form.ParseSchema(q.GetResponseSchema().GetJson()))
 }
 
-// ReadAnswer reads lines until one is JSON or a choice of the form.
+// ReadAnswer reads lines until a line is JSON or a choice of the form. Errors:
+// ErrNoAnswer, and those of the output.
 func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) {
 	for {
 		if err := p.WriteError(); err != nil {

@@ -106,7 +106,7 @@ func IsUnreachable(err error) bool {
 	return status.Code(err) == codes.Unavailable && Reason(err) == ""
 }
 
-// PrintError prints an error and what to do next, for a person or, in a format for
+// PrintError prints an error and the next command, for a person or, in a format for
 // programs, for a program. self is the command line to call graphd again.
 func PrintError(w io.Writer, err error, format output.Format, target string, self shell.Invocation) {
 	var ended *exit.StatusError
@@ -145,7 +145,7 @@ func newLocalReport(err error) *Report {
 	return r
 }
 
-// PrintReport prints for a person what went wrong and what to do next.
+// PrintReport prints the error and the next command for a person.
 func (r *Report) PrintReport(w io.Writer) {
 	p := output.NewPrinter(w)
 	r.dropRepeatedProblem()
@@ -225,7 +225,7 @@ func connectionCause(message string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(message, "connection error: "), "transport: Error while dialing: ")
 }
 
-// interruptedHint returns what to do about open questions that block a command.
+// interruptedHint returns a remedy for open questions that block a command.
 func interruptedHint(inbox, verb string) string {
 	text := "see the question with " + inbox + " and answer it with resume"
 	switch verb {
@@ -237,7 +237,7 @@ func interruptedHint(inbox, verb string) string {
 	return text
 }
 
-// busyHint returns what to do about an active run that blocks a command.
+// busyHint returns a remedy for an active run that blocks a command.
 func busyHint(watch, cancel, verb string) string {
 	text := "follow the active run with " + watch
 	switch verb {

@@ -102,7 +102,7 @@ func (f *follower) canReconnect(err error) bool {
 	return f.isOpened && broken
 }
 
-// reopenStream opens the stream that continues the one that broke.
+// reopenStream opens the stream that continues the broken stream.
 func (f *follower) reopenStream(ctx context.Context) (EventStream, error) {
 	req := &graphdv1.WatchRequest{ThreadId: f.thread, RunId: f.run, Filter: f.Filter, Follow: !f.endsWithLog}
 	if f.cursor != nil {

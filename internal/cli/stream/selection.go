@@ -14,7 +14,8 @@ type Selection struct {
 	showsTasks bool
 }
 
-// NewSelection parses names of event kinds, like "updates" and "values".
+// NewSelection parses names of event kinds, like "updates" and "values". The error
+// is an *exit.UsageError.
 func NewSelection(names []string, format output.Format) (Selection, error) {
 	if len(names) == 0 && format == output.Text {
 		return Selection{Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{

@@ -85,7 +85,8 @@ func (s *storeWatcher) fetchRefusal(ctx context.Context) string {
 	return ""
 }
 
-// explainRefusal returns what a stream waits for while the store takes no changes.
+// explainRefusal returns the reason why a stream waits while the store takes no
+// changes.
 func explainRefusal(reason string) string {
 	switch reason {
 	case "STORE_FULL":

@@ -43,7 +43,8 @@ func (v *Viewer) ShowRun(ctx context.Context, chosen Selection, open openStream)
 }
 
 // ShowLog shows the log of a thread or of one of its runs, to its present end or
-// while it continues.
+// while it continues. Errors: *exit.StatusError, gRPC statuses, and those of the
+// output.
 func (v *Viewer) ShowLog(ctx context.Context, chosen Selection, req *graphdv1.WatchRequest) error {
 	f := &follower{Selection: chosen, run: req.GetRunId(), endsWithLog: !req.GetFollow()}
 	end, err := v.showStream(ctx, f, func(ctx context.Context) (EventStream, error) {
@@ -56,7 +57,8 @@ func (v *Viewer) ShowLog(ctx context.Context, chosen Selection, req *graphdv1.Wa
 }
 
 // FollowRun follows one run from its opening, hands every event to onEvent, and
-// returns how the stream ended.
+// returns how the stream ended. Errors: *exit.StatusError, gRPC statuses, and those
+// of onEvent.
 func (v *Viewer) FollowRun(
 	ctx context.Context, onEvent func(*graphdv1.Event) error, open openStream,
 ) (*graphdv1.EndOfStream, error) {
@@ -120,8 +122,8 @@ func (v *Viewer) eventHandler(allRuns, tasks bool) func(*graphdv1.Event) error {
 }
 
 // endLeft tells a person who interrupts a stream that only the stream has ended.
-// That is no failure for a thread, but one for a run, which was to be followed to
-// its end.
+// That is no failure of a watch of a thread. It is a failure of a watch of a run,
+// which lasts to the run's end.
 func (v *Viewer) endLeft(f *follower) error {
 	if f.thread == "" {
 		return &exit.StatusError{Code: exit.CodeError}
@@ -241,7 +243,7 @@ func (v *Viewer) printReplayCommand(ctx context.Context, p *output.Printer, run 
 	p.PrintLine("  %s", v.Invocation.CommandLine("run", name, "--thread", run.GetThreadId(), "--from-checkpoint", at))
 }
 
-// PrintResumeCommand prints the command that resumes.
+// PrintResumeCommand prints the command that resumes. Errors: those of the output.
 func (v *Viewer) PrintResumeCommand(thread string, questions []*graphdv1.Interrupt) error {
 	p := v.NewPrinter()
 	p.PrintLine("%s", p.Colorize(output.Yellow, "waiting for a person; go on with"))

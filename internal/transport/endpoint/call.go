@@ -127,7 +127,7 @@ func (c *endpointCall) retryDelay() time.Duration {
 
 // deliveryNumber returns the number of calls after which the node may have begun,
 // with the present one. A server that died may or may not have called, and counts
-// as one.
+// as a call.
 func (c *endpointCall) deliveryNumber() int {
 	if c.task.RecoveredAt.IsZero() {
 		return c.losses + 1

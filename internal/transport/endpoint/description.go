@@ -21,7 +21,7 @@ import (
 type endpointDescription struct {
 	done            chan struct{}    // closed when the fields below are set
 	coverage        *worker.Coverage // nil = everything
-	comparesAnswers bool             // the questions that a node asks with the answered ones
+	comparesAnswers bool             // the questions of a node with the answered questions
 	problem         string           // why it gets no tasks, "" = it gets tasks
 	err             error
 }

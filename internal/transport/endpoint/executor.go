@@ -32,7 +32,7 @@ type Options struct {
 	// IdleTimeout is how long a connection that no call uses stays open; 1 min.
 	IdleTimeout time.Duration
 	// MaxConns is the number of connections that may be open; 256. Calls of further
-	// endpoints wait for one.
+	// endpoints wait for a connection.
 	MaxConns int
 	// UnansweredTimeout is how long an endpoint that does not answer keeps a
 	// connection that others wait for; 5 s.

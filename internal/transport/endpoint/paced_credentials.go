@@ -27,8 +27,8 @@ func newPacedCredentials(c credentials.TransportCredentials) pacedCredentials {
 // connectionHistory records the connections to an endpoint so far.
 type connectionHistory struct {
 	mu               sync.Mutex
-	shortConnections int       // connections that ended early, one after the other
-	nextAllowed      time.Time // when there may be another one
+	shortConnections int       // consecutive connections that ended early
+	nextAllowed      time.Time // when there may be another connection
 }
 
 // shortLifetime is the lifetime below which a connection counts as ended early.

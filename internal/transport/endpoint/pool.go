@@ -33,14 +33,14 @@ type endpoint struct {
 }
 
 // endpointPool holds the connections to node services, one for each. Graphs may
-// name any number of endpoints, so the pool closes connections that no call has
-// used for a while, and bounds the number of open ones.
+// name any number of endpoints. The pool therefore closes idle connections, and
+// bounds the number of open connections.
 type endpointPool struct {
 	opts Options
 
 	mu           sync.Mutex
 	bySpec       map[graph.RemoteSpec]*endpoint
-	waiters      []chan struct{} // calls that wait for a slot, the first one first
+	waiters      []chan struct{} // calls that wait for a slot, the oldest first
 	grantedSlots int             // slots that were granted to waiting calls, not taken yet
 	idleTimer    *time.Timer     // closes idle connections; nil = none was idle yet
 	isClosed     bool
@@ -51,7 +51,7 @@ func newEndpointPool(o Options) *endpointPool {
 }
 
 // acquireEndpoint returns the connection to an endpoint, for releaseEndpoint to
-// release. When all connections are in use it calls full and waits for one.
+// release. When all connections are in use it calls full and waits.
 func (p *endpointPool) acquireEndpoint(ctx context.Context, spec graph.RemoteSpec, full func()) (*endpoint, error) {
 	for granted := false; ; granted = true {
 		e, slot, err := p.tryAcquire(spec, granted)
@@ -155,8 +155,8 @@ func (p *endpointPool) cancelWaiting(slot chan struct{}) {
 	p.grantNext()
 }
 
-// grantNext grants a slot to the call that waits for the longest time, if there is
-// one.
+// grantNext grants a slot to the call that waits for the longest time, if any
+// waits.
 func (p *endpointPool) grantNext() {
 	if len(p.waiters) > 0 && p.makeRoom() {
 		p.grantedSlots++
@@ -166,7 +166,7 @@ func (p *endpointPool) grantNext() {
 }
 
 // closeIdle closes the connections that were idle for long enough, and sets the
-// timer for the next one.
+// timer for the next connection.
 func (p *endpointPool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,7 +27,7 @@ type sentMarker struct{}
 var _ stats.Handler = sentMarker{}
 
 // TagRPC begins a try of a call. gRPC makes a further try only when the endpoint
-// has not processed the one before, or it was never sent.
+// has not processed the earlier try, or that was never sent.
 func (sentMarker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	if d, ok := ctx.Value(sentMarkKey{}).(*sentMark); ok {
 		d.clearMark()

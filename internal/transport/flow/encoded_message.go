@@ -21,7 +21,7 @@ type EncodedMessage struct {
 func (e *EncodedMessage) isSmall() bool { return mem.IsBelowBufferPoolingThreshold(cap(e.Bytes)) }
 
 // IsLarge reports whether the message counts as unread as soon as it is queued. A
-// smaller one counts when gRPC has it.
+// smaller message counts when gRPC has it.
 func (e *EncodedMessage) IsLarge() bool { return len(e.Bytes) >= LargeMessageBytes }
 
 // LargeMessageBytes is the size from which a message is large.

@@ -21,7 +21,7 @@ type inboundConn struct {
 	currentPart      streamPart
 	remaining        int // bytes of the part
 	header           [frameHeaderSize]byte
-	lastFrame        http2.FrameHeader          // the last one
+	lastFrame        http2.FrameHeader          // of the last frame
 	newestStream     uint32                     // call whose headers came last
 	isNewestEnded    bool                       // nothing follows its headers
 	requestsByStream map[uint32]*TrackedRequest // guarded by RequestTracker.mu
@@ -36,7 +36,7 @@ const (
 	partPayload
 )
 
-// readBufferSize is the buffer of a connection, also of an idle one. Larger reads
+// readBufferSize is the buffer of a connection, also while idle. Larger reads
 // bypass it.
 const readBufferSize = 8 << 10
 
@@ -62,7 +62,7 @@ func (c *inboundConn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// finishPart handles the part that was read and begins the next one.
+// finishPart handles the part that was read and begins the next part.
 func (c *inboundConn) finishPart() {
 	if c.currentPart == partHeader {
 		c.lastFrame = http2.FrameHeader{

@@ -20,7 +20,7 @@ import (
 
 // RequestTracker counts the bytes of calls that are not done. Beyond the limit it
 // cancels requests that arrive slowly, first those with many bytes for a long time.
-// It serves complete requests, and refuses further large ones. The last quarter of
+// It serves complete requests, and refuses further large requests. The last quarter of
 // the limit is for small requests, and the last eighth for those that arrive.
 type RequestTracker struct {
 	maxBytes       int64         // bytes of all together, 0 = any number
@@ -72,7 +72,7 @@ type TrackedRequest struct {
 	conn     *inboundConn
 	id       uint32
 	cancel   context.CancelFunc // of the call
-	isStream bool               // messages follow one another
+	isStream bool               // several messages may follow
 
 	heldBytes     int64     // guarded by RequestTracker.mu, as are the fields below
 	arrivingSince time.Time // when it began to arrive
@@ -220,8 +220,8 @@ func (r *TrackedRequest) ReleaseAnswered() {
 	r.tracker.addBytes(r, -r.heldBytes)
 }
 
-// ReleaseMessage releases a served message of a stream, so that the next one may
-// arrive.
+// ReleaseMessage releases a served message of a stream, so that the next message
+// may arrive.
 func (r *TrackedRequest) ReleaseMessage() {
 	if r == nil {
 		return

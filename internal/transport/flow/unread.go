@@ -173,7 +173,7 @@ func (c *CallUnread) HasRoom(n int) (bool, <-chan struct{}) {
 }
 
 // AdmitMessage is HasRoom for a message. It counts a large message at once, so that
-// no other one takes the same room.
+// no other message takes the same room.
 func (c *CallUnread) AdmitMessage(f *EncodedMessage) (bool, <-chan struct{}) {
 	u := c.tracker
 	if u == nil {

@@ -17,7 +17,7 @@ type callMetrics struct {
 	methods map[string]*methodMetrics // by "/service/method"; not changed while serving
 }
 
-// methodMetrics are the counters of one method. A nil one counts nothing.
+// methodMetrics are the counters of one method. A nil value counts nothing.
 type methodMetrics struct {
 	started, received, sent prometheus.Counter
 	handled                 [codes.Unauthenticated + 1]prometheus.Counter

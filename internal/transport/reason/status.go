@@ -181,7 +181,7 @@ func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Vi
 	return list
 }
 
-// ViolationText describes a violation, with its line if it has one.
+// ViolationText describes a violation, with its line if known.
 func ViolationText(v runtime.Violation) string {
 	if v.Line > 0 {
 		return fmt.Sprintf("line %d: %s", v.Line, v.Description)

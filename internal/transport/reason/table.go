@@ -128,7 +128,7 @@ func Table() []Row {
 }
 
 // storeSentinels maps the errors of stores. The runtime wraps most of them itself;
-// the remaining ones still get their reason here.
+// the remaining errors get their reason here.
 func storeSentinels() []struct {
 	err    error
 	reason string

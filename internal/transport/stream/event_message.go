@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// sendLogEvent sends one event. After a large one it waits until the client has
+// sendLogEvent sends one event. After a large event it waits until the client has
 // taken it, so that streams hold nothing while they wait for their clients.
 func (a *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) error {
 	if a.lastLargeSize > 0 {
@@ -22,7 +22,7 @@ func (a *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) er
 			return err
 		}
 	}
-	a.memory.RefusesReads = true // the stream holds the events that come after this one
+	a.memory.RefusesReads = true // the stream holds the events after this event
 	f, err := a.encodeEvent(ctx, e)
 	a.memory.RefusesReads = false
 	switch {
@@ -159,7 +159,8 @@ func (r *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 // maxOpenIDs bounds Run.open_interrupt_ids.
 const maxOpenIDs = 500
 
-// DescribeRun converts a run with the interrupts that it waits for.
+// DescribeRun converts a run with the interrupts that it waits for. Errors: those
+// of the store.
 func (s *Streamer) DescribeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
 	if run.State != checkpoint.RunInterrupted {
 		return wire.RunToProto(run, logID, nil), nil

@@ -53,7 +53,7 @@ func (a *activeStream) releaseFirst() {
 	a.memory.Release()
 }
 
-// resendFirstMessages sends the first messages from index i on, one at a time. The
+// resendFirstMessages sends the first messages from index i on, each by itself. The
 // stream continues after the state that was sent.
 func (a *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 	if i == 0 {

@@ -63,7 +63,8 @@ func (r *Registry) AddStream() error {
 func (r *Registry) RemoveStream() { r.openCount.Add(-1) }
 
 // AddInterruptStream counts a new stream of the interrupts of all threads, which
-// polls the store. The caller calls RemoveInterruptStream.
+// polls the store. The caller calls RemoveInterruptStream. The errors are those of
+// AddStream.
 func (r *Registry) AddInterruptStream() error {
 	if err := r.AddStream(); err != nil {
 		return err
@@ -101,7 +102,7 @@ func tooManyStreamsError(option, message string, limit int64) error {
 }
 
 // AddThreadStream counts a new watch of a thread. The caller calls
-// RemoveThreadStream.
+// RemoveThreadStream. The error is a *runtime.Error TOO_MANY_SUBSCRIBERS.
 func (r *Registry) AddThreadStream(thread string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +130,8 @@ const openingTimeout = 10 * time.Second
 
 // AcquireOpeningSlot waits for a slot to read the first messages of a watch, so
 // that many watches at once do not occupy the store. The holder must not send while
-// it has the slot, because its client may not read.
+// it has the slot, because its client may not read. Errors: ctx's error,
+// SERVER_DRAINING, and TOO_MANY_SUBSCRIBERS.
 func (r *Registry) AcquireOpeningSlot(ctx context.Context) (begun func(), err error) {
 	if r.openingSlots == nil {
 		return func() {}, nil

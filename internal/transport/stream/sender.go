@@ -93,7 +93,7 @@ func (s *Sender) releaseAdmitted(f *flow.EncodedMessage) {
 }
 
 // SendMessage hands a message over. It returns ErrStalled when the client has not
-// taken the one before it in time.
+// taken the previous message in time.
 func (s *Sender) SendMessage(ctx context.Context, f *flow.EncodedMessage) error {
 	return s.enqueueMessage(ctx, f, s.stallTimeout, ErrStalled)
 }
@@ -115,7 +115,7 @@ func (s *Sender) enqueueMessage(ctx context.Context, f *flow.EncodedMessage, wit
 	}
 	if memory {
 		select {
-		case s.queue <- f: // as a rule the one before it is sent long ago
+		case s.queue <- f: // as a rule the previous message was sent long ago
 			s.LastSent = time.Now()
 			return nil
 		default:

@@ -68,7 +68,8 @@ type activeStream struct {
 }
 
 // ServeStream sends until the run stops, the client leaves, or another cause ends
-// the stream.
+// the stream. Errors: SLOW_CONSUMER, ctx's error, those of the engine, and those of
+// gRPC.
 func (s *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 	ctx := stream.Context()
 	runID := ""
@@ -287,8 +288,8 @@ func (a *activeStream) relayOrRewind(ctx context.Context, events []checkpoint.Ev
 	return false, a.sender.WaitUntilRead(ctx)
 }
 
-// relayBatch sends the events that the client asked for, and reports whether the
-// stream has ended with one of them.
+// relayBatch sends the events that the client asked for, and reports whether an
+// event has ended the stream.
 func (a *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
 	for i := range events {
 		e := &events[i]

@@ -34,7 +34,8 @@ type Subscription struct {
 }
 
 // NewWatchSubscription reads the thread or the run that a watch follows, and finds
-// where it begins.
+// where it begins. Errors: THREAD_NOT_FOUND, RUN_NOT_FOUND, INVALID_CURSOR, those
+// of runtime.CheckCursorRange, and those of the store.
 func (s *Streamer) NewWatchSubscription(
 	ctx context.Context, thread, runID string, req *graphdv1.WatchRequest,
 ) (*Subscription, error) {

@@ -22,8 +22,8 @@ func digestMessage(effect proto.Message) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// DigestIfRepeatable returns the digest of a request with a request id, "" without
-// one.
+// DigestIfRepeatable returns the digest of a request with a request id, else "".
+// The error is that of the deterministic encoding.
 func DigestIfRepeatable(requestID string, effect proto.Message) (string, error) {
 	if requestID == "" {
 		return "", nil
@@ -38,7 +38,7 @@ type repeatableRequest interface {
 }
 
 // DigestWithoutRequestID is DigestIfRepeatable for a request that contains its id.
-// The digest leaves the id out.
+// The digest leaves the id out. The errors are those of DigestIfRepeatable.
 func DigestWithoutRequestID(req repeatableRequest) (string, error) {
 	if req.GetRequestId() == "" {
 		return "", nil

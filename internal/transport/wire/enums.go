@@ -174,7 +174,8 @@ func findEnumNumber(values map[string]int32, prefix, word string) int32 {
 }
 
 // ValidateMessage checks the rules that hold for every message of the contract: no
-// unknown enum numbers.
+// unknown enum numbers. Errors: INVALID_FIELD, and INTERNAL for a value that is no
+// message.
 func ValidateMessage(req any) error {
 	msg, ok := req.(proto.Message)
 	if !ok {

@@ -80,7 +80,7 @@ func (s *EventSelection) addChannel(b *Validator, at string, c graphdv1.Channel)
 
 // SelectsEvent reports whether an event is delivered. It always selects changes of
 // runs and interrupts, and tasks that no worker can run, because a client that
-// misses one would wait for ever.
+// misses such an event would wait for ever.
 func (s *EventSelection) SelectsEvent(e *checkpoint.Event) bool {
 	switch e.Kind {
 	case checkpoint.EventRunState, checkpoint.EventInterrupt, checkpoint.EventResolved, runtime.EventGap:

@@ -119,7 +119,7 @@ func branchSpecToProto(br *graph.BranchSpec) *graphdv1.BranchSpec {
 	return out
 }
 
-// policySpecToProto converts a policy; an empty one stays unset.
+// policySpecToProto converts a policy; an empty policy stays unset.
 func policySpecToProto(p graph.PolicySpec) *graphdv1.PolicySpec {
 	if len(p.Retry) == 0 && p.Timeout == 0 && p.IdleTimeout == 0 && p.ErrorHandler == "" {
 		return nil

@@ -75,7 +75,7 @@ func NamespaceFromProto(b *Validator, field string, path []string) string {
 	return strings.Join(path, namespaceSeparator)
 }
 
-// CheckpointRefFromProto splits a reference; an unset one means the newest
+// CheckpointRefFromProto splits a reference; an unset reference means the newest
 // checkpoint of the root.
 func CheckpointRefFromProto(b *Validator, field string, ref *graphdv1.CheckpointRef) (id, namespace string) {
 	return b.CheckOptionalID(field+".checkpoint_id", ref.GetCheckpointId()),

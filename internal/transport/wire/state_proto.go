@@ -52,7 +52,7 @@ func UpdateStateFromProto(b *Validator, req *graphdv1.UpdateStateRequest) runtim
 // takesNoValues reports whether an update as a node takes no values.
 func takesNoValues(as string) bool { return as == runtime.AsEnd || as == runtime.AsCopy }
 
-// BulkUpdateStateFromProto converts changes of a state, one superstep after the other.
+// BulkUpdateStateFromProto converts changes of a state, superstep by superstep.
 func BulkUpdateStateFromProto(b *Validator, req *graphdv1.BulkUpdateStateRequest) runtime.BulkUpdateStateRequest {
 	id, namespace := CheckpointRefFromProto(b, "at", req.GetAt())
 	out := runtime.BulkUpdateStateRequest{

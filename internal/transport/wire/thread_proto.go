@@ -145,7 +145,7 @@ func ThreadChangeFromProto(b *Validator, req *graphdv1.UpdateThreadRequest) runt
 	return c
 }
 
-// threadMaskPaths returns the mask; without one, the fields that are set.
+// threadMaskPaths returns the mask; without a mask, the fields that are set.
 func threadMaskPaths(req *graphdv1.UpdateThreadRequest) []string {
 	if paths := req.GetUpdateMask().GetPaths(); len(paths) > 0 {
 		return paths

@@ -47,7 +47,8 @@ type Validator struct {
 // NewValidator makes a validator; limits are those of each payload.
 func NewValidator(limits payload.Limits) *Validator { return &Validator{limits: limits} }
 
-// Err returns the error for all violations, nil when there are none.
+// Err returns the error for all violations, nil when there are none. The error is a
+// *runtime.Error: INVALID_FIELD, FEATURE_DISABLED, or the reason of a bad payload.
 func (b *Validator) Err() error {
 	if b.overridingError != nil {
 		return b.overridingError
@@ -94,7 +95,7 @@ func (b *Validator) CheckID(field, id string) string {
 	return b.CheckOptionalID(field, id)
 }
 
-// CheckOptionalID checks an id; the server chooses an empty one.
+// CheckOptionalID checks an id. An empty id is valid: the server chooses an id.
 func (b *Validator) CheckOptionalID(field, id string) string {
 	if len(id) > MaxIDLength {
 		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(id), MaxIDLength)

@@ -23,7 +23,7 @@ const (
 )
 
 // FeatureDrift means that a process compares the questions of its code with the
-// answered ones, and that the server sends what was shown to people.
+// answered questions, and that the server sends the shown questions.
 const FeatureDrift = "drift"
 
 // MaxResultBytes bounds the result of one task, all values together.
@@ -154,7 +154,7 @@ func EmissionsFromProto(limits payload.Limits, e *graphdv1.Emit) (events []runti
 }
 
 // TaskResultFromProto converts the result of a task. An unusable result becomes a
-// failure of the task with the reason, because the worker can't send a better one.
+// failure of the task with the reason, because the worker can't send a better result.
 // refused reports that the worker does not have the node.
 func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out message.Result, refused bool) {
 	if size := proto.Size(r); size > MaxResultBytes {

@@ -48,7 +48,9 @@ func NewGraphCalls(ctx context.Context, host runtime.Host, log *zap.Logger) *Gra
 // has ended.
 func (c *GraphCalls) NotifyIdle(onIdle func()) { c.onIdle = onIdle }
 
-// CallGraph runs a graph, or waits for the run that an earlier call began.
+// CallGraph runs a graph, or waits for the run that an earlier call began. Errors:
+// *runtime.Error TASK_LEASE_LOST, INVALID_FIELD and INTERNAL, the cause of ctx, and
+// those of runtime.Host.
 func (c *GraphCalls) CallGraph(ctx context.Context, g runtime.GraphCall) (runtime.CallResult, error) {
 	run, err := c.beginCall(g)
 	if err != nil {

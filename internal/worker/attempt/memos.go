@@ -50,8 +50,8 @@ func (m *Memos) addMemo(memo checkpoint.Memo) {
 	m.memos = append(m.memos, memo)
 }
 
-// RecordMemo records a memo of the task, unless its place has one already. It
-// returns the value of the memo at that place.
+// RecordMemo records a memo of the task, unless its place has a memo. It returns
+// the value of the memo at that place. Errors: those of runtime.Effects.
 func (m *Memos) RecordMemo(ctx context.Context, effects runtime.Effects, memo checkpoint.Memo) (payload.JSON, bool, error) {
 	if known, ok := m.findMemo(&memo); ok {
 		return known, true, nil

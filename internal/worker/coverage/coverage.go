@@ -15,7 +15,7 @@ type Coverage struct {
 	seed    maphash.Seed
 }
 
-// maxListedEntries is the number of entries that are compared one by one.
+// maxListedEntries is the greatest number of entries that are compared in turn.
 const maxListedEntries = 8
 
 // anyNode represents, in a hash, the work of the graph itself.

@@ -8,8 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
-// Index finds the workers of a graph. What it does for a graph costs what the workers
-// of that graph cost, however many others are connected.
+// Index finds the workers of a graph. The cost depends on the workers of that graph
+// alone, however many others are connected.
 type Index[W comparable] struct {
 	byGraph  map[string]*servedGraph[W]
 	byWorker map[W][]graphVersion
@@ -18,7 +18,7 @@ type Index[W comparable] struct {
 // graphVersion is a version of a graph that a worker serves, "" = all versions.
 type graphVersion struct{ graph, version string }
 
-// servedGraph has the workers of one graph.
+// servedGraph has the workers of a graph.
 type servedGraph[W comparable] struct {
 	workers  map[W]struct{}
 	versions map[string]int // number of workers that serve nodes of a version
@@ -29,7 +29,7 @@ func NewIndex[W comparable]() *Index[W] {
 	return &Index[W]{byGraph: make(map[string]*servedGraph[W]), byWorker: make(map[W][]graphVersion)}
 }
 
-// AddWorker adds a worker with what it serves.
+// AddWorker adds a worker with its entries.
 func (i *Index[W]) AddWorker(w W, serves []message.Capability) {
 	i.RemoveWorker(w)
 	served := listVersions(serves)
@@ -69,7 +69,7 @@ func (i *Index[W]) WorkersOf(graph string) iter.Seq[W] {
 	return maps.Keys(g.workers)
 }
 
-// ExplainUncovered returns, for the operator, what is served that is the nearest to a
+// ExplainUncovered returns, for the operator, the served capability nearest to the
 // needed capability.
 func (i *Index[W]) ExplainUncovered(need message.Capability) string {
 	g := i.byGraph[need.Graph]

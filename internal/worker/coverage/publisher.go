@@ -17,11 +17,11 @@ import (
 // caller waits.
 const maxSyncPublish = 1000
 
-// Publisher reports to the engine, and through it to the other servers, what
-// the workers serve.
+// Publisher reports the entries of the workers to the engine, and through it to the
+// other servers.
 type Publisher struct {
 	log *zap.Logger
-	// listServed lists what each worker serves, and the number of entries. It
+	// listServed lists the entries of each worker, and their number. It
 	// takes a lock of its own. peers is nil when no server is interested.
 	listServed func() (peers runtime.Peers, lists [][]checkpoint.Capability, sum int)
 

@@ -10,7 +10,7 @@ type Completion struct {
 	Token          string
 	Result         pregel.Result
 	IsRefused      bool               // the worker does not have the node; Result says why
-	Events         []runtime.Emission // the last ones
+	Events         []runtime.Emission // the last events
 	DroppedEvents  uint64
 	EventsOnStream uint64 // sent on the stream
 	WantsNext      bool   // the worker waits a moment for another task

@@ -20,8 +20,8 @@ type Hello struct {
 	HeldLeases   []string // leases of tasks that it still runs
 	Labels       map[string]string
 	Credit       Credit
-	// ComparesAnswers is true when the worker compares what its code asks with
-	// what was answered, and reports the answers that it has used.
+	// ComparesAnswers is true when the worker compares the questions of its code
+	// with the answered questions, and reports the answers that it has used.
 	ComparesAnswers bool
 }
 

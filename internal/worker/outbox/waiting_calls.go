@@ -38,7 +38,7 @@ func (w *WaitingCalls) RemoveCall(c *WaitingCall) bool {
 	return true
 }
 
-// TakeLatest removes the latest call and returns it, nil without one.
+// TakeLatest removes the latest call and returns it, nil without a call.
 func (w *WaitingCalls) TakeLatest() *WaitingCall {
 	last := len(w.calls) - 1
 	if last < 0 {

@@ -1,5 +1,5 @@
-// Package profile keeps what the connected workers have said of themselves, up to the
-// limits: the tasks that each takes, and how many of them.
+// Package profile keeps the profiles of the connected workers, up to the limits: the
+// tasks that each takes, and their number.
 package profile
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
-// Profile is what the worker of a session has said of itself. The caller's lock guards
-// it.
+// Profile has the entries that the worker of a session has sent. The caller's lock
+// guards it.
 type Profile[S any] struct {
 	Session   *S
 	Hello     message.Hello

@@ -28,11 +28,11 @@ func NewTable[S any](maxWorkers int, maxBytes int64) *Table[S] {
 	}
 }
 
-// FindProfile returns the profile of a worker, nil without one.
+// FindProfile returns the profile of a worker, else nil.
 func (t *Table[S]) FindProfile(worker string) *Profile[S] { return t.byWorker[worker] }
 
-// AddProfile admits a worker. It returns the older profile that this one replaces, nil
-// without one: its bytes count until they are released. The error is a *runtime.Error
+// AddProfile admits a worker. It returns the older profile of the same worker, or nil. Its
+// bytes count until they are released. The error is a *runtime.Error
 // TOO_MANY_REQUESTS.
 func (t *Table[S]) AddProfile(p *Profile[S]) (older *Profile[S], err error) {
 	older = t.byWorker[p.Hello.Worker]
@@ -55,7 +55,7 @@ func (t *Table[S]) AddProfile(p *Profile[S]) (older *Profile[S], err error) {
 	return older, nil
 }
 
-// RemoveProfile removes a profile, unless a newer one of its worker has replaced it.
+// RemoveProfile removes a profile, unless a newer profile of its worker has replaced it.
 func (t *Table[S]) RemoveProfile(p *Profile[S]) {
 	if t.byWorker[p.Hello.Worker] == p {
 		delete(t.byWorker, p.Hello.Worker)
@@ -114,7 +114,7 @@ func (t *Table[S]) IsServed(r queue.Route) bool {
 	return false
 }
 
-// ListServed lists what each worker that stays serves, and the number of entries.
+// ListServed lists the entries of each worker that stays, and their number.
 func (t *Table[S]) ListServed() (lists [][]checkpoint.Capability, sum int) {
 	for _, p := range t.byWorker {
 		if !p.IsLeaving {

@@ -128,7 +128,7 @@ func (q *Queue[T, W]) TakeOldest(worker W) (oldest T, ok bool) {
 	return oldest, ok
 }
 
-// findWorker chooses the worker for a task, if one takes it now.
+// findWorker chooses the worker for a task, if any takes it now.
 func findWorker[T any, W Worker[T]](task T, workers iter.Seq[W]) (best W, ok bool) {
 	var highest int64
 	for w := range workers {

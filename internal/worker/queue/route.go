@@ -1,5 +1,5 @@
 // Package queue keeps waiting tasks by their routes, and matches them with the
-// workers that have free slots. A route is what a worker must serve to run a task.
+// workers that have free slots. A route names the capabilities that a task needs of its worker.
 package queue
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Route is what a worker must serve to run a task.
+// Route has the capabilities that a task needs of its worker.
 type Route struct {
 	Graph, Version, Node string
-	NeedsComparison      bool // the worker must compare what it asks with what was answered
+	NeedsComparison      bool // the worker must compare its questions with the answered questions
 }
 
 // NeedsComparison reports whether a task has answers that must be compared with
-// what the code asks. A worker that does not compare must not get such answers.
+// the questions of the code. A worker that does not compare must not get such answers.
 func NeedsComparison(t *runtime.Task) bool {
 	spec := t.Graph.Spec
 	return len(t.Journal.Answers) > 0 && t.Router == "" && t.Reduce == nil && (spec == nil || spec.Drift != graph.DriftAccept)

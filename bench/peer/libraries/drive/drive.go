@@ -36,8 +36,8 @@ func (r Request) Redis() (address string, database int, err error) {
 	return address, database, err
 }
 
-// One does a workload once in a new thread and says how long took what it
-// times, or 0.
+// One does a workload once in a new thread and returns the time that it took,
+// or 0.
 type One func(ctx context.Context, thread string) (time.Duration, error)
 
 type answer struct {
@@ -47,7 +47,7 @@ type answer struct {
 	Error string  `json:"error,omitempty"`
 }
 
-// Answer measures what it is asked for until its input ends.
+// Answer takes the requested measurements until its input ends.
 func Answer(name, module string, open func(Request) (One, error)) {
 	out := json.NewEncoder(os.Stdout)
 	_ = out.Encode(map[string]string{"name": name, "version": version(module)})

@@ -1,7 +1,7 @@
 // Command langgraphgo drives the graph library of that name, see ../../README.md.
 //
 // A graph is compiled for every run: its checkpoints slow down with the number
-// of runs otherwise, and a compiled one is not safe to share.
+// of runs otherwise, and a compiled graph is not safe to share.
 package main
 
 import (
@@ -112,7 +112,7 @@ func question(ctx context.Context, kept store.CheckpointStore, thread string) (t
 	if !errors.As(err, &asked) {
 		return 0, fmt.Errorf("no question came: %w", err)
 	}
-	// The caller keeps the state: what comes back from the store has lost its type.
+	// The caller keeps the state: a state from the store has lost its type.
 	began := time.Now()
 	config = graph.WithThreadID(thread)
 	config.ResumeFrom, config.ResumeValue = []string{asked.Node}, "yes"
