@@ -373,20 +373,59 @@ func TestAMemoOfARunThatIsBeingLostIsToBeRepeated(t *testing.T) {
 	})
 }
 
+// compileNestedGraph makes graph g of a subgraph with nodes in a line.
+func (c *testCluster) compileNestedGraph(steps ...[]string) {
+	c.t.Helper()
+	c.compileGraph(steps...)
+	deep := c.graphs["g"]
+	outer, err := graph.Compile(&graph.Spec{
+		Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}},
+		Nodes: []graph.NodeSpec{{Name: "sub", Graph: &graph.SubgraphSpec{Name: "deep"}}},
+		Edges: []graph.EdgeSpec{{From: []string{graph.Start}, To: "sub"}, {From: []string{"sub"}, To: graph.End}},
+	}, graph.Env{Lookup: func(string, string) (*graph.Graph, bool) { return deep, true }})
+	require.NoError(c.t, err)
+	c.graphs["g"] = outer
+}
+
+// Two tasks of a subgraph are with workers when their server dies. The next server knows
+// that the first has no worker any more, and is drained before it requests the second.
+func TestATaskOfASubgraphThatAServerHasNotRequestedIsStillItsWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestCluster(t)
+		w.compileNestedGraph([]string{"a", "b"})
+		a, die := w.startMortalServer("A")
+		s := openSession(t, a.hub, newHello("w1", 2))
+		run := a.startRun("t")
+		held := map[string]message.Assignment{}
+		for range 2 {
+			task := nextAssignment(t, s)
+			held[task.Task.Node.Name] = task
+		}
+		die()
+
+		b := w.startServerWith("B", w.sharedStore, w, engine.Options{ParallelTasks: 1})
+		sleepVirtual(time.Minute) // the lease of the thread ends, and the time for the worker of a
+		require.EqualValues(t, 2, w.readHead("t").Fence)
+		b.hub.Drain(time.Second, "")
+		b.Drain(t.Context())
+		c := w.startServer("C")
+		c.attachWorker("w2", "b")
+		sleepVirtual(5 * time.Second)
+		require.EqualValues(t, 3, w.readHead("t").Fence)
+		require.Empty(t, w.listExecutions(), "no other worker was given the task")
+		completeTask(t, c.hub, held["b"], `{"log":["of the holder"]}`)
+		c.attachWorker("w3", "a")
+		c.waitForRun(run, checkpoint.RunSucceeded)
+		require.Equal(t, []string{"a@C"}, w.listExecutions())
+	})
+}
+
 // A server stops while a worker is at a task of a subgraph: the server after it
 // keeps the task for the worker, as it does for tasks of the root.
 func TestATaskOfASubgraphIsKeptWhenItsServerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
-		w.compileGraph([]string{"deep"})
-		deep := w.graphs["g"]
-		outer, err := graph.Compile(&graph.Spec{
-			Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}},
-			Nodes: []graph.NodeSpec{{Name: "sub", Graph: &graph.SubgraphSpec{Name: "deep"}}},
-			Edges: []graph.EdgeSpec{{From: []string{graph.Start}, To: "sub"}, {From: []string{"sub"}, To: graph.End}},
-		}, graph.Env{Lookup: func(string, string) (*graph.Graph, bool) { return deep, true }})
-		require.NoError(t, err)
-		w.graphs["g"] = outer
+		w.compileNestedGraph([]string{"deep"})
 		a := w.startServer("A")
 		s := openSession(t, a.hub, newHello("w1", 1))
 		run := a.startRun("t")

@@ -18,7 +18,7 @@ type Recovery struct {
 
 	mu            sync.Mutex
 	leftTasks     []string
-	resolvedTasks map[string]struct{} // of which it is known here who runs them, and the root tasks that contain them
+	resolvedTasks map[string]struct{} // of which it is known here who runs them
 }
 
 // NoteTakeOver notes that the run was not given back by the server that drove it, or
@@ -55,9 +55,8 @@ func (r *Recovery) addInside(top string) {
 	}
 }
 
-// noteResolved notes that this server knows who runs a task, and the root task that
-// contains it, "" for a root task.
-func (r *Recovery) noteResolved(task, top string) {
+// noteResolved notes that this server knows who runs a task.
+func (r *Recovery) noteResolved(task string) {
 	if len(r.remoteTasks) == 0 {
 		return
 	}
@@ -67,9 +66,6 @@ func (r *Recovery) noteResolved(task, top string) {
 		r.resolvedTasks = make(map[string]struct{}, 1)
 	}
 	r.resolvedTasks[task] = struct{}{}
-	if top != "" {
-		r.resolvedTasks[top] = struct{}{}
-	}
 }
 
 // noteUnresolved notes that the request of a task has ended before it was known who runs
@@ -113,11 +109,12 @@ func (r *Recovery) listLeft(unfinished []*pregel.Task) []string {
 func (r *Recovery) appendUnresolved(left []string, tasks []*pregel.Task) []string {
 	for _, t := range tasks {
 		switch {
-		case r.isResolved(t.ID):
-		case t.Node.Kind == graph.KindRemote:
+		case t.Node.Kind == graph.KindGraph: // not all of its tasks may have been requested
+			if inside := t.ID + checkpoint.Inside; !slices.Contains(left, inside) {
+				left = append(left, inside)
+			}
+		case t.Node.Kind == graph.KindRemote && !r.isResolved(t.ID):
 			return append(left, checkpoint.AnyTask)
-		case t.Node.Kind == graph.KindGraph:
-			left = append(left, t.ID+checkpoint.Inside)
 		}
 	}
 	return left
@@ -136,7 +133,7 @@ func (fx *effects) noteHolder() {
 		r.noteUnresolved(top)
 		return
 	}
-	r.noteResolved(fx.task.ID, top)
+	r.noteResolved(fx.task.ID)
 	if fx.isStillRemote.Load() {
 		r.addLeft(fx.task.ID, top)
 	}
