@@ -3,33 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
-	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
-
-// program is one call of graphd.
-type program struct {
-	output.IO
-
-	isErrTerminal bool // a person reads Err
-	getenv        func(string) string
-	environ       func() []string // returns all variables as NAME=VALUE; may be nil
-	invocation    []string        // the command line to call it again
-	version       string
-
-	serverAddress string // --server
-	outputFormat  string // -o
-}
 
 // executeCommand runs the command line and returns the exit code.
 func (p *program) executeCommand(ctx context.Context, args []string) int {
@@ -117,66 +99,3 @@ const (
 	groupRun     = "run"
 	groupInspect = "look"
 )
-
-func (p *program) envOr(name, fallback string) string {
-	if v := p.getenv(name); v != "" {
-		return v
-	}
-	return fallback
-}
-
-// newInvocation returns the command line that calls graphd again for the same
-// server.
-func (p *program) newInvocation() shell.Invocation {
-	s := shell.Invocation{Program: p.invocation}
-	if p.serverAddress != p.envOr("GRAPHD_SERVER", client.DefaultServer) {
-		s.ServerFlags = []string{"--server", p.serverAddress}
-	}
-	return s
-}
-
-// withSession makes the client side of a command and closes it after do.
-func (p *program) withSession(do func(s *cli.Session) error) error {
-	format, err := output.ParseFormat(p.outputFormat)
-	if err != nil {
-		return err
-	}
-	c, err := client.DialServer(p.serverAddress)
-	if err != nil {
-		return err
-	}
-	s := &cli.Session{Client: c, Output: output.Output{IO: p.IO, Format: format}, Invocation: p.newInvocation()}
-	return errors.Join(do(s), c.Close())
-}
-
-// exactArgs is cobra.ExactArgs with an error that names the missing arguments.
-func exactArgs(names ...string) cobra.PositionalArgs { return argsBetween(len(names), names...) }
-
-// argsBetween accepts at least `least` of the named arguments.
-func argsBetween(least int, names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return exit.Usagef("%s: %s is missing", cmd.CommandPath(), names[len(args)]).
-				WithHint("%s", cmd.UseLine())
-		case len(args) > len(names):
-			return exit.Usagef("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]).
-				WithHint("%s; quote JSON with single quotes", cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-// refuseArgs refuses arguments of a command that only has subcommands.
-func refuseArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := fmt.Sprintf("see `%s --help`", cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		slices.Sort(near)
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return exit.Usagef("unknown command %q for %q", args[0], cmd.CommandPath()).WithHint("%s", hint)
-}

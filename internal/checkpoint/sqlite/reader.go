@@ -31,11 +31,12 @@ type Reader struct {
 
 var _ checkpoint.Reader = (*Reader)(nil)
 
-// OpenReader opens a file that is there for reading. No record is changed, though
-// SQLite may make the index of the log, no lock of graphd is taken, and a server may use it meanwhile. It fails as Open does, but for a file that
-// is in use; with an EmptyError when the file has no tables, and with a SchemaError, which
-// IsOlder, when it has to be migrated first. Close returns a ChangedError when a server has
-// begun to write into the file and what was read may be wrong.
+// OpenReader opens a file that is there for reading. The reader changes no record and
+// takes no lock of graphd, so a server may use the file meanwhile. SQLite may make the
+// index of the log. The errors are those of Open, but for a file that is in use; an
+// EmptyError when the file has no tables; and a SchemaError, which IsOlder, for a file of
+// an earlier format. Close returns a ChangedError when a server has begun to write into the
+// file and the records that were read may be wrong.
 func OpenReader(ctx context.Context, opts Options) (*Reader, error) {
 	if opts.Path == "" {
 		return nil, errNoPath

@@ -2,11 +2,9 @@ package superstep
 
 import (
 	"context"
-	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
@@ -114,38 +112,6 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 	}
 	return PlanNextSuperstep(t, l)
 }
-
-// checkDueNodes refuses to go on with a version of the graph that does not run every
-// node that is due. Otherwise the effects and questions of the node, and its results in
-// a superstep that is not over, would be lost without a word. A run with gotos says
-// where it goes on.
-func (fr *frame) checkDueNodes() error {
-	cp, g := fr.state.Checkpoint(), fr.Graph()
-	if cp.Version == g.Version || fr.level.isRoot && len(fr.run.Request.Goto) > 0 {
-		return nil
-	}
-	tasks, err := fr.state.PlanTasks()
-	if err != nil {
-		return RefusalError("graph_version", err)
-	}
-	for _, due := range cp.Next {
-		if slices.ContainsFunc(tasks, func(t *pregel.Task) bool { return t.Node.Name == due.Node }) {
-			continue
-		}
-		lacks := "does not run"
-		if _, ok := g.Node(due.Node); !ok {
-			lacks = "has no"
-		}
-		return runtime.Errorf(runtime.ReasonNodeNotFound, "version %q of graph %q %s node %q, at which the thread stands; "+
-			"give an input, which begins at START, or a version that runs the node", g.Version, g.Name, lacks, due.Node).
-			With("node", due.Node).With("graph", g.Name)
-	}
-	return nil
-}
-
-// isVersionRefusal reports whether a failure comes from checkDueNodes. It fails the run:
-// the node around the graph has not failed, so that no policy repeats or handles it.
-func isVersionRefusal(reason string) bool { return reason == runtime.ReasonNodeNotFound }
 
 // PlanNextSuperstep plans the superstep at which a loaded thread goes on. Errors: those
 // of RefusalError.

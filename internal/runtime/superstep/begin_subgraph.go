@@ -81,3 +81,16 @@ func (l *graphLoop) continueSuperstep() error {
 	l.setHeldBytes(l.measureBytes())
 	return nil
 }
+
+// reloadSuperstep looks again at a superstep whose interrupts have been answered
+// while the loop was still live.
+func (l *graphLoop) reloadSuperstep() error {
+	p, err := l.env.Store.Pending(l.thread.StoreCtx, l.thread.ID, l.state.Checkpoint().ID)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	l.pending, l.maybeBegun = newProgress(p), true
+	l.clearMemos()
+	l.setHeldBytes(l.measureBytes())
+	return nil
+}

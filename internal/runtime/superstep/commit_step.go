@@ -2,8 +2,10 @@ package superstep
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -66,31 +68,6 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 	return v
 }
 
-// applySuperstep puts the next checkpoint of the loop into a change.
-func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
-	fr := w.frame
-	stamp := fr.writeTo(t).newCheckpointInfo(checkpoint.SourceLoop)
-	done := w.reduced
-	if done == nil {
-		done = w.finishedWrites()
-	}
-	next, err := fr.state.ApplyStep(done, stamp)
-	if err != nil {
-		return nil, nil, err
-	}
-	tasks, err := next.PlanTasks()
-	if err != nil {
-		return nil, nil, err
-	}
-	w.emitTaskEvents(t)
-	w.consumeAnswers(t)
-	if fr.maybeBegun || w.hasRecords || fr.stepMemos.hasAdded() {
-		fr.writeTo(t).clearSuperstep(fr.state.Checkpoint().ID)
-	}
-	fr.writeTo(t).putStateAndCheckpoint(next, tasks)
-	return next, tasks, nil
-}
-
 // commitEnd makes the end of the loop durable.
 func (l *graphLoop) commitEnd(v End) End { return (&superstep{frame: &l.frame}).commitSuperstepEnd(v) }
 
@@ -123,4 +100,47 @@ func (w *superstep) commitSuperstepEnd(v End) End {
 		return End{State: v.State, Err: err}
 	}
 	return v
+}
+
+// cutOffEnd says how the loop ends when its work was stopped from outside.
+func (w *superstep) cutOffEnd(ctx context.Context) *End {
+	if ctx.Err() == nil {
+		return nil
+	}
+	var v End
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, ErrLeaseLost):
+		return errorEnd(ErrLeaseLost)
+	case errors.Is(cause, ErrServerDrains), errors.Is(cause, ErrMovedToWorkers), errors.Is(cause, ErrUnserved):
+		v = End{State: checkpoint.RunRunning}
+	case errors.Is(cause, ErrRunTimedOut), errors.Is(cause, context.DeadlineExceeded):
+		v = End{State: checkpoint.RunTimedOut, Failure: &checkpoint.Failure{
+			Reason: runtime.FailedRunTimeout, Message: "the run did not end within its timeout",
+		}}
+	default:
+		v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
+	}
+	v = w.commitSuperstepEnd(v)
+	return &v
+}
+
+// reduceResults has workers combine the writes of a superstep, for the channels
+// whose reducer they know. It returns nil when the superstep can be applied.
+func (w *superstep) reduceResults(ctx context.Context) *End {
+	fr := w.frame
+	if !fr.Graph().HasWorkerReducer() {
+		return nil
+	}
+	merged, channel, f := reducerCaller{frame: fr, canEmit: true}.reduceWrites(ctx, fr.state, w.finishedWrites())
+	if v := w.cutOffEnd(ctx); v != nil {
+		return v
+	}
+	if f != nil {
+		w.mergeFailure, w.mergeChannel = f, channel
+		v := w.commitSuperstepEnd(*failedEnd(f))
+		return &v
+	}
+	w.reduced = merged
+	return nil
 }

@@ -231,12 +231,6 @@ func (at *attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Fa
 	return nil
 }
 
-// acceptedDrift is the set of parts of a question that differed when its answer was used.
-type acceptedDrift struct {
-	interrupt string
-	differs   []string
-}
-
 // acceptedDifferences returns the parts that differed from an interrupt whose answer was
 // used, nil for none.
 func (o *outcome) acceptedDifferences(interrupt string) []string {

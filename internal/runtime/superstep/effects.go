@@ -139,3 +139,10 @@ func (fx *effects) EmitEvent(em runtime.Emission) {
 
 // ResetIdleTimeout puts the idle timeout of the attempt off.
 func (fx *effects) ResetIdleTimeout() { fx.resetIdleTimeout() }
+
+// publishEphemeral sends an event that is not stored to the current followers.
+func (fr *frame) publishEphemeral(e checkpoint.Event) {
+	e.Ephemeral, e.Time, e.Run = true, fr.env.Now(), fr.run.ID
+	e.Namespace, e.Step = fr.state.Namespace(), fr.state.NextStep()
+	fr.thread.Followers.PublishEphemeral(e)
+}

@@ -64,3 +64,7 @@ func RefusalError(field string, err error) error {
 		return err
 	}
 }
+
+// isVersionRefusal reports whether a failure comes from checkDueNodes. It fails the run:
+// the node around the graph has not failed, so that no policy repeats or handles it.
+func isVersionRefusal(reason string) bool { return reason == runtime.ReasonNodeNotFound }

@@ -143,3 +143,11 @@ func (l *level) touchParent() {
 		l.resetParentTimeout()
 	}
 }
+
+// mustStay reports whether a run that ends before a task of the loop has begun loses
+// something: values that are not stored, the time that the task has left, or the
+// progress of a graph that keeps no checkpoints.
+func (fr *frame) mustStay(n *graph.Node) bool {
+	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || fr.Graph().Spec.StepTimeout > 0
+	return timed || fr.level.losesWorkOnStop || fr.level.replay != nil || !fr.level.keepsCheckpoints || fr.Graph().HasUntracked()
+}

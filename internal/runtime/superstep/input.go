@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -103,9 +104,6 @@ func (fr *frame) applyCommands(s *pregel.State) (*pregel.State, error) {
 	return s, nil
 }
 
-// commandPrefix begins the ids of task records that hold the writes of a call.
-const commandPrefix = "!command-"
-
 // commandID returns the id of the record of a call's writes; ids sort by the last event
 // before the call.
 func commandID(event uint64, run string) string {
@@ -115,4 +113,32 @@ func commandID(event uint64, run string) string {
 // IsCommandOf reports whether a record holds the writes of a call of a run.
 func IsCommandOf(record *checkpoint.Task, run string) bool {
 	return strings.HasPrefix(record.ID, commandPrefix) && strings.HasSuffix(record.ID, "-"+run)
+}
+
+// checkDueNodes refuses to go on with a version of the graph that does not run every
+// node that is due. Otherwise the effects and questions of the node, and its results in
+// a superstep that is not over, would be lost without a word. A run with gotos says
+// where it goes on.
+func (fr *frame) checkDueNodes() error {
+	cp, g := fr.state.Checkpoint(), fr.Graph()
+	if cp.Version == g.Version || fr.level.isRoot && len(fr.run.Request.Goto) > 0 {
+		return nil
+	}
+	tasks, err := fr.state.PlanTasks()
+	if err != nil {
+		return RefusalError("graph_version", err)
+	}
+	for _, due := range cp.Next {
+		if slices.ContainsFunc(tasks, func(t *pregel.Task) bool { return t.Node.Name == due.Node }) {
+			continue
+		}
+		lacks := "does not run"
+		if _, ok := g.Node(due.Node); !ok {
+			lacks = "has no"
+		}
+		return runtime.Errorf(runtime.ReasonNodeNotFound, "version %q of graph %q %s node %q, at which the thread stands; "+
+			"give an input, which begins at START, or a version that runs the node", g.Version, g.Name, lacks, due.Node).
+			With("node", due.Node).With("graph", g.Name)
+	}
+	return nil
 }

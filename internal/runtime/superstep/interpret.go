@@ -84,27 +84,6 @@ func (at *attempt) callRouters(ctx context.Context) (map[string][]checkpoint.Sen
 	return routes, nil
 }
 
-// failAttempt settles a failed attempt.
-func (at *attempt) failAttempt(ctx context.Context, f *pregel.Failure) {
-	at.setFailure(f)
-	switch {
-	case ctx.Err() != nil:
-		at.cutOffAttempt(ctx)
-	case at.task.Node.Kind == graph.KindGraph && (f.Reason == runtime.FailedCancelledByClient || f.Reason == reasonStoppedHere):
-		at.isAborted, at.isSubgraphStopped = true, true
-	}
-}
-
-// cutOffAttempt ends an attempt that was stopped from outside: it counts as if it
-// had never begun, except that too slow a superstep is its tasks' failure.
-func (at *attempt) cutOffAttempt(ctx context.Context) {
-	if !errors.Is(context.Cause(ctx), errStepTimeout) {
-		at.isAborted = true
-		return
-	}
-	at.setFailure(permanentFailure(runtime.FailedStepTimeout, "the superstep did not end within "+at.Graph().Spec.StepTimeout.String()))
-}
-
 // checkWaiting refuses to wait for interrupts that the thread does not have. Called
 // graphs wait for their own.
 func (at *attempt) checkWaiting(ctx context.Context) *pregel.Failure {

@@ -108,3 +108,16 @@ func (o *outcome) taskPhase() checkpoint.Phase {
 		return checkpoint.PhaseSucceeded
 	}
 }
+
+// acceptedDrift is the set of parts of a question that differed when its answer was used.
+type acceptedDrift struct {
+	interrupt string
+	differs   []string
+}
+
+// openReplacement is an open interrupt and the interrupt that replaces it, unless the
+// open interrupt is answered first.
+type openReplacement struct {
+	current, replacement checkpoint.Interrupt
+	isReplaced           bool
+}

@@ -39,11 +39,6 @@ func (w *superstep) reducePartial(ctx context.Context) {
 	}
 }
 
-// previewID is the id of the task record that keeps the values that workers have
-// combined for display, so that reading a state needs no worker. It holds for the number
-// of finished tasks that its Attempt names.
-const previewID = "!preview"
-
 // putPreview adds that record to a change.
 func (w *superstep) putPreview(t *commit.Tx) {
 	fr := w.frame

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
@@ -69,17 +68,4 @@ func (w *superstep) openInterruptIDs() []string {
 		all = append(all, o.openInterrupts...)
 	}
 	return all
-}
-
-// reloadSuperstep looks again at a superstep whose interrupts have been answered
-// while the loop was still live.
-func (l *graphLoop) reloadSuperstep() error {
-	p, err := l.env.Store.Pending(l.thread.StoreCtx, l.thread.ID, l.state.Checkpoint().ID)
-	if err != nil {
-		return runtime.TranslateStoreError(err)
-	}
-	l.pending, l.maybeBegun = newProgress(p), true
-	l.clearMemos()
-	l.setHeldBytes(l.measureBytes())
-	return nil
 }

@@ -98,3 +98,11 @@ func (p *progress) interruptState(task, id string) checkpoint.InterruptState {
 	}
 	return ""
 }
+
+// commandPrefix begins the ids of task records that hold the writes of a call.
+const commandPrefix = "!command-"
+
+// previewID is the id of the task record that keeps the values that workers have
+// combined for display, so that reading a state needs no worker. It holds for the number
+// of finished tasks that its Attempt names.
+const previewID = "!preview"

@@ -10,26 +10,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// reduceResults has workers combine the writes of a superstep, for the channels
-// whose reducer they know. It returns nil when the superstep can be applied.
-func (w *superstep) reduceResults(ctx context.Context) *End {
-	fr := w.frame
-	if !fr.Graph().HasWorkerReducer() {
-		return nil
-	}
-	merged, channel, f := reducerCaller{frame: fr, canEmit: true}.reduceWrites(ctx, fr.state, w.finishedWrites())
-	if v := w.cutOffEnd(ctx); v != nil {
-		return v
-	}
-	if f != nil {
-		w.mergeFailure, w.mergeChannel = f, channel
-		v := w.commitSuperstepEnd(*failedEnd(f))
-		return &v
-	}
-	w.reduced = merged
-	return nil
-}
-
 // reducerCaller has workers combine writes with the reducers that they know.
 type reducerCaller struct {
 	frame   *frame

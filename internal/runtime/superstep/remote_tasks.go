@@ -6,7 +6,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
@@ -23,35 +22,6 @@ func (fx *effects) trackRemoteTask(t *runtime.Task) (done func()) {
 	t.AlsoNeeds = fr.level.requiredCapabilities
 	t.Stranded, t.WorkerWait, done = fr.thread.Tasks.TrackTask(append(slices.Clip(t.AlsoNeeds), need), fr.mustStay(t.Node))
 	return done
-}
-
-// mustStay reports whether a run that ends before a task of the loop has begun loses
-// something: values that are not stored, the time that the task has left, or the
-// progress of a graph that keeps no checkpoints.
-func (fr *frame) mustStay(n *graph.Node) bool {
-	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || fr.Graph().Spec.StepTimeout > 0
-	return timed || fr.level.losesWorkOnStop || fr.level.replay != nil || !fr.level.keepsCheckpoints || fr.Graph().HasUntracked()
-}
-
-// NextRemoteTasks lists the capabilities that the tasks that are about to run need of
-// workers. It is false when the loop ends before them, or when a task needs no worker.
-func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
-	if l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
-		return nil, false
-	}
-	w := &superstep{frame: &l.frame}
-	for _, t := range l.tasks {
-		w.planTask(t)
-	}
-	needs := make([]checkpoint.Capability, 0, len(w.toRun))
-	for _, t := range w.toRun {
-		need, remote := placement.CapabilityFor(l.Graph(), t.Node)
-		if !remote {
-			return nil, false
-		}
-		needs = append(needs, need)
-	}
-	return needs, true
 }
 
 // ReportUnassigned appends an event to the log of the thread: the task waits for a

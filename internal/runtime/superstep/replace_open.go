@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -18,13 +17,6 @@ import (
 // fails where a withdrawn interrupt would be replaced.
 const maxReplacements = 100
 
-// openReplacement is an open interrupt and the interrupt that replaces it, unless the
-// open interrupt is answered first.
-type openReplacement struct {
-	current, replacement checkpoint.Interrupt
-	isReplaced           bool
-}
-
 // noteOpenReplacement notes that a task asks something else than the open interrupt shows.
 func (at *attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.Ask) {
 	if before.Round >= maxReplacements || showsAsked(before, a) {
@@ -34,48 +26,6 @@ func (at *attempt) noteOpenReplacement(before *checkpoint.Interrupt, a *pregel.A
 	q := at.newInterrupt(a, pregel.InterruptID(at.task.ID, a.Scope, a.Key, a.Index, round))
 	q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
 	at.openReplacements = append(at.openReplacements, openReplacement{current: *before, replacement: q})
-}
-
-// putOpenReplacements puts into a change the replacement of the open interrupts of a
-// task that asks something else. An answer that has come meanwhile is kept: the task
-// runs again, and the answer is compared.
-func (cw changeWriter) putOpenReplacements(o *outcome) error {
-	fr := cw.frame
-	var old []checkpoint.Interrupt
-	for i := range o.openReplacements {
-		r := &o.openReplacements[i]
-		q, err := fr.env.Store.Interrupt(fr.thread.StoreCtx, fr.thread.ID, r.current.ID)
-		if err != nil {
-			return runtime.TranslateStoreError(err)
-		}
-		from, to := r.replacement.ID, r.current.ID
-		if r.isReplaced = q.State == checkpoint.InterruptOpen; r.isReplaced {
-			from, to = to, from
-			q.State, q.Updated = checkpoint.InterruptSuperseded, cw.Now
-			old = append(old, q)
-		}
-		if at := slices.Index(o.openInterrupts, from); at >= 0 {
-			o.openInterrupts[at] = to
-		}
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	cw.Interrupts = append(cw.Interrupts, old...)
-	cw.Head.Open -= len(old)
-	cw.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
-	return nil
-}
-
-// newInterrupts returns the interrupts that a task adds.
-func (o *outcome) newInterrupts() []checkpoint.Interrupt {
-	asks := slices.Clone(o.interrupts)
-	for i := range o.openReplacements {
-		if r := &o.openReplacements[i]; r.isReplaced {
-			asks = append(asks, r.replacement)
-		}
-	}
-	return asks
 }
 
 // countReplacedAnswers counts the answers that were given at a place to something else

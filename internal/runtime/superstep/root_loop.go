@@ -4,6 +4,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -86,4 +87,25 @@ func (l *Loop) setBreakpoints() {
 	if given := l.run.Request.InterruptAfter; len(given) > 0 {
 		l.breakAfter = given
 	}
+}
+
+// NextRemoteTasks lists the capabilities that the tasks that are about to run need of
+// workers. It is false when the loop ends before them, or when a task needs no worker.
+func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
+	if l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
+		return nil, false
+	}
+	w := &superstep{frame: &l.frame}
+	for _, t := range l.tasks {
+		w.planTask(t)
+	}
+	needs := make([]checkpoint.Capability, 0, len(w.toRun))
+	for _, t := range w.toRun {
+		need, remote := placement.CapabilityFor(l.Graph(), t.Node)
+		if !remote {
+			return nil, false
+		}
+		needs = append(needs, need)
+	}
+	return needs, true
 }

@@ -79,10 +79,6 @@ func (c childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
 	}
 }
 
-// reasonStoppedHere is why the node of a subgraph has not ended that goes on elsewhere.
-// It is neither stored nor shown.
-const reasonStoppedHere = "STOPPED_HERE"
-
 // outputForParent returns the output of a subgraph without the keys its parent does not
 // have.
 func (c childGraph) outputForParent(child *pregel.State) payload.JSON {

@@ -187,3 +187,45 @@ func (cw changeWriter) putNewInterrupts(o *outcome) {
 		Checkpoint: fr.state.Checkpoint().ID, Interrupts: asks,
 	})
 }
+
+// putOpenReplacements puts into a change the replacement of the open interrupts of a
+// task that asks something else. An answer that has come meanwhile is kept: the task
+// runs again, and the answer is compared.
+func (cw changeWriter) putOpenReplacements(o *outcome) error {
+	fr := cw.frame
+	var old []checkpoint.Interrupt
+	for i := range o.openReplacements {
+		r := &o.openReplacements[i]
+		q, err := fr.env.Store.Interrupt(fr.thread.StoreCtx, fr.thread.ID, r.current.ID)
+		if err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+		from, to := r.replacement.ID, r.current.ID
+		if r.isReplaced = q.State == checkpoint.InterruptOpen; r.isReplaced {
+			from, to = to, from
+			q.State, q.Updated = checkpoint.InterruptSuperseded, cw.Now
+			old = append(old, q)
+		}
+		if at := slices.Index(o.openInterrupts, from); at >= 0 {
+			o.openInterrupts[at] = to
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	cw.Interrupts = append(cw.Interrupts, old...)
+	cw.Head.Open -= len(old)
+	cw.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
+	return nil
+}
+
+// newInterrupts returns the interrupts that a task adds.
+func (o *outcome) newInterrupts() []checkpoint.Interrupt {
+	asks := slices.Clone(o.interrupts)
+	for i := range o.openReplacements {
+		if r := &o.openReplacements[i]; r.isReplaced {
+			asks = append(asks, r.replacement)
+		}
+	}
+	return asks
+}

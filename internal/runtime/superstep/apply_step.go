@@ -1,0 +1,32 @@
+package superstep
+
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// applySuperstep puts the next checkpoint of the loop into a change.
+func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
+	fr := w.frame
+	stamp := fr.writeTo(t).newCheckpointInfo(checkpoint.SourceLoop)
+	done := w.reduced
+	if done == nil {
+		done = w.finishedWrites()
+	}
+	next, err := fr.state.ApplyStep(done, stamp)
+	if err != nil {
+		return nil, nil, err
+	}
+	tasks, err := next.PlanTasks()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.emitTaskEvents(t)
+	w.consumeAnswers(t)
+	if fr.maybeBegun || w.hasRecords || fr.stepMemos.hasAdded() {
+		fr.writeTo(t).clearSuperstep(fr.state.Checkpoint().ID)
+	}
+	fr.writeTo(t).putStateAndCheckpoint(next, tasks)
+	return next, tasks, nil
+}
