@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -38,17 +36,9 @@ var _ checkpoint.Reader = (*Reader)(nil)
 // an earlier format. Close returns a ChangedError when a server has begun to write into the
 // file and the records that were read may be wrong.
 func OpenReader(ctx context.Context, opts Options) (*Reader, error) {
-	if opts.Path == "" {
-		return nil, errNoPath
-	}
-	path, err := filepath.Abs(opts.Path)
+	path, box, err := opts.prepareOpen()
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
-	opts.setDefaults()
-	box, err := seal.New(opts.Seal)
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
+		return nil, err
 	}
 	found, err := file.FindReadOnly(ctx, path)
 	if err != nil {

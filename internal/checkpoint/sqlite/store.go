@@ -92,6 +92,21 @@ type Options struct {
 	Warn func(warning string)
 }
 
+// prepareOpen sets the defaults, and returns the absolute path and the box of the keys.
+func (o *Options) prepareOpen() (path string, box *seal.Box, err error) {
+	if o.Path == "" {
+		return "", nil, errNoPath
+	}
+	if path, err = filepath.Abs(o.Path); err != nil {
+		return "", nil, fmt.Errorf("sqlite: %w", err)
+	}
+	o.setDefaults()
+	if box, err = seal.New(o.Seal); err != nil {
+		return "", nil, fmt.Errorf("sqlite: %w", err)
+	}
+	return path, box, nil
+}
+
 func (o *Options) setDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -137,17 +152,9 @@ var errNoPath = errors.New("sqlite: no path given, want the name of a file")
 // were held when the file was last used end now: the process that held them is
 // gone.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	if opts.Path == "" {
-		return nil, errNoPath
-	}
-	path, err := filepath.Abs(opts.Path)
+	path, box, err := opts.prepareOpen()
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
-	opts.setDefaults()
-	box, err := seal.New(opts.Seal)
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
+		return nil, err
 	}
 	f, err := file.OpenOwned(ctx, path)
 	if err != nil {

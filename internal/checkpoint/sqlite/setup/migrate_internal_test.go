@@ -86,3 +86,40 @@ func TestAMigrationThatHasNoSpaceIsRefused(t *testing.T) {
 			more, len(before), readSize(t, path), log, short.Needed)
 	}
 }
+
+// Free pages inside the file lower the space that a migration needs on the disk.
+func TestAMigrationCountsFreePages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFormat3(t, path, 500)
+	db, err := file.ConnectWriter(path)
+	require.NoError(t, err)
+	needed := func() (bytes int64) {
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		bytes, err = measureMigration(t.Context(), tx)
+		require.NoError(t, err)
+		require.NoError(t, tx.Rollback())
+		return bytes
+	}
+	before := needed()
+	for _, statement := range []string{
+		`CREATE TABLE filler AS SELECT printf('%4000c', 'x') AS text FROM threads`,
+		`DROP TABLE filler`, // its pages stay in the file
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	after := needed()
+	require.Less(t, after, before-500*4000)
+
+	require.NoError(t, db.Close())
+	size := readSize(t, path)
+	var log int64
+	_, err = migrateFile(t.Context(), path, false, func(checkpoint.Migration) {
+		if info, err := os.Stat(path + "-wal"); err == nil {
+			log = max(log, info.Size())
+		}
+	}, func(string) int64 { return after })
+	require.NoError(t, err)
+	require.LessOrEqual(t, log+readSize(t, path)-size, after)
+}

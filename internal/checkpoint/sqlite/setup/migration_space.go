@@ -24,7 +24,7 @@ func (e *SpaceError) Error() string {
 const minMigrationSpace = 1 << 20
 
 // measureMigration returns how many bytes the migration to format 4 may take of the disk
-// beside the file: rows stand in the old and the new tables until the end, and the new ones
+// beside the file: rows stand in the old and the new tables until the end, and the new rows
 // also in the log, which moves into the file when all is done.
 func measureMigration(ctx context.Context, tx *sql.Tx) (int64, error) {
 	var tables, copied int64
@@ -39,9 +39,14 @@ func measureMigration(ctx context.Context, tx *sql.Tx) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	var unused int64 // bytes of pages in the file that new tables take first
+	err = tx.QueryRowContext(ctx, `SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size`).Scan(&unused)
+	if err != nil {
+		return 0, err
+	}
 	// Pages of new tables are less full than those of tables that were put in order.
 	written := (tables + copied) * 3 / 2
-	return 2*written + minMigrationSpace, nil
+	return written + max(0, written-unused) + minMigrationSpace, nil
 }
 
 // checkSpace returns a SpaceError when the disk has not what a migration may take.
