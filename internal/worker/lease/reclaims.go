@@ -16,7 +16,7 @@ type Reclaimed[S any] struct {
 	waitingCalls int  // that wait for its run
 	isUnclaimed  bool // no run has asked for the task in time, and another server may know it
 	timer        *time.Timer
-	end          time.Time // of the wait, once it has been prolonged
+	end          time.Time // of the wait, once it has been extended
 	decided      chan struct{}
 }
 
@@ -34,15 +34,15 @@ func (r *Reclaimed[S]) Decided() <-chan struct{} { return r.decided }
 // server may know it.
 func (r *Reclaimed[S]) IsUnclaimed() bool { return r.isUnclaimed }
 
-// prolong lets the wait go on for timeout from now.
-func (r *Reclaimed[S]) prolong(timeout time.Duration) {
+// extendWait lets the wait go on for timeout from now.
+func (r *Reclaimed[S]) extendWait(timeout time.Duration) {
 	r.end = time.Now().Add(timeout)
 	r.timer.Reset(timeout)
 }
 
-// isProlonged reports whether the wait was prolonged after its timer had fired: the timer
+// isExtended reports whether the wait was extended after its timer had fired: the timer
 // fires again.
-func (r *Reclaimed[S]) isProlonged() bool { return time.Now().Before(r.end) }
+func (r *Reclaimed[S]) isExtended() bool { return time.Now().Before(r.end) }
 
 // Reclaims keeps reclaimed leases, one for each place.
 type Reclaims[S any] struct {
@@ -89,7 +89,7 @@ func (r *Reclaims[S]) Claim(known *Reclaimed[S], s *S, l Lease, timeout time.Dur
 	if known.Token == l.Token {
 		if s != nil && known.session != s {
 			r.setSession(known, s)
-			known.prolong(timeout)
+			known.extendWait(timeout)
 			r.onChange()
 		}
 		return true
@@ -129,14 +129,14 @@ func (r *Reclaims[S]) Remove(held *Reclaimed[S]) {
 // worker whose stream is at another server may still be valid.
 func (r *Reclaims[S]) Expire(held *Reclaimed[S], isAwaited func(place string) bool, timeout time.Duration) {
 	place := held.Place()
-	if r.byPlace[place] != held || held.isProlonged() {
+	if r.byPlace[place] != held || held.isExtended() {
 		return
 	}
 	switch {
 	case !held.HasWorker():
 		r.Remove(held)
 	case isAwaited(place):
-		held.prolong(timeout)
+		held.extendWait(timeout)
 	case held.session == nil:
 		held.isUnclaimed = true
 		r.Remove(held)
@@ -153,7 +153,7 @@ func (r *Reclaims[S]) Detach(s *S, timeout time.Duration) {
 	}
 	for held := range r.bySession[s] {
 		r.setSession(held, nil)
-		held.prolong(timeout)
+		held.extendWait(timeout)
 	}
 }
 

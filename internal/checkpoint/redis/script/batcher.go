@@ -79,7 +79,7 @@ type PendingChange struct {
 func NewPendingChange(ctx context.Context, call *Call, missed *Unanswered) *PendingChange {
 	r := &PendingChange{ctx: ctx, source: call.script.source, unanswered: missed}
 	r.command, r.size = call.buildCommand()
-	call.recycle()
+	call.recycleBuffers()
 	return r
 }
 

@@ -130,9 +130,9 @@ func (c *Call) buildCommand() (command []any, size int) {
 	return command, size
 }
 
-// recycle hands the buffers of the call to a later call of the same script, and
+// recycleBuffers hands the buffers of the call to a later call of the same script, and
 // reports whether they are small enough for that.
-func (c *Call) recycle() bool {
+func (c *Call) recycleBuffers() bool {
 	if cap(c.buf) > maxReusedSize || cap(c.spans) > maxReusedArguments {
 		return false
 	}

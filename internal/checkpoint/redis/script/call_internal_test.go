@@ -16,7 +16,7 @@ func TestCommandOutlivesItsCall(t *testing.T) {
 		call.AppendUint(n)
 		call.AppendText(large)
 		command, _ := call.buildCommand()
-		require.True(t, call.recycle())
+		require.True(t, call.recycleBuffers())
 		return command
 	}
 	read := func(command []any) (texts []string) {
@@ -40,7 +40,7 @@ func TestCommandOutlivesItsCall(t *testing.T) {
 func TestRecycledCallIsEmpty(t *testing.T) {
 	call := NewCall(&Script{}, []string{"key"})
 	call.AppendText(strings.Repeat("l", uncopiedSize))
-	require.True(t, call.recycle())
+	require.True(t, call.recycleBuffers())
 	require.Zero(t, call.ArgumentCount())
 	require.Zero(t, call.keyCount)
 	for _, a := range call.spans[:cap(call.spans)] {
@@ -55,12 +55,12 @@ func TestLargeCallIsNotRecycled(t *testing.T) {
 	for range 8 {
 		large.AppendText(strings.Repeat("l", uncopiedSize-1))
 	}
-	require.False(t, large.recycle(), "bytes")
+	require.False(t, large.recycleBuffers(), "bytes")
 	many := NewCall(s, nil)
 	for range maxReusedArguments + 1 {
 		many.AppendText("")
 	}
-	require.False(t, many.recycle(), "arguments")
+	require.False(t, many.recycleBuffers(), "arguments")
 	small := NewCall(s, []string{"key"})
-	require.True(t, small.recycle())
+	require.True(t, small.recycleBuffers())
 }
