@@ -21,5 +21,5 @@ type ThreadViewer interface {
 	// and the error of Head when the head can't be read. Other records that
 	// can't be read or are large are left out. Request, when set, is a
 	// request id to look for.
-	ViewThread(ctx context.Context, thread, request string) (ThreadView, error)
+	ViewThread(ctx context.Context, thread, request string) (*ThreadView, error)
 }

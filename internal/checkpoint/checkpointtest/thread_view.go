@@ -16,7 +16,7 @@ func viewCases() []testCase {
 	}
 }
 
-func (t *threadDriver) requireView(request string) (g checkpoint.ThreadView, ok bool) {
+func (t *threadDriver) requireView(request string) (g *checkpoint.ThreadView, ok bool) {
 	t.Helper()
 	viewer, ok := t.store.(checkpoint.ThreadViewer)
 	if !ok {

@@ -21,7 +21,7 @@ func (r *Reader) Head(ctx context.Context, thread string) (h checkpoint.Head, er
 // ViewThread reads the records that a server needs to continue a thread, in a single
 // exchange, or in two when the thread has large values. It returns
 // checkpoint.ErrThreadNotFound when there is no such thread.
-func (r *Reader) ViewThread(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
+func (r *Reader) ViewThread(ctx context.Context, thread, request string) (g *checkpoint.ThreadView, err error) {
 	err = r.readThread(ctx, thread, func() error {
 		g, err = r.threads.ReadView(ctx, thread, request)
 		return err

@@ -17,7 +17,7 @@ import (
 type ThreadView struct {
 	*StoreClient
 
-	snapshot checkpoint.ThreadView
+	snapshot *checkpoint.ThreadView
 }
 
 // ViewThread reads the head of a thread, and the records that belong to it if that costs
@@ -26,21 +26,26 @@ type ThreadView struct {
 func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*ThreadView, error) {
 	viewer, ok := s.Store.(checkpoint.ThreadViewer)
 	if !ok {
-		found, err := s.Head(ctx, thread)
-		if err == nil {
-			*head = found
-		}
-		return nil, err
+		return nil, s.readHead(ctx, thread, head)
 	}
-	snapshot, err := callStore(ctx, s, func(ctx context.Context) (checkpoint.ThreadView, error) {
+	snapshot, err := callStore(ctx, s, func(ctx context.Context) (*checkpoint.ThreadView, error) {
 		return viewer.ViewThread(ctx, thread, request)
 	})
-	s.clock.observeTime(snapshot.Head.Now)
 	if err != nil {
 		return nil, err
 	}
+	s.clock.observeTime(snapshot.Head.Now)
 	*head = snapshot.Head
 	return &ThreadView{StoreClient: s, snapshot: snapshot}, nil
+}
+
+// readHead reads the head of a thread. Errors: those of callStore.
+func (s *StoreClient) readHead(ctx context.Context, thread string, head *checkpoint.Head) error {
+	found, err := s.Head(ctx, thread)
+	if err == nil {
+		*head = found
+	}
+	return err
 }
 
 // Checkpoint returns the checkpoint of the snapshot, or else that of the store, with its

@@ -22,8 +22,8 @@ type viewStore struct {
 	view checkpoint.ThreadView
 }
 
-func (s *viewStore) ViewThread(context.Context, string, string) (checkpoint.ThreadView, error) {
-	return s.view, nil
+func (s *viewStore) ViewThread(context.Context, string, string) (*checkpoint.ThreadView, error) {
+	return &s.view, nil
 }
 
 func (*viewStore) Checkpoint(context.Context, string, string, string) (*checkpoint.Checkpoint, error) {

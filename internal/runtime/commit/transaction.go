@@ -59,6 +59,9 @@ func (t *Tx) EmitEvent(e checkpoint.Event) {
 // often than emitted.
 func (t *Tx) GrowEvents(n int) { t.LiveEvents = slices.Grow(t.LiveEvents, n) }
 
+// EventRoom returns the number of events for which the capacity need not grow.
+func (t *Tx) EventRoom() int { return cap(t.LiveEvents) - len(t.LiveEvents) }
+
 // redaction is the stored value of an event that is not to be stored as followers
 // see it.
 type redaction struct {

@@ -248,9 +248,9 @@ func (o *outageStore) Head(ctx context.Context, thread string) (checkpoint.Head,
 	return o.faultyStore.Head(ctx, thread)
 }
 
-func (o *outageStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
+func (o *outageStore) ViewThread(ctx context.Context, thread, request string) (*checkpoint.ThreadView, error) {
 	if o.isAway.Load() {
-		return checkpoint.ThreadView{}, errFault
+		return nil, errFault
 	}
 	return o.faultyStore.ViewThread(ctx, thread, request)
 }

@@ -18,7 +18,7 @@ import (
 // viewingStore is a store that shows a thread at once, as Redis does.
 type viewingStore struct{ checkpoint.Store }
 
-func (s viewingStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
+func (s viewingStore) ViewThread(ctx context.Context, thread, request string) (*checkpoint.ThreadView, error) {
 	return buildThreadView(ctx, s.Store, thread, request)
 }
 

@@ -24,8 +24,8 @@ import (
 
 // ViewThread makes every faulty store of the crash tests one that shows a thread at
 // once.
-func (f *faultyStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
-	return callWithFault(ctx, f, func() (checkpoint.ThreadView, error) {
+func (f *faultyStore) ViewThread(ctx context.Context, thread, request string) (*checkpoint.ThreadView, error) {
+	return callWithFault(ctx, f, func() (*checkpoint.ThreadView, error) {
 		if viewer, ok := f.Store.(checkpoint.ThreadViewer); ok {
 			return viewer.ViewThread(ctx, thread, request)
 		}
@@ -34,10 +34,12 @@ func (f *faultyStore) ViewThread(ctx context.Context, thread, request string) (c
 }
 
 // buildThreadView builds a view from its parts.
-func buildThreadView(ctx context.Context, s checkpoint.Store, thread, request string) (out checkpoint.ThreadView, err error) {
-	if out.Head, err = s.Head(ctx, thread); err != nil {
-		return out, err
+func buildThreadView(ctx context.Context, s checkpoint.Store, thread, request string) (*checkpoint.ThreadView, error) {
+	head, err := s.Head(ctx, thread)
+	if err != nil {
+		return nil, err
 	}
+	out := &checkpoint.ThreadView{Head: head}
 	if run, err := s.Run(ctx, thread, out.Head.Run); err == nil {
 		out.Run = &run
 	}
@@ -79,7 +81,7 @@ type readCountingStore struct {
 	views, reads atomic.Int64
 }
 
-func (s *readCountingStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
+func (s *readCountingStore) ViewThread(ctx context.Context, thread, request string) (*checkpoint.ThreadView, error) {
 	s.views.Add(1)
 	return s.Store.ViewThread(ctx, thread, request)
 }

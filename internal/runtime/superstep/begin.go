@@ -18,6 +18,7 @@ import (
 // run a node that is due, and *checkpoint.LargeError for a state without memory.
 func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	run := l.run
+	t.GrowEvents(firstEvents)
 	if run.Request.DiscardOpen {
 		if err := SupersedeInterrupts(ctx, reader, t); err != nil {
 			return err

@@ -40,6 +40,7 @@ func ContinueRun(
 	}
 	l.LoadProgress(p)
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
+	t.GrowEvents(firstEvents)
 	thread.HasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
 	if !thread.HasReportedResults {
 		run.State = checkpoint.RunRunning

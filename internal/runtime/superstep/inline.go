@@ -25,8 +25,13 @@ const (
 	inlineLimit  = 10 * inlineBudget
 )
 
-// usualInlineSteps is for how many supersteps event capacity is grown at once.
-const usualInlineSteps = 16
+// A change that starts or resumes a run has capacity for firstEvents events, those of two
+// supersteps inside it. A run that goes on is likely to reach its end: the change grows at
+// once for as many supersteps as the graph has nodes, for usualInlineSteps at most.
+const (
+	firstEvents      = 15
+	usualInlineSteps = 16
+)
 
 // maxInlineBytes is how many bytes of new values one commit gathers at most.
 const maxInlineBytes = 256 << 10
@@ -47,8 +52,9 @@ func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
 		if !w.runTasks(ctx, began) {
 			return nil
 		}
-		if n == 1 {
-			t.GrowEvents(commit.UsualEvents * min(len(fr.Graph().Nodes), fr.env.StepsPerCommit, usualInlineSteps))
+		if t.EventRoom() < commit.UsualEvents {
+			steps := min(len(fr.Graph().Nodes), fr.env.StepsPerCommit) - n
+			t.GrowEvents(commit.UsualEvents * min(max(steps, 1), usualInlineSteps))
 		}
 		grown, v := w.commitStep(t)
 		if v != nil || grown < 0 {

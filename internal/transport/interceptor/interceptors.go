@@ -67,6 +67,7 @@ func (i *Interceptors) ServerOptions() []grpc.ServerOption {
 func (i *Interceptors) interceptUnary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (resp any, err error) {
+	growStack(-1)
 	began, n := time.Now(), i.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
 	n.countReceived()
@@ -90,6 +91,7 @@ func (i *Interceptors) interceptUnary(
 }
 
 func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	growStack(-1)
 	began, n := time.Now(), i.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
 	ctx, c := newCallContext(ss.Context(), i.unread)

@@ -22,19 +22,26 @@ const largeGlance = 64 << 10
 
 // ReadView reads the records to continue a thread, in one exchange, or in two when
 // large values belong to it. It also reads the record of request, "" = none.
-func (t *Reader) ReadView(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
+func (t *Reader) ReadView(ctx context.Context, thread, request string) (*checkpoint.ThreadView, error) {
 	keys := t.keys.ThreadKeys(
 		thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords,
 		layout.KeyRuns)
 	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
 	r, err := t.runner.RunScript(ctx, t.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords, largeGlance)
 	if err != nil {
-		return g, err
+		return nil, err
 	}
-	if g.Head, err = t.parseHeadReply(thread, keys[0], r); err != nil {
-		return g, err
+	return t.decodeView(ctx, thread, request, keys[0], r)
+}
+
+// decodeView decodes the reply to ReadView. key is that of the head.
+func (t *Reader) decodeView(ctx context.Context, thread, request, key string, r script.Reply) (*checkpoint.ThreadView, error) {
+	head, err := t.parseHeadReply(thread, key, r)
+	if err != nil {
+		return nil, err
 	}
-	t.fillView(ctx, thread, r, &g)
+	g := &checkpoint.ThreadView{Head: head}
+	t.fillView(ctx, thread, r, g)
 	if request == "" {
 		return g, nil
 	}
