@@ -89,10 +89,9 @@ func (d *threadDriver) waitStopped(ctx context.Context, run *graphdv1.Run) (*gra
 		stopped, _, err := callUntilAnswered(ctx, d.WaitRun, &graphdv1.WaitRunRequest{
 			ThreadId: d.thread, RunId: run.GetRunId(), Wait: durationpb.New(10 * time.Second),
 		})
-		if status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil {
-			continue
+		if err != nil || harness.IsStopped(stopped.GetState()) {
+			return stopped, err
 		}
-		return stopped, err
 	}
 }
 

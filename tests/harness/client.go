@@ -74,6 +74,12 @@ func IsEnded(s graphdv1.RunState) bool {
 		s == graphdv1.RunState_RUN_STATE_CANCELLED
 }
 
+// IsStopped reports whether a run has ended or waits for answers. WaitRun also returns when
+// its time has passed, with a run that has not stopped.
+func IsStopped(state graphdv1.RunState) bool {
+	return state == graphdv1.RunState_RUN_STATE_INTERRUPTED || IsEnded(state)
+}
+
 // StoredEvents selects all events that are stored.
 func StoredEvents() *graphdv1.EventFilter {
 	return &graphdv1.EventFilter{Channels: []graphdv1.Channel{

@@ -151,7 +151,7 @@ func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
 		Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"base":"` + strings.Repeat("x", bytes) + `"}`)},
 	}})
 	a.recordAnswer("StartRun", err)
-	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})
+	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
 	a.recordAnswer("WaitRun", err)
 	if state := run.GetState(); state != graphdv1.RunState_RUN_STATE_SUCCEEDED && state != graphdv1.RunState_RUN_STATE_INTERRUPTED {
 		a.reportUnforeseen("nothing large to read: the run is " + state.String() + ": " + run.GetFailure().GetMessage())

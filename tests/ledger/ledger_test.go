@@ -249,7 +249,7 @@ func (w *cluster) driveThread(ctx context.Context) error {
 		stopped, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{
 			ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(5 * time.Second),
 		})
-		if stopped.GetState() == graphdv1.RunState_RUN_STATE_RUNNING {
+		if err == nil && !harness.IsStopped(stopped.GetState()) {
 			return nil, status.Error(codes.DeadlineExceeded, "the run goes on")
 		}
 		return stopped, err

@@ -157,7 +157,7 @@ func (d *threadDriver) waitStopped(ctx context.Context) (*graphdv1.Run, error) {
 				ThreadId: d.thread, RunId: d.runID, Wait: durationpb.New(callTimeout / 2),
 			})
 		})
-		if err != nil || run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED || harness.IsEnded(run.GetState()) {
+		if err != nil || harness.IsStopped(run.GetState()) {
 			return run, err
 		}
 	}
