@@ -429,6 +429,10 @@ var layers = []layer{
 	{path: "internal/visible", neverLinks: outerPackages, isPure: true},
 	{path: "internal/identity", mayImport: []string{"internal/visible"}, neverLinks: outerPackages},
 	{path: "internal/identity/file", containsPanics: true, neverLinks: outerPackages},
+	{
+		path: "internal/identity/certificate", neverLinks: outerPackages,
+		mayImport: []string{"internal/identity", "internal/identity/file"},
+	},
 	{path: "internal/cli/exit", neverLinks: outerPackages},
 	{path: "internal/cli/shell", neverLinks: outerPackages},
 	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},
