@@ -433,6 +433,10 @@ var layers = []layer{
 		path: "internal/identity/certificate", neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/file"},
 	},
+	{
+		path: "internal/identity/apikey", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/identity", "internal/identity/file"},
+	},
 	{path: "internal/cli/exit", neverLinks: outerPackages},
 	{path: "internal/cli/shell", neverLinks: outerPackages},
 	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},
