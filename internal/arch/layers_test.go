@@ -437,6 +437,10 @@ var layers = []layer{
 		path: "internal/identity/apikey", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/file"},
 	},
+	{
+		path: "internal/identity/jwt", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/identity", "internal/identity/file", "internal/payload", "internal/visible"},
+	},
 	{path: "internal/cli/exit", neverLinks: outerPackages},
 	{path: "internal/cli/shell", neverLinks: outerPackages},
 	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},

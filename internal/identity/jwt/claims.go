@@ -1,0 +1,178 @@
+package jwt
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+const maxSeconds = 253402300799 // 9999-12-31T23:59:59Z
+
+// checkAudience requires one of the accepted audiences.
+func (i *Issuer) checkAudience(claims payload.JSON) error {
+	given, ok := lookupTexts(claims, []string{"aud"})
+	if !ok || !slices.ContainsFunc(given, func(a string) bool { return slices.Contains(i.Audiences, a) }) {
+		return &identity.Error{Reason: identity.TokenAudience}
+	}
+	return nil
+}
+
+// checkTimes requires exp, and checks exp, nbf and iat.
+func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) error {
+	expires, ok := lookupTime(claims, "exp")
+	if !ok {
+		return wrongClaim("exp")
+	}
+	if !now.Before(expires.Add(i.skew())) {
+		return &identity.Error{Reason: identity.TokenExpired}
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		if _, isGiven := payload.Lookup(claims, name); !isGiven {
+			continue
+		}
+		from, ok := lookupTime(claims, name)
+		if !ok {
+			return wrongClaim(name)
+		}
+		if now.Add(i.skew()).Before(from) {
+			return &identity.Error{Reason: identity.TokenNotYetValid}
+		}
+	}
+	return nil
+}
+
+// principal reads the principal of verified claims.
+func (i *Issuer) principal(claims payload.JSON) (identity.Principal, error) {
+	p := identity.Principal{How: identity.HowJWT}
+	name, ok := lookupOne(claims, i.Claims.namePath())
+	if !ok || name == "" {
+		return identity.Principal{}, wrongClaim(i.Claims.namePath())
+	}
+	p.Name = i.NamePrefix + name
+	tenant, ok := lookupOne(claims, i.Claims.Tenant)
+	if !ok {
+		return identity.Principal{}, wrongClaim(i.Claims.Tenant)
+	}
+	for _, l := range []struct {
+		path string
+		into *[]string
+	}{{i.Claims.Groups, &p.Groups}, {i.Claims.Tenants, &p.Tenants}, {i.Claims.Roles, &p.Roles}} {
+		if l.path == "" {
+			continue
+		}
+		if *l.into, ok = lookupTexts(claims, splitPath(l.path)); !ok {
+			return identity.Principal{}, wrongClaim(l.path)
+		}
+	}
+	for n := range p.Groups {
+		p.Groups[n] = i.GroupPrefix + p.Groups[n]
+	}
+	if tenant == "" && len(p.Tenants) == 0 {
+		if tenant = i.Tenant; tenant == "" && i.Claims.Tenant+i.Claims.Tenants != "" {
+			return identity.Principal{}, wrongClaim(i.Claims.tenantPath())
+		}
+	}
+	p.Tenant, p.Tenants = identity.ChooseTenants(tenant, p.Tenants)
+	if err := p.Validate(); err != nil {
+		return identity.Principal{}, wrongClaim(i.Claims.pathOf(err))
+	}
+	return p, nil
+}
+
+func wrongClaim(path string) error {
+	return &identity.Error{Reason: identity.TokenClaim, Field: path}
+}
+
+func (c *Claims) namePath() string {
+	if c.Name == "" {
+		return defaultClaim
+	}
+	return c.Name
+}
+
+func (c *Claims) tenantPath() string {
+	if c.Tenant == "" {
+		return c.Tenants
+	}
+	return c.Tenant
+}
+
+// pathOf returns the claim of the field that a principal is refused for.
+func (c *Claims) pathOf(err error) string {
+	wrong, ok := errors.AsType[*identity.PrincipalError](err)
+	if !ok {
+		return ""
+	}
+	switch wrong.Field {
+	case "name":
+		return c.namePath()
+	case "tenant", "tenants":
+		return c.tenantPath()
+	}
+	return c.byField()[wrong.Field]
+}
+
+// lookupOne returns the text of a claim. It is "" when the claim is absent, and false
+// when it is no text.
+func lookupOne(claims payload.JSON, path string) (string, bool) {
+	if path == "" {
+		return "", true
+	}
+	value, ok := lookupPath(claims, splitPath(path))
+	if !ok {
+		return "", true
+	}
+	return readText(value)
+}
+
+// lookupTexts returns a list of texts, or one text as a list. It is empty when the
+// value is absent, and false when it is something else.
+func lookupTexts(claims payload.JSON, path []string) (texts []string, ok bool) {
+	value, ok := lookupPath(claims, path)
+	if !ok {
+		return nil, true
+	}
+	if payload.KindOf(value) != payload.ArrayKind {
+		text, ok := readText(value)
+		return []string{text}, ok
+	}
+	items, err := payload.Elements(value)
+	for _, item := range items {
+		text, ok := readText(item)
+		if !ok {
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	return texts, err == nil
+}
+
+func lookupPath(claims payload.JSON, path []string) (value payload.JSON, ok bool) {
+	value = claims
+	for _, name := range path {
+		if value, ok = payload.Lookup(value, name); !ok {
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// lookupTime returns a time in seconds since 1970, false when it is absent, no
+// number, or not in the years 1970 to 9999.
+func lookupTime(claims payload.JSON, name string) (time.Time, bool) {
+	value, ok := payload.Lookup(claims, name)
+	if !ok || payload.KindOf(value) != payload.Number {
+		return time.Time{}, false
+	}
+	seconds, err := strconv.ParseFloat(string(payload.Trim(value)), 64)
+	if err != nil || seconds < 0 || seconds > maxSeconds {
+		return time.Time{}, false
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(part*1e9)), true
+}

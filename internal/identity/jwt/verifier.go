@@ -1,0 +1,188 @@
+package jwt
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// fileInterval is how often JWKS files are read again.
+const fileInterval = 5 * time.Second
+
+// Options are the options of a Verifier.
+type Options struct {
+	// Config lists the issuers. It has no problems.
+	Config Config
+	// Now is the present time that tokens are compared with. nil = time.Now.
+	Now func() time.Time
+	// Transport fetches keys. nil = one of its own, with the proxy of the environment.
+	Transport http.RoundTripper
+	// Report is called with what keeps keys from being renewed, once for several failures
+	// in a row. It may be called by several goroutines at once.
+	Report func(error)
+}
+
+// Verifier verifies tokens. Its methods may be called at the same time.
+type Verifier struct {
+	now     func() time.Time
+	report  func(error)
+	issuers map[string]*issuer
+}
+
+// issuer is a configured issuer with its keys.
+type issuer struct {
+	*Issuer
+	keys keySource
+}
+
+// keySource has the keys of one issuer.
+type keySource interface {
+	// current returns the keys. It is nil when there have been none yet.
+	current() *keySet
+	// refresh looks for newer keys, for at most 2 s. The error is the cause of ctx.
+	refresh(ctx context.Context) error
+	// keepFresh looks for newer keys until ctx ends.
+	keepFresh(ctx context.Context)
+}
+
+// New makes a Verifier. It reads JWKS files, and returns an error for one that can't
+// be used. Keys behind URLs are fetched by Run.
+func New(opts Options) (*Verifier, error) {
+	v := &Verifier{now: opts.Now, report: opts.Report, issuers: make(map[string]*issuer, len(opts.Config.Issuers))}
+	if v.now == nil {
+		v.now = time.Now
+	}
+	client := newClient(opts.Transport)
+	for i := range opts.Config.Issuers {
+		config := &opts.Config.Issuers[i]
+		one := &issuer{Issuer: config}
+		if config.JWKSFile == "" {
+			one.keys = newRemoteKeys(config, client, opts.Report)
+		} else {
+			keys, err := loadFileKeys(config.JWKSFile, opts.Report)
+			if err != nil {
+				return nil, err
+			}
+			one.keys = keys
+		}
+		v.issuers[config.Issuer] = one
+	}
+	return v, nil
+}
+
+// Run fetches and renews the keys of all issuers until ctx ends. An issuer that does
+// not answer is tried again later, and delays no other one.
+func (v *Verifier) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, one := range v.issuers {
+		all.Add(1)
+		go contain.Func(func() {
+			defer all.Done()
+			one.keys.keepFresh(ctx)
+		}, func(p *contain.PanicError) { v.report(p) })()
+	}
+	all.Wait()
+}
+
+// Authenticate returns the principal of a token. The error is an *identity.Error, or
+// the cause of ctx. Whatever the token, it waits at most 2 s for keys.
+func (v *Verifier) Authenticate(ctx context.Context, given identity.Credentials) (identity.Principal, error) {
+	if given.Token == "" {
+		return identity.Principal{}, &identity.Error{Reason: identity.NoCredentials}
+	}
+	t, err := parseToken(given.Token)
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	by := v.issuers[t.issuer]
+	if by == nil {
+		return identity.Principal{}, &identity.Error{Reason: identity.TokenIssuer}
+	}
+	claims, err := by.verifySignature(ctx, t)
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	if err := by.checkAudience(claims); err != nil {
+		return identity.Principal{}, err
+	}
+	if err := by.checkTimes(claims, v.now()); err != nil {
+		return identity.Principal{}, err
+	}
+	return by.principal(claims)
+}
+
+// verifySignature returns the claims of a token that a key of the issuer has signed.
+func (i *issuer) verifySignature(ctx context.Context, t token) (payload.JSON, error) {
+	algorithms := i.algorithms()
+	if !slices.Contains(algorithms, t.algorithm) {
+		return "", &identity.Error{Reason: identity.TokenAlgorithm}
+	}
+	signed, err := jose.ParseSignedCompact(t.text, algorithms)
+	if err != nil {
+		return "", malformed("")
+	}
+	claims, isKnown, ok := i.tryKeys(signed, t)
+	if ok {
+		return claims, nil
+	}
+	if !isKnown { // the issuer may have a new key
+		if err := i.keys.refresh(ctx); err != nil {
+			return "", err
+		}
+		if claims, _, ok = i.tryKeys(signed, t); ok {
+			return claims, nil
+		}
+	}
+	if i.keys.current() == nil {
+		return "", &identity.Error{Reason: identity.KeysUnavailable}
+	}
+	return "", &identity.Error{Reason: identity.TokenSignature}
+}
+
+// tryKeys verifies a token with the keys that fit it. isKnown reports that it names a
+// key of the issuer.
+func (i *issuer) tryKeys(signed *jose.JSONWebSignature, t token) (claims payload.JSON, isKnown, ok bool) {
+	keys := i.keys.current()
+	if keys == nil {
+		return "", false, false
+	}
+	candidates := keys.find(t.algorithm, t.keyID)
+	for _, key := range candidates {
+		if text, err := signed.Verify(key); err == nil {
+			return payload.JSON(text), true, true
+		}
+	}
+	return "", t.keyID != "" && len(candidates) > 0, false
+}
+
+// fileKeys are keys in a file.
+type fileKeys struct {
+	*file.Reloaded[*keySet]
+}
+
+func loadFileKeys(path string, report func(error)) (fileKeys, error) {
+	keys, err := file.Load(path, func(text []byte) (*keySet, error) {
+		keys, err := parseKeys(text)
+		if err != nil {
+			return nil, &file.Error{File: path, Is: "can't be used: " + err.Error()}
+		}
+		return keys, nil
+	}, report)
+	return fileKeys{keys}, err
+}
+
+func (f fileKeys) current() *keySet { return f.Value() }
+
+// refresh does nothing: a token does not make the server read files.
+func (fileKeys) refresh(context.Context) error { return nil }
+
+func (f fileKeys) keepFresh(ctx context.Context) { f.Watch(ctx, fileInterval) }
