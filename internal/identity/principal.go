@@ -33,7 +33,8 @@ const (
 	MaxNames     = 256 // groups of a principal, and likewise its tenants and its roles
 )
 
-// Principal is a caller.
+// Principal is a caller. Calls with the same credentials may share its lists, which
+// must not be changed.
 type Principal struct {
 	Name   string
 	Groups []string
