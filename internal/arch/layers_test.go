@@ -441,6 +441,8 @@ var layers = []layer{
 		path: "internal/identity/jwt", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/file", "internal/payload", "internal/visible"},
 	},
+	// CEL itself is built on protobuf, so only the wire is refused here.
+	{path: "internal/access", neverLinks: concatLists(wirePackages, driverPackages)},
 	{path: "internal/cli/exit", neverLinks: outerPackages},
 	{path: "internal/cli/shell", neverLinks: outerPackages},
 	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},

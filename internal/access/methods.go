@@ -1,0 +1,114 @@
+package access
+
+// Prefixes of full method names.
+const (
+	graphService     = "/graphd.v1.GraphService/"
+	threadService    = "/graphd.v1.ThreadService/"
+	interruptService = "/graphd.v1.InterruptService/"
+	registryService  = "/graphd.v1.RegistryService/"
+	workerService    = "/graphd.v1.WorkerService/"
+	nodeService      = "/graphd.v1.NodeService/"
+	healthService    = "/grpc.health.v1.Health/"
+)
+
+// Scope says what a method concerns, and so which bindings give it.
+type Scope string
+
+// The scopes.
+const (
+	// ScopeServer is the scope of methods that every authenticated caller has.
+	ScopeServer Scope = "server"
+	// ScopeTenant is the scope of methods that concern many graphs of a tenant. A
+	// binding for some graphs gives them; what they return or touch is decided
+	// again, item by item, with the item's graph and thread.
+	ScopeTenant Scope = "tenant"
+	// ScopeGraph is the scope of methods that concern one graph, or one thread of
+	// one graph. Where the graph is not known, only bindings for all graphs count.
+	ScopeGraph Scope = "graph"
+	// ScopeLease is the scope of methods of workers that are checked by the lease of
+	// a task. A binding for some graphs gives them.
+	ScopeLease Scope = "lease"
+	// ScopeEndpoint is the scope of methods that graphd calls and does not serve.
+	// No caller has them.
+	ScopeEndpoint Scope = "endpoint"
+)
+
+// MethodRow says who has a method.
+type MethodRow struct {
+	Method string // full name, like "/graphd.v1.GraphService/Stream"
+	Scope  Scope
+	Roles  []Role // empty for ScopeServer and ScopeEndpoint
+}
+
+// Methods lists every method of graphd.v1, and those of gRPC itself that graphd
+// serves.
+func Methods() []MethodRow {
+	var (
+		viewers    = []Role{Viewer, Starter, Operator, Admin}
+		inbox      = []Role{Viewer, Answerer, Starter, Operator, Admin}
+		answerers  = []Role{Answerer, Admin}
+		starters   = []Role{Starter, Operator, Admin}
+		operators  = []Role{Operator, Admin}
+		readGraphs = []Role{Viewer, Starter, Author, Operator, Admin}
+		authors    = []Role{Author, Admin}
+		workers    = []Role{Worker, Admin}
+	)
+	return []MethodRow{
+		{graphService + "Stream", ScopeGraph, starters},
+		{graphService + "Resume", ScopeGraph, answerers},
+		{graphService + "Watch", ScopeGraph, inbox},
+		{graphService + "StartRun", ScopeGraph, starters},
+		{graphService + "ResumeRun", ScopeGraph, answerers},
+		{graphService + "WaitRun", ScopeGraph, inbox},
+		{graphService + "GetRun", ScopeGraph, inbox},
+		{graphService + "ListRuns", ScopeGraph, viewers},
+		{graphService + "CancelRun", ScopeGraph, starters},
+
+		{threadService + "CreateThread", ScopeGraph, starters},
+		{threadService + "GetThread", ScopeGraph, inbox},
+		{threadService + "ListThreads", ScopeTenant, viewers},
+		{threadService + "UpdateThread", ScopeGraph, starters},
+		{threadService + "DeleteThread", ScopeGraph, operators},
+		{threadService + "ForkThread", ScopeGraph, operators},
+		{threadService + "CopyThread", ScopeGraph, operators},
+		{threadService + "PruneThread", ScopeGraph, operators},
+		{threadService + "GetState", ScopeGraph, viewers},
+		{threadService + "UpdateState", ScopeGraph, operators},
+		{threadService + "BulkUpdateState", ScopeGraph, operators},
+		{threadService + "ListCheckpoints", ScopeGraph, viewers},
+
+		{interruptService + "ListInterrupts", ScopeTenant, inbox},
+		{interruptService + "GetInterrupt", ScopeGraph, inbox},
+		{interruptService + "UpdateInterrupt", ScopeGraph, operators},
+		{interruptService + "WatchInterrupts", ScopeTenant, inbox},
+
+		{registryService + "GetServerInfo", ScopeServer, nil},
+		{registryService + "ListGraphs", ScopeTenant, readGraphs},
+		{registryService + "GetGraph", ScopeGraph, readGraphs},
+		{registryService + "PutGraph", ScopeGraph, authors},
+		{registryService + "DeleteGraph", ScopeGraph, authors},
+		{registryService + "DeleteGraphVersion", ScopeGraph, authors},
+		{registryService + "ListWorkers", ScopeTenant, readGraphs},
+
+		{workerService + "Connect", ScopeTenant, workers},
+		{workerService + "CompleteTask", ScopeLease, workers},
+		{workerService + "RecordMemo", ScopeLease, workers},
+		{workerService + "CallGraph", ScopeLease, workers},
+
+		{nodeService + "Describe", ScopeEndpoint, nil},
+		{nodeService + "ExecuteTask", ScopeEndpoint, nil},
+
+		{healthService + "Check", ScopeServer, nil},
+		{healthService + "List", ScopeServer, nil},
+		{healthService + "Watch", ScopeServer, nil},
+		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", ScopeServer, nil},
+		{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", ScopeServer, nil},
+	}
+}
+
+// Methods whose roles see a thread or a graph, see Decision.CanSee.
+func threadReaders() []string {
+	return []string{threadService + "GetThread", graphService + "GetRun", interruptService + "GetInterrupt"}
+}
+
+func graphReaders() []string { return []string{registryService + "GetGraph"} }

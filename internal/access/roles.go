@@ -1,0 +1,223 @@
+// Package access decides what a caller may do: which methods, in which tenants, on
+// which graphs, and with which fields of a request.
+//
+// A table says for every method which roles have it, and for every right that
+// fields of a request need beside the method which roles have that. A policy file
+// binds roles to principals and groups. Whatever no row and no binding gives is
+// refused: an unknown method, an unknown role, a condition that fails.
+//
+// The package knows callers as data and methods by their full names. It reads no
+// clock and no credentials.
+package access
+
+import "slices"
+
+// Role names a set of methods and rights. Roles do not contain one another:
+// Methods and Rights say all that a role has.
+type Role string
+
+// The roles.
+const (
+	Viewer   Role = "viewer"
+	Answerer Role = "answerer"
+	Starter  Role = "starter"
+	Worker   Role = "worker"
+	Author   Role = "author"
+	Operator Role = "operator"
+	Admin    Role = "admin"
+)
+
+// RoleRow says what a role is for.
+type RoleRow struct {
+	Role    Role
+	Meaning string // a sentence for people
+}
+
+// Roles lists every role, in the order of the tables.
+func Roles() []RoleRow {
+	return []RoleRow{
+		{Viewer, "Reads threads, runs, questions, graphs and workers."},
+		{Answerer, "Reads questions and the runs that ask them, and answers."},
+		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs."},
+		{Worker, "Serves nodes of graphs."},
+		{Author, "Reads, puts and deletes graphs."},
+		{Operator, "Reads what a viewer reads, starts and cancels runs, changes states, copies, prunes and deletes threads, reassigns questions."},
+		{Admin, "Has every method and every right, but approve-changes, which only a binding gives."},
+	}
+}
+
+// Right names what fields of a request need beside the method.
+type Right string
+
+// The rights.
+const (
+	DiscardQuestions Right = "discard-questions"
+	OverrideQuestion Right = "override-question"
+	WriteAsNode      Right = "write-as-node"
+	SteerRun         Right = "steer-run"
+	ReplaceSettings  Right = "replace-settings"
+	CancelRun        Right = "cancel-run"
+	ExpireThread     Right = "expire-thread"
+	DeleteInUse      Right = "delete-in-use"
+	BringGraphs      Right = "bring-graphs"
+	ApproveChanges   Right = "approve-changes"
+)
+
+// Field is a place in a request that needs a right.
+type Field struct {
+	Method string // full name, like "/graphd.v1.GraphService/Stream"
+	// Path names the field by the names of the proto, from the request inward;
+	// elements of lists are not numbered. Empty stands for the request as a whole.
+	Path string
+	// When says which content needs the right; empty stands for any that is not the
+	// default of the proto. For a field of an enum type it is the name of a value.
+	When string
+}
+
+// RightRow says who has a right.
+type RightRow struct {
+	Right   Right
+	Meaning string // what the right permits, for people
+	// Roles have the right wherever a binding gives them.
+	Roles []Role
+	// InBindings permits to give the right by the field rights of a binding. The
+	// binding must give one of Beside.
+	InBindings bool
+	Beside     []Role
+	// Fields need the right. A right without fields has none in this version of the
+	// protocol.
+	Fields []Field
+}
+
+// Rights lists every right.
+func Rights() []RightRow {
+	operators := []Role{Operator, Admin}
+	return []RightRow{
+		{
+			Right: DiscardQuestions, Meaning: "Drop open questions instead of answering them.", Roles: operators,
+			Fields: []Field{
+				{graphService + "Stream", "run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
+				{graphService + "StartRun", "run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
+				{threadService + "UpdateState", "supersede_interrupts", ""},
+				{threadService + "BulkUpdateState", "supersede_interrupts", ""},
+			},
+		},
+		{Right: OverrideQuestion, Meaning: "Answer a question against its policy.", Roles: operators},
+		{
+			Right: WriteAsNode, Meaning: "Write to a state in the name of a node.", Roles: operators,
+			Fields: []Field{
+				{threadService + "UpdateState", "as_node", ""},
+				{threadService + "BulkUpdateState", "supersteps.updates.as_node", ""},
+			},
+		},
+		{
+			Right:   SteerRun,
+			Meaning: "Write to a state besides the input, choose the next nodes, or run again from an earlier checkpoint: each may pass by a question.",
+			Roles:   operators,
+			Fields: []Field{
+				{graphService + "Stream", "run.update", ""},
+				{graphService + "Stream", "run.goto_targets", ""},
+				{graphService + "Stream", "run.replay_from", ""},
+				{graphService + "StartRun", "run.update", ""},
+				{graphService + "StartRun", "run.goto_targets", ""},
+				{graphService + "StartRun", "run.replay_from", ""},
+				{graphService + "Resume", "resume.update", ""},
+				{graphService + "Resume", "resume.goto_targets", ""},
+				{graphService + "ResumeRun", "resume.update", ""},
+				{graphService + "ResumeRun", "resume.goto_targets", ""},
+			},
+		},
+		{
+			Right: ReplaceSettings, Meaning: "Replace the breakpoints, the step limit and the context of a run that goes on.",
+			Roles: []Role{Starter, Operator, Admin},
+			Fields: []Field{
+				{graphService + "Resume", "resume.settings", ""},
+				{graphService + "ResumeRun", "resume.settings", ""},
+			},
+		},
+		{
+			Right: CancelRun, Meaning: "Cancel the run when the client goes away.", Roles: []Role{Starter, Operator, Admin},
+			Fields: []Field{
+				{graphService + "Stream", "on_disconnect", "DISCONNECT_POLICY_CANCEL"},
+				{graphService + "Resume", "on_disconnect", "DISCONNECT_POLICY_CANCEL"},
+			},
+		},
+		{
+			Right: ExpireThread, Meaning: "Let a thread, or a part of its history, end earlier or later.", Roles: operators,
+			Fields: []Field{
+				{threadService + "UpdateThread", "thread.expire_time", ""},
+				{threadService + "UpdateThread", "thread.ttl", ""},
+				{threadService + "UpdateThread", "thread.keep_checkpoints", ""},
+				{threadService + "UpdateThread", "update_mask", "it names ttl, expire_time or keep_checkpoints, or is *"},
+			},
+		},
+		{
+			Right: DeleteInUse, Meaning: "Delete a graph that threads or other graphs need.", Roles: operators,
+			Fields: []Field{
+				{registryService + "DeleteGraph", "force", ""},
+				{registryService + "DeleteGraphVersion", "force", ""},
+			},
+		},
+		{
+			Right: BringGraphs, Meaning: "Bring a version of a graph along that the server does not have.", Roles: []Role{Author, Admin},
+			Fields: []Field{{workerService + "Connect", "hello.manifest.graphs", "the server lacks one of them"}},
+		},
+		{
+			Right: ApproveChanges, Meaning: "Change a graph so that a question is removed or bypassed.",
+			InBindings: true, Beside: []Role{Author, Admin},
+			Fields: []Field{
+				{registryService + "PutGraph", "", "the version removes or bypasses a question of an earlier one"},
+				{registryService + "DeleteGraph", "", "a version asks a question"},
+				{registryService + "DeleteGraphVersion", "", "the version asks a question that the newest one left lacks"},
+				{workerService + "Connect", "hello.manifest.graphs", "a version that the server lacks removes or bypasses a question"},
+			},
+		},
+	}
+}
+
+// roleSet has a bit for each role, in the order of Roles.
+type roleSet uint16
+
+// roleBit returns the bit of a role, 0 for a name that is no role.
+func roleBit(name string) roleSet {
+	switch Role(name) {
+	case Viewer:
+		return 1 << 0
+	case Answerer:
+		return 1 << 1
+	case Starter:
+		return 1 << 2
+	case Worker:
+		return 1 << 3
+	case Author:
+		return 1 << 4
+	case Operator:
+		return 1 << 5
+	case Admin:
+		return 1 << 6
+	}
+	return 0
+}
+
+func makeRoleSet(roles []Role) roleSet {
+	var set roleSet
+	for _, r := range roles {
+		set |= roleBit(string(r))
+	}
+	return set
+}
+
+// rightSet has a bit for each right, in the order of Rights.
+type rightSet uint16
+
+// unknownRight stands for names that are no rights: nobody has it.
+const unknownRight rightSet = 1 << 15
+
+// rightBit returns the bit of a right.
+func (p *Policy) rightBit(name Right) rightSet {
+	i := slices.IndexFunc(p.rights, func(r rightRule) bool { return r.name == name })
+	if i < 0 {
+		return unknownRight
+	}
+	return 1 << i
+}
