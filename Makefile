@@ -205,12 +205,16 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: $(BUF) python-generate cli-reference ## Generate gen/ and the Python stubs from proto/, and docs/cli.md from the commands
+generate: $(BUF) python-generate cli-reference roles-reference ## Generate gen/ and the Python stubs from proto/, and tables of docs/ from the code
 	$(BUF) generate
 
 .PHONY: cli-reference
 cli-reference: ## Generate docs/cli.md from the commands
 	go test ./cmd/graphd -run='^TestCommandReference$$' -count=1 -args -update-reference
+
+.PHONY: roles-reference
+roles-reference: ## Generate the tables of docs/roles.md from internal/access
+	go test ./docs -run='^TestRolesPage$$' -count=1 -args -update-roles
 
 .PHONY: python-generate
 python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/
