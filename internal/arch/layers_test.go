@@ -328,6 +328,7 @@ var layers = []layer{
 			"internal/payload",
 		},
 	},
+	{path: "internal/egress", neverLinks: outerPackages, isPure: true},
 	{path: "internal/schema", mayImport: []string{"internal/runtime", "internal/payload"}, neverLinks: outerPackages},
 	{
 		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
