@@ -50,6 +50,12 @@ func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
 	o, err = readOptions(t, nil, map[string]string{"GRAPHD_GRAPHS": "p" + string(os.PathListSeparator) + "q"}, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"p", "q"}, o.Graphs)
+	o, err = readOptions(t, nil, map[string]string{"GRAPHD_ENDPOINT_ALLOW": "a:443, unix:/run/x"}, "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a:443", "unix:/run/x"}, o.EndpointAllow)
+	o, err = readOptions(t, nil, nil, "endpoint-allow: [a:443, 10.0.0.0/8:7777]\n")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a:443", "10.0.0.0/8:7777"}, o.EndpointAllow)
 	require.Equal(t, client.DefaultServer, o.Listen)
 }
 
@@ -88,6 +94,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"no stall":        {file: "stall: 0s\n", says: []string{"--stall is 0s"}},
 		"narrow messages": {file: "max-message: 1000\n", says: []string{"--max-message is 1000", "--max-payload"}},
 		"negative age":    {file: "connection-age: -1s\n", says: []string{"--connection-age"}},
+		"odd endpoint":    {env: map[string]string{"GRAPHD_ENDPOINT_ALLOW": "a:443, 127.1"}, says: []string{"--endpoint-allow", `"127.1"`, "four decimal numbers"}},
 		"no metrics":      {file: "profiles: true\n", says: []string{"--profiles", "--metrics"}},
 	} {
 		t.Run(name, func(t *testing.T) {

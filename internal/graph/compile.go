@@ -20,6 +20,8 @@ type Env struct {
 	CheckSchema func(schema payload.JSON) error
 	// CheckValue checks a value against a JSON Schema.
 	CheckValue func(schema, value payload.JSON) error
+	// CheckEndpoint reports why the server may not dial an endpoint.
+	CheckEndpoint func(endpoint string) error
 	// Limits bound the Spec, and its size together with the graphs in it.
 	Limits Limits
 	// Line gives the line of a Problem's path in the file, 0 = unknown.

@@ -91,9 +91,10 @@ func (b *nodeBuilder) buildKind(path string, n *Node) {
 		n.Kind = KindGraph
 		b.resolveSubgraph(path+".graph", n, s)
 	}
-	if n.Spec.Remote != nil {
+	if s := n.Spec.Remote; s != nil {
 		kinds++
 		n.Kind = KindRemote
+		b.checkEndpoint(path+".remote.endpoint", s.Endpoint)
 	}
 	switch {
 	case kinds == 0:
@@ -110,6 +111,15 @@ func (b *nodeBuilder) checkFunction(path string, n *Node, s *FunctionSpec) {
 	}
 	if b.env.HasFunction != nil && !b.env.HasFunction(name) {
 		b.addProblem(path, ReasonUnknownFunction, "no function %q is registered", name)
+	}
+}
+
+func (b *nodeBuilder) checkEndpoint(path, endpoint string) {
+	if endpoint == "" || b.env.CheckEndpoint == nil {
+		return
+	}
+	if err := b.env.CheckEndpoint(endpoint); err != nil {
+		b.addProblem(path, ReasonEndpointRefused, "%v", err)
 	}
 }
 

@@ -38,6 +38,7 @@ const (
 	ReasonHandlerCycle      Reason = "HANDLER_CYCLE"
 	ReasonSubgraphCycle     Reason = "SUBGRAPH_CYCLE"
 	ReasonLimitExceeded     Reason = "LIMIT_EXCEEDED"
+	ReasonEndpointRefused   Reason = "ENDPOINT_NOT_ALLOWED"
 )
 
 // Problem is an error in a Spec.

@@ -44,6 +44,12 @@ func newEnv(tb testing.TB) graph.Env {
 	return graph.Env{
 		Expressions: expressions,
 		HasFunction: func(name string) bool { return name == "known" },
+		CheckEndpoint: func(endpoint string) error {
+			if endpoint == "pricing:443" {
+				return nil
+			}
+			return errors.New("not in the list")
+		},
 		CheckSchema: func(schema payload.JSON) error {
 			if strings.Contains(string(schema), "nonsense") {
 				return errors.New("nonsense in it")
@@ -123,10 +129,14 @@ func TestProblems(t *testing.T) {
 			s.Nodes = append(s.Nodes, exprNode("a:b"))
 			s.Edges = append(s.Edges, newEdge("a", "a:b"))
 		}, []string{"nodes.a:b INVALID_NAME contains ':'"}},
-		"no kind":          {func(s *graph.Spec) { s.Nodes[0].Expr = nil }, []string{"nodes.a MISSING_FIELD needs one of function, expr, ask, graph, remote"}},
-		"two kinds":        {func(s *graph.Spec) { s.Nodes[0].Remote = &graph.RemoteSpec{} }, []string{"nodes.a CONFLICTING_FIELDS keep one"}},
-		"function":         {func(s *graph.Spec) { s.Nodes[0] = graph.NodeSpec{Name: "a", Function: &graph.FunctionSpec{}} }, []string{`nodes.a.function UNKNOWN_FUNCTION no function "a"`}},
-		"named function":   {func(s *graph.Spec) { s.Nodes[0] = graph.NodeSpec{Name: "a", Function: &graph.FunctionSpec{Name: "f"}} }, []string{`nodes.a.function UNKNOWN_FUNCTION no function "f"`}},
+		"no kind":        {func(s *graph.Spec) { s.Nodes[0].Expr = nil }, []string{"nodes.a MISSING_FIELD needs one of function, expr, ask, graph, remote"}},
+		"two kinds":      {func(s *graph.Spec) { s.Nodes[0].Remote = &graph.RemoteSpec{} }, []string{"nodes.a CONFLICTING_FIELDS keep one"}},
+		"function":       {func(s *graph.Spec) { s.Nodes[0] = graph.NodeSpec{Name: "a", Function: &graph.FunctionSpec{}} }, []string{`nodes.a.function UNKNOWN_FUNCTION no function "a"`}},
+		"named function": {func(s *graph.Spec) { s.Nodes[0] = graph.NodeSpec{Name: "a", Function: &graph.FunctionSpec{Name: "f"}} }, []string{`nodes.a.function UNKNOWN_FUNCTION no function "f"`}},
+		"endpoint": {func(s *graph.Spec) {
+			s.Nodes[0] = graph.NodeSpec{Name: "a", Remote: &graph.RemoteSpec{Endpoint: "pricing:444"}}
+			s.Nodes[1] = graph.NodeSpec{Name: "b", Remote: &graph.RemoteSpec{Endpoint: "pricing:443"}}
+		}, []string{"nodes.a.remote.endpoint ENDPOINT_NOT_ALLOWED not in the list"}},
 		"reads":            {func(s *graph.Spec) { s.Nodes[0].Reads = []string{"y"} }, []string{"nodes.a.reads[0] UNKNOWN_CHANNEL known: log, x"}},
 		"not read":         {func(s *graph.Spec) { s.Nodes[3].Reads = []string{"log"} }, []string{`nodes.q.ask.value UNKNOWN_CHANNEL "x", which is not among the node's reads`}},
 		"update":           {func(s *graph.Spec) { s.Nodes[0].Expr.Update[0].Channel = "xx" }, []string{`nodes.a.expr.update.xx UNKNOWN_CHANNEL did you mean "x"?`}},

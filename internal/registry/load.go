@@ -185,10 +185,12 @@ func (l *versionLoader) loadSubgraphs(s *graph.Spec, around []versionID) (compil
 }
 
 // compileStored compiles a graph that was checked when it was put. Its schemas are
-// checked when they are used, because the limits may have changed since.
+// checked when they are used, and its endpoints when they are dialled, because the
+// limits may have changed since.
 func (l *versionLoader) compileStored(v *graphVersion, file storedFile, inside compiledSubgraphs) (*graph.Graph, error) {
 	env := l.env
 	env.Lookup, env.CheckSchema, env.CheckValue, env.Limits = inside.lookupSubgraph, nil, nil, graph.Limits{}
+	env.CheckEndpoint = nil
 	l.compileSlots <- struct{}{}
 	defer func() { <-l.compileSlots }()
 	g, err := compileFile(file.File, env)

@@ -105,6 +105,7 @@ const (
 	FailedOutputTooLarge    = "OUTPUT_TOO_LARGE"
 	FailedLimit             = "LIMIT_EXCEEDED" // details: limit, most, need; see Error.WithLimit
 	FailedSibling           = "SIBLING_FAILED"
+	FailedEndpointRefused   = "ENDPOINT_NOT_ALLOWED"
 )
 
 // Error is a refused call, with the data that a client needs to correct it.

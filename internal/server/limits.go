@@ -182,8 +182,9 @@ func (o *LimitOptions) payloadLimits() payload.Limits {
 }
 
 // endpointOptions returns the limits towards node services.
-func (o *LimitOptions) endpointOptions(losses int, log *zap.Logger) endpoint.Options {
+func (o *LimitOptions) endpointOptions(losses int, policy endpoint.Policy, log *zap.Logger) endpoint.Options {
 	return endpoint.Options{
+		Policy: policy,
 		Limits: o.payloadLimits(), MaxMessageBytes: o.MaxMessage, IdleTimeout: o.EndpointIdle, MaxConns: o.MaxEndpoints,
 		MaxLosses: losses, Log: log,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/egress"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -44,6 +45,7 @@ type Options struct {
 	WorkerBeat     time.Duration
 	WorkerLease    time.Duration
 	WorkerLosses   int
+	EndpointAllow  []string
 	Config         string
 
 	LimitOptions
@@ -82,6 +84,8 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.WorkerLease, "worker-lease", 30*time.Second,
 		"how long a task waits for its silent worker before another one gets it")
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers, or calls of an endpoint, a task may lose before it fails")
+	f.StringArrayVar(&o.EndpointAllow, flagEndpointAllow, nil, "endpoint that nodes of graphs may have: HOST, HOST:PORT, *.NAME:PORT, RANGE:PORT, * "+
+		"or SCHEME:ADDRESS (repeatable; default: * where only this machine reaches --listen, else none)")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
@@ -98,6 +102,7 @@ const DefaultStore = "sqlite:graphd.db"
 // Names of options that are also used in messages.
 const (
 	flagConfig         = "config"
+	flagEndpointAllow  = "endpoint-allow"
 	FlagEncryptionKeys = "encryption-keys"
 )
 
@@ -147,6 +152,10 @@ func (o *Options) validateOptions() error {
 			WithHint("want at least %s, twice --worker-beat", 2*o.WorkerBeat)
 	case o.WorkerLosses <= 0:
 		return exit.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
+	}
+	if _, err := egress.NewPolicy(o.EndpointAllow); err != nil {
+		return exit.Usagef("--%s: %v", flagEndpointAllow, err).
+			WithHint("want HOST:PORT, *.example.com:443, 10.0.0.0/8:7777, unix:/run/node.sock or %s", egress.AnyHost)
 	}
 	return errors.Join(o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
@@ -217,11 +226,24 @@ func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) str
 		given[name] = true
 		parts := []string{text}
 		if _, many := f.Lookup(name).Value.(pflag.SliceValue); many {
-			parts = filepath.SplitList(text)
+			parts = splitValues(name, text)
 		}
 		all = append(all, setFlag(f, name, envName(name), parts))
 	}
 	return errors.Join(all...)
+}
+
+// splitValues divides the values of a variable: folders as the system divides them,
+// and patterns, which may have colons, at commas.
+func splitValues(name, text string) []string {
+	if name != flagEndpointAllow {
+		return filepath.SplitList(text)
+	}
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return parts
 }
 
 func setFromFile(f *pflag.FlagSet, given map[string]bool, path string) error {

@@ -180,7 +180,11 @@ func (s *Server) buildServices(
 	o.setWorkerLimits(&workers)
 	hub := worker.New(workers)
 	metrics.WatchTasks(hub)
-	s.remote = endpoint.NewExecutor(hub, o.endpointOptions(o.WorkerLosses, s.log.Named("endpoint")))
+	policy, err := o.newEndpointPolicy(s.listener.Addr())
+	if err != nil {
+		return err
+	}
+	s.remote = endpoint.NewExecutor(hub, o.endpointOptions(o.WorkerLosses, policy, s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
@@ -188,7 +192,7 @@ func (s *Server) buildServices(
 	if err != nil {
 		return err
 	}
-	env.HasFunction, env.Limits = mux.HasFunction, o.GraphLimits
+	env.HasFunction, env.CheckEndpoint, env.Limits = mux.HasFunction, policy.CheckEndpoint, o.GraphLimits
 	s.registry, err = registry.New(ctx, registry.Options{
 		Store: s.store, Threads: s.store, Env: env, Limits: o.RegistryLimits, Logger: s.log.Named("registry"),
 	})

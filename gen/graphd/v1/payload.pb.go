@@ -413,8 +413,9 @@ type Failure struct {
 	// NODE_FAILED, NODE_TIMEOUT, STEP_TIMEOUT, RUN_TIMEOUT,
 	// NON_DETERMINISTIC_NODE, INVALID_NODE_UPDATE, INTERRUPT_EXPIRED,
 	// CANCELLED_BY_CLIENT, UNKNOWN_TARGET_NODE, OUTPUT_TOO_LARGE, LIMIT_EXCEEDED,
-	// GRAPH_VERSION_UNAVAILABLE, CHECKPOINT_CONFLICT, INTERNAL; of a task also
-	// SIBLING_FAILED: it was cut off because another one failed.
+	// ENDPOINT_NOT_ALLOWED, GRAPH_VERSION_UNAVAILABLE, CHECKPOINT_CONFLICT,
+	// INTERNAL; of a task also SIBLING_FAILED: it was cut off because another one
+	// failed.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Explanation for people. Do not branch on it.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

@@ -65,6 +65,11 @@ func (c *endpointCall) connectFailure(ctx context.Context, err error) worker.Res
 		c.markRemoteTask(ctx)
 		return permanentFailure("Cancelled", "the task was stopped before the endpoint answered")
 	}
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		r := permanentFailure("EndpointNotAllowed", refused.Error())
+		r.Failure.Reason = runtime.FailedEndpointRefused
+		return r
+	}
 	return permanentFailure("InvalidEndpoint", fmt.Sprintf("endpoint %q can't be dialled: %v", c.spec.Endpoint, err))
 }
 
@@ -164,7 +169,8 @@ func isAttemptOver(ctx context.Context, err error) bool {
 }
 
 // waitReady waits until the endpoint can be reached. The run does not fail while
-// the endpoint is away; watchers get the reason.
+// the endpoint is away; watchers get the reason. An endpoint with a refused address,
+// of which no other answers, is an error.
 func (c *endpointCall) waitReady(ctx context.Context) error {
 	for c.endpoint.conn.GetState() != connectivity.Ready {
 		waitCtx, cancel := context.WithTimeout(ctx, c.executor.opts.UnansweredTimeout)
@@ -172,6 +178,10 @@ func (c *endpointCall) waitReady(ctx context.Context) error {
 		cancel()
 		if reached || ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if refused := c.endpoint.refusal(); refused != nil {
+			c.executor.pool.forgetEndpoint(c.spec, c.endpoint)
+			return refused
 		}
 		if err := c.yieldEndpoint(ctx); err != nil {
 			return err
@@ -190,7 +200,8 @@ func (c *endpointCall) yieldEndpoint(ctx context.Context) error {
 	return c.acquireEndpoint(ctx)
 }
 
-// waitConnected waits until the connection is ready, and reports whether it is.
+// waitConnected waits until the connection is ready, and reports whether it is. It
+// ends early when an address is refused.
 func (c *endpointCall) waitConnected(ctx context.Context) bool {
 	conn := c.endpoint.conn
 	for {
@@ -201,6 +212,9 @@ func (c *endpointCall) waitConnected(ctx context.Context) bool {
 		case connectivity.Idle:
 			conn.Connect()
 		case connectivity.TransientFailure, connectivity.Shutdown:
+			if c.endpoint.refusal() != nil {
+				return false
+			}
 			c.reportUnassigned(fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint))
 		case connectivity.Connecting:
 		}

@@ -37,9 +37,19 @@ type Options struct {
 	// UnansweredTimeout is how long an endpoint that does not answer keeps a
 	// connection that others wait for; 5 s.
 	UnansweredTimeout time.Duration
-	Log               *zap.Logger // nil = nothing is logged
+	// Policy decides which endpoints are dialled; nil = all.
+	Policy Policy
+	Log    *zap.Logger // nil = nothing is logged
 	// DialOptions adds to the options of every connection.
 	DialOptions []grpc.DialOption
+}
+
+// Policy decides which endpoints may be dialled.
+type Policy interface {
+	// AdmitEndpoint returns the target by which gRPC dials an endpoint, and the check
+	// of each address before a connection to it is opened. network and address are
+	// those of net.Dialer.ControlContext. The errors tell why not.
+	AdmitEndpoint(endpoint string) (grpcTarget string, checkAddress func(network, address string) error, err error)
 }
 
 // Defaults of Options.

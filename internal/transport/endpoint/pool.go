@@ -24,8 +24,10 @@ import (
 type endpoint struct {
 	conn   *grpc.ClientConn
 	client graphdv1.NodeServiceClient
+	dialer *checkedDialer
 
 	activeCalls int       // that use the connection; guarded by endpointPool.mu
+	isForgotten bool      // further calls get another connection; guarded by endpointPool.mu
 	idleSince   time.Time // when the last call ended
 
 	mu          sync.Mutex
@@ -86,11 +88,11 @@ func (p *endpointPool) tryAcquire(spec graph.RemoteSpec, granted bool) (*endpoin
 			p.waiters = append(p.waiters, slot)
 			return nil, slot, nil
 		}
-		conn, err := p.dialEndpoint(spec)
+		made, err := p.dialEndpoint(spec)
 		if err != nil {
 			return nil, nil, err
 		}
-		e = &endpoint{conn: conn, client: graphdv1.NewNodeServiceClient(conn)}
+		e = made
 		p.bySpec[spec] = e
 	}
 	e.activeCalls++
@@ -128,10 +130,27 @@ func (p *endpointPool) releaseEndpoint(e *endpoint) {
 	if e.activeCalls > 0 {
 		return
 	}
+	if e.isForgotten {
+		p.closeConn(e)
+		return
+	}
 	e.idleSince = time.Now()
 	p.grantNext()
 	if p.idleTimer == nil {
 		p.idleTimer = time.AfterFunc(p.opts.IdleTimeout, p.containPanics(p.closeIdle))
+	}
+}
+
+// forgetEndpoint gives further calls another connection to the endpoint, because
+// the addresses of this one are refused. The name may lead elsewhere by then. The
+// caller holds the connection.
+func (p *endpointPool) forgetEndpoint(spec graph.RemoteSpec, e *endpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bySpec[spec] == e {
+		e.isForgotten = true
+		delete(p.bySpec, spec)
+		p.grantNext()
 	}
 }
 
@@ -198,10 +217,14 @@ func (p *endpointPool) containPanics(f func()) func() {
 // closeEndpoint closes a connection. The caller holds mu; closing does not wait for the
 // network.
 func (p *endpointPool) closeEndpoint(spec graph.RemoteSpec) {
-	if err := p.bySpec[spec].conn.Close(); err != nil {
-		p.opts.Log.Debug("closing a connection", zap.String("endpoint", spec.Endpoint), zap.Error(err))
-	}
+	p.closeConn(p.bySpec[spec])
 	delete(p.bySpec, spec)
+}
+
+func (p *endpointPool) closeConn(e *endpoint) {
+	if err := e.conn.Close(); err != nil {
+		p.opts.Log.Debug("closing a connection", zap.String("endpoint", e.conn.Target()), zap.Error(err))
+	}
 }
 
 // closeAll ends all connections.
@@ -230,7 +253,13 @@ const (
 	responseWindowSize    = 256 << 10
 )
 
-func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*grpc.ClientConn, error) {
+// dialEndpoint makes the connection to an endpoint. It gets neither proxies of the
+// environment nor unchecked addresses: both come with gRPC's own dialer.
+func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*endpoint, error) {
+	target, dialer, err := p.admitEndpoint(spec.Endpoint)
+	if err != nil {
+		return nil, err
+	}
 	creds := insecure.NewCredentials()
 	if spec.TLS {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -239,7 +268,8 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*grpc.ClientConn, er
 		}
 		creds = credentials.NewTLS(config)
 	}
-	return grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
+	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
+		grpc.WithContextDialer(dialer.dialAddress), grpc.WithNoProxy(),
 		grpc.WithTransportCredentials(newPacedCredentials(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDisableServiceConfig(), // a service config from DNS could make gRPC repeat calls that have begun
 		grpc.WithStatsHandler(sentMarker{}),
@@ -251,4 +281,8 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*grpc.ClientConn, er
 			grpc.MaxCallRecvMsgSize(p.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(p.opts.MaxMessageBytes+64<<10),
 			grpc.WaitForReady(true)),
 	}, p.opts.DialOptions...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{conn: conn, client: graphdv1.NewNodeServiceClient(conn), dialer: dialer}, nil
 }

@@ -41,6 +41,7 @@ class RunBeyondLimit(RunFailed, LimitExceededError):
 GENERIC = (
     "CANCELLED_BY_CLIENT",
     "SIBLING_FAILED",
+    "ENDPOINT_NOT_ALLOWED",
     "INTERRUPT_EXPIRED",
     "GRAPH_VERSION_UNAVAILABLE",
     "NODE_NOT_FOUND",
