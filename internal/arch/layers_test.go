@@ -444,6 +444,7 @@ var layers = []layer{
 	},
 	// CEL itself is built on protobuf, so only the wire is refused here.
 	{path: "internal/access", neverLinks: concatLists(wirePackages, driverPackages)},
+	{path: "internal/tlsfiles", containsPanics: true, neverLinks: outerPackages},
 	{path: "internal/cli/exit", neverLinks: outerPackages},
 	{path: "internal/cli/shell", neverLinks: outerPackages},
 	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},
@@ -465,7 +466,11 @@ var layers = []layer{
 	},
 	{
 		path: "internal/cli/client", neverLinks: driverPackages,
-		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "gen"},
+		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "internal/tlsfiles", "gen"},
+	},
+	{
+		path: "internal/cli/certs", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/exit", "internal/tlsfiles"},
 	},
 	{
 		path: "internal/cli/stream", neverLinks: driverPackages,

@@ -35,6 +35,7 @@ var logKeys = map[string]string{
 	"address": "that is listened on", "metrics": "address of the metrics", "mode": "permissions of a file", "protocol": "of a call",
 	"from": "earlier format of a store", "to": "later one", "done": "how many so far", "threads": "how many",
 	"bytes": "how many", "calls": "how many",
+	"begins": "when a certificate becomes valid", "expires": "when it ceases to be",
 	"unused": "what was given in vain", "unreadable": "what could not be read", "message": "of a failure",
 	// As gRPC's middleware names them.
 	"peer.address": "", "grpc.service": "", "grpc.method": "", "grpc.method_type": "", "grpc.start_time": "",

@@ -1,0 +1,2 @@
+// Package certs makes a CA and certificates of servers and clients, for a trial.
+package certs
