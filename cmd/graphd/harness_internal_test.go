@@ -77,7 +77,13 @@ func (c commandRunner) executeCommand(ctx context.Context, out, complaints io.Wr
 // startServer starts a server in this process.
 func startServer(t *testing.T, store string) commandRunner {
 	t.Helper()
-	o := server.Options{Listen: "127.0.0.1:0", Store: store, Graphs: []string{examplesDir}}
+	return startServerWith(t, server.Options{Store: store, Graphs: []string{examplesDir}})
+}
+
+// startServerWith starts a server with options, on any port.
+func startServerWith(t *testing.T, o server.Options) commandRunner {
+	t.Helper()
+	o.Listen = "127.0.0.1:0"
 	s, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 	require.NoError(t, err)
 	s.StartServing()

@@ -95,6 +95,9 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"narrow messages": {file: "max-message: 1000\n", says: []string{"--max-message is 1000", "--max-payload"}},
 		"negative age":    {file: "connection-age: -1s\n", says: []string{"--connection-age"}},
 		"odd endpoint":    {env: map[string]string{"GRAPHD_ENDPOINT_ALLOW": "a:443, 127.1"}, says: []string{"--endpoint-allow", `"127.1"`, "four decimal numbers"}},
+		"no TLS key":      {file: "tls-cert: a.pem\n", says: []string{"--tls-cert needs --tls-key"}},
+		"no TLS cert":     {env: map[string]string{"GRAPHD_TLS_KEY": "a.pem"}, says: []string{"--tls-key needs --tls-cert"}},
+		"only client CAs": {file: "tls-client-ca: a.pem\n", says: []string{"--tls-client-ca needs --tls-cert and --tls-key"}},
 		"no metrics":      {file: "profiles: true\n", says: []string{"--profiles", "--metrics"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +116,7 @@ func TestMistypedVariablesAreTold(t *testing.T) {
 		`the variable GRAPHD_LEAES is no option: did you mean "GRAPHD_LEASE"?`,
 		`the variable GRAPHD_MAX_LIVE_RUN is no option: did you mean "GRAPHD_MAX_LIVE_RUNS"?`,
 	}, server.UnknownVariables([]string{
-		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "PATH=/", "GRAPHD=",
+		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "GRAPHD_TLS=true", "GRAPHD_TLS_CA=x", "GRAPHD_TOKEN=x", "PATH=/", "GRAPHD=",
 		"GRAPHD_PORT=tcp://10.0.0.1:7700", "GRAPHD_PORT_7700_TCP_ADDR=10.0.0.1", "GRAPHD_SERVICE_HOST=10.0.0.1",
 	}))
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"slices"
+
+	"github.com/spf13/pflag"
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/client"
@@ -19,8 +22,11 @@ type program struct {
 	invocation    []string        // the command line to call it again
 	version       string
 
-	serverAddress string // --server
-	outputFormat  string // -o
+	serverAddress string          // --server
+	security      client.Security // --tls and what belongs to it, --token
+	isOwnServer   bool            // security is that of a server of this process, not of flags and environment
+	clientFlags   *pflag.FlagSet  // the flags of every command
+	outputFormat  string          // -o
 }
 
 func (p *program) envOr(name, fallback string) string {
@@ -37,6 +43,13 @@ func (p *program) newInvocation() shell.Invocation {
 	if p.serverAddress != p.envOr("GRAPHD_SERVER", client.DefaultServer) {
 		s.ServerFlags = []string{"--server", p.serverAddress}
 	}
+	switch own, env := p.security.Flags(), p.environmentSecurity().Flags(); {
+	case slices.Equal(own, env):
+	case len(own) == 0:
+		s.ServerFlags = append(s.ServerFlags, "--tls=false")
+	default:
+		s.ServerFlags = append(s.ServerFlags, own...)
+	}
 	return s
 }
 
@@ -46,7 +59,10 @@ func (p *program) withSession(do func(s *cli.Session) error) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.DialServer(p.serverAddress)
+	if err := p.completeSecurity(); err != nil {
+		return err
+	}
+	c, err := client.DialServer(p.serverAddress, p.security)
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.serverAddress, "server", p.envOr("GRAPHD_SERVER", client.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
+	p.registerSecurityFlags(flags)
 	flags.StringVarP(&p.outputFormat, "output", "o", "text", "text for people, json or jsonl for programs")
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server:"},
@@ -77,7 +78,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		&cobra.Group{ID: groupInspect, Title: "Look and change:"},
 	)
 	for group, list := range map[string][]*cobra.Command{
-		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand()},
+		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand(), p.certsCommand()},
 		groupRun:    {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
 		groupInspect: {
 			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),

@@ -243,7 +243,7 @@ func (f *forgingServer) newSession(t *testing.T, in string) (*cli.Session, *byte
 	server := grpc.NewServer(grpc.UnknownServiceHandler(f.serveForged))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
-	client, err := client.DialServer("passthrough:///forger", grpc.WithContextDialer(
+	client, err := client.DialServer("passthrough:///forger", client.Security{}, grpc.WithContextDialer(
 		func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() {

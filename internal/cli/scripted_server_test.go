@@ -117,7 +117,7 @@ func newSession(t *testing.T, s *scriptedServer, in string) (*cli.Session, *byte
 	grpc_health_v1.RegisterHealthServer(server, healthServer{refusal: s.refusal})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
-	client, err := client.DialServer("passthrough:///stage", grpc.WithContextDialer(
+	client, err := client.DialServer("passthrough:///stage", client.Security{}, grpc.WithContextDialer(
 		func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -28,6 +28,9 @@ import (
 type Options struct {
 	Listen         string
 	Store          string
+	TLSCert        string
+	TLSKey         string
+	TLSClientCA    string
 	Migrate        bool
 	Graphs         []string
 	Metrics        string
@@ -59,6 +62,10 @@ type Options struct {
 // RegisterFlags registers the options, with their defaults.
 func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", client.DefaultServer, "address to serve gRPC on, HOST:PORT")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file with the certificate of the server: serve gRPC over TLS only; read again when it changes")
+	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file with the private key of --tls-cert; read again when it changes")
+	f.StringVar(&o.TLSClientCA, "tls-client-ca", "",
+		"PEM file with CAs: clients must present a certificate of one of them; read again when it changes")
 	f.StringVar(&o.Store, "store", DefaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.BoolVar(&o.Migrate, "migrate", false, "bring a store of an earlier graphd to the format of this one before serving; no other server may use it then")
 	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
@@ -157,7 +164,7 @@ func (o *Options) validateOptions() error {
 		return exit.Usagef("--%s: %v", flagEndpointAllow, err).
 			WithHint("want HOST:PORT, *.example.com:443, 10.0.0.0/8:7777, unix:/run/node.sock or %s", egress.AnyHost)
 	}
-	return errors.Join(o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+	return errors.Join(o.validateTLS(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.
@@ -197,7 +204,8 @@ func envName(flag string) string {
 // UnknownVariables lists variables that look like a mistyped option. It ignores all
 // others: Kubernetes sets GRAPHD_PORT and the like for a service named graphd.
 func UnknownVariables(environ []string) []string {
-	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN"} // for clients; servers that they start inherit them
+	// These are for clients; servers that they start inherit them.
+	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN", "GRAPHD_TLS", "GRAPHD_TLS_CA", "GRAPHD_TOKEN"}
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&Options{}).RegisterFlags(table)
 	table.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -60,6 +61,7 @@ type Server struct {
 	Engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
+	tls             *tls.Config // nil = plain text
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
 	serveErrors     chan error   // an error that ended serving
@@ -82,6 +84,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	}
 	sealed, err := o.ReadSealOptions(name, log)
 	if err != nil {
+		return s, err
+	}
+	if s.tls, err = o.readTLS(log); err != nil {
 		return s, err
 	}
 	// First the port: a second server should report that, and not that the store is
@@ -216,7 +221,7 @@ func (s *Server) buildServices(
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.Engine.FollowInterrupts(memory, q, after)
 		},
-		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.Engine.Now,
+		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.Engine.Now, TLS: s.tls,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics,
 	}
 	o.setTransportLimits(&options)

@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -59,8 +60,8 @@ type Options struct {
 	RefusalMetrics reason.RefusalMetrics
 	// Caller returns the authenticated caller of a call, nil = no caller is known.
 	Caller func(ctx context.Context) string
-	// Credentials are for TLS, nil = plain text.
-	Credentials  credentials.TransportCredentials
+	// TLS encrypts connections, nil = plain text.
+	TLS          *tls.Config
 	NoReflection bool
 
 	Limits          payload.Limits // of one payload; default 1 MiB, 128 deep
@@ -247,11 +248,11 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaderSize),
 		grpc.ConnectionTimeout(handshakeTimeout),
 	}
-	plain := o.Credentials
-	if plain == nil {
-		plain = insecure.NewCredentials()
+	protection := insecure.NewCredentials()
+	if o.TLS != nil {
+		protection = credentials.NewTLS(o.TLS)
 	}
-	list = append(list, grpc.Creds(incoming.WrapCredentials(plain)))
+	list = append(list, grpc.Creds(incoming.WrapCredentials(protection)))
 	if o.MaxCalls > 0 {
 		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}

@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
@@ -38,8 +37,8 @@ const (
 )
 
 // DialServer makes a client, which connects with the first call. more are options
-// for tests. The error is an *exit.UsageError.
-func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
+// for tests. The error is an *exit.UsageError, which never has the token.
+func DialServer(target string, security Security, more ...grpc.DialOption) (*Client, error) {
 	if !strings.Contains(target, ":") {
 		return nil, exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
@@ -51,8 +50,11 @@ func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 		return nil, exit.Usagef("--server %s is a list of addresses, which only workers in Python take", target).
 			WithHint("want one of them, like %s, or a name with all of them, like dns:///graphd.internal:7700", DefaultServer)
 	}
-	options := append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	options, err := security.dialOptions(target)
+	if err != nil {
+		return nil, err
+	}
+	options = append(options,
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -61,8 +63,8 @@ func DialServer(target string, more ...grpc.DialOption) (*Client, error) {
 			},
 			MinConnectTimeout: 5 * time.Second,
 		}),
-	}, more...)
-	conn, err := grpc.NewClient(target, options...)
+	)
+	conn, err := grpc.NewClient(target, append(options, more...)...)
 	if err != nil {
 		return nil, exit.Usagef("--server %s: %v", target, err).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
