@@ -168,7 +168,7 @@ func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
 	policy := &refusingPolicy{target: "dns:///192.0.2.1:443", refused: map[string]bool{"192.0.2.1:443": true}}
 	e := NewExecutor(nil, Options{Policy: policy})
 	defer e.Close()
-	reason, _ := executeOn(t, e, "192.0.2.1:443")
+	reason, _ := executeOn(t, e, "pricing:443")
 	require.Equal(t, runtime.FailedEndpointRefused, reason)
 	require.Empty(t, accepted)
 	for _, address := range policy.checked {
