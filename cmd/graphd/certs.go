@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ server.pem, server-key.pem and ca.pem; leave ca-key.pem where certificates are m
 			if format != output.Text {
 				return output.WriteValue(p.Out, format, made)
 			}
-			return p.printCertificates(made)
+			return printCertificates(p.Out, shell.Invocation{Program: p.invocation}, made)
 		},
 	}
 	f := cmd.Flags()
@@ -47,23 +48,22 @@ server.pem, server-key.pem and ca.pem; leave ca-key.pem where certificates are m
 }
 
 // printCertificates prints the files, and the commands that use them.
-func (p *program) printCertificates(made certs.Result) error {
+func printCertificates(out io.Writer, self shell.Invocation, made certs.Result) error {
 	for _, path := range made.Kept {
-		if err := output.WriteLine(p.Out, "kept   %s", path); err != nil {
+		if err := output.WriteLine(out, "kept   %s", path); err != nil {
 			return err
 		}
 	}
 	for _, path := range made.Written {
-		if err := output.WriteLine(p.Out, "wrote  %s", path); err != nil {
+		if err := output.WriteLine(out, "wrote  %s", path); err != nil {
 			return err
 		}
 	}
-	self := shell.Invocation{Program: p.invocation}
 	serve := []string{"serve", "--tls-cert", made.Server.Cert, "--tls-key", made.Server.Key}
 	call := []string{"health", "--tls-ca", made.CA}
 	if made.Client != nil {
 		serve = append(serve, "--tls-client-ca", made.CA)
 		call = append(call, "--tls-cert", made.Client.Cert, "--tls-key", made.Client.Key)
 	}
-	return output.WriteLine(p.Out, "\n%s\n%s", self.CommandLine(serve...), self.CommandLine(call...))
+	return output.WriteLine(out, "\n%s\n%s", self.CommandLine(serve...), self.CommandLine(call...))
 }

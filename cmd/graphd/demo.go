@@ -104,7 +104,7 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	}
 	s.StartServing()
 	p.serverAddress = s.Address()
-	p.assumeSecurity(server.Options{})
+	p.security.useOwnServer(server.Options{})
 	if p.outputFormat == string(output.Text) {
 		if err := output.WriteLine(p.Out, "server %s  store %s", s.Address(), o.store); err != nil {
 			return err

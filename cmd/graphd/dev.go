@@ -65,7 +65,7 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 		for _, dir := range dirs {
 			watching.Go(s.WatchGraphs(watch, dir, graphWatchInterval))
 		}
-		p.assumeSecurity(o)
+		p.security.useOwnServer(o)
 		if err := p.printWelcome(s.Address()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}

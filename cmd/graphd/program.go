@@ -4,8 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/spf13/pflag"
-
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/output"
@@ -22,11 +20,9 @@ type program struct {
 	invocation    []string        // the command line to call it again
 	version       string
 
-	serverAddress string          // --server
-	security      client.Security // --tls and what belongs to it, --token
-	isOwnServer   bool            // security is that of a server of this process, not of flags and environment
-	clientFlags   *pflag.FlagSet  // the flags of every command
-	outputFormat  string          // -o
+	serverAddress string // --server
+	security      callSecurity
+	outputFormat  string // -o
 }
 
 func (p *program) envOr(name, fallback string) string {
@@ -43,7 +39,7 @@ func (p *program) newInvocation() shell.Invocation {
 	if p.serverAddress != p.envOr("GRAPHD_SERVER", client.DefaultServer) {
 		s.ServerFlags = []string{"--server", p.serverAddress}
 	}
-	switch own, env := p.security.Flags(), p.environmentSecurity().Flags(); {
+	switch own, env := p.security.Flags(), p.security.readEnvironment().Flags(); {
 	case slices.Equal(own, env):
 	case len(own) == 0:
 		s.ServerFlags = append(s.ServerFlags, "--tls=false")
@@ -59,10 +55,10 @@ func (p *program) withSession(do func(s *cli.Session) error) error {
 	if err != nil {
 		return err
 	}
-	if err := p.completeSecurity(); err != nil {
+	if err := p.security.combineSources(); err != nil {
 		return err
 	}
-	c, err := client.DialServer(p.serverAddress, p.security)
+	c, err := client.DialServer(p.serverAddress, p.security.Security)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.serverAddress, "server", p.envOr("GRAPHD_SERVER", client.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
-	p.registerSecurityFlags(flags)
+	p.security.registerFlags(flags, p.getenv)
 	flags.StringVarP(&p.outputFormat, "output", "o", "text", "text for people, json or jsonl for programs")
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server:"},

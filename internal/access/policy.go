@@ -51,7 +51,7 @@ type Decision struct {
 	//
 	//	binding: line 12          allowed by the binding that begins there
 	//	own role                  allowed by a role of the caller's credentials
-	//	any caller                allowed to whoever is authenticated
+	//	any caller                allowed to every authenticated caller
 	//	role: answerer, admin     refused: the caller has none of them here
 	//	right: steer-run          refused: the fields of the request need it
 	//	condition: line 12        refused: the binding's condition is false or failed

@@ -210,7 +210,7 @@ func makeRoleSet(roles []Role) roleSet {
 // rightSet has a bit for each right, in the order of Rights.
 type rightSet uint16
 
-// unknownRight stands for names that are no rights: nobody has it.
+// unknownRight stands for names that are no rights: no caller has it.
 const unknownRight rightSet = 1 << 15
 
 // rightBit returns the bit of a right.

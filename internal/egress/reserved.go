@@ -7,7 +7,7 @@ import (
 )
 
 // reservedPrefixes are the addresses that no pattern allows in passing: link-local
-// ones, and those at which clouds give credentials and configuration to whoever
+// ones, and those at which clouds give credentials and configuration to each process that
 // connects.
 func reservedPrefixes() []netip.Prefix {
 	return []netip.Prefix{

@@ -8,7 +8,7 @@ import (
 
 // newEndpointPolicy returns the endpoints that the server may dial. Without an
 // option, a server that only its own machine reaches may dial all hosts, because
-// whoever puts a graph there can dial them anyway, and any other server none. The
+// a caller that puts a graph there can dial them anyway, and any other server none. The
 // error is a *egress.PatternError.
 func (o *Options) newEndpointPolicy(listen net.Addr) (*egress.Policy, error) {
 	patterns := o.EndpointAllow
