@@ -192,7 +192,7 @@ func (r *reader) readBinding(n *yaml.Node, field string) {
 		r.addProblem(n, field+".roles", "the binding gives no roles", "a list of "+roleNames())
 	}
 	if fields["principals"] == nil && fields["groups"] == nil {
-		r.addProblem(n, field, "the binding is for nobody", "principals, groups, or both")
+		r.addProblem(n, field, "the binding names no caller", "principals, groups, or both")
 	}
 	b.roles = r.readRoles(fields["roles"], field+".roles")
 	b.rights = r.policy.rightsOf(b.roles) | r.readRights(fields["rights"], field+".rights", b.roles)

@@ -40,7 +40,7 @@ func TestBadPoliciesAreRefused(t *testing.T) {
 		"a tab":                    {"bindings:\n\t- a", 2, "", "the file is not YAML"},
 		"a broken second part":     {"bindings: []\n---\n[", 0, "", "the file is not YAML"},
 		"an empty binding":         {"bindings:\n- {}", 2, "bindings[0].roles", "the binding gives no roles"},
-		"nobody":                   {"bindings:\n- roles: [viewer]", 2, "bindings[0]", "the binding is for nobody; want principals, groups, or both"},
+		"no caller":                {"bindings:\n- roles: [viewer]", 2, "bindings[0]", "the binding names no caller; want principals, groups, or both"},
 		"no roles":                 {"bindings:\n- principals: [ana]", 2, "bindings[0].roles", "the binding gives no roles; want a list of viewer, answerer, starter, worker, author, operator, admin"},
 		"roles empty":              {head + "roles: []", 3, "bindings[0].roles", "the list is empty"},
 		"roles a text":             {head + "roles: viewer", 3, "bindings[0].roles", `found the text "viewer"; want a list of viewer`},

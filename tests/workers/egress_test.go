@@ -13,7 +13,7 @@ import (
 )
 
 // The name of an endpoint is allowed, and leads to an address that gives
-// credentials to whoever connects: the task fails before a connection is opened.
+// credentials to each process that connects: the task fails before a connection is opened.
 func TestANameThatLeadsToAMetadataServiceIsRefused(t *testing.T) {
 	for name, address := range map[string]string{
 		"link-local": "169.254.169.254:80", "mapped": "[::ffff:169.254.169.254]:80", "translated": "[64:ff9b::a9fe:a9fe]:80",

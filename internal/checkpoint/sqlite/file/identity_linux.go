@@ -31,7 +31,7 @@ func identifyOpen(f *os.File) (identity, error) {
 func identifyAt(dir int, name string, flags int) (identity, error) {
 	var found unix.Statx_t
 	for {
-		err := unix.Statx(dir, name, flags|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &found)
+		err := unix.Statx(dir, name, flags, unix.STATX_INO, &found)
 		switch {
 		case err == nil:
 			return identity{found.Dev_major, found.Dev_minor, found.Ino}, nil
