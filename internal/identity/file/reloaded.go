@@ -86,6 +86,10 @@ func (r *Reloaded[T]) Watch(ctx context.Context, every time.Duration) {
 
 // Read returns the text of a file. The error is an *Error.
 func Read(path string) (text []byte, err error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return nil, &Error{File: path, Is: "is no regular file", Want: "a file that this process may read"}
+	}
 	f, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, &Error{File: path, Is: "can't be read: " + describeCause(err), Want: "a file that this process may read"}
