@@ -67,8 +67,8 @@ type conditionIssue struct {
 	want   string
 }
 
-// compile returns the condition of a text, or what is wrong with it.
-func (c *conditionCompiler) compile(source string) (*condition, []conditionIssue) {
+// compileCondition returns the condition of a text, or what is wrong with it.
+func (c *conditionCompiler) compileCondition(source string) (*condition, []conditionIssue) {
 	if known := c.done[source]; known != nil {
 		return known, nil
 	}
@@ -108,8 +108,8 @@ func explainIssue(line, column int, message string) conditionIssue {
 // condition is a compiled condition. It is safe for concurrent use.
 type condition struct{ program cel.Program }
 
-// holds reports whether the condition is true of a request. One that fails is not.
-func (c *condition) holds(r Request, tenant string) bool {
+// isTrueFor reports whether the condition is true of a request. One that fails is not.
+func (c *condition) isTrueFor(r Request, tenant string) bool {
 	out, _, err := c.program.Eval(&conditionInput{request: r, tenant: tenant})
 	return err == nil && out == types.True
 }

@@ -128,7 +128,7 @@ func (r *reader) readFields(n *yaml.Node, field, what string, known ...string) m
 	fields := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		name := joinField(field, shorten(key.Value))
+		name := joinField(field, shortenText(key.Value))
 		switch {
 		case key.Kind != yaml.ScalarNode || !slices.Contains(known, key.Value):
 			r.addProblem(key, name, "unknown field", "one of "+strings.Join(known, ", "))
@@ -161,16 +161,16 @@ func describeNode(n *yaml.Node) string {
 		case "!!null":
 			return "nothing"
 		case "!!str":
-			return "the text " + strconv.Quote(shorten(n.Value))
+			return "the text " + strconv.Quote(shortenText(n.Value))
 		}
-		return shorten(n.Value) + ", which is no text"
+		return shortenText(n.Value) + ", which is no text"
 	case yaml.DocumentNode:
 	}
 	return "something else"
 }
 
-// shorten keeps messages short whatever is in the file.
-func shorten(text string) string {
+// shortenText keeps messages short whatever is in the file.
+func shortenText(text string) string {
 	const most = 64
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
@@ -261,7 +261,7 @@ func (r *reader) readRoles(n *yaml.Node, field string) roleSet {
 	for _, item := range r.readTexts(n, field, roleNames()) {
 		bit := roleBit(item.text)
 		if bit == 0 {
-			r.addProblem(item.node, item.field, fmt.Sprintf("unknown role %q", shorten(item.text)), "one of "+roleNames())
+			r.addProblem(item.node, item.field, fmt.Sprintf("unknown role %q", shortenText(item.text)), "one of "+roleNames())
 		}
 		set |= bit
 	}
@@ -281,7 +281,7 @@ func (r *reader) readRights(n *yaml.Node, field string, roles roleSet) rightSet 
 		i := slices.IndexFunc(r.policy.rights, func(right rightRule) bool { return string(right.name) == item.text })
 		switch {
 		case i < 0:
-			r.addProblem(item.node, item.field, fmt.Sprintf("unknown right %q", shorten(item.text)), want)
+			r.addProblem(item.node, item.field, fmt.Sprintf("unknown right %q", shortenText(item.text)), want)
 		case !r.policy.rights[i].inBindings:
 			r.addProblem(item.node, item.field, fmt.Sprintf("the right %s comes with roles", item.text),
 				want+" here, or the role "+joinRoles(Rights()[i].Roles))
@@ -307,10 +307,10 @@ func (r *reader) readNames(n *yaml.Node, field, what string) []string {
 		case len(item.text) > maxNameBytes:
 			r.addProblem(item.node, item.field, fmt.Sprintf("the name has %d bytes", len(item.text)), fmt.Sprintf("at most %d", maxNameBytes))
 		case !isPlainText(item.text):
-			r.addProblem(item.node, item.field, fmt.Sprintf("%q has spaces around it or characters that do not show", shorten(item.text)),
+			r.addProblem(item.node, item.field, fmt.Sprintf("%q has spaces around it or characters that do not show", shortenText(item.text)),
 				"the name of "+what)
 		case strings.Contains(item.text, "*"):
-			r.addProblem(item.node, item.field, fmt.Sprintf("%q looks like a pattern", shorten(item.text)),
+			r.addProblem(item.node, item.field, fmt.Sprintf("%q looks like a pattern", shortenText(item.text)),
 				"the whole name of "+what+": only graphs have patterns")
 		}
 		names = append(names, item.text)
@@ -345,9 +345,9 @@ func (r *reader) readGraphs(n *yaml.Node, field string) []graphPattern {
 		case len(item.text) > maxGraphName:
 			r.addProblem(item.node, item.field, fmt.Sprintf("the pattern has %d bytes", len(item.text)), fmt.Sprintf("at most %d", maxGraphName))
 		case err != nil:
-			r.addProblem(item.node, item.field, fmt.Sprintf("%q is no pattern", shorten(item.text)), want+"; [ begins a class that ] ends")
+			r.addProblem(item.node, item.field, fmt.Sprintf("%q is no pattern", shortenText(item.text)), want+"; [ begins a class that ] ends")
 		case strings.ContainsAny(item.text, "/@|:"):
-			r.addProblem(item.node, item.field, fmt.Sprintf("%q matches no graph", shorten(item.text)), want+" without / @ | :")
+			r.addProblem(item.node, item.field, fmt.Sprintf("%q matches no graph", shortenText(item.text)), want+" without / @ | :")
 		}
 		patterns = append(patterns, graphPattern{text: item.text, isExact: !strings.ContainsAny(item.text, `*?[\`)})
 	}
@@ -370,7 +370,7 @@ func (r *reader) readCondition(n *yaml.Node, field string) *condition {
 		}
 		r.conditions = compiler
 	}
-	compiled, issues := r.conditions.compile(strings.TrimRight(n.Value, " \n"))
+	compiled, issues := r.conditions.compileCondition(strings.TrimRight(n.Value, " \n"))
 	for _, issue := range issues {
 		at := *n
 		if n.Style&yaml.LiteralStyle != 0 { // its text begins below the field

@@ -176,8 +176,8 @@ type search struct {
 
 func (s *search) isDone() bool { return s.given && s.seen && s.lacking == 0 }
 
-// take adds what a source of roles and rights gives.
-func (s *search) take(roles roleSet, rights rightSet, rule string) {
+// addGrant adds what a source of roles and rights gives.
+func (s *search) addGrant(roles roleSet, rights rightSet, rule string) {
 	if !s.given && roles&s.roles != 0 {
 		s.given, s.rule = true, rule
 	}
@@ -217,16 +217,16 @@ func (p *Policy) Decide(r Request) Decision {
 	case r.Graph == "":
 		s.seen = true // the tenant, which is the caller's
 	}
-	p.collect(&s, &r)
-	return p.conclude(&s, m)
+	p.collectGrants(&s, &r)
+	return p.makeDecision(&s, m)
 }
 
-// collect looks at the roles and bindings of the caller until nothing is lacking.
-func (p *Policy) collect(s *search, r *Request) {
+// collectGrants looks at the roles and bindings of the caller until nothing is lacking.
+func (p *Policy) collectGrants(s *search, r *Request) {
 	if s.tenant == r.Caller.Tenant {
 		for _, name := range r.Caller.Roles {
 			bit := roleBit(name)
-			s.take(bit, p.rightsOf(bit), ruleOwnRole)
+			s.addGrant(bit, p.rightsOf(bit), ruleOwnRole)
 		}
 	}
 	for _, b := range p.byPrincipal[r.Caller.Name] {
@@ -255,16 +255,16 @@ func (s *search) takeBinding(b *binding, r *Request) {
 	if !b.coversTenant(s.tenant, r.Caller.Tenant) || !b.coversGraph(r.Graph, s.many) {
 		return
 	}
-	if b.condition != nil && !b.condition.holds(*r, s.tenant) {
+	if b.condition != nil && !b.condition.isTrueFor(*r, s.tenant) {
 		if helps && s.unmet == nil {
 			s.unmet = b
 		}
 		return
 	}
-	s.take(b.roles, b.rights, b.rule)
+	s.addGrant(b.roles, b.rights, b.rule)
 }
 
-func (p *Policy) conclude(s *search, m methodRule) Decision {
+func (p *Policy) makeDecision(s *search, m methodRule) Decision {
 	given := s.given || m.scope == ScopeServer
 	switch {
 	case given && s.lacking == 0:
@@ -300,7 +300,7 @@ func (b *binding) coversGraph(name string, many bool) bool {
 		return many
 	}
 	for i := range b.graphs {
-		if b.graphs[i].matches(name) {
+		if b.graphs[i].matchesGraph(name) {
 			return true
 		}
 	}
@@ -313,7 +313,7 @@ type graphPattern struct {
 	isExact bool
 }
 
-func (p *graphPattern) matches(name string) bool {
+func (p *graphPattern) matchesGraph(name string) bool {
 	if p.isExact {
 		return p.text == name
 	}

@@ -109,8 +109,8 @@ func (p *pattern) parseRange(text string) (problem string) {
 	return ""
 }
 
-// matches reports whether the pattern allows an endpoint.
-func (p *pattern) matches(t *target) bool {
+// allowsTarget reports whether the pattern allows an endpoint.
+func (p *pattern) allowsTarget(t *target) bool {
 	switch {
 	case p.scheme != t.scheme || p.authority != t.authority:
 		return false
@@ -121,16 +121,16 @@ func (p *pattern) matches(t *target) bool {
 	case p.isAnyHost:
 		return !isMetadataName(t.host) && (!t.addr.IsValid() || !isReserved(t.addr))
 	case t.addr.IsValid():
-		return p.lists(t.addr)
+		return p.listsAddress(t.addr)
 	case p.suffix != "":
 		return strings.HasSuffix(t.host, p.suffix) && !isMetadataName(t.host)
 	}
 	return p.host != "" && p.host == t.host
 }
 
-// lists reports whether the pattern is about an address. A range that is wider than
+// listsAddress reports whether the pattern is about an address. A range that is wider than
 // the reserved addresses does not list those in it.
-func (p *pattern) lists(addr netip.Addr) bool {
+func (p *pattern) listsAddress(addr netip.Addr) bool {
 	if !p.prefix.IsValid() || p.addr.Zone() != "" && p.addr.Zone() != addr.Zone() {
 		return false
 	}

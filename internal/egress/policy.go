@@ -60,8 +60,8 @@ func (p *Policy) findTarget(endpoint string) (target, error) {
 	if err != nil {
 		return t, err
 	}
-	if !slices.ContainsFunc(p.patterns, func(one pattern) bool { return one.matches(&t) }) {
-		return t, &RefusalError{Endpoint: endpoint, Pattern: t.pattern()}
+	if !slices.ContainsFunc(p.patterns, func(one pattern) bool { return one.allowsTarget(&t) }) {
+		return t, &RefusalError{Endpoint: endpoint, Pattern: t.formatPattern()}
 	}
 	return t, nil
 }
@@ -87,7 +87,7 @@ func (p *Policy) checkAddress(endpoint string, t *target, network, address strin
 		return refusal
 	}
 	if isReserved(addr) && !p.listsAddress(addr, to.Port()) {
-		refusal.Pattern = (&target{scheme: schemeDNS, addr: addr, port: to.Port()}).pattern()
+		refusal.Pattern = (&target{scheme: schemeDNS, addr: addr, port: to.Port()}).formatPattern()
 		return refusal
 	}
 	return nil
@@ -97,7 +97,7 @@ func (p *Policy) checkAddress(endpoint string, t *target, network, address strin
 // scheme.
 func (p *Policy) listsAddress(addr netip.Addr, port uint16) bool {
 	return slices.ContainsFunc(p.patterns, func(one pattern) bool {
-		return (one.port == 0 || one.port == port) && one.lists(addr)
+		return (one.port == 0 || one.port == port) && one.listsAddress(addr)
 	})
 }
 

@@ -329,8 +329,8 @@ func (t *target) hostPort() string {
 	return host + ":" + strconv.Itoa(int(t.port))
 }
 
-// pattern returns the narrowest pattern that matches the target.
-func (t *target) pattern() string {
+// formatPattern returns the narrowest pattern that matches the target.
+func (t *target) formatPattern() string {
 	switch {
 	case t.scheme == schemeDNS && t.authority == "":
 		return t.hostPort()

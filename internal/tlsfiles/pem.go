@@ -44,7 +44,7 @@ const (
 // file is a file that an option names.
 type file struct{ option, path, want string }
 
-func (f file) refuse(format string, args ...any) *FileError {
+func (f file) newError(format string, args ...any) *FileError {
 	return &FileError{Option: f.option, Path: f.path, Problem: fmt.Sprintf(format, args...), Want: f.want}
 }
 
@@ -55,15 +55,15 @@ const maxFileBytes = 4 << 20
 func (f file) readText() ([]byte, error) {
 	opened, err := os.Open(f.path)
 	if err != nil {
-		return nil, f.refuse("%v", withoutPath(err))
+		return nil, f.newError("%v", withoutPath(err))
 	}
 	text, err := io.ReadAll(io.LimitReader(opened, maxFileBytes+1))
 	_ = opened.Close() // nothing was written
 	switch {
 	case err != nil:
-		return nil, f.refuse("%v", withoutPath(err))
+		return nil, f.newError("%v", withoutPath(err))
 	case len(text) > maxFileBytes:
-		return nil, f.refuse("the file has more than %d MiB", maxFileBytes>>20)
+		return nil, f.newError("the file has more than %d MiB", maxFileBytes>>20)
 	}
 	return text, nil
 }
@@ -88,7 +88,7 @@ func (f file) parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, f.refuse("certificate %d of the file can't be read", len(list)+1)
+			return nil, f.newError("certificate %d of the file can't be read", len(list)+1)
 		}
 		list = append(list, certificate)
 	}
@@ -96,11 +96,11 @@ func (f file) parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	case len(list) > 0:
 		return list, nil
 	case len(others) == 0:
-		return nil, f.refuse("the file is not PEM")
+		return nil, f.newError("the file is not PEM")
 	case isKeyType(others[0]):
-		return nil, f.refuse("the file has a private key and no certificate")
+		return nil, f.newError("the file has a private key and no certificate")
 	}
-	return nil, f.refuse("the file has no certificate")
+	return nil, f.newError("the file has no certificate")
 }
 
 func isKeyType(blockType string) bool { return strings.HasSuffix(blockType, "PRIVATE KEY") }
@@ -109,16 +109,16 @@ func isKeyType(blockType string) bool { return strings.HasSuffix(blockType, "PRI
 func (f file) parseKey(text []byte) (crypto.Signer, error) {
 	block, rest := pem.Decode(text)
 	if block == nil {
-		return nil, f.refuse("the file is not PEM")
+		return nil, f.newError("the file is not PEM")
 	}
 	for block != nil && !isKeyType(block.Type) {
 		block, rest = pem.Decode(rest)
 	}
 	switch {
 	case block == nil:
-		return nil, f.refuse("the file has no private key")
+		return nil, f.newError("the file has no private key")
 	case block.Type == "ENCRYPTED PRIVATE KEY", strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-		return nil, f.refuse("the private key is encrypted")
+		return nil, f.newError("the private key is encrypted")
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f file) parseKey(text []byte) (crypto.Signer, error) {
 	}
 	signer, isSigner := key.(crypto.Signer)
 	if err != nil || !isSigner {
-		return nil, f.refuse("the private key can't be read")
+		return nil, f.newError("the private key can't be read")
 	}
 	return signer, nil
 }
@@ -158,7 +158,7 @@ func (k keyPair) parsePair(certText, keyText []byte) (tls.Certificate, error) {
 	}
 	public, isKnown := signer.Public().(publicKey)
 	if !isKnown || !public.Equal(chain[0].PublicKey) {
-		return tls.Certificate{}, k.key.refuse("the key does not fit the first certificate of %s", k.cert.path)
+		return tls.Certificate{}, k.key.newError("the key does not fit the first certificate of %s", k.cert.path)
 	}
 	pair := tls.Certificate{PrivateKey: signer, Leaf: chain[0]}
 	for _, certificate := range chain {

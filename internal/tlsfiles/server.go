@@ -52,7 +52,7 @@ func OpenServer(f ServerFiles, log *zap.Logger, now func() time.Time) (*Server, 
 	if err != nil {
 		return nil, err
 	}
-	s.digest = texts.sum()
+	s.digest = texts.digestTexts()
 	s.config.Store(config)
 	if info, err := os.Stat(f.Key); err == nil && info.Mode().Perm()&0o007 != 0 {
 		log.Warn("others may read the key of TLS: give the file mode 0400", zap.String("file", f.Key), zap.Stringer("mode", info.Mode().Perm()))
@@ -86,7 +86,7 @@ func (s *Server) currentConfig() *tls.Config {
 // once.
 func (s *Server) reloadFiles() {
 	texts, err := s.readTexts()
-	digest := texts.sum()
+	digest := texts.digestTexts()
 	if err != nil {
 		digest = sha256.Sum256([]byte(err.Error()))
 	}
@@ -109,8 +109,8 @@ func (s *Server) reloadFiles() {
 // serverTexts are the texts of a server's files.
 type serverTexts struct{ cert, key, clientCA []byte }
 
-// sum returns a digest, which is kept in place of the key.
-func (t serverTexts) sum() [sha256.Size]byte {
+// digestTexts returns a digest, which is kept in place of the key.
+func (t serverTexts) digestTexts() [sha256.Size]byte {
 	var all []byte
 	for _, text := range [][]byte{t.cert, t.key, t.clientCA} {
 		one := sha256.Sum256(text)

@@ -52,12 +52,12 @@ func WriteCertificates(r Request) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{
-		Written: []string{}, Kept: []string{}, CA: r.path(certFile(caName)),
-		Server: KeyPair{r.path(certFile(serverName)), r.path(keyFile(serverName))},
+		Written: []string{}, Kept: []string{}, CA: r.joinPath(certFile(caName)),
+		Server: KeyPair{r.joinPath(certFile(serverName)), r.joinPath(keyFile(serverName))},
 	}
 	if len(r.Clients) > 0 {
 		name := clientPrefix + r.Clients[0]
-		result.Client = &KeyPair{r.path(certFile(name)), r.path(keyFile(name))}
+		result.Client = &KeyPair{r.joinPath(certFile(name)), r.joinPath(keyFile(name))}
 	}
 	ca, err := r.openCA(&result)
 	if err != nil {
@@ -76,7 +76,7 @@ func WriteCertificates(r Request) (Result, error) {
 
 // openCA reads the CA of the folder, or makes one.
 func (r Request) openCA(result *Result) (tls.Certificate, error) {
-	cert, key := r.path(certFile(caName)), r.path(keyFile(caName))
+	cert, key := r.joinPath(certFile(caName)), r.joinPath(keyFile(caName))
 	hasCert, err := r.hasFile(certFile(caName))
 	if err != nil {
 		return tls.Certificate{}, err
@@ -98,7 +98,7 @@ func (r Request) openCA(result *Result) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	case !ca.Leaf.IsCA:
 		return tls.Certificate{}, exit.Usagef("%s is not the certificate of a CA", cert).WithHint(hint)
-	case r.end().After(ca.Leaf.NotAfter):
+	case r.endTime().After(ca.Leaf.NotAfter):
 		return tls.Certificate{}, exit.Usagef("%s is valid until %s, which is too short for %d days",
 			cert, ca.Leaf.NotAfter.Format(time.DateOnly), r.Days).WithHint("give a smaller --valid, or " + hint)
 	}
@@ -106,8 +106,8 @@ func (r Request) openCA(result *Result) (tls.Certificate, error) {
 	return ca, nil
 }
 
-// end returns when the certificates cease to be valid.
-func (r Request) end() time.Time { return r.Now.AddDate(0, 0, r.Days) }
+// endTime returns when the certificates cease to be valid.
+func (r Request) endTime() time.Time { return r.Now.AddDate(0, 0, r.Days) }
 
 // maxClockDifference is for hosts whose clock is behind.
 const maxClockDifference = 5 * time.Minute
@@ -125,7 +125,7 @@ func (r Request) makeCA(result *Result) (tls.Certificate, error) {
 // issueCertificate makes the key and the certificate of the server or a client.
 func (r Request) issueCertificate(result *Result, ca tls.Certificate, name string) error {
 	template := &x509.Certificate{
-		NotBefore: r.Now.Add(-maxClockDifference), NotAfter: r.end(),
+		NotBefore: r.Now.Add(-maxClockDifference), NotAfter: r.endTime(),
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
 	}
 	if client, ok := strings.CutPrefix(name, clientPrefix); ok {
@@ -134,7 +134,7 @@ func (r Request) issueCertificate(result *Result, ca tls.Certificate, name strin
 	} else {
 		template.Subject.CommonName = "graphd server"
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-		for _, host := range r.hosts() {
+		for _, host := range r.listHosts() {
 			if ip := net.ParseIP(host); ip != nil {
 				template.IPAddresses = append(template.IPAddresses, ip)
 			} else {
@@ -182,11 +182,11 @@ func (r Request) writeFile(result *Result, name string, block *pem.Block, mode o
 	}
 	err = errors.Join(pem.Encode(part, block), part.Chmod(mode), part.Close())
 	if err == nil {
-		err = os.Rename(part.Name(), r.path(name))
+		err = os.Rename(part.Name(), r.joinPath(name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(part.Name()))
 	}
-	result.Written = append(result.Written, r.path(name))
+	result.Written = append(result.Written, r.joinPath(name))
 	return nil
 }

@@ -61,8 +61,8 @@ func hostPattern() *regexp.Regexp {
 
 func clientPattern() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]*$`) }
 
-// hosts returns the names and addresses of the server's certificate, each once.
-func (r Request) hosts() []string {
+// listHosts returns the names and addresses of the server's certificate, each once.
+func (r Request) listHosts() []string {
 	var all []string
 	for _, host := range slices.Concat([]string{"localhost", "127.0.0.1", "::1"}, r.Hosts) {
 		if !slices.Contains(all, host) {
@@ -93,7 +93,7 @@ func (r Request) listNames() ([]string, error) {
 			return nil, err
 		}
 		if has && !r.Force {
-			return nil, exit.Usagef("%s exists", r.path(keyFile(name))).
+			return nil, exit.Usagef("%s exists", r.joinPath(keyFile(name))).
 				WithHint("give --force to replace it and its certificate, or name another folder with --dir")
 		}
 	}
@@ -101,14 +101,14 @@ func (r Request) listNames() ([]string, error) {
 }
 
 func (r Request) hasFile(name string) (bool, error) {
-	_, err := os.Lstat(r.path(name))
+	_, err := os.Lstat(r.joinPath(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (r Request) path(name string) string { return filepath.Join(r.Dir, name) }
+func (r Request) joinPath(name string) string { return filepath.Join(r.Dir, name) }
 
 func certFile(name string) string { return name + ".pem" }
 

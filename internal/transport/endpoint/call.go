@@ -179,7 +179,7 @@ func (c *endpointCall) waitReady(ctx context.Context) error {
 		if reached || ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if refused := c.endpoint.refusal(); refused != nil {
+		if refused := c.endpoint.refusedAddress(); refused != nil {
 			c.executor.pool.forgetEndpoint(c.spec, c.endpoint)
 			return refused
 		}
@@ -212,7 +212,7 @@ func (c *endpointCall) waitConnected(ctx context.Context) bool {
 		case connectivity.Idle:
 			conn.Connect()
 		case connectivity.TransientFailure, connectivity.Shutdown:
-			if c.endpoint.refusal() != nil {
+			if c.endpoint.refusedAddress() != nil {
 				return false
 			}
 			c.reportUnassigned(fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint))

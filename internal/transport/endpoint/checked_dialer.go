@@ -77,9 +77,9 @@ func (d *checkedDialer) checkAddress(network, address string) error {
 	return refused
 }
 
-// refusal returns the error of a refused address while no other address answers, nil
+// refusedAddress returns the error of a refused address while no other address answers, nil
 // for none.
-func (e *endpoint) refusal() error {
+func (e *endpoint) refusedAddress() error {
 	if refused := e.dialer.refused.Load(); refused != nil && e.conn.GetState() == connectivity.TransientFailure {
 		return refused
 	}
