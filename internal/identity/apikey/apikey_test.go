@@ -62,7 +62,7 @@ func requireRefusal(t *testing.T, v *apikey.Verifier, token string, want identit
 func TestKeysNamePrincipals(t *testing.T) {
 	f := newFixture(t)
 	made, token := f.create(t, apikey.Key{
-		Name: "ci", Groups: []string{"build"}, Tenants: []string{"acme", "b"}, Roles: []string{"author"}, Expires: file.At(now.Add(time.Hour)),
+		Name: "ci", Groups: []string{"build"}, Tenants: []string{"acme", "b"}, Roles: []string{"author"}, Expires: file.NewTime(now.Add(time.Hour)),
 	})
 	require.Regexp(t, `^gk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}$`, token)
 	require.True(t, strings.HasPrefix(token, made.Prefix()+"_"))
@@ -135,7 +135,7 @@ func TestHostileKeysAreRefused(t *testing.T) {
 
 func TestKeysEnd(t *testing.T) {
 	f := newFixture(t)
-	short, shortToken := f.create(t, apikey.Key{Name: "short", Expires: file.At(now.Add(time.Hour))})
+	short, shortToken := f.create(t, apikey.Key{Name: "short", Expires: file.NewTime(now.Add(time.Hour))})
 	lost, lostToken := f.create(t, apikey.Key{Name: "lost"})
 	v := f.verifier(t)
 	wrong := func(k apikey.Key) string { return k.Prefix() + "_" + strings.Repeat("A", 43) }
@@ -152,7 +152,7 @@ func TestKeysEnd(t *testing.T) {
 	require.Equal(t, now, revoked.Revoked.Time)
 	_, err = v.Authenticate(t.Context(), identity.Credentials{Token: lostToken})
 	require.NoError(t, err, "not read yet")
-	v.Check()
+	v.CheckFile()
 	requireRefusal(t, v, lostToken, identity.TokenRevoked)
 	requireRefusal(t, v, wrong(lost), identity.TokenUnknown)
 
@@ -174,7 +174,7 @@ func TestABrokenFileKeepsTheKeysBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(f.path, append(good, "  - id: x\n"...), 0o600))
 	for range 3 {
-		v.Check()
+		v.CheckFile()
 	}
 	require.Len(t, f.reports, 1)
 	require.ErrorContains(t, f.reports[0], "keys[1].id is not an id")
@@ -185,7 +185,7 @@ func TestABrokenFileKeepsTheKeysBefore(t *testing.T) {
 	require.ErrorContains(t, err, "keys[1].id", "a broken file is not written over")
 
 	require.NoError(t, os.WriteFile(f.path, nil, 0o600))
-	v.Check()
+	v.CheckFile()
 	requireRefusal(t, v, token, identity.TokenUnknown)
 	require.Len(t, f.reports, 1)
 }
@@ -239,7 +239,7 @@ func TestWrongKeysAreNotMade(t *testing.T) {
 		"no name":         {apikey.Key{}, "name"},
 		"long group":      {apikey.Key{Name: "a", Groups: []string{strings.Repeat("g", 257)}}, "groups"},
 		"tenant not held": {apikey.Key{Name: "a", Tenant: "x", Tenants: []string{"y"}}, "tenant"},
-		"expired":         {apikey.Key{Name: "a", Expires: file.At(now)}, "expires"},
+		"expired":         {apikey.Key{Name: "a", Expires: file.NewTime(now)}, "expires"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "keys.yaml")

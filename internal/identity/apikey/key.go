@@ -76,17 +76,17 @@ func (d *document) Problems() []file.Problem {
 	seen := make(map[string]bool, len(d.Keys))
 	for i := range d.Keys {
 		k := &d.Keys[i]
-		found := k.problems()
+		found := k.findProblems()
 		if seen[k.ID] {
 			found = append(found, file.Problem{Path: []any{"id"}, Is: "is the id of another key too", Want: "an id of its own"})
 		}
 		seen[k.ID] = true
-		all = append(all, file.Below(found, "keys", i)...)
+		all = append(all, file.PrefixProblems(found, "keys", i)...)
 	}
 	return all
 }
 
-func (k *Key) problems() []file.Problem {
+func (k *Key) findProblems() []file.Problem {
 	var all []file.Problem
 	add := func(field, is, want string) {
 		all = append(all, file.Problem{Path: []any{field}, Is: is, Want: want})
@@ -100,14 +100,14 @@ func (k *Key) problems() []file.Problem {
 	if k.Created.IsZero() {
 		add("created", "is missing", "a time like 2026-01-31T12:00:00Z")
 	}
-	p := k.principal()
+	p := k.makePrincipal()
 	if wrong, ok := errors.AsType[*identity.PrincipalError](p.Validate()); ok {
 		add(wrong.Field, wrong.Is, wrong.Want)
 	}
 	return all
 }
 
-func (k *Key) principal() identity.Principal {
+func (k *Key) makePrincipal() identity.Principal {
 	p := identity.Principal{Name: k.Name, Groups: k.Groups, Roles: k.Roles, How: identity.HowAPIKey}
 	p.Tenant, p.Tenants = identity.ChooseTenants(k.Tenant, k.Tenants)
 	return p

@@ -39,15 +39,15 @@ func Create(ctx context.Context, path string, key Key, now time.Time) (made Key,
 	if !key.Expires.IsZero() && !key.Expires.After(now) {
 		return Key{}, "", &NewKeyError{Field: "expires", Is: "is in the past", Want: "a time in the future, or none"}
 	}
-	err = edit(ctx, path, func(d *document) error {
+	err = editDocument(ctx, path, func(d *document) error {
 		if len(d.Keys) >= MaxKeys {
 			return &NewKeyError{Field: "keys", Is: fmt.Sprintf("has %d keys", len(d.Keys)), Want: fmt.Sprintf("at most %d", MaxKeys)}
 		}
 		id, secret := newToken(d.Keys)
 		made = key
-		made.ID, made.Hash, made.Created, made.Revoked = id, hashSecret(secret).String(), file.At(now), file.Time{}
-		made.Expires = file.At(key.Expires.Time)
-		for _, p := range made.problems() {
+		made.ID, made.Hash, made.Created, made.Revoked = id, hashSecret(secret).String(), file.NewTime(now), file.Time{}
+		made.Expires = file.NewTime(key.Expires.Time)
+		for _, p := range made.findProblems() {
 			return &NewKeyError{Field: fmt.Sprint(p.Path...), Is: p.Is, Want: p.Want}
 		}
 		token = made.Prefix() + "_" + secret
@@ -67,7 +67,7 @@ func List(path string) ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := parse(path, text)
+	d, err := parseDocument(path, text)
 	return d.Keys, err
 }
 
@@ -75,13 +75,13 @@ func List(path string) ([]Key, error) {
 // revocation. The error is an *UnknownKeyError when there is no such key.
 func Revoke(ctx context.Context, path, id string, now time.Time) (Key, error) {
 	var revoked Key
-	err := edit(ctx, path, func(d *document) error {
+	err := editDocument(ctx, path, func(d *document) error {
 		at := slices.IndexFunc(d.Keys, func(k Key) bool { return k.ID == id })
 		if at < 0 {
 			return &UnknownKeyError{File: path, ID: id}
 		}
 		if d.Keys[at].Revoked.IsZero() {
-			d.Keys[at].Revoked = file.At(now)
+			d.Keys[at].Revoked = file.NewTime(now)
 		}
 		revoked = d.Keys[at]
 		return nil
@@ -89,10 +89,10 @@ func Revoke(ctx context.Context, path, id string, now time.Time) (Key, error) {
 	return revoked, err
 }
 
-// edit changes the keys of a file.
-func edit(ctx context.Context, path string, change func(*document) error) error {
+// editDocument changes the keys of a file.
+func editDocument(ctx context.Context, path string, change func(*document) error) error {
 	return file.Edit(ctx, path, func(text []byte) ([]byte, error) {
-		d, err := parse(path, text)
+		d, err := parseDocument(path, text)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func edit(ctx context.Context, path string, change func(*document) error) error 
 	})
 }
 
-func parse(name string, text []byte) (document, error) {
+func parseDocument(name string, text []byte) (document, error) {
 	var d document
 	err := file.Decode(name, text, &d)
 	return d, err

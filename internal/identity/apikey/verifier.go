@@ -41,7 +41,7 @@ func New(opts Options) (*Verifier, error) {
 	}
 	var err error
 	v.keys, err = file.Load(opts.Path, func(text []byte) (map[string]storedKey, error) {
-		d, err := parse(opts.Path, text)
+		d, err := parseDocument(opts.Path, text)
 		if err != nil {
 			return nil, err
 		}
@@ -54,19 +54,19 @@ func indexKeys(keys []Key) map[string]storedKey {
 	all := make(map[string]storedKey, len(keys))
 	for i := range keys {
 		k := &keys[i]
-		sum, _ := decodeHash(k.Hash) // parse has checked it
-		all[k.ID] = storedKey{hash: sum, caller: k.principal(), expires: k.Expires, revoked: k.Revoked}
+		sum, _ := decodeHash(k.Hash) // parseDocument has checked it
+		all[k.ID] = storedKey{hash: sum, caller: k.makePrincipal(), expires: k.Expires, revoked: k.Revoked}
 	}
 	return all
 }
 
-// Check reads the file again if it has changed. A file that can't be used is
+// CheckFile reads the file again if it has changed. A file that can't be used is
 // reported, and the keys before stay.
-func (v *Verifier) Check() { v.keys.Check() }
+func (v *Verifier) CheckFile() { v.keys.CheckFile() }
 
-// Watch checks the file at an interval until ctx ends. A revoked key is refused at
+// WatchFile checks the file at an interval until ctx ends. A revoked key is refused at
 // most one interval after its revocation.
-func (v *Verifier) Watch(ctx context.Context, every time.Duration) { v.keys.Watch(ctx, every) }
+func (v *Verifier) WatchFile(ctx context.Context, every time.Duration) { v.keys.WatchFile(ctx, every) }
 
 // Authenticate returns the principal of a key. The error is an *identity.Error. It
 // is the same for an unknown id and for a wrong secret, and takes the same time:

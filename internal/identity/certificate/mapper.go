@@ -30,7 +30,7 @@ func (m *Mapper) Authenticate(_ context.Context, given identity.Credentials) (id
 	names := readNames(given.Certificates[0])
 	for i := range m.rules {
 		r := &m.rules[i]
-		text, ok := r.match(names)
+		text, ok := r.matchNames(names)
 		if !ok {
 			continue
 		}
@@ -73,8 +73,8 @@ func isPlainURI(u *url.URL) bool {
 	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.Opaque == "" && u.EscapedPath() == u.Path
 }
 
-// match returns the text that * stands for.
-func (r *Rule) match(names leafNames) (text string, ok bool) {
+// matchNames returns the text that * stands for.
+func (r *Rule) matchNames(names leafNames) (text string, ok bool) {
 	switch {
 	case r.URI != "":
 		return matchAny(names.uris, func(name string) (string, bool) { return matchPrefix(r.URI, name) })

@@ -63,12 +63,12 @@ func (c *Config) Problems() []file.Problem {
 	}
 	var all []file.Problem
 	for i := range c.Rules {
-		all = append(all, file.Below(c.Rules[i].problems(), "rules", i)...)
+		all = append(all, file.PrefixProblems(c.Rules[i].findProblems(), "rules", i)...)
 	}
 	return all
 }
 
-func (r *Rule) problems() []file.Problem {
+func (r *Rule) findProblems() []file.Problem {
 	var all []file.Problem
 	add := func(field, is, want string) {
 		all = append(all, file.Problem{Path: []any{field}, Is: is, Want: want})
@@ -99,12 +99,12 @@ func (r *Rule) problems() []file.Problem {
 	case rest != r.Name && !strings.Contains(r.URI+r.DNS+r.CN, "*"):
 		add("name", "uses $1, and the pattern has no *", "a pattern with *, or a name without $1")
 	}
-	all = append(all, r.nameProblems()...)
+	all = append(all, r.findNameProblems()...)
 	return all
 }
 
-// nameProblems lists the problems of the names that the rule gives.
-func (r *Rule) nameProblems() []file.Problem {
+// findNameProblems lists the problems of the names that the rule gives.
+func (r *Rule) findNameProblems() []file.Problem {
 	var all []file.Problem
 	for _, l := range []struct {
 		field string

@@ -27,8 +27,8 @@ type Problem struct {
 	Want string // what would be right
 }
 
-// Below returns the problems with a path before theirs.
-func Below(problems []Problem, path ...any) []Problem {
+// PrefixProblems returns the problems with a path before theirs.
+func PrefixProblems(problems []Problem, path ...any) []Problem {
 	var all []Problem
 	for _, p := range problems {
 		p.Path = append(append([]any{}, path...), p.Path...)

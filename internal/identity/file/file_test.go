@@ -33,7 +33,7 @@ func (z *zoo) Problems() []file.Problem {
 	var all []file.Problem
 	for i, a := range z.Animals {
 		if a.Legs < 0 {
-			all = append(all, file.Below([]file.Problem{{Path: []any{"legs"}, Is: "is negative", Want: "0 or more"}}, "animals", i)...)
+			all = append(all, file.PrefixProblems([]file.Problem{{Path: []any{"legs"}, Is: "is negative", Want: "0 or more"}}, "animals", i)...)
 		}
 		if a.Name == "" {
 			all = append(all, file.Problem{Path: []any{"animals", i, "name"}, Is: "is missing", Want: "a name"})
@@ -120,7 +120,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		{"too large", func() { write(strings.Repeat("4", file.MaxBytes+1)) }, 3, 4},
 	} {
 		step.change()
-		f.Check()
+		f.CheckFile()
 		require.Equal(t, step.value, f.Value(), step.name)
 		require.Len(t, reports, step.reports, step.name)
 	}
@@ -145,7 +145,7 @@ func TestWatchChecksAtIntervals(t *testing.T) {
 		f, err := file.Load(path, parseNumber, nil)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		go f.Watch(ctx, time.Minute)
+		go f.WatchFile(ctx, time.Minute)
 		require.NoError(t, os.WriteFile(path, []byte("2"), 0o600))
 		synctest.Wait()
 		require.Equal(t, 1, f.Value())

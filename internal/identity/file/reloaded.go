@@ -45,9 +45,9 @@ func Load[T any](path string, parse func(text []byte) (T, error), report func(er
 // Value returns the value of the newest text that could be parsed.
 func (r *Reloaded[T]) Value() T { return *r.current.Load() }
 
-// Check reads the file again. Contents decide, not times: a change within the
+// CheckFile reads the file again. Contents decide, not times: a change within the
 // resolution of a clock is seen too.
-func (r *Reloaded[T]) Check() {
+func (r *Reloaded[T]) CheckFile() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text, err := Read(r.path)
@@ -70,8 +70,8 @@ func (r *Reloaded[T]) Check() {
 	r.current.Store(&value)
 }
 
-// Watch checks the file at an interval until ctx ends.
-func (r *Reloaded[T]) Watch(ctx context.Context, every time.Duration) {
+// WatchFile checks the file at an interval until ctx ends.
+func (r *Reloaded[T]) WatchFile(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -79,7 +79,7 @@ func (r *Reloaded[T]) Watch(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			r.Check()
+			r.CheckFile()
 		}
 	}
 }

@@ -13,8 +13,8 @@ type Time struct {
 	time.Time
 }
 
-// At returns a time as documents show it. The zero time stays zero.
-func At(t time.Time) Time {
+// NewTime returns a time as documents show it. The zero time stays zero.
+func NewTime(t time.Time) Time {
 	if t.IsZero() {
 		return Time{}
 	}
@@ -27,7 +27,7 @@ func (t *Time) UnmarshalYAML(node *yaml.Node) error {
 	if err != nil || node.Kind != yaml.ScalarNode {
 		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: cannot unmarshal a value into time.Time", node.Line)}}
 	}
-	*t = At(parsed)
+	*t = NewTime(parsed)
 	return nil
 }
 

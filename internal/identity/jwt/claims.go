@@ -26,9 +26,9 @@ func (i *Issuer) checkAudience(claims payload.JSON) error {
 func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) error {
 	expires, ok := lookupTime(claims, "exp")
 	if !ok {
-		return wrongClaim("exp")
+		return newClaimError("exp")
 	}
-	if !now.Before(expires.Add(i.skew())) {
+	if !now.Before(expires.Add(i.acceptedSkew())) {
 		return &identity.Error{Reason: identity.TokenExpired}
 	}
 	for _, name := range []string{"nbf", "iat"} {
@@ -37,26 +37,26 @@ func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) error {
 		}
 		from, ok := lookupTime(claims, name)
 		if !ok {
-			return wrongClaim(name)
+			return newClaimError(name)
 		}
-		if now.Add(i.skew()).Before(from) {
+		if now.Add(i.acceptedSkew()).Before(from) {
 			return &identity.Error{Reason: identity.TokenNotYetValid}
 		}
 	}
 	return nil
 }
 
-// principal reads the principal of verified claims.
-func (i *Issuer) principal(claims payload.JSON) (identity.Principal, error) {
+// readPrincipal reads the principal of verified claims.
+func (i *Issuer) readPrincipal(claims payload.JSON) (identity.Principal, error) {
 	p := identity.Principal{How: identity.HowJWT}
 	name, ok := lookupOne(claims, i.Claims.namePath())
 	if !ok || name == "" {
-		return identity.Principal{}, wrongClaim(i.Claims.namePath())
+		return identity.Principal{}, newClaimError(i.Claims.namePath())
 	}
 	p.Name = i.NamePrefix + name
 	tenant, ok := lookupOne(claims, i.Claims.Tenant)
 	if !ok {
-		return identity.Principal{}, wrongClaim(i.Claims.Tenant)
+		return identity.Principal{}, newClaimError(i.Claims.Tenant)
 	}
 	for _, l := range []struct {
 		path string
@@ -66,7 +66,7 @@ func (i *Issuer) principal(claims payload.JSON) (identity.Principal, error) {
 			continue
 		}
 		if *l.into, ok = lookupTexts(claims, splitPath(l.path)); !ok {
-			return identity.Principal{}, wrongClaim(l.path)
+			return identity.Principal{}, newClaimError(l.path)
 		}
 	}
 	for n := range p.Groups {
@@ -74,17 +74,17 @@ func (i *Issuer) principal(claims payload.JSON) (identity.Principal, error) {
 	}
 	if tenant == "" && len(p.Tenants) == 0 {
 		if tenant = i.Tenant; tenant == "" && i.Claims.Tenant+i.Claims.Tenants != "" {
-			return identity.Principal{}, wrongClaim(i.Claims.tenantPath())
+			return identity.Principal{}, newClaimError(i.Claims.tenantPath())
 		}
 	}
 	p.Tenant, p.Tenants = identity.ChooseTenants(tenant, p.Tenants)
 	if err := p.Validate(); err != nil {
-		return identity.Principal{}, wrongClaim(i.Claims.pathOf(err))
+		return identity.Principal{}, newClaimError(i.Claims.pathOf(err))
 	}
 	return p, nil
 }
 
-func wrongClaim(path string) error {
+func newClaimError(path string) error {
 	return &identity.Error{Reason: identity.TokenClaim, Field: path}
 }
 

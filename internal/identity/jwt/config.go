@@ -96,17 +96,17 @@ func (c *Config) Problems() []file.Problem {
 	seen := make(map[string]bool, len(c.Issuers))
 	for i := range c.Issuers {
 		one := &c.Issuers[i]
-		found := one.problems()
+		found := one.findProblems()
 		if seen[one.Issuer] {
 			found = append(found, file.Problem{Path: []any{"issuer"}, Is: "is listed twice", Want: "one entry with all audiences"})
 		}
 		seen[one.Issuer] = true
-		all = append(all, file.Below(found, "issuers", i)...)
+		all = append(all, file.PrefixProblems(found, "issuers", i)...)
 	}
 	return all
 }
 
-func (i *Issuer) problems() []file.Problem {
+func (i *Issuer) findProblems() []file.Problem {
 	var all []file.Problem
 	add := func(is, want string, path ...any) {
 		all = append(all, file.Problem{Path: path, Is: is, Want: want})
@@ -158,8 +158,8 @@ func (c *Claims) byField() map[string]string {
 	return map[string]string{"name": c.Name, "groups": c.Groups, "tenant": c.Tenant, "tenants": c.Tenants, "roles": c.Roles}
 }
 
-// skew returns the accepted difference of the clocks.
-func (i *Issuer) skew() time.Duration {
+// acceptedSkew returns the accepted difference of the clocks.
+func (i *Issuer) acceptedSkew() time.Duration {
 	if i.Skew == 0 {
 		return defaultSkew
 	}
@@ -174,8 +174,8 @@ func asymmetricAlgorithms() []jose.SignatureAlgorithm {
 	}
 }
 
-// algorithms returns the accepted algorithms of an issuer.
-func (i *Issuer) algorithms() []jose.SignatureAlgorithm {
+// acceptedAlgorithms returns the accepted algorithms of an issuer.
+func (i *Issuer) acceptedAlgorithms() []jose.SignatureAlgorithm {
 	if len(i.Algorithms) == 0 {
 		return asymmetricAlgorithms()
 	}

@@ -33,8 +33,8 @@ type publicKey struct {
 	algorithms []jose.SignatureAlgorithm // for which the key may be used
 }
 
-// find returns the keys for an algorithm: those of an id, or without an id all.
-func (s *keySet) find(algorithm jose.SignatureAlgorithm, id string) []any {
+// findKeys returns the keys for an algorithm: those of an id, or without an id all.
+func (s *keySet) findKeys(algorithm jose.SignatureAlgorithm, id string) []any {
 	var found []any
 	for i := range s.keys {
 		k := &s.keys[i]

@@ -28,7 +28,7 @@ const (
 const maxReportBytes = 300 // an answer of the issuer may be in the text of an error
 
 // remoteKeys are keys that are fetched, from a URL or by discovery. One goroutine
-// fetches, in keepFresh. The others ask for a fetch in refresh.
+// fetches, in keepFresh. The others ask for a fetch in refreshKeys.
 type remoteKeys struct {
 	issuer string
 	url    string // "" = found by discovery
@@ -48,12 +48,12 @@ func newRemoteKeys(config *Issuer, client *http.Client, report func(error)) *rem
 	}
 }
 
-func (r *remoteKeys) current() *keySet { return r.keys.Load() }
+func (r *remoteKeys) currentKeys() *keySet { return r.keys.Load() }
 
-// refresh asks for newer keys, and waits for them at most maxWait. It does nothing
+// refreshKeys asks for newer keys, and waits for them at most maxWait. It does nothing
 // when the newest fetch began less than minFetchInterval ago and is over. The error
 // is the cause of ctx.
-func (r *remoteKeys) refresh(ctx context.Context) error {
+func (r *remoteKeys) refreshKeys(ctx context.Context) error {
 	done := r.askForFetch()
 	if done == nil {
 		return nil
@@ -172,7 +172,7 @@ func (r *remoteKeys) fetchKeys(ctx context.Context, from string) (keys *keySet, 
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	if from == "" {
-		if from, err = r.discover(ctx); err != nil {
+		if from, err = r.discoverURL(ctx); err != nil {
 			return nil, "", err
 		}
 	}
@@ -196,8 +196,8 @@ func (r *remoteKeys) fetchKeys(ctx context.Context, from string) (keys *keySet, 
 	return keys, from, err
 }
 
-// discover returns the URL of the keys that the issuer's metadata names.
-func (r *remoteKeys) discover(ctx context.Context) (string, error) {
+// discoverURL returns the URL of the keys that the issuer's metadata names.
+func (r *remoteKeys) discoverURL(ctx context.Context) (string, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, r.client), r.issuer)
 	if err != nil {
 		return "", err

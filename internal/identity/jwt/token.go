@@ -33,11 +33,11 @@ func parseToken(text string) (token, error) {
 	}
 	parts := strings.SplitN(text, ".", 4)
 	if len(parts) != 3 {
-		return token{}, malformed("")
+		return token{}, newMalformedError("")
 	}
 	header, ok := decodeObject(parts[0])
 	if !ok {
-		return token{}, malformed("header")
+		return token{}, newMalformedError("header")
 	}
 	t := token{text: text}
 	if err := t.readHeader(header); err != nil {
@@ -45,10 +45,10 @@ func parseToken(text string) (token, error) {
 	}
 	claims, ok := decodeObject(parts[1])
 	if !ok {
-		return token{}, malformed("claims")
+		return token{}, newMalformedError("claims")
 	}
 	if signature, ok := decodePart(parts[2]); !ok || signature == "" {
-		return token{}, malformed("signature")
+		return token{}, newMalformedError("signature")
 	}
 	if t.issuer, ok = lookupText(claims, "iss"); !ok {
 		return token{}, &identity.Error{Reason: identity.TokenIssuer}
@@ -59,24 +59,24 @@ func parseToken(text string) (token, error) {
 func (t *token) readHeader(header payload.JSON) error {
 	algorithm, ok := lookupText(header, "alg")
 	if !ok {
-		return malformed("alg")
+		return newMalformedError("alg")
 	}
 	t.algorithm = jose.SignatureAlgorithm(algorithm)
 	if !slices.Contains(asymmetricAlgorithms(), t.algorithm) {
 		return &identity.Error{Reason: identity.TokenAlgorithm}
 	}
 	if _, ok := payload.Lookup(header, "crit"); ok {
-		return malformed("crit")
+		return newMalformedError("crit")
 	}
 	if _, ok := payload.Lookup(header, "kid"); ok {
 		if t.keyID, ok = lookupText(header, "kid"); !ok || len(t.keyID) > maxKeyBytes {
-			return malformed("kid")
+			return newMalformedError("kid")
 		}
 	}
 	return nil
 }
 
-func malformed(field string) error {
+func newMalformedError(field string) error {
 	return &identity.Error{Reason: identity.TokenMalformed, Field: field}
 }
 

@@ -46,10 +46,10 @@ type issuer struct {
 
 // keySource has the keys of one issuer.
 type keySource interface {
-	// current returns the keys. It is nil when there have been none yet.
-	current() *keySet
-	// refresh looks for newer keys, for at most 2 s. The error is the cause of ctx.
-	refresh(ctx context.Context) error
+	// currentKeys returns the keys. It is nil when there have been none yet.
+	currentKeys() *keySet
+	// refreshKeys looks for newer keys, for at most 2 s. The error is the cause of ctx.
+	refreshKeys(ctx context.Context) error
 	// keepFresh looks for newer keys until ctx ends.
 	keepFresh(ctx context.Context)
 }
@@ -117,32 +117,32 @@ func (v *Verifier) Authenticate(ctx context.Context, given identity.Credentials)
 	if err := by.checkTimes(claims, v.now()); err != nil {
 		return identity.Principal{}, err
 	}
-	return by.principal(claims)
+	return by.readPrincipal(claims)
 }
 
 // verifySignature returns the claims of a token that a key of the issuer has signed.
 func (i *issuer) verifySignature(ctx context.Context, t token) (payload.JSON, error) {
-	algorithms := i.algorithms()
+	algorithms := i.acceptedAlgorithms()
 	if !slices.Contains(algorithms, t.algorithm) {
 		return "", &identity.Error{Reason: identity.TokenAlgorithm}
 	}
 	signed, err := jose.ParseSignedCompact(t.text, algorithms)
 	if err != nil {
-		return "", malformed("")
+		return "", newMalformedError("")
 	}
 	claims, isKnown, ok := i.tryKeys(signed, t)
 	if ok {
 		return claims, nil
 	}
 	if !isKnown { // the issuer may have a new key
-		if err := i.keys.refresh(ctx); err != nil {
+		if err := i.keys.refreshKeys(ctx); err != nil {
 			return "", err
 		}
 		if claims, _, ok = i.tryKeys(signed, t); ok {
 			return claims, nil
 		}
 	}
-	if i.keys.current() == nil {
+	if i.keys.currentKeys() == nil {
 		return "", &identity.Error{Reason: identity.KeysUnavailable}
 	}
 	return "", &identity.Error{Reason: identity.TokenSignature}
@@ -151,11 +151,11 @@ func (i *issuer) verifySignature(ctx context.Context, t token) (payload.JSON, er
 // tryKeys verifies a token with the keys that fit it. isKnown reports that it names a
 // key of the issuer.
 func (i *issuer) tryKeys(signed *jose.JSONWebSignature, t token) (claims payload.JSON, isKnown, ok bool) {
-	keys := i.keys.current()
+	keys := i.keys.currentKeys()
 	if keys == nil {
 		return "", false, false
 	}
-	candidates := keys.find(t.algorithm, t.keyID)
+	candidates := keys.findKeys(t.algorithm, t.keyID)
 	for _, key := range candidates {
 		if text, err := signed.Verify(key); err == nil {
 			return payload.JSON(text), true, true
@@ -180,9 +180,9 @@ func loadFileKeys(path string, report func(error)) (fileKeys, error) {
 	return fileKeys{keys}, err
 }
 
-func (f fileKeys) current() *keySet { return f.Value() }
+func (f fileKeys) currentKeys() *keySet { return f.Value() }
 
-// refresh does nothing: a token does not make the server read files.
-func (fileKeys) refresh(context.Context) error { return nil }
+// refreshKeys does nothing: a token does not make the server read files.
+func (fileKeys) refreshKeys(context.Context) error { return nil }
 
-func (f fileKeys) keepFresh(ctx context.Context) { f.Watch(ctx, fileInterval) }
+func (f fileKeys) keepFresh(ctx context.Context) { f.WatchFile(ctx, fileInterval) }
