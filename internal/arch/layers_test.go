@@ -38,6 +38,7 @@ var (
 // The layers, from the inside out.
 var layers = []layer{
 	{path: "internal/contain", isOpenToAll: true, neverLinks: outerPackages},
+	{path: "internal/tenant", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
