@@ -379,7 +379,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
+		mayImport: []string{"internal/identity", "internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
 		path: "internal/transport/wire", containsPanics: true, neverLinks: driverPackages,
@@ -402,7 +402,7 @@ var layers = []layer{
 	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/runtime",
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/identity", "internal/runtime",
 		},
 	},
 	{
