@@ -38,7 +38,6 @@ var (
 // The layers, from the inside out.
 var layers = []layer{
 	{path: "internal/contain", isOpenToAll: true, neverLinks: outerPackages},
-	{path: "internal/tenant", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
@@ -379,7 +378,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{"internal/identity", "internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
 		path: "internal/transport/wire", containsPanics: true, neverLinks: driverPackages,
@@ -402,7 +401,7 @@ var layers = []layer{
 	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/identity", "internal/runtime",
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/runtime",
 		},
 	},
 	{
@@ -443,6 +442,7 @@ var layers = []layer{
 		path: "internal/identity/jwt", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/file", "internal/payload", "internal/visible"},
 	},
+	{path: "internal/quota", neverLinks: outerPackages, isPure: true, mayImport: []string{"internal/identity", "internal/identity/file"}},
 	// CEL itself is built on protobuf, so only the wire is refused here.
 	{path: "internal/access", neverLinks: concatLists(wirePackages, driverPackages)},
 	{path: "internal/tlsfiles", containsPanics: true, neverLinks: outerPackages},

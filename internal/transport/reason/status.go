@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/graphd-dev/graphd/internal/contain"
-	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -103,8 +102,7 @@ func isForOperator(reason string) bool {
 	case runtime.ReasonStoreUnavailable, runtime.ReasonStoreBusy, runtime.ReasonStoreFull, runtime.ReasonStoreReplaced,
 		runtime.ReasonOutcomeUnknown, runtime.ReasonChangeTooLarge,
 		runtime.ReasonTooManyRuns, runtime.ReasonTooManySubscribers, runtime.ReasonTooManyRequests, runtime.ReasonTooManyGraphs,
-		runtime.ReasonNoWorkerAvailable, runtime.ReasonWorkerSilent, runtime.ReasonProtocolMismatch,
-		string(identity.KeysUnavailable):
+		runtime.ReasonNoWorkerAvailable, runtime.ReasonWorkerSilent, runtime.ReasonProtocolMismatch:
 		return true
 	}
 	return false

@@ -1,0 +1,162 @@
+package quota_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/quota"
+)
+
+func parsePolicy(tb testing.TB, text string) *quota.Policy {
+	tb.Helper()
+	p, err := quota.Parse("quotas.yaml", []byte(text))
+	require.NoError(tb, err)
+	return p
+}
+
+const manyRules = `
+tenant: {calls: {per_second: 500, burst: 1000}, streams: 1000}
+caller: {calls: {per_second: 50}, streams: 50, workers: 2}
+overrides:
+- tenants: [acme, "trial-*"]
+  tenant: {streams: 100}
+- tenants: [trial-vip]
+  tenant: {streams: 7, workers: 0}
+  caller: {answers: {per_second: 0.5}}
+- groups: [robots]
+  principals: [importer]
+  caller: {calls: {per_second: -1}, streams: 1}
+- tenants: [acme]
+  principals: [importer]
+  caller: {streams: 99, workers: -1}
+`
+
+func TestLimitsOfTenants(t *testing.T) {
+	p := parsePolicy(t, manyRules)
+	for tenant, want := range map[string]struct{ streams, workers int64 }{
+		"acme":      {100, quota.Unlimited},
+		"trial-1":   {100, quota.Unlimited},
+		"trial-vip": {100, 0}, // the first override that has the limit decides
+		"trial":     {1000, quota.Unlimited},
+		"Acme":      {1000, quota.Unlimited},
+		"":          {1000, quota.Unlimited},
+	} {
+		limits := p.TenantLimits(tenant)
+		require.Equal(t, want.streams, limits.Count(quota.Streams), tenant)
+		require.Equal(t, want.workers, limits.Count(quota.Workers), tenant)
+		require.Equal(t, quota.Rate{PerSecond: 500, Burst: 1000}, limits.Rate(quota.Calls), tenant)
+		require.Equal(t, quota.Unlimited, int(limits.Rate(quota.Starts).PerSecond), tenant)
+	}
+}
+
+func TestLimitsOfCallers(t *testing.T) {
+	p := parsePolicy(t, manyRules)
+	ordinary, none := quota.Rate{PerSecond: 50, Burst: 50}, quota.Rate{PerSecond: quota.Unlimited}
+	for name, c := range map[string]struct {
+		caller           quota.Caller
+		calls, answers   quota.Rate
+		streams, workers int64
+	}{
+		"ordinary":           {quota.Caller{Tenant: "acme", Principal: "alice"}, ordinary, none, 50, 2},
+		"unknown":            {quota.Caller{}, ordinary, none, 50, 2},
+		"by group":           {quota.Caller{Tenant: "a", Principal: "r", Groups: []string{"x", "robots"}}, none, none, 1, 2},
+		"by name":            {quota.Caller{Tenant: "a", Principal: "importer"}, none, none, 1, 2},
+		"by name and tenant": {quota.Caller{Tenant: "acme", Principal: "importer"}, none, none, 1, quota.Unlimited},
+		"group is no name":   {quota.Caller{Tenant: "a", Principal: "robots"}, ordinary, none, 50, 2},
+		"by tenant":          {quota.Caller{Tenant: "trial-vip", Principal: "alice"}, ordinary, quota.Rate{PerSecond: 0.5, Burst: 1}, 50, 2},
+	} {
+		limits := p.CallerLimits(c.caller)
+		require.Equal(t, c.calls, limits.Rate(quota.Calls), name)
+		require.Equal(t, c.answers, limits.Rate(quota.Answers), name)
+		require.Equal(t, c.streams, limits.Count(quota.Streams), name)
+		require.Equal(t, c.workers, limits.Count(quota.Workers), name)
+	}
+}
+
+func TestWrongLimitsAreRefusedWithTheLine(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"unknown limit":     {"tenant:\n  call: 1\n", "quotas.yaml:2: call is an unknown field"},
+		"unknown field":     {"limits: {}\n", "quotas.yaml:1: limits is an unknown field"},
+		"wrong type":        {"caller:\n  streams: many\n", "quotas.yaml:2: a value has the wrong type: want int64"},
+		"a count as a rate": {"tenant: {streams: {per_second: 1}}\n", "quotas.yaml:1: a value has the wrong type"},
+		"given twice":       {"tenant: {streams: 1, streams: 2}\n", "already defined"},
+		"no rate":           {"tenant: {calls: {burst: 9}}\n", "quotas.yaml:1: tenant.calls.per_second is missing or out of bounds: want 0.001 to 1099511627776, or -1 for no limit"},
+		"rate of 0":         {"tenant: {calls: {per_second: 0}}\n", "tenant.calls.per_second is missing or out of bounds"},
+		"rate of NaN":       {"tenant: {calls: {per_second: .nan}}\n", "tenant.calls.per_second is missing or out of bounds"},
+		"infinite rate":     {"tenant: {calls: {per_second: .inf}}\n", "tenant.calls.per_second is missing or out of bounds"},
+		"negative rate":     {"tenant: {calls: {per_second: -2}}\n", "tenant.calls.per_second is missing or out of bounds"},
+		"negative burst":    {"caller:\n  calls:\n    per_second: 1\n    burst: -1\n", "quotas.yaml:4: caller.calls.burst is out of bounds: want 1 to"},
+		"negative count":    {"caller:\n  workers: -2\n", "quotas.yaml:2: caller.workers is out of bounds: want 0 to 1099511627776, or -1 for no limit"},
+		"huge count":        {"caller: {streams: 1099511627777}\n", "caller.streams is out of bounds"},
+		"no limit":          {"overrides:\n- tenants: [a]\n", "quotas.yaml:2: overrides[0] has no limit: want a limit in tenant or in caller"},
+		"tenant of callers": {
+			"overrides:\n- groups: [a]\n  tenant: {streams: 1}\n",
+			"quotas.yaml:3: overrides[0].tenant has limits of a tenant, and the override selects callers",
+		},
+		"empty tenant":    {"overrides:\n- tenants: [a, \"\"]\n  tenant: {streams: 1}\n", "quotas.yaml:2: overrides[0].tenants[1] is not a name"},
+		"broken pattern":  {"overrides:\n- tenants: [\"[\"]\n  tenant: {streams: 1}\n", "overrides[0].tenants[0] is not a pattern"},
+		"wrong principal": {"overrides:\n- principals: [\"a\\nb\"]\n  caller: {streams: 1}\n", "overrides[0].principals[0] is not a name"},
+		"wrong group":     {"overrides:\n- groups: [\"\"]\n  caller: {streams: 1}\n", "overrides[0].groups[0] is not a name"},
+		"two documents":   {"tenant: {streams: 1}\n---\ntenant: {}\n", "a second document"},
+		"many overrides":  {"overrides:\n" + strings.Repeat("- caller: {streams: 1}\n", quota.MaxOverrides+1), "overrides has 1001 overrides: want at most 1000"},
+		"many patterns": {
+			"overrides:\n- tenants: [" + strings.Repeat("a*, ", quota.MaxTenantPatterns+1) + "]\n  caller: {streams: 1}\n",
+			"overrides has 1001 patterns of tenants: want at most 1000",
+		},
+	} {
+		_, err := quota.Parse("quotas.yaml", []byte(c.text))
+		require.ErrorContains(t, err, c.want, name)
+		_, ok := errors.AsType[*file.Error](err)
+		require.True(t, ok, name)
+	}
+}
+
+func TestNamesOfLimits(t *testing.T) {
+	for _, l := range quota.Limits() {
+		value := "3"
+		if l.IsRate() {
+			value = "{per_second: 3}"
+		}
+		p := parsePolicy(t, fmt.Sprintf("tenant: {%s: %s}\n", l, value))
+		limits := p.TenantLimits("a")
+		for _, other := range quota.Limits() {
+			switch want := other == l; {
+			case other.IsRate():
+				require.Equal(t, want, limits.Rate(other) == quota.Rate{PerSecond: 3, Burst: 3}, "%s and %s", l, other)
+			default:
+				require.Equal(t, want, limits.Count(other) == 3, "%s and %s", l, other)
+			}
+		}
+	}
+}
+
+// FuzzParse looks for files that are accepted and give limits that can't be.
+func FuzzParse(f *testing.F) {
+	f.Add(manyRules, "acme", "importer", "robots")
+	f.Add("tenant: {calls: {per_second: .inf}}", "a", "b", "c")
+	f.Add("overrides: [{tenants: ['[^a]*'], caller: {streams: -1}}]", "b", "", "")
+	f.Fuzz(func(t *testing.T, text, tenant, principal, group string) {
+		p, err := quota.Parse("f", []byte(text))
+		if err != nil {
+			_, ok := errors.AsType[*file.Error](err)
+			require.True(t, ok, "%v", err)
+			return
+		}
+		of := quota.Caller{Tenant: tenant, Principal: principal, Groups: []string{group}}
+		for _, set := range []quota.LimitSet{p.TenantLimits(tenant), p.CallerLimits(of)} {
+			for _, l := range quota.Limits() {
+				if !l.IsRate() {
+					require.GreaterOrEqual(t, set.Count(l), int64(quota.Unlimited))
+				} else if r := set.Rate(l); r.PerSecond != quota.Unlimited {
+					require.Positive(t, r.PerSecond)
+					require.Positive(t, r.Burst)
+				}
+			}
+		}
+	})
+}
