@@ -68,7 +68,7 @@ func methodsTable() string {
 		name := strings.TrimPrefix(strings.TrimPrefix(row.Method, "/"), "graphd.v1.")
 		fmt.Fprintf(&b, "| `%s` | %s |", name, row.Scope)
 		for _, role := range access.Roles() {
-			if slices.Contains(row.Roles, role.Role) || row.Scope == access.ScopeServer {
+			if slices.Contains(row.Roles, role.Role) || row.Scope.IsForAllCallers() {
 				b.WriteString(" ✓ |")
 			} else {
 				b.WriteString("  |")

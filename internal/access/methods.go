@@ -16,6 +16,9 @@ type Scope string
 
 // The scopes.
 const (
+	// ScopeOpen is the scope of methods that need no credentials. They are served
+	// without a decision; asked about them, a Policy decides as for ScopeServer.
+	ScopeOpen Scope = "open"
 	// ScopeServer is the scope of methods that every authenticated caller has.
 	ScopeServer Scope = "server"
 	// ScopeTenant is the scope of methods that concern many graphs of a tenant. A
@@ -33,11 +36,14 @@ const (
 	ScopeEndpoint Scope = "endpoint"
 )
 
+// IsForAllCallers reports whether every authenticated caller has the methods.
+func (s Scope) IsForAllCallers() bool { return s == ScopeOpen || s == ScopeServer }
+
 // MethodRow says who has a method.
 type MethodRow struct {
 	Method string // full name, like "/graphd.v1.GraphService/Stream"
 	Scope  Scope
-	Roles  []Role // empty for ScopeServer and ScopeEndpoint
+	Roles  []Role // empty for ScopeOpen, ScopeServer and ScopeEndpoint
 }
 
 // Methods lists every method of graphd.v1, and those of gRPC itself that graphd
@@ -98,9 +104,9 @@ func Methods() []MethodRow {
 		{nodeService + "Describe", ScopeEndpoint, nil},
 		{nodeService + "ExecuteTask", ScopeEndpoint, nil},
 
-		{healthService + "Check", ScopeServer, nil},
-		{healthService + "List", ScopeServer, nil},
-		{healthService + "Watch", ScopeServer, nil},
+		{healthService + "Check", ScopeOpen, nil},
+		{healthService + "List", ScopeOpen, nil},
+		{healthService + "Watch", ScopeOpen, nil},
 		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", ScopeServer, nil},
 		{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", ScopeServer, nil},
 	}

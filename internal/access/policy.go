@@ -202,7 +202,7 @@ func (p *Policy) Decide(r Request) Decision {
 	for _, name := range r.Rights {
 		lacking |= p.rightBit(name)
 	}
-	if m.scope == ScopeServer && lacking == 0 {
+	if m.scope.IsForAllCallers() && lacking == 0 {
 		return Decision{Allowed: true, Rule: ruleAnyCaller, CanSee: true}
 	}
 	s := search{
@@ -265,7 +265,7 @@ func (s *search) takeBinding(b *binding, r *Request) {
 }
 
 func (p *Policy) makeDecision(s *search, m methodRule) Decision {
-	given := s.given || m.scope == ScopeServer
+	given := s.given || m.scope.IsForAllCallers()
 	switch {
 	case given && s.lacking == 0:
 		return Decision{Allowed: true, Rule: cmp.Or(s.rule, ruleAnyCaller), CanSee: true}

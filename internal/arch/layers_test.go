@@ -38,6 +38,7 @@ var (
 // The layers, from the inside out.
 var layers = []layer{
 	{path: "internal/contain", isOpenToAll: true, neverLinks: outerPackages},
+	{path: "internal/tenant", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
@@ -378,7 +379,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
+		mayImport: []string{"internal/identity", "internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
 		path: "internal/transport/wire", containsPanics: true, neverLinks: driverPackages,
@@ -401,7 +402,7 @@ var layers = []layer{
 	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/runtime",
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/identity", "internal/runtime",
 		},
 	},
 	{

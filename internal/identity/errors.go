@@ -18,6 +18,7 @@ const (
 	TokenRevoked        Reason = "TOKEN_REVOKED"
 	TokenClaim          Reason = "TOKEN_CLAIM"
 	TokenUnknown        Reason = "TOKEN_UNKNOWN"
+	TokenInvalid        Reason = "TOKEN_INVALID"
 	KeysUnavailable     Reason = "KEYS_UNAVAILABLE"
 	CertificateUnmapped Reason = "CERTIFICATE_UNMAPPED"
 	NoCredentials       Reason = "NO_CREDENTIALS"
@@ -69,6 +70,8 @@ func sentenceOf(reason Reason) string {
 		return "a claim of the token is missing or of the wrong form: want the claims that the server is configured for"
 	case TokenUnknown:
 		return "the API key is not valid here: want a key that this server knows"
+	case TokenInvalid:
+		return "the call does not carry its token in one way: want a single header `authorization: Bearer TOKEN`"
 	case KeysUnavailable:
 		return "the keys of the token's issuer are not available: try again later"
 	case CertificateUnmapped:

@@ -82,7 +82,7 @@ func TestEachReasonHasASentence(t *testing.T) {
 	for _, reason := range []identity.Reason{
 		identity.TokenExpired, identity.TokenNotYetValid, identity.TokenAudience, identity.TokenIssuer, identity.TokenAlgorithm,
 		identity.TokenSignature, identity.TokenMalformed, identity.TokenTooLarge, identity.TokenRevoked, identity.TokenClaim,
-		identity.TokenUnknown, identity.KeysUnavailable, identity.CertificateUnmapped, identity.NoCredentials, "OTHER",
+		identity.TokenUnknown, identity.TokenInvalid, identity.KeysUnavailable, identity.CertificateUnmapped, identity.NoCredentials, "OTHER",
 	} {
 		err := &identity.Error{Reason: reason}
 		require.False(t, seen[err.Error()], reason)

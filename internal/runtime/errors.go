@@ -79,8 +79,6 @@ const (
 	ReasonWorkerSilent      = "WORKER_SILENT"
 
 	ReasonAccessDenied = "ACCESS_DENIED"
-	ReasonTokenInvalid = "TOKEN_INVALID"
-	ReasonTokenExpired = "TOKEN_EXPIRED"
 
 	ReasonFeatureDisabled   = "FEATURE_DISABLED"
 	ReasonWaitTimeout       = "WAIT_TIMEOUT"

@@ -1,7 +1,6 @@
 package transport_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ const bigNumberText = `{"b":1.0, "a":9007199254740993}`
 func TestStartRunHandsOverEverything(t *testing.T) {
 	e := newFakeEngine()
 	e.started.After = 11
-	c := startServer(t, e, func(o *transport.Options) { o.Caller = func(context.Context) string { return "ann" } })
+	c := startServer(t, e, withCallers)
 	spec := &graphdv1.RunSpec{
 		ThreadId: "t1", CreateThread: true, Graph: "g", GraphVersion: "v1",
 		Start:   &graphdv1.RunSpec_Input{Input: newJSONPayload(bigNumberText)},
@@ -42,7 +41,7 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 			{Target: &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: "m", Input: newJSONPayload("1")}}},
 		},
 	}
-	run, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: spec, RequestId: "req-1"})
+	run, err := c.StartRun(withHeaders(t, "Bearer token-of-ann"), &graphdv1.StartRunRequest{Run: spec, RequestId: "req-1"})
 	require.NoError(t, err)
 	require.Equal(t, "run-1", run.GetRunId())
 	require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, run.GetState())

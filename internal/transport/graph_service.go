@@ -93,7 +93,7 @@ func (s *graphService) startRun(
 	if req.Digest, err = wire.DigestIfRepeatable(requestID, spec); err != nil {
 		return nil, err
 	}
-	req.By, req.Request.OnDisconnect, req.OnStart = s.callerOf(ctx), wire.OnDisconnectFromProto(leave), watch
+	req.By, req.Request.OnDisconnect, req.OnStart = callerNameOf(ctx), wire.OnDisconnectFromProto(leave), watch
 	started, err := s.engine.Start(ctx, req)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *graphService) resumeRun(
 	if req.Digest, err = wire.DigestIfRepeatable(requestID, spec); err != nil {
 		return nil, err
 	}
-	req.By, req.OnStart = s.callerOf(ctx), watch
+	req.By, req.OnStart = callerNameOf(ctx), watch
 	started, err := s.engine.Resume(ctx, req)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (s *interruptService) UpdateInterrupt(
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	change.By = s.callerOf(ctx)
+	change.By = callerNameOf(ctx)
 	changed, err := s.engine.UpdateInterrupt(ctx, change)
 	if err != nil {
 		return nil, err

@@ -58,8 +58,9 @@ type Options struct {
 	StreamMetrics stream.Metrics
 	// RefusalMetrics count refusals, nil = not counted.
 	RefusalMetrics reason.RefusalMetrics
-	// Caller returns the authenticated caller of a call, nil = no caller is known.
-	Caller func(ctx context.Context) string
+	// Authenticator tells who calls: every call but health checks needs credentials
+	// then. nil = callers are not known.
+	Authenticator interceptor.Authenticator
 	// TLS encrypts connections, nil = plain text.
 	TLS          *tls.Config
 	NoReflection bool
@@ -126,10 +127,9 @@ const (
 	// maxOpeningStreams is the number of watches that may read the store at the
 	// same time to begin.
 	maxOpeningStreams = 32
-	// The bytes that gRPC accepts from a client before a handler reads: of a call,
-	// and of the headers of a call.
+	// callWindowSize is the number of bytes that gRPC accepts of a call before a handler
+	// reads.
 	callWindowSize = 64 << 10
-	maxHeaderSize  = 16 << 10
 	// handshakeTimeout bounds the handshake of a connection.
 	handshakeTimeout = 20 * time.Second
 )
@@ -186,7 +186,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
 	unread := flow.NewUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log)
-	d := interceptor.New(reason.NewMapper(o.RefusalMetrics), unread, o.MaxMessageBytes, o.Log)
+	d := interceptor.New(reason.NewMapper(o.RefusalMetrics), unread, o.Authenticator, o.MaxMessageBytes, o.Log)
 	incoming := flow.NewRequestTracker(flow.RequestLimits{
 		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
 	}, o.Log)
@@ -245,7 +245,7 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 		grpc.InTapHandle(incoming.BeginCall),
 		grpc.StaticStreamWindowSize(callWindowSize),
 		grpc.StaticConnWindowSize(flow.ConnectionWindowSize),
-		grpc.MaxHeaderListSize(maxHeaderSize),
+		grpc.MaxHeaderListSize(interceptor.MaxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
 	}
 	protection := insecure.NewCredentials()
@@ -268,7 +268,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		events: stream.NewStreamer(s.streams, stream.Sources{
 			Engine: o.Engine, Follow: o.Follow, Log: o.Log, Metrics: o.StreamMetrics, Now: o.Now,
 		}),
-		tokens: listing.TokenCodec{Key: o.TokenKey}, limits: o.Limits, callerName: o.Caller,
+		tokens: listing.TokenCodec{Key: o.TokenKey}, limits: o.Limits,
 		readSlots: make(chan struct{}, maxStateReads),
 	}
 	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -22,9 +23,8 @@ type service struct {
 
 	maxMessageBytes int // of one answer
 
-	tokens     listing.TokenCodec
-	limits     payload.Limits
-	callerName func(ctx context.Context) string
+	tokens listing.TokenCodec
+	limits payload.Limits
 	// readSlots holds one value for each call that reads states.
 	readSlots chan struct{}
 }
@@ -46,13 +46,13 @@ func (s *service) acquireReadSlot(ctx context.Context) (leave func(), err error)
 
 func (s *service) newValidator() *wire.Validator { return wire.NewValidator(s.limits) }
 
-// callerOf returns the name of the authenticated caller, "" when the server does
-// not authenticate.
-func (s *service) callerOf(ctx context.Context) string {
-	if s.callerName == nil {
-		return ""
+// callerNameOf returns the name of the authenticated caller, "" when the server does
+// not know its callers.
+func callerNameOf(ctx context.Context) string {
+	if caller := interceptor.CallerOf(ctx); caller != nil {
+		return caller.Name
 	}
-	return s.callerName(ctx)
+	return ""
 }
 
 // checkAnswerSize refuses an answer that is larger than any client accepts.

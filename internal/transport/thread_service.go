@@ -35,7 +35,7 @@ func (s *threadService) CreateThread(
 	if create.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	create.By = s.callerOf(ctx)
+	create.By = callerNameOf(ctx)
 	head, err := s.engine.CreateThread(ctx, create)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s *threadService) UpdateThread(
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	change.By = s.callerOf(ctx)
+	change.By = callerNameOf(ctx)
 	head, err := s.engine.UpdateThread(ctx, change)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 		Thread:    b.CheckOptionalID("thread_id", req.GetThreadId()),
 		Metadata:  b.CheckLabels("metadata", req.GetMetadata()),
 		RequestID: b.CheckOptionalID("request_id", req.GetRequestId()),
-		By:        s.callerOf(ctx),
+		By:        callerNameOf(ctx),
 	}
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 		Thread:    b.CheckOptionalID("thread_id", req.GetThreadId()),
 		Metadata:  b.CheckLabels("metadata", req.GetMetadata()),
 		RequestID: b.CheckOptionalID("request_id", req.GetRequestId()),
-		By:        s.callerOf(ctx),
+		By:        callerNameOf(ctx),
 	}
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThre
 	b := s.newValidator()
 	p := runtime.PruneRequest{
 		Thread: b.CheckID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
-		Etag: b.ParseEtag("etag", req.GetEtag()), By: s.callerOf(ctx),
+		Etag: b.ParseEtag("etag", req.GetEtag()), By: callerNameOf(ctx),
 	}
 	if p.KeepCheckpoints < 1 {
 		b.AddViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)

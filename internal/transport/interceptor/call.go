@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
@@ -27,9 +28,10 @@ const (
 type callContext struct {
 	context.Context //nolint:containedctx // it is one
 
-	requestID string             // of the call, from the client's header or made here
-	unread    flow.CallUnread    // bytes that the client has not read
-	memory    runtime.CallMemory // what it holds of large states that it shows
+	requestID string              // of the call, from the client's header or made here
+	unread    flow.CallUnread     // bytes that the client has not read
+	memory    runtime.CallMemory  // what it holds of large states that it shows
+	caller    *identity.Principal // set before the handler is called; nil = not known
 
 	mu     sync.Mutex
 	thread string
@@ -72,6 +74,22 @@ func UnreadOfCall(ctx context.Context) *flow.CallUnread {
 		return &c.unread
 	}
 	return &flow.CallUnread{}
+}
+
+// CallerOf returns the authenticated caller of a call, nil when the server does not
+// know its callers. Services pass it on as an argument.
+func CallerOf(ctx context.Context) *identity.Principal {
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		return c.caller
+	}
+	return nil
+}
+
+// recordCaller records the caller of a call.
+func recordCaller(ctx context.Context, caller *identity.Principal) {
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		c.caller = caller
+	}
 }
 
 // RecordSubject records the thread and the run of a call.
@@ -117,6 +135,9 @@ func CallLogFields(ctx context.Context) []zap.Field {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fields := []zap.Field{zap.String("request_id", c.requestID)}
+	if c.caller != nil {
+		fields = append(fields, zap.String("principal", c.caller.Name))
+	}
 	if c.thread != "" {
 		fields = append(fields, zap.String("thread", reason.ClipText(c.thread, wire.MaxIDLength)))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -21,23 +22,29 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// Interceptors wrap every call: identify, count, log, convert errors, validate.
+// Interceptors wrap every call: identify, count, log, convert errors, validate,
+// authenticate.
 type Interceptors struct {
 	errorMapper *reason.Mapper
 	callMetrics *callMetrics // nil = not counted
 	unread      *flow.UnreadTracker
 	log         *zap.Logger
 
+	authenticator Authenticator // nil = callers are not known
+
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
 }
 
 // New makes the interceptors of a server. unread counts the bytes that clients
-// leave unread; maxMessageBytes bounds a message.
+// leave unread; maxMessageBytes bounds a message. With an authenticator, calls need
+// credentials; nil = callers are not known.
 func New(
-	mapper *reason.Mapper, unread *flow.UnreadTracker, maxMessageBytes int, log *zap.Logger,
+	mapper *reason.Mapper, unread *flow.UnreadTracker, authenticator Authenticator, maxMessageBytes int, log *zap.Logger,
 ) *Interceptors {
-	return &Interceptors{errorMapper: mapper, unread: unread, maxMessageBytes: maxMessageBytes, log: log}
+	return &Interceptors{
+		errorMapper: mapper, unread: unread, authenticator: authenticator, maxMessageBytes: maxMessageBytes, log: log,
+	}
 }
 
 // CountCalls makes the interceptors count calls, with metrics that it registers.
@@ -55,13 +62,17 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 }
 
 // ServerOptions returns the interceptors, from the outside in: identify and count,
-// log, convert errors, refuse unknown enum numbers, recover. One interceptor
-// of streams does all but the last, because each would wrap the stream again.
+// log, convert errors, refuse unknown enum numbers, recover, authenticate. One
+// interceptor of streams does all but the last two, because each would wrap the stream
+// again. Without an authenticator none authenticates.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(i.interceptUnary, recovery.UnaryServerInterceptor()),
-		grpc.ChainStreamInterceptor(i.interceptStream, recovery.StreamServerInterceptor()),
+	unary := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
+	streams := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}
+	if i.authenticator != nil {
+		unary = append(unary, auth.UnaryServerInterceptor(i.authenticate))
+		streams = append(streams, auth.StreamServerInterceptor(i.authenticate))
 	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(streams...)}
 }
 
 func (i *Interceptors) interceptUnary(

@@ -48,6 +48,7 @@ func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 		"STORE_UNAVAILABLE": true, "STORE_BUSY": true, "STORE_FULL": true, "STORE_REPLACED": true, "OUTCOME_UNKNOWN": true,
 		"CHANGE_TOO_LARGE": true, "TOO_MANY_RUNS": true, "TOO_MANY_SUBSCRIBERS": true, "TOO_MANY_REQUESTS": true,
 		"TOO_MANY_GRAPHS": true, "NO_WORKER_AVAILABLE": true, "WORKER_SILENT": true, "PROTOCOL_MISMATCH": true,
+		"KEYS_UNAVAILABLE": true,
 	}
 	broken := map[string]bool{"INTERNAL": true, "CHECKPOINT_CORRUPT": true}
 	for _, row := range reason.Table() {

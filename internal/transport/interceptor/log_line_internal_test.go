@@ -79,7 +79,7 @@ func BenchmarkLogLine(b *testing.B) {
 }
 
 func newBenchInterceptors(log *zap.Logger) *Interceptors {
-	return New(reason.NewMapper(nil), flow.NewUnreadTracker(0, 0, 0, log), 8<<20, log)
+	return New(reason.NewMapper(nil), flow.NewUnreadTracker(0, 0, 0, log), nil, 8<<20, log)
 }
 
 // libraryOptions returns options with the log of the library and none of the

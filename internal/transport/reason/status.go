@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -102,7 +103,8 @@ func isForOperator(reason string) bool {
 	case runtime.ReasonStoreUnavailable, runtime.ReasonStoreBusy, runtime.ReasonStoreFull, runtime.ReasonStoreReplaced,
 		runtime.ReasonOutcomeUnknown, runtime.ReasonChangeTooLarge,
 		runtime.ReasonTooManyRuns, runtime.ReasonTooManySubscribers, runtime.ReasonTooManyRequests, runtime.ReasonTooManyGraphs,
-		runtime.ReasonNoWorkerAvailable, runtime.ReasonWorkerSilent, runtime.ReasonProtocolMismatch:
+		runtime.ReasonNoWorkerAvailable, runtime.ReasonWorkerSilent, runtime.ReasonProtocolMismatch,
+		string(identity.KeysUnavailable):
 		return true
 	}
 	return false

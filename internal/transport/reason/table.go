@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -115,8 +116,22 @@ func Table() []Row {
 		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},
 
 		{runtime.ReasonAccessDenied, codes.PermissionDenied, nil},
-		{runtime.ReasonTokenInvalid, codes.Unauthenticated, nil},
-		{runtime.ReasonTokenExpired, codes.Unauthenticated, nil},
+		{string(identity.TokenInvalid), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenExpired), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenNotYetValid), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenAudience), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenIssuer), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenAlgorithm), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenSignature), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenMalformed), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenTooLarge), codes.Unauthenticated, nil},
+		{string(identity.TokenRevoked), codes.Unauthenticated, nil},
+		{string(identity.TokenClaim), codes.Unauthenticated, []string{"field"}},
+		{string(identity.TokenUnknown), codes.Unauthenticated, nil},
+		{string(identity.CertificateUnmapped), codes.Unauthenticated, nil},
+		{string(identity.NoCredentials), codes.Unauthenticated, nil},
+		// The credentials may be right, so that clients may repeat the call.
+		{string(identity.KeysUnavailable), codes.Unavailable, nil},
 
 		{runtime.ReasonFeatureDisabled, codes.Unimplemented, []string{"feature", "field"}},
 		{runtime.ReasonWaitTimeout, codes.DeadlineExceeded, []string{"runState"}},
@@ -162,6 +177,9 @@ func ToClientError(err error) *runtime.Error {
 	if e := ToPayloadError(err); e != nil {
 		return e
 	}
+	if refused, ok := errors.AsType[*identity.Error](err); ok {
+		return toIdentityError(refused)
+	}
 	if build, ok := errors.AsType[*graph.BuildError](err); ok {
 		return toGraphError(build)
 	}
@@ -177,6 +195,15 @@ func ToClientError(err error) *runtime.Error {
 		}
 	}
 	return nil
+}
+
+// toIdentityError converts the refusal of credentials. Its text shows no part of them.
+func toIdentityError(refused *identity.Error) *runtime.Error {
+	e := runtime.Errorf(string(refused.Reason), "%s", refused.Error())
+	if refused.Field != "" {
+		e = e.With("field", refused.Field)
+	}
+	return e
 }
 
 // ToPayloadError converts the errors of JSON texts, nil for any other error.

@@ -36,8 +36,18 @@ _FINAL = {
     "PROTOCOL_MISMATCH",
     "INVALID_FIELD",
     "ACCESS_DENIED",
+    "NO_CREDENTIALS",
+    "CERTIFICATE_UNMAPPED",
     "TOKEN_INVALID",
     "TOKEN_EXPIRED",
+    "TOKEN_AUDIENCE",
+    "TOKEN_ISSUER",
+    "TOKEN_ALGORITHM",
+    "TOKEN_MALFORMED",
+    "TOKEN_TOO_LARGE",
+    "TOKEN_REVOKED",
+    "TOKEN_CLAIM",
+    "TOKEN_UNKNOWN",
     "FEATURE_DISABLED",
     "WORKER_REPLACED",  # another process uses this worker id, e.g. after a fork
 }

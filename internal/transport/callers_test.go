@@ -1,0 +1,193 @@
+package transport_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/access"
+	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// fakeAuthenticator knows the principals of some tokens.
+type fakeAuthenticator struct {
+	panics bool
+}
+
+func (a fakeAuthenticator) Authenticate(_ context.Context, given identity.Credentials) (identity.Principal, error) {
+	if a.panics {
+		panic("the authenticator is broken")
+	}
+	name, ok := strings.CutPrefix(given.Token, "token-of-")
+	switch {
+	case ok:
+		return identity.Principal{Name: name, How: identity.HowJWT}, nil
+	case given.Token == "no-keys":
+		return identity.Principal{}, &identity.Error{Reason: identity.KeysUnavailable}
+	case given.Token != "":
+		return identity.Principal{}, &identity.Error{Reason: identity.TokenMalformed, Field: "header"}
+	}
+	return identity.Principal{}, &identity.Error{Reason: identity.NoCredentials}
+}
+
+func withCallers(o *transport.Options) { o.Authenticator = fakeAuthenticator{} }
+
+// withHeaders returns a context that sends each value as an authorization header.
+func withHeaders(t *testing.T, values ...string) context.Context {
+	t.Helper()
+	md := metadata.MD{}
+	for _, v := range values {
+		md.Append("authorization", v)
+	}
+	return metadata.NewOutgoingContext(t.Context(), md)
+}
+
+// callMethod calls a method of any kind with an empty request, and returns the error
+// of the first answer.
+func callMethod(ctx context.Context, t *testing.T, conn *grpc.ClientConn, method string) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	require.NoError(t, err)
+	require.NoError(t, s.SendMsg(&emptypb.Empty{}))
+	require.NoError(t, s.CloseSend())
+	return s.RecvMsg(&emptypb.Empty{})
+}
+
+func TestCallsNeedCredentials(t *testing.T) {
+	hub := worker.New(worker.Options{Key: []byte("key")})
+	defer hub.Close()
+	c := startServer(t, newFakeEngine(), withCallers, func(o *transport.Options) { o.Hub = hub })
+	served := 0
+	for _, row := range access.Methods() {
+		err := callMethod(t.Context(), t, c.conn, row.Method)
+		switch row.Scope {
+		case access.ScopeEndpoint:
+			require.Equal(t, codes.Unimplemented, status.Code(err), row.Method)
+		case access.ScopeOpen:
+			require.NoError(t, err, row.Method)
+			served++
+		default:
+			require.Equal(t, codes.Unauthenticated, status.Code(err), row.Method)
+			require.Equal(t, "NO_CREDENTIALS", requireErrorInfo(t, err).GetReason(), row.Method)
+		}
+	}
+	require.Equal(t, 3, served)
+}
+
+func TestOneHeaderHasTheToken(t *testing.T) {
+	counted := newRefusalCounts()
+	c := startServer(t, newFakeEngine(), withCallers, func(o *transport.Options) { o.RefusalMetrics = counted })
+	for name, test := range map[string]struct {
+		headers []string
+		reason  string // "" = accepted
+	}{
+		"bearer":          {[]string{"Bearer token-of-ana"}, ""},
+		"in another case": {[]string{"bEARER token-of-ana"}, ""},
+		"two headers":     {[]string{"Bearer token-of-ana", "Bearer token-of-ana"}, "TOKEN_INVALID"},
+		"another scheme":  {[]string{"Basic token-of-ana"}, "TOKEN_INVALID"},
+		"no scheme":       {[]string{"token-of-ana"}, "TOKEN_INVALID"},
+		"no token":        {[]string{"Bearer "}, "TOKEN_INVALID"},
+		"empty":           {[]string{""}, "TOKEN_INVALID"},
+		"two spaces":      {[]string{"Bearer  token-of-ana"}, "TOKEN_MALFORMED"},
+		"a refused token": {[]string{"Bearer hunter2"}, "TOKEN_MALFORMED"},
+		"a refused too":   {[]string{"Basic hunter2"}, "TOKEN_INVALID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := counted.calls[test.reason]
+			ctx := withHeaders(t, test.headers...)
+			_, unary := c.GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
+			streamed := callMethod(ctx, t, c.conn, "/graphd.v1.GraphService/Watch")
+			if test.reason == "" {
+				require.NoError(t, unary)
+				require.NotEqual(t, codes.Unauthenticated, status.Code(streamed))
+				return
+			}
+			for _, err := range []error{unary, streamed} {
+				require.Equal(t, codes.Unauthenticated, status.Code(err))
+				require.Equal(t, test.reason, requireErrorInfo(t, err).GetReason())
+				require.NotContains(t, err.Error(), "hunter2")
+			}
+			require.Equal(t, before+2, counted.calls[test.reason])
+		})
+	}
+}
+
+func TestKeysThatAreAwayAskToRetry(t *testing.T) {
+	c := startServer(t, newFakeEngine(), withCallers)
+	_, err := c.GetServerInfo(withHeaders(t, "Bearer no-keys"), &graphdv1.GetServerInfoRequest{})
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Equal(t, "KEYS_UNAVAILABLE", requireErrorInfo(t, err).GetReason())
+	_, isRetry := status.Convert(err).Details()[1].(*errdetails.RetryInfo)
+	require.True(t, isRetry)
+}
+
+func TestTheCallerIsPassedOn(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	e := newFakeEngine()
+	c := startServer(t, e, withCallers, func(o *transport.Options) { o.Log = zap.New(core) })
+	_, err := c.CreateThread(withHeaders(t, "Bearer token-of-ana"), &graphdv1.CreateThreadRequest{})
+	require.NoError(t, err)
+	created, ok := e.lastRequest(t).(runtime.CreateThreadRequest)
+	require.True(t, ok)
+	require.Equal(t, "ana", created.By)
+	_, err = c.StartRun(withHeaders(t, "Bearer token-of-ben"), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{}})
+	require.NoError(t, err)
+	started, ok := e.lastRequest(t).(runtime.StartRequest)
+	require.True(t, ok)
+	require.Equal(t, "ben", started.By)
+	_, err = c.CreateThread(withHeaders(t, "Bearer forged"), &graphdv1.CreateThreadRequest{})
+	require.Error(t, err)
+	lines := logs.FilterMessage("finished call").All()
+	require.Equal(t, "ana", lines[0].ContextMap()["principal"])
+	refused := lines[len(lines)-1].ContextMap()
+	require.Equal(t, "TOKEN_MALFORMED", refused["reason"])
+	require.NotContains(t, refused, "principal")
+	require.NotContains(t, fmt.Sprint(refused), "forged")
+}
+
+func TestABrokenAuthenticatorRefusesItsCalls(t *testing.T) {
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Authenticator = fakeAuthenticator{panics: true} })
+	for _, method := range []string{"/graphd.v1.RegistryService/GetServerInfo", "/graphd.v1.GraphService/Watch"} {
+		err := callMethod(t.Context(), t, c.conn, method)
+		require.Equal(t, "INTERNAL", requireErrorInfo(t, err).GetReason())
+	}
+	_, err := healthpb.NewHealthClient(c.conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+}
+
+// A token of the largest size fits into the headers of a call, and one that is larger
+// has a reason until it does not fit either.
+func TestTokensFitIntoHeaders(t *testing.T) {
+	chain := &identity.Chain{JWTs: fakeAuthenticator{}}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Authenticator = chain })
+	call := func(size int) error {
+		const start = "token-of-"
+		_, err := c.GetServerInfo(withHeaders(t, "Bearer "+start+strings.Repeat("a", size-len(start))), &graphdv1.GetServerInfoRequest{})
+		return err
+	}
+	require.NoError(t, call(identity.MaxTokenBytes))
+	for _, size := range []int{identity.MaxTokenBytes + 1, 2*identity.MaxTokenBytes - 1<<10} {
+		require.Equal(t, "TOKEN_TOO_LARGE", requireErrorInfo(t, call(size)).GetReason())
+	}
+	// The server announces the size of its headers, and gRPC does not send larger ones.
+	require.Equal(t, codes.Internal, status.Code(call(100_000)))
+	require.NoError(t, call(100), "the connection goes on")
+}

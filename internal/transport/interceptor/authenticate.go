@@ -1,0 +1,84 @@
+package interceptor
+
+import (
+	"context"
+	"crypto/x509"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/graphd-dev/graphd/internal/identity"
+)
+
+// Authenticator tells who has credentials. The error is an *identity.Error, or the
+// cause of ctx.
+type Authenticator interface {
+	Authenticate(ctx context.Context, given identity.Credentials) (identity.Principal, error)
+}
+
+// MaxHeaderBytes bounds the headers of a call: a token of the largest size and 16 KiB
+// of others. A larger token has a reason as long as it fits; gRPC resets a call with
+// more.
+const MaxHeaderBytes = identity.MaxTokenBytes + 16<<10
+
+// The header with the token of a call, and its scheme.
+const (
+	headerAuthorization = "authorization"
+	schemeBearer        = "bearer"
+)
+
+// authenticate records the caller of a call, or refuses the call. Health checks need
+// no credentials: probes have none.
+//
+// It runs before the first message of a stream is read. A unary request has been
+// decoded: gRPC decodes it before all interceptors, and verifying earlier, where
+// headers arrive, would hold up all other calls of the connection. Requests that
+// arrive or are decoded are bounded for all clients together, see flow.RequestTracker.
+func (i *Interceptors) authenticate(ctx context.Context) (context.Context, error) {
+	if method, ok := grpc.Method(ctx); ok && isProbe(method) {
+		return ctx, nil
+	}
+	given, err := readCredentials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	caller, err := i.authenticator.Authenticate(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	recordCaller(ctx, &caller)
+	return ctx, nil
+}
+
+// readCredentials returns the credentials of a call. The error is an *identity.Error.
+func readCredentials(ctx context.Context) (identity.Credentials, error) {
+	given := identity.Credentials{Certificates: verifiedChainOf(ctx)}
+	switch len(metadata.ValueFromIncomingContext(ctx, headerAuthorization)) {
+	case 0:
+		return given, nil
+	case 1:
+		token, err := auth.AuthFromMD(ctx, schemeBearer)
+		if err == nil && token != "" {
+			given.Token = token
+			return given, nil
+		}
+	}
+	return identity.Credentials{}, &identity.Error{Reason: identity.TokenInvalid, Field: headerAuthorization}
+}
+
+// verifiedChainOf returns the chain of the client certificate that TLS has verified,
+// leaf first; nil = none.
+func verifiedChainOf(ctx context.Context) []*x509.Certificate {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.VerifiedChains) == 0 {
+		return nil
+	}
+	return info.State.VerifiedChains[0]
+}
