@@ -428,6 +428,8 @@ var layers = []layer{
 			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},
+	{path: "internal/audit", mayImport: []string{"internal/visible"}, containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/audit/file", mayImport: []string{"internal/audit"}, containsPanics: true, neverLinks: outerPackages},
 	{path: "internal/visible", neverLinks: outerPackages, isPure: true},
 	{path: "internal/identity", mayImport: []string{"internal/visible"}, neverLinks: outerPackages},
 	{path: "internal/identity/file", containsPanics: true, neverLinks: outerPackages},

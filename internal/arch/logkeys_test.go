@@ -30,10 +30,11 @@ var logKeys = map[string]string{
 	"fence": "how often a run was taken up", "revision": "that is known", "stored": "that the store has",
 	"seen": "newest event that was handed out", "newest": "event that the store has",
 	// Workers.
-	"build": "of a worker", "kept": "leases that go on", "lost": "leases that do not", "held": "tasks", "connected": "workers",
+	"build": "of a worker", "kept": "leases that go on", "lost": "leases that do not, or records of the audit", "held": "tasks", "connected": "workers",
 	// Servers.
 	"address": "that is listened on", "metrics": "address of the metrics", "mode": "permissions of a file", "protocol": "of a call",
 	"from": "earlier format of a store", "to": "later one", "done": "how many so far", "threads": "how many",
+	"sink":  "name of a place that the audit is written to",
 	"bytes": "how many", "calls": "how many",
 	"begins": "when a certificate becomes valid", "expires": "when it ceases to be",
 	"unused": "what was given in vain", "unreadable": "what could not be read", "message": "of a failure",
