@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/shell"
 	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
@@ -65,18 +67,17 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 		for _, dir := range dirs {
 			watching.Go(s.WatchGraphs(watch, dir, graphWatchInterval))
 		}
+		p.serverAddress = s.Address()
 		p.security.useOwnServer(o)
-		if err := p.printWelcome(s.Address()); err != nil {
+		if err := printWelcome(p.Err, s.Address(), p.newInvocation()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
 	})
 }
 
 // printWelcome prints how to call the server.
-func (p *program) printWelcome(address string) error {
-	p.serverAddress = address
-	call := p.newInvocation()
-	return output.WriteLine(p.Err, `
+func printWelcome(w io.Writer, address string, call shell.Invocation) error {
+	return output.WriteLine(w, `
 graphd listens on %s. In another terminal:
   %s
   %s

@@ -49,9 +49,15 @@ func (p *program) newInvocation() shell.Invocation {
 	return s
 }
 
+// newOutput returns the output of a command, or a usage error for -o.
+func (p *program) newOutput() (output.Output, error) {
+	format, err := output.ParseFormat(p.outputFormat)
+	return output.Output{IO: p.IO, Format: format}, err
+}
+
 // withSession makes the client side of a command and closes it after do.
 func (p *program) withSession(do func(s *cli.Session) error) error {
-	format, err := output.ParseFormat(p.outputFormat)
+	out, err := p.newOutput()
 	if err != nil {
 		return err
 	}
@@ -62,6 +68,6 @@ func (p *program) withSession(do func(s *cli.Session) error) error {
 	if err != nil {
 		return err
 	}
-	s := &cli.Session{Client: c, Output: output.Output{IO: p.IO, Format: format}, Invocation: p.newInvocation()}
+	s := &cli.Session{Client: c, Output: out, Invocation: p.newInvocation()}
 	return errors.Join(do(s), c.Close())
 }

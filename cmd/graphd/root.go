@@ -78,7 +78,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		&cobra.Group{ID: groupInspect, Title: "Look and change:"},
 	)
 	for group, list := range map[string][]*cobra.Command{
-		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand(), p.certsCommand()},
+		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand(), p.certsCommand(), p.keysCommand()},
 		groupRun:    {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
 		groupInspect: {
 			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),

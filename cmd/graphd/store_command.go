@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ serve --migrate does the same before it serves.`,
 			if err != nil {
 				return err
 			}
-			m, err := name.MigrateStore(cmd.Context(), dry, p.printMigration)
+			m, err := name.MigrateStore(cmd.Context(), dry, func(m checkpoint.Migration) { printMigration(p.Err, m) })
 			if err != nil {
 				return err
 			}
@@ -66,8 +67,8 @@ func unreadableText(m *checkpoint.Migration) string {
 		m.UnreadableRecords...), "\n  ")
 }
 
-func (p *program) printMigration(m checkpoint.Migration) {
-	_ = output.WriteLine(p.Err, "%d of %d threads", m.Done, m.Threads) // an error must not stop the migration
+func printMigration(w io.Writer, m checkpoint.Migration) {
+	_ = output.WriteLine(w, "%d of %d threads", m.Done, m.Threads) // an error must not stop the migration
 }
 
 // migrationText describes a migration in a sentence.
@@ -104,7 +105,7 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 			if err != nil {
 				return err
 			}
-			return p.printLoss(loss, accept)
+			return printLoss(p.Out, loss, accept)
 		},
 	}
 	cmd.Flags().StringVar(&store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
@@ -114,13 +115,13 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 
 // printLoss prints the missing records of a store, and how the command treated
 // them.
-func (p *program) printLoss(loss checkpoint.Loss, accepted bool) error {
+func printLoss(w io.Writer, loss checkpoint.Loss, accepted bool) error {
 	if !loss.MetadataLost && len(loss.LostPartitions) == 0 {
-		return output.WriteLine(p.Out, "nothing is missing")
+		return output.WriteLine(w, "nothing is missing")
 	}
 	var all []error
 	say := func(format string, args ...any) {
-		all = append(all, output.WriteLine(p.Out, format, args...))
+		all = append(all, output.WriteLine(w, format, args...))
 	}
 	if loss.MetadataLost {
 		say("missing: what the whole store agrees on, and perhaps graphs; put those back with graphd graph put, serve --graphs or workers")

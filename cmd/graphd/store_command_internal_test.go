@@ -11,15 +11,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
-	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 func TestWhatAStoreHasLostIsTold(t *testing.T) {
 	loss := checkpoint.Loss{MetadataLost: true, LostPartitions: []string{"3", "b"}, PartitionCount: 16}
 	for accepted, end := range map[bool]string{true: "the store can be used again, without that\n", false: ""} {
 		var out bytes.Buffer
-		p := &program{IO: output.IO{Out: &out}}
-		require.Equal(t, accepted, p.printLoss(loss, accepted) == nil)
+		require.Equal(t, accepted, printLoss(&out, loss, accepted) == nil)
 		require.Equal(t, "missing: what the whole store agrees on, and perhaps graphs; put those back with graphd graph put, "+
 			"serve --graphs or workers\nmissing: 2 of 16 parts, with all their threads: 3, b\n"+end, out.String())
 	}
@@ -33,8 +31,7 @@ func TestAMigrationIsTold(t *testing.T) {
 	require.Equal(t, "left as they were, since they can't be read: t",
 		unreadableText(&checkpoint.Migration{Unreadable: []string{"t"}}))
 	var out bytes.Buffer
-	p := &program{IO: output.IO{Err: &out}}
-	p.printMigration(checkpoint.Migration{Done: 1, Threads: 2})
+	printMigration(&out, checkpoint.Migration{Done: 1, Threads: 2})
 	require.Equal(t, "1 of 2 threads\n", out.String())
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -37,7 +38,7 @@ a run's request are left out, as calls leave them out. An encrypted store needs 
 			if output != "json" {
 				return exit.Usagef("-o %q is no form of a dump", output).WithHint("want json")
 			}
-			return p.dumpThread(cmd.Context(), &o, args[0])
+			return dumpThread(cmd.Context(), p.Out, &o, args[0])
 		},
 	}
 	f := cmd.Flags()
@@ -49,7 +50,7 @@ a run's request are left out, as calls leave them out. An encrypted store needs 
 }
 
 // dumpThread prints the records of a thread.
-func (p *program) dumpThread(ctx context.Context, o *server.Options, thread string) (err error) {
+func dumpThread(ctx context.Context, w io.Writer, o *server.Options, thread string) (err error) {
 	name, err := server.ParseStore(o.Store)
 	if err == nil {
 		err = name.CheckReadable()
@@ -66,7 +67,7 @@ func (p *program) dumpThread(ctx context.Context, o *server.Options, thread stri
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	err = dump.WriteThread(ctx, p.Out, s, thread)
+	err = dump.WriteThread(ctx, w, s, thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
 		return &exit.HintError{
 			Err: fmt.Errorf("the store %s has no thread %q", setup.MaskPassword(name.Text), thread), Hint: "graphd threads lists those of a server",

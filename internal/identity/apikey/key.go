@@ -62,6 +62,16 @@ type Key struct {
 // Prefix returns the public part of the key, gk_ID.
 func (k *Key) Prefix() string { return identity.APIKeyPrefix + k.ID }
 
+// ListTenants returns the tenants that calls may name. The first is that of calls
+// that name none.
+func (k *Key) ListTenants() []string {
+	chosen, all := identity.ChooseTenants(k.Tenant, k.Tenants)
+	if at := slices.Index(all, chosen); at > 0 {
+		return append([]string{chosen}, slices.Delete(slices.Clone(all), at, at+1)...)
+	}
+	return all
+}
+
 // document is the file.
 type document struct {
 	Keys []Key `yaml:"keys"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/identity"
@@ -87,6 +88,19 @@ func Revoke(ctx context.Context, path, id string, now time.Time) (Key, error) {
 		return nil
 	})
 	return revoked, err
+}
+
+// ParseID returns the id in an id, a prefix gk_ID or a whole token, false when the
+// text is none of them.
+func ParseID(text string) (id string, ok bool) {
+	rest, isPrefixed := strings.CutPrefix(text, identity.APIKeyPrefix)
+	if !isPrefixed {
+		return text, isID(text)
+	}
+	if id, _, ok = splitToken(text); ok {
+		return id, true
+	}
+	return rest, isID(rest)
 }
 
 // editDocument changes the keys of a file.

@@ -1,0 +1,2 @@
+// Package keys makes, lists and revokes API keys for those who manage their file.
+package keys
