@@ -22,26 +22,27 @@ ALLOWED: dict[str, str] = {
     "constants": "",
     "messages": "",
     "managed": "",
-    "dev": "",
     "values": "",
     "names": "constants",
     "errors": "values",
+    "security": "errors",
     "codec": "messages values",
     "channels": "errors messages",
     "cache": "",
-    "transport": "errors",
-    "runtime": f"{GROUND} codec messages",
-    "declare": f"{GROUND} codec channels managed messages",
+    "transport": "errors security",
+    "dev": "security transport",
+    "runtime": f"{GROUND} codec messages security",
+    "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare",
     "prebuilt": f"{GROUND} codec messages runtime",
-    "worker": f"{GROUND} codec messages transport runtime declare",
-    "client": f"{GROUND} codec messages transport runtime declare",
-    "checkpoint": "names dev transport",
-    "compiled": f"{GROUND} dev transport runtime declare drawing worker client",
-    "graph": "constants messages runtime values declare compiled",
+    "worker": f"{GROUND} codec messages security transport runtime declare",
+    "client": f"{GROUND} codec messages security transport runtime declare",
+    "checkpoint": "names dev security transport",
+    "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
+    "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade
-    "": "checkpoint config constants dev graph runtime types",  # a facade
+    "": "checkpoint config constants dev graph runtime security types",  # a facade
 }
 
 USES_GRPC = {"transport", "dev", "worker", "client"}

@@ -10,6 +10,7 @@ import pytest
 
 from graphd._gen.client import status_pb2 as pb
 from graphd.errors import GraphdError
+from graphd.transport.server import server_at
 from graphd.worker.connection import WorkerConnection
 
 
@@ -31,7 +32,7 @@ def test_a_call_whose_lease_is_lost_is_not_repeated_where_no_server_knows_the_ta
     def complete(request: Any) -> Any:
         raise answers.pop(0)
 
-    connection = WorkerConnection(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    connection = WorkerConnection(server_at("127.0.0.1:1"))
     connection.stub = SimpleNamespace(CompleteTask=complete)
     try:
         with pytest.raises(GraphdError) as refused:
@@ -54,7 +55,7 @@ class Denied(Refused):
 
 def test_a_server_without_the_stream_can_not_say_that_a_lease_is_lost() -> None:
     answers: list[Any] = [Denied(), Denied(), "taken"]
-    connection = WorkerConnection(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    connection = WorkerConnection(server_at("127.0.0.1:1"))
     connection.stub = SimpleNamespace(CallGraph=lambda request: given(answers))
     try:
         assert connection.call_until_answered("CallGraph", None, lambda: False) == "taken"
@@ -65,7 +66,7 @@ def test_a_server_without_the_stream_can_not_say_that_a_lease_is_lost() -> None:
 def test_a_lease_that_the_stream_has_named_lost_is_lost() -> None:
     answers: list[Any] = [Denied(), Denied(), "taken"]
     lost = iter([False, True])
-    connection = WorkerConnection(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    connection = WorkerConnection(server_at("127.0.0.1:1"))
     connection.stub = SimpleNamespace(CallGraph=lambda request: given(answers))
     try:
         with pytest.raises(GraphdError) as refused:
@@ -92,7 +93,7 @@ def test_a_call_is_repeated_though_the_lease_is_lost_when_it_broke() -> None:
             raise answer
         return answer
 
-    connection = WorkerConnection(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    connection = WorkerConnection(server_at("127.0.0.1:1"))
     connection.stub = SimpleNamespace(CompleteTask=complete)
     try:
         assert connection.call_until_answered("CompleteTask", None, lambda: True) == "taken"

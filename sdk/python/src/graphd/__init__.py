@@ -11,6 +11,7 @@ from graphd.dev import DevServer, dev
 from graphd.graph import MessagesState, StateGraph, add_messages
 from graphd.runtime import Runtime, get_runtime, scope
 from graphd.runtime.ask import amemo, interrupt, memo
+from graphd.security import Security
 from graphd.types import Command, Interrupt, Overwrite, RetryPolicy, Send, StateSnapshot
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Overwrite",
     "RetryPolicy",
     "Runtime",
+    "Security",
     "Send",
     "StateGraph",
     "StateSnapshot",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import pathlib
 import shutil
@@ -15,6 +16,9 @@ from collections.abc import Sequence
 
 import grpc
 
+from graphd.security import PLAIN, Security, Target
+from graphd.transport.dialer import Dialer
+
 _START_TIMEOUT = 60.0
 _lock = threading.Lock()
 _shared: list[DevServer] = []
@@ -23,7 +27,10 @@ _shared: list[DevServer] = []
 class DevServer:
     """A graphd process that ends with this one, or with ``close()``."""
 
-    def __init__(self, *, store: str = "memory", flags: Sequence[str] = (), port: int = 0) -> None:
+    def __init__(
+        self, *, store: str = "memory", flags: Sequence[str] = (), port: int = 0, security: Security = PLAIN
+    ) -> None:
+        self.security = security
         self.port = port or _free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._log = tempfile.NamedTemporaryFile("w+", prefix="graphd-", suffix=".log", delete=False)  # noqa: SIM115
@@ -42,7 +49,7 @@ class DevServer:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_TIMEOUT
-        with grpc.insecure_channel(self.address) as channel:
+        with contextlib.closing(Dialer(Target(self.address, self.security)).open_channel(())) as channel:
             ready = grpc.channel_ready_future(channel)
             while time.monotonic() < deadline:
                 if self.process.poll() is not None:
@@ -80,9 +87,12 @@ class DevServer:
         self.close()
 
 
-def dev(*, store: str = "memory", flags: Sequence[str] = (), port: int = 0) -> DevServer:
-    """Starts a server: $GRAPHD_BIN, ``graphd`` on the PATH, or from source."""
-    return DevServer(store=store, flags=flags, port=port)
+def dev(*, store: str = "memory", flags: Sequence[str] = (), port: int = 0, security: Security = PLAIN) -> DevServer:
+    """Starts a server: $GRAPHD_BIN, ``graphd`` on the PATH, or from source.
+
+    ``security`` says how it is called when the flags have it serve TLS.
+    """
+    return DevServer(store=store, flags=flags, port=port, security=security)
 
 
 def shared_dev_server() -> DevServer:

@@ -187,6 +187,25 @@ class InvalidGraphError(GraphdError, ValueError):
     """graphd found the graph invalid; ``violations`` lists every problem."""
 
 
+class InvalidSecurityError(GraphdError, ValueError):
+    """How calls are to be protected is wrong, and nothing was sent.
+
+    ``option`` is the argument of Security, ``problem`` says what is wrong, ``want`` what would be right.
+    """
+
+    def __init__(self, option: str, problem: str, want: str) -> None:
+        self.option, self.problem, self.want = option, problem, want
+        super().__init__(f"{problem}: {want}", violations={option: problem})
+
+
+class UnauthenticatedError(GraphdError):
+    """The server does not accept the credentials of the caller, or there are none to send."""
+
+
+class AccessDeniedError(GraphdError, PermissionError):
+    """The caller may not do this."""
+
+
 class ThreadBusyError(GraphdError):
     """Another run of the thread is active."""
 
@@ -236,6 +255,10 @@ class StoreReplacedError(GraphdError):
 
 class ServerUnavailableError(GraphdError, ConnectionError):
     """The server or its store can't be reached, or there is no worker for the node."""
+
+
+class TLSError(ServerUnavailableError):
+    """Client and server do not agree on how to protect the connection: one refuses the certificate of the other."""
 
 
 class OutcomeUnknownError(ServerUnavailableError):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
+from graphd.security import PLAIN, Security
 from graphd.transport.server import call_unary, retry_write, server_at
 
 
@@ -16,24 +18,37 @@ class InMemorySaver:
     """Keeps threads in a server that ends with this process.
 
     All of them share one server; the threads of one saver are its own. With
-    ``server``, or GRAPHD_SERVER, they are kept in a server that stays.
+    ``server``, or GRAPHD_SERVER, they are kept in a server that stays, and
+    ``security`` and the environment say how it is called.
     """
 
-    def __init__(self, *, server: str | None = None, serde: object = None) -> None:
+    def __init__(self, *, server: str | None = None, security: Security | None = None, serde: object = None) -> None:
         del serde
         server = server or os.environ.get("GRAPHD_SERVER")
         self.prefix = f"m{uuid.uuid4().hex[:10]}." if server is None else ""
         self._server = server
+        self._security = security
 
     @property
     def address(self) -> str:
         """Where the server is; starts it when there is none."""
         return self._server or shared_dev_server().address
 
+    @property
+    def security(self) -> Security:
+        """How the server is called."""
+        if self._server is None:
+            return PLAIN
+        return (self._security or Security()).with_environment(os.environ)
+
+    @property
+    def _stubs(self) -> Any:
+        return server_at(self.address, self.security).stubs
+
     def delete_thread(self, thread_id: str) -> None:
         """Deletes a thread with everything that belongs to it."""
         request = ts.DeleteThreadRequest(thread_id=wire_thread(self.prefix, thread_id), force=True)
-        call_unary(server_at(self.address).stubs.threads.DeleteThread, request)
+        call_unary(self._stubs.threads.DeleteThread, request)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread with its history and its open questions.
@@ -46,7 +61,7 @@ class InMemorySaver:
             thread_id=wire_thread(self.prefix, target_thread_id),
             request_id=uuid.uuid4().hex,
         )
-        retry_write(server_at(self.address).stubs.threads.CopyThread, request)
+        retry_write(self._stubs.threads.CopyThread, request)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Like copy_thread."""
@@ -67,7 +82,7 @@ class InMemorySaver:
                 self.delete_thread(thread)
                 continue
             request = ts.PruneThreadRequest(thread_id=wire_thread(self.prefix, thread), keep_checkpoints=1)
-            call_unary(server_at(self.address).stubs.threads.PruneThread, request)
+            call_unary(self._stubs.threads.PruneThread, request)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Like prune."""

@@ -22,6 +22,7 @@ from graphd.runtime import local_runs
 from graphd.runtime.called_command import CalledCommand
 from graphd.runtime.task import CurrentTask
 from graphd.runtime.wire_context import CALLED, build_wire_context
+from graphd.security import Security
 from graphd.values.command import Command
 
 
@@ -34,7 +35,7 @@ class CalledGraph(Protocol):
     def persistence(self) -> int:
         """How it keeps its state inside of the calling graph."""
 
-    def attach(self, server: str) -> GraphConnection:
+    def attach(self, server: str, security: Security) -> GraphConnection:
         """Makes this process work for the graph in a server, where its nodes run too."""
 
 
@@ -51,14 +52,14 @@ def run_nested(
 
     Followers of the outer run with ``subgraphs=True`` get the same.
     """
-    connection = graph.attach(task.host.address)
+    connection = graph.attach(*task.host.target)
     request = _build_request(graph, connection, task, given, config, options)
     if FINAL in options.stream_format.modes and len(options.stream_format.modes) == 1:
         response = task.host.call_graph(request)
     else:
         if (
             "messages" in options.stream_format.modes
-            and (local := local_runs.find_call(task.host.address, task.host.thread)) is not None
+            and (local := local_runs.find_call(task.host.target, task.host.thread)) is not None
         ):
             local.tokens = True
         stream = CalledGraphStream(connection, graph.program, task, request, config, options)

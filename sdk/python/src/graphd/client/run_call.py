@@ -29,6 +29,7 @@ from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.local_runs import LocalRun, register_call
+from graphd.security import Target
 from graphd.transport.errors import EmptyInput, to_graphd_error
 from graphd.transport.server import acall_unary, call_unary, retry_write
 
@@ -49,8 +50,8 @@ class RunCall:
     _first: GraphdError | None = field(default=None, init=False)
 
     @property
-    def _key(self) -> tuple[str, str]:
-        return self.connection.server.address, self.thread
+    def _key(self) -> tuple[Target, str]:
+        return self.connection.server.target, self.thread
 
     # Both ways.
 
@@ -168,7 +169,7 @@ class RunCall:
                         return
                     except GraphdError as error:
                         if (problem := self._recover_from(error)) is not None:
-                            raise problem from None
+                            raise problem from problem.__cause__
             finally:
                 if self.temporary:
                     self._delete_thread()
@@ -215,7 +216,7 @@ class RunCall:
                         return
                     except GraphdError as error:
                         if (problem := self._recover_from(error)) is not None:
-                            raise problem from None
+                            raise problem from problem.__cause__
             except asyncio.CancelledError:
                 await self._cancel_for_caller()
                 raise

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from graphd._gen.v1 import graph_pb2
 from graphd.client.options import merge_configs
-from graphd.compiled.server_location import ServerLocation, find_server
+from graphd.compiled.server_location import ServerLocation, complete_security, find_server
 from graphd.compiled.sessions import Attachment, attach_program, close_attachment
 from graphd.declare.builder import Builder
 from graphd.declare.compiled_graph import CompiledGraph
@@ -20,6 +20,7 @@ from graphd.declare.options import CompileOptions
 from graphd.declare.program import Program
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
+from graphd.security import Security, Target
 
 Self = TypeVar("Self", bound="AttachedGraph")
 
@@ -88,26 +89,35 @@ class AttachedGraph(CompiledGraph):
             setattr(twin, name, value)
         return twin
 
-    def attach(self, server: str | None = None) -> Attachment:
+    def attach(self, server: str | None = None, security: Security | None = None) -> Attachment:
         """Connects as worker and client; done by the first call otherwise.
 
         ``server`` is for a graph that a node calls: it is needed wherever the
-        node runs.
+        node runs. ``security`` says how it is called.
         """
-        own = self._location
-        address = server or own.address or shared_dev_server().address
+        target, lasting = self._find_target(server, security)
         with self._attachments.lock:
-            if address not in self._attachments.by_address:
-                lasting = own.lasting and address == own.address
-                self._attachments.by_address[address] = attach_program(
-                    self.program, address, self._attachments, lasting=lasting
+            if target not in self._attachments.by_target:
+                self._attachments.by_target[target] = attach_program(
+                    self.program, target, self._attachments, lasting=lasting
                 )
-            return self._attachments.by_address[address]
+            return self._attachments.by_target[target]
+
+    def _find_target(self, server: str | None, security: Security | None) -> tuple[Target, bool]:
+        """The server to attach to, and whether the process is to work for it to its end."""
+        own = self._location
+        if server is None:
+            return Target(own.address or shared_dev_server().address, own.security), own.lasting
+        if security is None and server == own.address:
+            return Target(server, own.security), own.lasting
+        given = self.compile_options.security if security is None else security
+        target = Target(server, complete_security(given))
+        return target, own.lasting and target == (own.address, own.security)
 
     def detach(self, grace: float = 0.0) -> None:
         """Takes no more work; lets running nodes finish for so many seconds."""
         with self._attachments.lock:
-            attachments, self._attachments.by_address = self._attachments.by_address, {}
+            attachments, self._attachments.by_target = self._attachments.by_target, {}
         for attachment in attachments.values():
             close_attachment(attachment, grace)
 
@@ -123,7 +133,7 @@ class AttachedGraph(CompiledGraph):
 
     @property
     def _location(self) -> ServerLocation:
-        return find_server(self.checkpointer, self.compile_options.server)
+        return find_server(self.checkpointer, self.compile_options.server, self.compile_options.security)
 
     def _is_persistent(self) -> bool:
         if self.checkpointer is True:
@@ -163,5 +173,5 @@ class _Attachments:
     """The attachment of a graph, shared by its copies."""
 
     def __init__(self) -> None:
-        self.by_address: dict[str, Attachment] = {}
+        self.by_target: dict[Target, Attachment] = {}
         self.lock = threading.Lock()

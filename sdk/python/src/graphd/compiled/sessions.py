@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from graphd.client.connection import GraphConnection
 from graphd.declare.program import Program
 from graphd.declare.spec import build_spec
+from graphd.security import Target
 from graphd.transport.server import server_at
 from graphd.worker.session import Session
 
@@ -39,18 +40,18 @@ class _LastingSession:
 
 _lock = threading.Lock()
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
-_lasting: dict[tuple[str, str], list[_LastingSession]] = {}
+_lasting: dict[tuple[Target, str], list[_LastingSession]] = {}
 
 
-def attach_program(program: Program, address: str, owner: object, *, lasting: bool) -> Attachment:
+def attach_program(program: Program, target: Target, owner: object, *, lasting: bool) -> Attachment:
     """Makes this process a worker for a graph and its children.
 
     GraphdError is raised when the server does not take it.
     """
-    server = server_at(address)
+    server = server_at(*target)
     below = program.descendants()
     specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
-    session = Session(server.address, server.open_channel, specs, {p.name: p for p in [*below, program]})
+    session = Session(server, specs, {p.name: p for p in [*below, program]})
     if not lasting:
         _close_after(owner, session)
     _register_session(session)
@@ -59,7 +60,7 @@ def attach_program(program: Program, address: str, owner: object, *, lasting: bo
     except BaseException:
         session.close()
         raise
-    _replace_sessions((server.address, program.name), _LastingSession(weakref.ref(owner), session) if lasting else None)
+    _replace_sessions((target, program.name), _LastingSession(weakref.ref(owner), session) if lasting else None)
     return Attachment(server, versions, session)
 
 
@@ -101,7 +102,7 @@ def _register_session(session: Session) -> None:
         _open.add(session)
 
 
-def _replace_sessions(key: tuple[str, str], new: _LastingSession | None) -> None:
+def _replace_sessions(key: tuple[Target, str], new: _LastingSession | None) -> None:
     """Ends lasting sessions of the same graph that the program holds no longer."""
     with _lock:
         known = [one for one in _lasting.pop(key, []) if not one.session.closed]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphd.security import Security
 from graphd.values.literals import All
 
 
@@ -20,6 +21,7 @@ class CompileOptions:
     interrupt_after: tuple[str, ...] = ()
     name: str | None = None
     server: str | None = None
+    security: Security | None = None
     version: str = ""
     debug: bool = False
     drift: str | None = None

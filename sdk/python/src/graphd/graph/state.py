@@ -9,6 +9,7 @@ from graphd.compiled import CompiledStateGraph
 from graphd.declare.builder import Builder
 from graphd.declare.options import CompileOptions, node_names
 from graphd.runtime.drift import Drift, check_drift
+from graphd.security import Security
 from graphd.values.literals import All, Checkpointer
 
 
@@ -36,6 +37,7 @@ class StateGraph(Builder):
         name: str | None = None,
         transformers: Any = None,
         server: str | None = None,
+        security: Security | None = None,
         version: str | None = None,
         drift: Drift | None = None,
         drift_ignore: Sequence[str] = (),
@@ -46,7 +48,9 @@ class StateGraph(Builder):
         and as client, and works for it until ``detach()`` or its own end,
         whether it holds the graph or not. GRAPHD_SERVER does the same at the
         first call, or at ``serve()``. Otherwise ``checkpointer`` decides: a saver
-        of graphd names its server, and None runs without memory.
+        of graphd names its server, and None runs without memory. ``security``
+        says how a server is called; what it leaves out, GRAPHD_TLS,
+        GRAPHD_TLS_CA, GRAPHD_TLS_CERT, GRAPHD_TLS_KEY and GRAPHD_TOKEN say.
 
         ``drift`` holds for the questions of the graph that say nothing
         themselves: what happens when a node asks something else on its replay
@@ -71,6 +75,7 @@ class StateGraph(Builder):
                 interrupt_after=node_names(interrupt_after),
                 name=name,
                 server=server,
+                security=security,
                 version=version or "",
                 debug=debug,
                 drift=drift,

@@ -18,6 +18,7 @@ from typing import Any
 from graphd._gen.v1 import payload_pb2
 from graphd.runtime import exception_text
 from graphd.runtime.info import RunControl
+from graphd.security import Target
 
 
 @dataclass
@@ -41,11 +42,11 @@ class LocalRun:
 
 
 _lock = threading.Lock()
-_runs: dict[tuple[str, str], list[LocalRun]] = {}
+_runs: dict[tuple[Target, str], list[LocalRun]] = {}
 
 
 @contextlib.contextmanager
-def register_call(server: str, thread: str, run: LocalRun) -> Iterator[LocalRun]:
+def register_call(server: Target, thread: str, run: LocalRun) -> Iterator[LocalRun]:
     """Makes a call known while it lasts."""
     key = (server, thread)
     with _lock:
@@ -59,7 +60,7 @@ def register_call(server: str, thread: str, run: LocalRun) -> Iterator[LocalRun]
                 del _runs[key]
 
 
-def find_call(server: str, thread: str) -> LocalRun | None:
+def find_call(server: Target, thread: str) -> LocalRun | None:
     """The latest call of this process on a thread, None if there is none."""
     with _lock:
         calls = _runs.get((server, thread))

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from graphd.runtime.info import ContextT, Runtime
 from graphd.runtime.replay import Place, Replay
+from graphd.security import Target
 
 
 class Host(Protocol):
@@ -25,8 +26,8 @@ class Host(Protocol):
         """The id of the task, the same on every attempt."""
 
     @property
-    def address(self) -> str:
-        """The server that runs the graph."""
+    def target(self) -> Target:
+        """The server that runs the graph, and how it is called."""
 
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         """Sends an event to the watchers of the run."""

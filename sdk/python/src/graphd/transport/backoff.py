@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from graphd.errors import GraphdError
+from graphd.errors import GraphdError, TLSError
 
 _log = logging.getLogger("graphd.client")
 
@@ -23,6 +23,7 @@ _RETRYABLE = {
     "TOO_MANY_RUNS",
     "TOO_MANY_SUBSCRIBERS",
     "TOO_MANY_REQUESTS",
+    "KEYS_UNAVAILABLE",
 }
 # What needs an operator or a decision of the caller, who is told at once.
 _NOT_RETRYABLE = {
@@ -69,4 +70,6 @@ class Backoff:
 
 def is_transient(problem: GraphdError) -> bool:
     """Whether another server, or the same one later, may answer what can be repeated."""
+    if isinstance(problem, TLSError):
+        return False
     return problem.reason in _RETRYABLE or (problem.code == "UNAVAILABLE" and not problem.reason)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 
 from graphd._gen.client import status_pb2 as pb
 from graphd.errors import (
+    AccessDeniedError,
     AmbiguousResumeError,
     EmptyInputError,
     GraphdError,
@@ -21,6 +22,8 @@ from graphd.errors import (
     StoreFullError,
     StoreReplacedError,
     ThreadBusyError,
+    TLSError,
+    UnauthenticatedError,
 )
 
 
@@ -48,6 +51,23 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "RATE_LIMITED",
         "SLOW_CONSUMER",
     ),
+    UnauthenticatedError: (
+        "NO_CREDENTIALS",
+        "CERTIFICATE_UNMAPPED",
+        "TOKEN_INVALID",
+        "TOKEN_EXPIRED",
+        "TOKEN_NOT_YET_VALID",
+        "TOKEN_AUDIENCE",
+        "TOKEN_ISSUER",
+        "TOKEN_ALGORITHM",
+        "TOKEN_SIGNATURE",
+        "TOKEN_MALFORMED",
+        "TOKEN_TOO_LARGE",
+        "TOKEN_REVOKED",
+        "TOKEN_CLAIM",
+        "TOKEN_UNKNOWN",
+    ),
+    AccessDeniedError: ("ACCESS_DENIED",),
     StoreFullError: ("STORE_FULL",),
     StoreReplacedError: ("STORE_REPLACED",),
     OutcomeUnknownError: ("OUTCOME_UNKNOWN",),
@@ -90,21 +110,6 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "CURSOR_TRIMMED",
         "CURSOR_AHEAD",
         "CURSOR_LOST",
-        "ACCESS_DENIED",
-        "NO_CREDENTIALS",
-        "CERTIFICATE_UNMAPPED",
-        "TOKEN_INVALID",
-        "TOKEN_EXPIRED",
-        "TOKEN_NOT_YET_VALID",
-        "TOKEN_AUDIENCE",
-        "TOKEN_ISSUER",
-        "TOKEN_ALGORITHM",
-        "TOKEN_SIGNATURE",
-        "TOKEN_MALFORMED",
-        "TOKEN_TOO_LARGE",
-        "TOKEN_REVOKED",
-        "TOKEN_CLAIM",
-        "TOKEN_UNKNOWN",
         "FEATURE_DISABLED",
         "WAIT_TIMEOUT",
         "DEADLINE_EXCEEDED",
@@ -115,6 +120,52 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
 }
 CLASSES = {reason: kind for kind, reasons in _BY_CLASS.items() for reason in reasons}
 """The exception of every reason of the server's table."""
+
+_BY_CODE: dict[str, type[GraphdError]] = {
+    "UNAVAILABLE": ServerUnavailableError,
+    "UNAUTHENTICATED": UnauthenticatedError,
+    "PERMISSION_DENIED": AccessDeniedError,
+}
+"""The exceptions of other reasons, and of none."""
+
+
+class _Cause(NamedTuple):
+    words: str  # of gRPC, in the text of a connection that could not be made
+    remedy: str
+    is_certain: bool = True  # it is TLS, and does not pass by itself
+
+
+_NAME = "call the server by a name or an address of its certificate, or make it one with this name"
+_OWN = (
+    "the server refuses this client's certificate, or the lack of one: "
+    "give one of its --tls-client-ca with cert=FILE and key=FILE (GRAPHD_TLS_CERT and GRAPHD_TLS_KEY)"
+)
+_CAUSES = (
+    _Cause(
+        "WRONG_VERSION_NUMBER",
+        "the server does not serve TLS at this address: leave out tls, ca, cert and key (GRAPHD_TLS and so on), "
+        "or start it with --tls-cert and --tls-key",
+    ),
+    _Cause("certificate has expired", "the server needs a new certificate; check the clocks, too"),
+    _Cause("certificate is not yet valid", "the server needs a new certificate; check the clocks, too"),
+    _Cause(
+        "CERTIFICATE_VERIFY_FAILED",
+        "the server's certificate is of another CA: name the file of its CA with ca=FILE (GRAPHD_TLS_CA), "
+        "or give tls=True (GRAPHD_TLS) alone when its CA is one of the system",
+    ),
+    _Cause("Hostname Verification Check failed", _NAME),
+    _Cause("is not in peer certificate", _NAME),
+    _Cause("Unwrap failed", _OWN),
+    _Cause("SSLV3_ALERT", _OWN),
+    _Cause("TLSV1_ALERT", _OWN),
+    _Cause(
+        "Socket closed",
+        "when the server serves TLS, name its CA with ca=FILE (GRAPHD_TLS_CA), "
+        "or give tls=True (GRAPHD_TLS) when its CA is one of the system",
+        is_certain=False,
+    ),
+)
+"""Causes and remedies. The first that fits counts."""
 
 
 def to_graphd_error(error: grpc.RpcError) -> GraphdError:
@@ -143,8 +194,18 @@ def to_graphd_error(error: grpc.RpcError) -> GraphdError:
         text += ": " + "; ".join(f"{field}: {said}" for field, said in violations.items())
     if (open_ids := metadata.get("openInterruptIds")) and open_ids not in text:
         text += f" (open: {', '.join(open_ids.split(','))})"
-    kind = CLASSES.get(reason, ServerUnavailableError if code == "UNAVAILABLE" else GraphdError)
+    kind = CLASSES.get(reason) or _BY_CODE.get(code, GraphdError)
+    if code == "UNAVAILABLE" and not reason and (cause := _find_cause(text)) is not None:
+        text += f"; {cause.remedy}"
+        kind = TLSError if cause.is_certain else kind
     return kind(text, reason=reason, code=code, metadata=metadata, violations=violations, retry_delay=delay)
+
+
+def _find_cause(text: str) -> _Cause | None:
+    """Why a connection could not be made, as far as TLS may be the cause."""
+    if "failed to connect to all addresses" not in text:
+        return None
+    return next((cause for cause in _CAUSES if cause.words in text), None)
 
 
 def reason_of(error: BaseException | None) -> str:

@@ -1,4 +1,4 @@
-"""Connections to servers, one per address."""
+"""Connections to servers, one per target."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,9 @@ from graphd._gen.v1.interrupt_service_pb2_grpc import InterruptServiceStub
 from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
 from graphd.errors import GraphdError
+from graphd.security import PLAIN, Security, Target
 from graphd.transport.backoff import UNOPENED, Backoff, is_transient
+from graphd.transport.dialer import Dialer
 from graphd.transport.errors import to_graphd_error
 
 _OPTIONS = [
@@ -25,8 +28,6 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.initial_reconnect_backoff_ms", 100),
 ]
-_lock = threading.Lock()
-_servers: dict[str, Server] = {}
 
 
 class Stubs:
@@ -40,35 +41,90 @@ class Stubs:
 
 
 class Server:
-    """One address: a channel for plain calls, one per loop for async calls."""
+    """One target: a channel for plain calls, one per loop for async calls. They
+    are made anew when there are other certificates; calls under way end on the
+    channel that they began on."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.channel = grpc.insecure_channel(address, options=_OPTIONS)
-        self.stubs = Stubs(self.channel)
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._dialer = Dialer(target)
+        self._lock = threading.Lock()
+        self._open_stubs()
+
+    def _open_stubs(self) -> None:
+        self._revision = self._dialer.revision
+        self._stubs = Stubs(self._dialer.open_channel(_OPTIONS))
         self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Stubs] = weakref.WeakKeyDictionary()
+
+    def _renew_stubs(self) -> None:
+        if self._dialer.revision != self._revision:
+            with self._lock:
+                if self._dialer.revision != self._revision:
+                    self._open_stubs()
+
+    @property
+    def address(self) -> str:
+        """Where the server is."""
+        return self.target.address
+
+    @property
+    def revision(self) -> int:
+        """Grows when there are new certificates, which only new channels use."""
+        return self._dialer.revision
+
+    @property
+    def stubs(self) -> Stubs:
+        """The services for plain calls."""
+        self._renew_stubs()
+        return self._stubs
 
     def open_channel(self) -> grpc.Channel:
         """A connection of its own, which may be given up without harm to others."""
         own = [("grpc.use_local_subchannel_pool", 1), ("grpc.min_reconnect_backoff_ms", 5000)]
-        return grpc.insecure_channel(self.address, options=[*_OPTIONS, *own])
+        return self._dialer.open_channel([*_OPTIONS, *own])
 
     @property
     def astubs(self) -> Stubs:
         """The services for the running loop."""
-        loop = asyncio.get_running_loop()
-        known = self._async.get(loop)
+        self._renew_stubs()
+        loop, stubs = asyncio.get_running_loop(), self._async
+        known = stubs.get(loop)
         if known is None:
-            known = self._async[loop] = Stubs(grpc.aio.insecure_channel(self.address, options=_OPTIONS))
+            known = stubs[loop] = Stubs(self._dialer.open_async_channel(_OPTIONS))
         return known
 
 
-def server_at(address: str) -> Server:
-    """The connection to an address, made when it is first needed."""
-    with _lock:
-        if address not in _servers:
-            _servers[address] = Server(address)
-        return _servers[address]
+class _KnownServers:
+    """Servers by their targets: those in use, and the latest besides. A program
+    may act for each of its users with a token of its own. Safe to use from
+    several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._latest: OrderedDict[Target, Server] = OrderedDict()
+        self._in_use: weakref.WeakValueDictionary[Target, Server] = weakref.WeakValueDictionary()
+
+    def find_or_open(self, target: Target) -> Server:
+        with self._lock:
+            known = self._in_use.get(target)
+        opened = known or Server(target)  # reads files
+        with self._lock:
+            server = self._in_use.setdefault(target, opened)
+            self._latest[target] = server
+            self._latest.move_to_end(target)
+            if len(self._latest) > self._most:
+                self._latest.popitem(last=False)
+            return server
+
+
+_servers = _KnownServers(64)
+
+
+def server_at(address: str, security: Security = PLAIN) -> Server:
+    """The connection to a server, made when it is first needed. InvalidSecurityError
+    is raised when it must not be called like this."""
+    return _servers.find_or_open(Target(address, security))
 
 
 def call_unary(method: Callable[..., Any], request: Any) -> Any:

@@ -13,6 +13,7 @@ from graphd._gen.v1 import event_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.runtime.replay import Place
+from graphd.security import Target
 
 _CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_MESSAGES}
 # Of the events that wait: what is more is dropped, or sent at once if it must be kept.
@@ -23,7 +24,7 @@ _MOST_BYTES = 1 << 20
 class AttemptSession(Protocol):
     """What an attempt needs of its session."""
 
-    address: str
+    target: Target
 
     def send_request(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
@@ -70,9 +71,9 @@ class Attempt:
         return str(self.assignment.task_id)
 
     @property
-    def address(self) -> str:
-        """The server that the task came from."""
-        return self._session.address
+    def target(self) -> Target:
+        """The server that the task came from, and how it is called."""
+        return self._session.target
 
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         kind = _CHANNELS[channel]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
-from graphd.errors import GraphdError
+from graphd.errors import GraphdError, UnauthenticatedError
 from graphd.transport.errors import reason_of, to_graphd_error
 
-_MAY_PASS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+_MAY_PASS = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")  # tokens are replaced
 _LOST = "TASK_LEASE_LOST"
 _LONGEST_PAUSE = 2.0
 
@@ -21,14 +21,29 @@ def _build_stub(channel: grpc.Channel) -> Any:
     return WorkerServiceStub(channel)  # type: ignore[no-untyped-call]
 
 
+class Dialer(Protocol):
+    """What makes the connections."""
+
+    @property
+    def revision(self) -> int:
+        """Grows when there are new certificates, which only new connections use."""
+
+    def open_channel(self) -> grpc.Channel:
+        """A connection of its own."""
+
+
 class WorkerConnection:
     """The calls of a session. Safe to use from several threads."""
 
-    def __init__(self, dial: Callable[[], grpc.Channel]) -> None:
-        self._dial = dial
+    def __init__(self, dialer: Dialer) -> None:
+        self._dialer = dialer
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._channel = dial()
+        self._open_channel()
+
+    def _open_channel(self) -> None:
+        self._revision = self._dialer.revision
+        self._channel = self._dialer.open_channel()
         self.stub = _build_stub(self._channel)
 
     def reconnect(self) -> None:
@@ -36,9 +51,14 @@ class WorkerConnection:
         with self._lock:
             if self._closed.is_set():
                 return
-            old, self._channel = self._channel, self._dial()
-            self.stub = _build_stub(self._channel)
+            old = self._channel
+            self._open_channel()
         old.close()
+
+    def renew_certificates(self) -> None:
+        """Connects anew if there are other certificates."""
+        if self._dialer.revision != self._revision:
+            self.reconnect()
 
     def call_until_answered(self, method: str, request: Any, lost: Callable[[], bool]) -> Any:
         """Repeats a call until the server has answered it, or the lease that it is for is lost.
@@ -51,13 +71,14 @@ class WorkerConnection:
             stub = self.stub
             try:
                 return getattr(stub, method)(request)
-            except grpc.RpcError as error:
-                given_up = error.code() is grpc.StatusCode.CANCELLED and stub is not self.stub
-                denied = reason_of(told := to_graphd_error(error)) == _LOST
-                if self._closed.is_set() or not (given_up or denied or error.code() in _MAY_PASS):
-                    raise told from None
+            except (grpc.RpcError, UnauthenticatedError) as error:
+                told = error if isinstance(error, UnauthenticatedError) else to_graphd_error(error)
+                given_up = told.code == "CANCELLED" and stub is not self.stub
+                denied = reason_of(told) == _LOST
+                if self._closed.is_set() or not (given_up or denied or told.code in _MAY_PASS):
+                    raise told from told.__cause__
                 # After a broken call the repeated one may bring an answer all the same.
-                if (denied or error.code() is grpc.StatusCode.DEADLINE_EXCEEDED) and lost():
+                if (denied or told.code in ("DEADLINE_EXCEEDED", "UNAUTHENTICATED")) and lost():
                     raise GraphdError("the task was given to another worker", reason=_LOST) from None
             except ValueError:  # grpc's word for a channel that was closed just now
                 if self._closed.is_set() or stub is self.stub:

@@ -14,6 +14,7 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
 from graphd.runtime import local_runs
 from graphd.runtime.task import current_scope, enter_task
+from graphd.security import Target
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import background_loop
@@ -33,8 +34,8 @@ class Job:
 class Runner:
     """Threads and loops for the attempts of one session."""
 
-    def __init__(self, address: str, threads: int) -> None:
-        self._address = address
+    def __init__(self, target: Target, threads: int) -> None:
+        self._target = target
         self._pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="graphd-node")
         self._lock = threading.Lock()
 
@@ -59,7 +60,7 @@ class Runner:
 
     def _run_jobs(self, job: Job | None) -> None:
         while job is not None:
-            local = local_runs.find_call(self._address, job.attempt.assignment.thread_id)
+            local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
             try:
                 result = self._run_job(job, local)
             except BaseException as error:  # beats keep the task here, so it must have a result

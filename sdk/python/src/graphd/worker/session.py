@@ -7,7 +7,8 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import grpc
 
@@ -15,10 +16,18 @@ from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
-from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
+from graphd.errors import (
+    AccessDeniedError,
+    GraphdError,
+    InvalidGraphError,
+    ServerUnavailableError,
+    TLSError,
+    UnauthenticatedError,
+)
+from graphd.security import Target
 from graphd.transport.errors import reason_of, to_graphd_error
 from graphd.worker.attempt import Attempt
-from graphd.worker.connection import WorkerConnection
+from graphd.worker.connection import Dialer, WorkerConnection
 from graphd.worker.lease_certainty import LeaseCertainty
 from graphd.worker.result_stream import FEATURE
 from graphd.worker.runner import Runner
@@ -35,22 +44,22 @@ _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its b
 _FINAL = {
     "PROTOCOL_MISMATCH",
     "INVALID_FIELD",
-    "ACCESS_DENIED",
-    "NO_CREDENTIALS",
-    "CERTIFICATE_UNMAPPED",
-    "TOKEN_INVALID",
-    "TOKEN_EXPIRED",
-    "TOKEN_AUDIENCE",
-    "TOKEN_ISSUER",
-    "TOKEN_ALGORITHM",
-    "TOKEN_MALFORMED",
-    "TOKEN_TOO_LARGE",
-    "TOKEN_REVOKED",
-    "TOKEN_CLAIM",
-    "TOKEN_UNKNOWN",
     "FEATURE_DISABLED",
     "WORKER_REPLACED",  # another process uses this worker id, e.g. after a fork
 }
+
+
+# Final for a worker that the server has not taken yet: its configuration is wrong. Later it waits
+# for credentials to be put in order: tokens and certificates are replaced while workers run.
+_REFUSED = (UnauthenticatedError, AccessDeniedError, TLSError)
+
+
+class Server(Dialer, Protocol):
+    """The server of a session."""
+
+    @property
+    def target(self) -> Target:
+        """Where it is, and how it is called."""
 
 
 class Session:
@@ -58,21 +67,22 @@ class Session:
 
     def __init__(
         self,
-        address: str,
-        dial: Callable[[], grpc.Channel],
+        server: Server,
         specs: list[graph_pb2.GraphSpec],
         programs: Mapping[str, Program],
         worker_id: str = "",
     ) -> None:
-        self.address, self.specs, self.programs = address, specs, dict(programs)
+        self.target, self.specs, self.programs = server.target, specs, dict(programs)
         self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
-        self._connection = WorkerConnection(dial)
+        self._connection = WorkerConnection(server)
         self._ready, self._closed, self._over = threading.Event(), threading.Event(), threading.Event()
         self._failure: GraphdError | None = None
+        self._problem: GraphdError | None = None  # of the latest stream
+        self._welcomed = False
         self._lock = threading.Lock()
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
-        self._runner = Runner(address, SLOTS)
+        self._runner = Runner(self.target, SLOTS)
         self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
@@ -85,10 +95,17 @@ class Session:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def address(self) -> str:
+        """Where the server is."""
+        return self.target.address
+
     def wait_ready(self, timeout: float) -> dict[str, str]:
         """Waits for the welcome; returns the version of each graph."""
         if not self._ready.wait(timeout):
             text = f"no graphd answered at {self.address} within {timeout:g}s; is `graphd serve` running there?"
+            if self._problem is not None:
+                text += f" The last error: {self._problem}"
             raise ServerUnavailableError(text, code="UNAVAILABLE")
         if self._failure is not None:
             raise self._failure
@@ -182,6 +199,8 @@ class Session:
                 problem: GraphdError | None = None
             except grpc.RpcError as error:
                 problem = to_graphd_error(error)
+            except UnauthenticatedError as error:  # there is no token to send
+                problem = error
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
             self._certainty.record_disconnect()
@@ -191,16 +210,21 @@ class Session:
                 return
             self._closed.wait(pause)
             pause = min(pause * 2, self._longest_pause)
+            self._connection.renew_certificates()
 
     def _is_final(self, problem: GraphdError | None) -> bool:
+        before, self._problem = self._problem, problem
         if problem is None:
             return False
-        if reason_of(problem) in _FINAL or (problem.code == "UNIMPLEMENTED"):
+        refused = isinstance(problem, _REFUSED)
+        if reason_of(problem) in _FINAL or problem.code == "UNIMPLEMENTED" or (refused and not self._welcomed):
             log.error("graphd at %s does not take this worker: %s", self.address, problem)
             self._failure = problem
             self._ready.set()
             self._over.set()
             return True
+        if refused and str(problem) != str(before):
+            log.error("graphd at %s refuses this worker, which asks again until it is taken: %s", self.address, problem)
         log.debug("session with %s broke: %s", self.address, problem)
         return False
 
@@ -256,6 +280,7 @@ class Session:
                 self._certainty.record_answer(response.beat_ack.number)
 
     def _handle_welcome(self, welcome: ws.Welcome) -> None:
+        self._welcomed, self._problem = True, None
         self._tasks.largest = welcome.max_result_bytes or self._tasks.largest
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
