@@ -23,7 +23,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:7801", "address to serve on, HOST:PORT")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := serve(ctx, *listen)
+	err := serveNodes(ctx, *listen)
 	stop()
 	if err != nil {
 		slog.Error("stopped", "error", err)
@@ -31,9 +31,9 @@ func main() {
 	}
 }
 
-// serve answers graphd until ctx ends; then it says that it is not healthy,
-// so that graphd calls others, and ends what it has begun.
-func serve(ctx context.Context, address string) error {
+// serveNodes serves graphd until ctx ends. Then it reports that it is not healthy, so
+// that graphd calls other services, and finishes the tasks that it has begun.
+func serveNodes(ctx context.Context, address string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return err

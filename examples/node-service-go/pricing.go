@@ -43,9 +43,9 @@ func (p *pricing) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.
 	var err error
 	switch task.GetNode() {
 	case "price":
-		result, err = p.price(task, stream)
+		result, err = p.lookUpPrices(task, stream)
 	case "discount":
-		result, err = discount(task)
+		result, err = askForDiscount(task)
 	default:
 		return status.Errorf(codes.Unimplemented, "there is no node %q", task.GetNode())
 	}
@@ -61,53 +61,53 @@ type line struct {
 	Cents    int    `json:"cents"`
 }
 
-// price looks every article up and tells about it while it works.
-func (p *pricing) price(
+// lookUpPrices looks up the price of each article, and sends an event after each.
+func (p *pricing) lookUpPrices(
 	task *graphdv1.TaskAssignment, stream graphdv1.NodeService_ExecuteTaskServer,
 ) (*graphdv1.TaskResult, error) {
 	var lines []line
 	if err := json.Unmarshal([]byte(task.GetChannels()["items"].GetJson()), &lines); err != nil {
-		return failed("InvalidOrder", fmt.Sprintf("items: %v", err)), nil
+		return newFailedResult("InvalidOrder", fmt.Sprintf("items: %v", err)), nil
 	}
 	total := 0
 	for i := range lines {
 		cents, ok := p.prices[lines[i].SKU]
 		if !ok {
-			return failed("UnknownArticle", fmt.Sprintf("items[%d]: there is no article %q", i, lines[i].SKU)), nil
+			return newFailedResult("UnknownArticle", fmt.Sprintf("items[%d]: there is no article %q", i, lines[i].SKU)), nil
 		}
 		lines[i].Cents = cents * lines[i].Quantity
 		total += lines[i].Cents
-		if err := tell(stream, map[string]any{"priced": lines[i].SKU}); err != nil {
+		if err := emitValue(stream, map[string]any{"priced": lines[i].SKU}); err != nil {
 			return nil, err
 		}
 	}
-	return completed(map[string]any{"lines": lines, "total": total})
+	return newCompletedResult(map[string]any{"lines": lines, "total": total})
 }
 
-// discount asks a person for large orders. The question ends the attempt; when
+// askForDiscount asks a person about the discount of a large order. The question ends the attempt; when
 // there is an answer the task comes again, with the answer in its journal.
-func discount(task *graphdv1.TaskAssignment) (*graphdv1.TaskResult, error) {
+func askForDiscount(task *graphdv1.TaskAssignment) (*graphdv1.TaskResult, error) {
 	var total int
 	if err := json.Unmarshal([]byte(task.GetChannels()["total"].GetJson()), &total); err != nil {
-		return failed("InvalidTotal", fmt.Sprintf("total: %v", err)), nil
+		return newFailedResult("InvalidTotal", fmt.Sprintf("total: %v", err)), nil
 	}
 	if total < 20000 {
-		return completed(map[string]any{"discount": 0})
+		return newCompletedResult(map[string]any{"discount": 0})
 	}
 	question := &graphdv1.Ask{
 		Key: "discount", Reason: "approval",
 		Message:        fmt.Sprintf("The order is worth %d cents. How many percent off?", total),
-		Value:          payload(fmt.Sprintf(`{"total":%d}`, total)),
-		ResponseSchema: payload(`{"type":"integer","minimum":0,"maximum":15}`),
+		Value:          newPayload(fmt.Sprintf(`{"total":%d}`, total)),
+		ResponseSchema: newPayload(`{"type":"integer","minimum":0,"maximum":15}`),
 	}
-	answer := answerTo(task, question)
+	answer := findAnswer(task, question)
 	if answer == nil {
-		return asked(question), nil
+		return newInterruptedResult(question), nil
 	}
 	percent := json.RawMessage("0")
 	if answer.GetValue() != nil { // neither dismissed nor expired
 		percent = json.RawMessage(answer.GetValue().GetJson())
 	}
-	result, err := completed(map[string]any{"discount": percent})
-	return using(result, question, answer), err
+	result, err := newCompletedResult(map[string]any{"discount": percent})
+	return addUsedAnswer(result, question, answer), err
 }
