@@ -44,6 +44,11 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	if s.Format != output.Text {
 		return output.ShowList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
 	}
+	return s.printInterrupts(ctx, all)
+}
+
+// printInterrupts prints questions, and with each open one the command that answers it.
+func (s *Session) printInterrupts(ctx context.Context, all []*graphdv1.Interrupt) error {
 	p := s.NewPrinter()
 	if len(all) == 0 {
 		p.PrintLine("%s", p.Colorize(output.Dim, "no open questions"))
@@ -52,7 +57,8 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	p.RecordReplaced(s.FetchReplaced(ctx, all)...)
 	now := time.Now()
 	for _, q := range all {
-		p.PrintLine("%s", p.Colorize(output.Yellow, q.GetThreadId())+p.Colorize(output.Dim, "  "+q.GetGraph()+"  "+output.FormatAge(q.GetCreateTime(), now)+" ago"+formatStateNote(q)))
+		origin := "  " + q.GetGraph() + "  " + output.FormatAge(q.GetCreateTime(), now) + " ago" + formatStateNote(q)
+		p.PrintLine("%s", p.Colorize(output.Yellow, q.GetThreadId())+p.Colorize(output.Dim, origin))
 		p.PrintInterrupt(q)
 		if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 			p.PrintLine("    %s", p.Colorize(output.Dim, s.Invocation.CommandLine(form.ResumeArgsFor(q)...)))
@@ -130,7 +136,8 @@ func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.Inte
 		return nil
 	}
 	p := s.NewPrinter()
-	p.PrintLine("%s  %s  %s", p.Colorize(output.Yellow, q.GetThreadId()), output.InterruptStateName(q), p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
+	p.PrintLine("%s  %s  %s",
+		p.Colorize(output.Yellow, q.GetThreadId()), output.InterruptStateName(q), p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 		p.RecordReplaced(s.FetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
 		p.PrintInterrupt(q)

@@ -14,6 +14,7 @@ import (
 	"math"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -70,6 +71,7 @@ func escapeText(text, allowed string, most int, mark func(b *strings.Builder, r 
 	return b.String()
 }
 
+// writeTextMark writes \u{202e}, or \x{ff} for a byte that is no UTF-8.
 func writeTextMark(b *strings.Builder, r rune, part string) {
 	if r == utf8.RuneError {
 		fmt.Fprintf(b, `\x{%x}`, part)
@@ -78,16 +80,15 @@ func writeTextMark(b *strings.Builder, r rune, part string) {
 	fmt.Fprintf(b, `\u{%x}`, r)
 }
 
+// writeJSONMark writes the escape of JSON: a pair of surrogates beyond 16 bits. A byte
+// that is no UTF-8 becomes the replacement character, because JSON can't escape it.
 func writeJSONMark(b *strings.Builder, r rune, _ string) {
-	switch {
-	case r == utf8.RuneError:
-		b.WriteString(`\ufffd`)
-	case r > 0xffff:
-		r -= 0x10000
-		fmt.Fprintf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-	default:
-		fmt.Fprintf(b, `\u%04x`, r)
+	if utf16.RuneLen(r) == 2 {
+		high, low := utf16.EncodeRune(r)
+		fmt.Fprintf(b, `\u%04x\u%04x`, high, low)
+		return
 	}
+	fmt.Fprintf(b, `\u%04x`, r)
 }
 
 func isClean(text, allowed string) bool {

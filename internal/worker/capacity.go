@@ -33,7 +33,7 @@ func (c *capacity) FreeSlots() int {
 // has just finished a task of the same thread and waits for the next has the
 // highest rank, then the worker with the most free slots.
 func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
-	const awaits = 1 << 40
+	const awaitsThread = 1 << 40 // more than a worker has slots
 	free := c.FreeSlots()
 	if free <= 0 || !c.CanServe(j.route) {
 		return 0, false
@@ -46,7 +46,7 @@ func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
 	}
 	rank = int64(free)
 	if c.session.waitingCalls.AwaitTaskOf(j.task.Thread) {
-		rank += awaits
+		rank += awaitsThread
 	}
 	return rank, true
 }

@@ -39,6 +39,7 @@ func ParseSchema(schema string) Form { return parseFormWithin(schema, maxFormDep
 // maxFormDepth is the depth to which a schema is read.
 const maxFormDepth = 8
 
+// parseFormWithin reads a schema and at most depth - 1 levels of schemas in it.
 func parseFormWithin(schema string, depth int) Form {
 	var f Form
 	parts := jsontext.MembersByKey(schema)
@@ -141,21 +142,22 @@ func parseChoices(schema string) []string {
 // describeType returns a description of a type, like "integer from 0 to 15", and an
 // example that fits.
 func describeType(parts map[string]string) (word, sample string) {
-	bounds := ""
 	switch parts["type"] {
 	case `"string"`:
 		return "text", `"..."`
 	case `"array"`:
 		return "list", "[]"
 	case `"integer"`, `"number"`:
-		word, sample = strings.Trim(parts["type"], `"`), "0"
-		if most := parts["maximum"]; most != "" {
-			bounds, sample = " up to "+most, most
+		word = strings.Trim(parts["type"], `"`)
+		switch least, most := parts["minimum"], parts["maximum"]; {
+		case least != "" && most != "":
+			return word + " from " + least + " to " + most, least
+		case least != "":
+			return word + " from " + least, least
+		case most != "":
+			return word + " up to " + most, most
 		}
-		if least := parts["minimum"]; least != "" {
-			bounds, sample = " from "+least+strings.Replace(bounds, " up to ", " to ", 1), least
-		}
-		return word + bounds, sample
+		return word, "0"
 	}
 	return "", ""
 }

@@ -92,7 +92,8 @@ func explainRefusal(reason string) string {
 	case "STORE_FULL":
 		return "the server's store is full (STORE_FULL); what runs goes on by itself when there is space"
 	case "STORE_REPLACED":
-		return "the server's store is not the one that the server opened (STORE_REPLACED); what runs goes on by itself when that is back, the server's log says how"
+		return "the server's store is not the one that the server opened (STORE_REPLACED); " +
+			"what runs goes on by itself when that is back, the server's log says how"
 	}
 	return "the server's store takes no changes (" + reason + "); what runs goes on by itself when it does"
 }

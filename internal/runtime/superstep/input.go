@@ -117,7 +117,7 @@ func IsCommandOf(record *checkpoint.Task, run string) bool {
 
 // checkDueNodes refuses to go on with a version of the graph that does not run every
 // node that is due. Otherwise the effects and questions of the node, and its results in
-// a superstep that is not over, would be lost without a word. A run with gotos says
+// a superstep that is not over, would be lost silently. A run with gotos says
 // where it goes on.
 func (fr *frame) checkDueNodes() error {
 	cp, g := fr.state.Checkpoint(), fr.Graph()

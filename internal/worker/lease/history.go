@@ -58,6 +58,7 @@ const maxRemembered = 4096
 
 func newTokenSet() tokenSet { return tokenSet{tokens: make(map[string]struct{})} }
 
+// addToken remembers a token. Beyond maxRemembered it forgets the oldest one.
 func (s *tokenSet) addToken(token string) {
 	if s.hasToken(token) {
 		return
@@ -82,6 +83,7 @@ type requestedTasks struct {
 	order  []string
 }
 
+// addTask remembers a task that is requested now, or its newer fence.
 func (r *requestedTasks) addTask(t *runtime.Task) {
 	if _, ok := r.fences[t.ID]; !ok {
 		r.order = append(r.order, t.ID)

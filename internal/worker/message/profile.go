@@ -2,18 +2,24 @@ package message
 
 import "slices"
 
-// EstimateBytes estimates the bytes of memory of a worker's profile.
-func (h *Hello) EstimateBytes(c Credit) int64 {
-	const session, text = 1024, 32
-	n := session + len(h.BuildID)
-	for _, x := range h.Capabilities {
-		n += 4*text + len(x.Graph) + len(x.Version) + len(x.Node)
+// Bytes of memory of a profile besides its texts, about.
+const (
+	sessionBytes = 1024
+	textBytes    = 32 // of each text, or number in a map
+)
+
+// EstimateBytes estimates the bytes of memory of a worker's profile: of its hello and
+// its credit.
+func (h *Hello) EstimateBytes(credit Credit) int64 {
+	n := sessionBytes + len(h.BuildID)
+	for _, served := range h.Capabilities {
+		n += 4*textBytes + len(served.Graph) + len(served.Version) + len(served.Node)
 	}
-	for k, v := range h.Labels {
-		n += 2*text + len(k) + len(v)
+	for name, value := range h.Labels {
+		n += 2*textBytes + len(name) + len(value)
 	}
-	for k := range c.PerNode {
-		n += 2*text + len(k)
+	for node := range credit.PerNode {
+		n += 2*textBytes + len(node)
 	}
 	return int64(n)
 }

@@ -166,7 +166,8 @@ func (s *Graphs) replaceGraph(ctx context.Context, field string, decide func(gra
 		with = s.database.Box.Seal(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
 	}
 	keys := []string{s.database.Keys.GraphsKey(), s.database.Keys.GraphIndexKey(), s.database.Keys.TombstonesKey(), s.database.Keys.TombstoneOrderKey()}
-	made, err := s.database.Scripts.Graph.Run(missed.WithContext(ctx), s.database.Client, keys, field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
+	made, err := s.database.Scripts.Graph.Run(missed.WithContext(ctx), s.database.Client, keys,
+		field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
 	switch {
 	case err == nil && made == 0:
 		return errGraphChanged

@@ -107,7 +107,9 @@ func (b *Batcher) startOrEnqueue(r *PendingChange) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.inFlight < maxOverlap && len(b.queued) == 0 || b.inFlight < maxInFlight && now.Sub(b.lastSent) > stuckAfter {
+	isFree := b.inFlight < maxOverlap && len(b.queued) == 0
+	isStuck := now.Sub(b.lastSent) > stuckAfter // the exchanges in flight may not end soon
+	if isFree || isStuck && b.inFlight < maxInFlight {
 		b.inFlight++
 		b.lastSent = now
 		return true

@@ -49,8 +49,8 @@ func (f *queryBuilder) addEqual(column, value string) {
 	}
 }
 
-// memberCondition is a condition on the members of a column of JSON. Of a row that has
-// nothing there, since its record is sealed, it says nothing.
+// memberCondition returns a condition on the members of a JSON column. NULL meets it:
+// the record of the row is sealed, and the reader of the record compares.
 func memberCondition(column, condition string) string {
 	return "(" + column + " IS NULL OR EXISTS (SELECT 1 FROM json_each(" + column + ") AS j WHERE " + condition + "))"
 }
@@ -86,7 +86,7 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 			return checkpoint.Head{}, err
 		}
 		return layout.DecodeHead(x.box, &row, x.now())
-	}, func(h *checkpoint.Head) bool {
+	}, func(h *checkpoint.Head) bool { // the column is NULL when the record is sealed
 		for k, v := range q.Metadata {
 			if got, ok := h.Metadata[k]; !ok || got != v {
 				return false
@@ -113,7 +113,7 @@ func (x *Index) Interrupts(
 	}, (*checkpoint.Interrupt).Size)
 }
 
-// buildInterruptQuery is the statement that answers a query.
+// buildInterruptQuery returns the statement that answers a query, and its arguments.
 func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args []any) {
 	var f queryBuilder
 	plus := ""
