@@ -37,9 +37,10 @@ func missingBytes(err error) int64 {
 // err.
 func (l *Limiter) RefusalError(err error) *runtime.Error {
 	if need := missingBytes(err); need > 0 {
-		return runtime.Errorf(runtime.ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), and this one would hold %d bytes; "+
-			"nothing was stored: try again, or another server", need).WithLimit("max-live-bytes", l.bytes.limit, 0)
+		return runtime.Errorf(runtime.ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), "+
+			"and this one would hold %d bytes; nothing was stored: try again, or another server", need).WithLimit("max-live-bytes", l.bytes.limit, 0)
 	}
-	return runtime.Errorf(runtime.ReasonTooManyRuns, "the server drives %d runs, as many as it may (--max-live-runs); nothing was stored: try again, or another server", l.maxRuns).
+	return runtime.Errorf(runtime.ReasonTooManyRuns, "the server drives %d runs, as many as it may (--max-live-runs); "+
+		"nothing was stored: try again, or another server", l.maxRuns).
 		WithLimit("max-live-runs", int64(l.maxRuns), 0)
 }

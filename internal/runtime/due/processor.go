@@ -202,7 +202,8 @@ func (p *Processor) postponeUnserved(ctx context.Context, head checkpoint.Head) 
 
 // isLeftToOther reports whether another server is expected to take a thread.
 func (p *Processor) isLeftToOther(head *checkpoint.Head) bool {
-	return p.opts.Peers != nil && head.PreferredOwner != "" && head.PreferredOwner != p.opts.Server && head.PreferredUntil.After(head.Now) && p.opts.Peers.IsMember(head.PreferredOwner)
+	prefersOther := head.PreferredOwner != "" && head.PreferredOwner != p.opts.Server && head.PreferredUntil.After(head.Now)
+	return prefersOther && p.opts.Peers != nil && p.opts.Peers.IsMember(head.PreferredOwner)
 }
 
 // handOffDueThread hands a due thread off to the server with its workers.

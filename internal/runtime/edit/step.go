@@ -233,7 +233,8 @@ func (s *stateStep) applyInput(t *commit.Tx) (*pregel.State, error) {
 // applyEnd drops the tasks that have not finished. The results of finished tasks count.
 func (s *stateStep) applyEnd(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
 	if !s.writes[0].IsEmpty() {
-		return nil, runtime.Errorf(runtime.ReasonInvalidField, "values as %s are not possible", runtime.AsEnd).WithViolation(s.fieldPath(0, "values"), "must be empty")
+		return nil, runtime.Errorf(runtime.ReasonInvalidField, "values as %s are not possible", runtime.AsEnd).
+			WithViolation(s.fieldPath(0, "values"), "must be empty")
 	}
 	for _, task := range s.tasks {
 		if !s.isDone(task.ID) {

@@ -46,7 +46,8 @@ func (r *runStop) stopForCancel(c *checkpoint.Cancel) {
 	case c.Grace <= 0:
 		r.stopWork(superstep.ErrRunCancelled)
 	case r.graceTimer == nil:
-		r.graceTimer = time.AfterFunc(c.Grace, contain.Func(func() { r.stopWork(superstep.ErrRunCancelled) }, contain.LogPanic(r.thread.log, "a timer panicked")))
+		r.graceTimer = time.AfterFunc(c.Grace, contain.Func(func() { r.stopWork(superstep.ErrRunCancelled) },
+			contain.LogPanic(r.thread.log, "a timer panicked")))
 	}
 }
 

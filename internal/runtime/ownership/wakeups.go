@@ -13,13 +13,14 @@ func (o *Owner) NotifyServers(h *checkpoint.Head) {
 	if o.subscription == nil {
 		return
 	}
+	isDue := !h.Due.IsZero() && !h.Due.After(h.Now.Add(commit.MaxClockDrift)) // by our clock
 	switch {
 	case h.Owner == "" && h.PreferredOwner != "" && h.PreferredOwner != o.opts.ID:
 		o.subscription.WakeServers(h.PreferredOwner, h.Thread)
 	case h.Owner == o.opts.ID:
 	case h.Owner != "":
 		o.subscription.WakeServers(h.Owner, h.Thread)
-	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(commit.MaxClockDrift)) && (!o.opts.Capacity.HasFreeSlot() || o.opts.Capacity.IsExceeded()): // by our clock it is due
+	case isDue && (!o.opts.Capacity.HasFreeSlot() || o.opts.Capacity.IsExceeded()):
 		o.subscription.WakeServers("", h.Thread)
 	}
 }

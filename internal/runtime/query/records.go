@@ -63,7 +63,8 @@ func (d *Reader) Runs(
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	runs, err = listReserved(ctx, d, d.AnswerReservation(memory, &own, maxBytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+	reservation := d.AnswerReservation(memory, &own, maxBytes)
+	runs, err = listReserved(ctx, d, reservation, runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
 		return d.store.Runs(ctx, thread, before, limit+1)
 	})
 	if err != nil {

@@ -87,7 +87,8 @@ func (r *Reader) readState(ctx context.Context, req runtime.StateRequest, memory
 func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
 	fields, err := payload.Fields(values)
 	if err != nil {
-		return values, runtime.Errorf(runtime.ReasonInvalidField, "the state is one value and has no keys").WithViolation("keys", "must be empty for this graph")
+		return values, runtime.Errorf(runtime.ReasonInvalidField, "the state is one value and has no keys").
+			WithViolation("keys", "must be empty for this graph")
 	}
 	fields = slices.DeleteFunc(fields, func(f payload.Field) bool { return !slices.Contains(keys, f.Key) })
 	return payload.Object(fields), nil

@@ -69,7 +69,8 @@ func (r *Registry) AddInterruptStream() error {
 	if err := r.AddStream(); err != nil {
 		return err
 	}
-	err := addIfBelow(&r.openInterruptCount, r.MaxInterruptStreams, "max-inbox-streams", "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
+	err := addIfBelow(&r.openInterruptCount, r.MaxInterruptStreams, "max-inbox-streams",
+		"the server has %d open streams of all questions, its limit (--max-inbox-streams)")
 	if err != nil {
 		r.RemoveStream()
 	}
@@ -107,7 +108,8 @@ func (r *Registry) AddThreadStream(thread string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.MaxThreadStreams > 0 && r.threadCounts[thread] >= r.MaxThreadStreams {
-		return tooManyStreamsError("max-thread-streams", "the thread has %d watches on this server, its limit (--max-thread-streams)", int64(r.MaxThreadStreams))
+		return tooManyStreamsError("max-thread-streams",
+			"the thread has %d watches on this server, its limit (--max-thread-streams)", int64(r.MaxThreadStreams))
 	}
 	if r.threadCounts == nil {
 		r.threadCounts = make(map[string]int)
