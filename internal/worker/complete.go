@@ -90,7 +90,7 @@ func (h *Hub) repeatReceipt(c message.Completion) (message.Receipt, bool) {
 // lost.
 func (h *Hub) completeIfLeased(j *job, c message.Completion) (s *Session, waiting *outbox.WaitingCall, taken bool) {
 	d := h.dispatcher
-	d.update(func() []notice {
+	d.updateState(func() []notice {
 		if d.jobsByLease[c.Token] != j {
 			return nil
 		}
@@ -110,8 +110,11 @@ func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 		return
 	}
 	if !s.hub.results.ReserveResult(c) {
-		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
-			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", s.hub.opts.MaxWaitingResultBytes).WithLimit("max-waiting-results", s.hub.opts.MaxWaitingResultBytes, 0)})
+		limit := s.hub.opts.MaxWaitingResultBytes
+		refusal := runtime.Errorf(runtime.ReasonTooManyRequests,
+			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", limit).
+			WithLimit("max-waiting-results", limit, 0)
+		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Err: refusal})
 		return
 	}
 	go contain.Func(func() {
@@ -128,7 +131,7 @@ func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 // next task has to be awaited.
 func (s *Session) tryCompleteNow(c message.Completion) (taken bool) {
 	d := s.dispatcher
-	d.update(func() []notice {
+	d.updateState(func() []notice {
 		j := s.capacity.jobs[c.Token]
 		if j == nil || c.EventsOnStream > 0 || inbox.HasDurable(c.Events) && j.events.RoomSignal() != nil {
 			return nil

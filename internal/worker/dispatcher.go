@@ -77,9 +77,9 @@ func (d *dispatcher) runLocked(change func() []notice) []notice {
 	return list
 }
 
-// update makes a change under mu, and sends its notices. The caller does not hold
+// updateState makes a change under mu, and sends its notices. The caller does not hold
 // mu.
-func (d *dispatcher) update(change func() []notice) { sendNotices(d.log, d.runLocked(change)) }
+func (d *dispatcher) updateState(change func() []notice) { sendNotices(d.log, d.runLocked(change)) }
 
 // scheduleClaims publishes soon which leases of other servers are known here.
 func (d *dispatcher) scheduleClaims() {
@@ -193,7 +193,7 @@ func (d *dispatcher) requeueJob(j *job) []notice {
 	}
 	go d.containPanics(func() {
 		j.calls.StopAndReset()
-		d.update(func() []notice {
+		d.updateState(func() []notice {
 			if j.stage == stageQueued {
 				return d.enqueueJob(j)
 			}

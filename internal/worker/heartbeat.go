@@ -53,7 +53,7 @@ const maxForgedLeases = 1000
 // with many leases that no server has given ends the session.
 func (s *Session) HandleHeartbeat(number uint64, running []string) {
 	given, forged := s.dispatcher.signer.ParseTokens(running)
-	s.dispatcher.update(func() []notice { return s.renewLeases(number, given, forged) })
+	s.dispatcher.updateState(func() []notice { return s.renewLeases(number, given, forged) })
 }
 
 // renewLeases answers a heartbeat. mu is held.

@@ -59,6 +59,7 @@ type Options struct {
 	Logger *zap.Logger // silent when nil
 }
 
+// withDefaults returns the options with a default for each field that is zero.
 func (o Options) withDefaults() Options {
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 10*time.Second)
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 30*time.Second)
@@ -115,8 +116,8 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	defer h.activeTasks.Add(-1)
 	d := h.dispatcher
 	j := newJob(ctx, t, h.events, h.log)
-	j.calls.NotifyIdle(func() { d.update(func() []notice { return d.awaited.followDisconnected(j) }) })
-	d.update(func() []notice { return d.admitJob(j) })
+	j.calls.NotifyIdle(func() { d.updateState(func() []notice { return d.awaited.followDisconnected(j) }) })
+	d.updateState(func() []notice { return d.admitJob(j) })
 	r := h.awaitResult(ctx, j)
 	j.calls.StopForGood(ctx)
 	j.notifying.Wait()
@@ -132,7 +133,7 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 		return
 	}
 	h.capabilities.PublishCapabilities()
-	d.update(func() []notice {
+	d.updateState(func() []notice {
 		for s := range d.profiles.Sessions() {
 			s.outbox.AddMessage(message.DrainNotice{TimeLeft: left, Reason: reason})
 		}
@@ -243,7 +244,7 @@ func (h *Hub) Covers(need checkpoint.Capability) bool {
 // servers have changed.
 func (h *Hub) RecheckTasks() {
 	d := h.dispatcher
-	d.update(func() []notice { return append(d.unserved.noticeAll(true), d.awaited.followAll()...) })
+	d.updateState(func() []notice { return append(d.unserved.noticeAll(true), d.awaited.followAll()...) })
 }
 
 // listServed lists the entries of each worker, and their number. It lists

@@ -29,7 +29,7 @@ func (d *dispatcher) grantLease(j *job, s *Session, l lease.Lease) {
 	}
 	j.leaseEnd = time.Now().Add(d.opts.LeaseTTL)
 	j.leaseTimer = time.AfterFunc(d.opts.LeaseTTL, d.containPanics(func() {
-		d.update(func() []notice { return d.expireLease(j, l.Token) })
+		d.updateState(func() []notice { return d.expireLease(j, l.Token) })
 	}))
 }
 
@@ -98,7 +98,7 @@ func (d *dispatcher) withholdJob(j *job) ([]notice, bool) {
 	}
 	j.leaseEnd = time.Now().Add(left)
 	j.leaseTimer = time.AfterFunc(left, d.containPanics(func() {
-		d.update(func() []notice { return d.releaseWithheld(j) })
+		d.updateState(func() []notice { return d.releaseWithheld(j) })
 	}))
 	return d.awaited.addWithheld(j), true
 }

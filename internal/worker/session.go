@@ -227,7 +227,7 @@ func (s *Session) throttleWorker(lost uint64) {
 // it at once, this worker after delay.
 func (s *Session) HandleNack(token, reason string, delay time.Duration) {
 	d := s.dispatcher
-	d.update(func() []notice {
+	d.updateState(func() []notice {
 		j := s.jobOfLease(token)
 		if j == nil {
 			return nil
@@ -278,7 +278,7 @@ func (s *Session) requeueReleased(released []string) []notice {
 // order, without losing a message. After a goodbye the worker begins no task any
 // more, so tasks without a sign of life go to other workers.
 func (s *Session) HandleStreamEnd() {
-	s.dispatcher.update(func() []notice {
+	s.dispatcher.updateState(func() []notice {
 		var list []notice
 		for _, j := range sortedByAge(s.capacity.jobs) {
 			if s.profile.IsLeaving && j.stage == stageOffered && !j.isInCallAnswer {

@@ -49,7 +49,7 @@ func (h *Hub) findJob(token string) *job {
 // the run is counted until waitForRun returns.
 func (h *Hub) claimForCall(l lease.Lease) (c claimResult, held *lease.Reclaimed[Session]) {
 	d := h.dispatcher
-	d.update(func() (list []notice) {
+	d.updateState(func() (list []notice) {
 		if d.jobsByLease[l.Token] != nil {
 			c = claimGranted
 			return nil

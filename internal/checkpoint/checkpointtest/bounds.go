@@ -24,16 +24,16 @@ func boundCases() []testCase {
 	}
 }
 
-// large is a value of some bytes that does not compress to a few: a store must
+// makeLargeValue returns a value of some bytes that does not compress to a few: a store must
 // count the bytes in memory, not the bytes written.
-func large(n int) payload.JSON {
+func makeLargeValue(n int) payload.JSON {
 	return payload.JSON(`"` + strings.Repeat("0123456789abcdef", n/16) + `"`)
 }
 
-// pages reads a list page by page and requires that each ends where it must: at
+// requirePages reads a list page by page and requires that each ends where it must: at
 // the limit, or at the record with which there are ReadBytes. It returns how
 // many records the pages had.
-func pages[T any](e *env, all []T, limit int, size func(*T) int, read func(done int) []T) (counts []int) {
+func requirePages[T any](e *env, all []T, limit int, size func(*T) int, read func(done int) []T) (counts []int) {
 	e.Helper()
 	for done := 0; ; {
 		end, portion := done, checkpoint.Portion{Limit: limit}
@@ -62,13 +62,13 @@ func boundedReads(e *env) {
 	th := e.newThread("t")
 	value := func(n int) checkpoint.Channel {
 		seq := th.head.Seq + 1
-		return checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: large(n)}
+		return checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: makeLargeValue(n)}
 	}
 	list := func(items, n int) checkpoint.Channel {
 		seq := th.head.Seq + 1
 		l := &checkpoint.List{Segments: []checkpoint.Segment{{ID: seq, Len: items}}, Appended: items}
 		for range items {
-			l.Items = append(l.Items, large(n))
+			l.Items = append(l.Items, makeLargeValue(n))
 		}
 		return checkpoint.Channel{Name: "l", List: l}
 	}
@@ -120,16 +120,16 @@ func boundedProgress(e *env) {
 	require.Empty(e, none)
 	for _, edit := range []func(c *checkpoint.Change){
 		func(c *checkpoint.Change) {
-			c.Tasks = []checkpoint.Task{{ID: "t1", Checkpoint: cp.ID, Node: "n", State: checkpoint.TaskDone, Update: large(1 << 20)}}
+			c.Tasks = []checkpoint.Task{{ID: "t1", Checkpoint: cp.ID, Node: "n", State: checkpoint.TaskDone, Update: makeLargeValue(1 << 20)}}
 		},
 		func(c *checkpoint.Change) {
 			for i := range 40 {
-				c.Memos = append(c.Memos, checkpoint.Memo{Checkpoint: cp.ID, Task: "t1", Key: "k", Index: i, Value: large(10 << 10)})
+				c.Memos = append(c.Memos, checkpoint.Memo{Checkpoint: cp.ID, Task: "t1", Key: "k", Index: i, Value: makeLargeValue(10 << 10)})
 			}
 		},
 		func(c *checkpoint.Change) {
 			c.Interrupts = []checkpoint.Interrupt{{
-				ID: "q", Thread: th.id, Checkpoint: cp.ID, State: checkpoint.InterruptOpen, Created: testDay(1), Updated: testDay(1), Value: large(1 << 20),
+				ID: "q", Thread: th.id, Checkpoint: cp.ID, State: checkpoint.InterruptOpen, Created: testDay(1), Updated: testDay(1), Value: makeLargeValue(1 << 20),
 			}}
 		},
 	} {
@@ -155,8 +155,8 @@ func boundCheckpoints(e *env) {
 	for n := range 9 {
 		seq := th.head.Seq + 1
 		th.applyEdits(addCheckpoint("",
-			checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: large(n * 256 << 10)},
-			checkpoint.Channel{Name: "b", Version: seq, Stored: seq, Value: large(1 << 20)},
+			checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: makeLargeValue(n * 256 << 10)},
+			checkpoint.Channel{Name: "b", Version: seq, Stored: seq, Value: makeLargeValue(1 << 20)},
 			checkpoint.Channel{Name: "small", Version: seq, Stored: seq, Value: "1"},
 		))
 	}
@@ -172,7 +172,7 @@ func (t *threadDriver) requirePages(limits ...int) {
 	for _, limit := range limits {
 		for _, q := range []checkpoint.CheckpointQuery{{}, {AllNamespaces: true}, {AnyTask: true}} {
 			q.Thread, q.Limit = t.id, limit
-			pages(t.env, all, limit, func(cp **checkpoint.Checkpoint) int { return (*cp).Size() }, func(done int) []*checkpoint.Checkpoint {
+			requirePages(t.env, all, limit, func(cp **checkpoint.Checkpoint) int { return (*cp).Size() }, func(done int) []*checkpoint.Checkpoint {
 				q.Before = 0
 				if done > 0 {
 					q.Before = all[done-1].Seq
@@ -219,15 +219,15 @@ func boundManifests(e *env) {
 func boundEvents(e *env) {
 	th := e.newThread("t")
 	for n := range 8 {
-		th.applyEdits(addEvents(1), func(c *checkpoint.Change) { c.Events[0].Value = large(n * 300 << 10) })
-		th.applyEdits(addEvents(3), func(c *checkpoint.Change) { c.Events[1].Value = large(500 << 10) })
+		th.applyEdits(addEvents(1), func(c *checkpoint.Change) { c.Events[0].Value = makeLargeValue(n * 300 << 10) })
+		th.applyEdits(addEvents(3), func(c *checkpoint.Change) { c.Events[1].Value = makeLargeValue(500 << 10) })
 		th.applyEdits(addEvents(40))
 	}
 	all, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err)
 	require.Len(e, all, int(th.head.LastEvent))
 	for _, limit := range []int{1, 7, 1000} {
-		pages(e, all, limit, (*checkpoint.Event).Size, func(done int) []checkpoint.Event {
+		requirePages(e, all, limit, (*checkpoint.Event).Size, func(done int) []checkpoint.Event {
 			page, err := e.store.Events(e.ctx, "t", uint64(done), limit)
 			require.NoError(e, err)
 			return page
@@ -241,7 +241,7 @@ func boundRuns(e *env) {
 		th.applyEdits(func(c *checkpoint.Change) {
 			c.Runs = []checkpoint.Run{{
 				ID: fmt.Sprint("r", n), Thread: "t", State: checkpoint.RunSucceeded, Order: uint64(n + 1),
-				Created: testDay(n), Updated: testDay(n), Request: checkpoint.RunRequest{Input: large(n * 300 << 10)},
+				Created: testDay(n), Updated: testDay(n), Request: checkpoint.RunRequest{Input: makeLargeValue(n * 300 << 10)},
 			}}
 		})
 	}
@@ -249,7 +249,7 @@ func boundRuns(e *env) {
 	require.NoError(e, err)
 	require.Len(e, all, 9)
 	for _, limit := range []int{1, 4, 100} {
-		pages(e, all, limit, (*checkpoint.Run).Size, func(done int) []checkpoint.Run {
+		requirePages(e, all, limit, (*checkpoint.Run).Size, func(done int) []checkpoint.Run {
 			before := uint64(0)
 			if done > 0 {
 				before = all[done-1].Order
@@ -269,7 +269,7 @@ func boundQuestions(e *env) {
 				for k := range 3 {
 					c.Interrupts = append(c.Interrupts, checkpoint.Interrupt{
 						ID: fmt.Sprintf("q%d-%d", n, k), Thread: id, State: checkpoint.InterruptOpen,
-						Created: testDay(10 - n), Updated: testDay(n), Value: large(k * n * 100 << 10),
+						Created: testDay(10 - n), Updated: testDay(n), Value: makeLargeValue(k * n * 100 << 10),
 					})
 				}
 			})
@@ -283,7 +283,7 @@ func boundQuestions(e *env) {
 		for _, limit := range []int{1, 5, 100} {
 			page := q
 			page.Limit = limit
-			pages(e, all, limit, (*checkpoint.Interrupt).Size, func(done int) []checkpoint.Interrupt {
+			requirePages(e, all, limit, (*checkpoint.Interrupt).Size, func(done int) []checkpoint.Interrupt {
 				if done > 0 {
 					last := &all[done-1]
 					page.After = checkpoint.InterruptPosition{

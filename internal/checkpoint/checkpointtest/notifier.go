@@ -42,8 +42,8 @@ func RunNotifier(t *testing.T, open func(t *testing.T) (here, there NotifyingSto
 		t.Run(c.name, func(t *testing.T) {
 			here, there := open(t)
 			p := &processPair{env: &env{T: t, ctx: t.Context(), store: here}, remoteStore: there}
-			p.local, p.localSignals = p.subscribe(here)
-			p.remote, p.remoteSignals = p.subscribe(there)
+			p.local, p.localSignals = p.subscribeTo(here)
+			p.remote, p.remoteSignals = p.subscribeTo(there)
 			p.waitConnected()
 			c.run(p)
 		})
@@ -63,7 +63,7 @@ type processPair struct {
 // signalBuffer is how many signals a case may receive before it reads them.
 const signalBuffer = 4096
 
-func (p *processPair) subscribe(s NotifyingStore) (checkpoint.Subscription, chan checkpoint.Signal) {
+func (p *processPair) subscribeTo(s NotifyingStore) (checkpoint.Subscription, chan checkpoint.Signal) {
 	heard := make(chan checkpoint.Signal, signalBuffer)
 	subscription := s.Subscribe(func(s checkpoint.Signal) { heard <- s })
 	p.Cleanup(subscription.Close)
@@ -291,7 +291,7 @@ func notifyClosed(p *processPair) {
 	th := p.newThread("t")
 	p.followRemotely("t")
 	p.remote.Close()
-	again, heard := p.subscribe(p.remoteStore)
+	again, heard := p.subscribeTo(p.remoteStore)
 	th.applyEdits(addEvents(1))
 	again.Follow("t")
 	for s := p.nextSignal(heard); s.Kind != checkpoint.SignalConnected; s = p.nextSignal(heard) {

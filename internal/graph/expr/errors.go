@@ -101,7 +101,7 @@ func (e *evaluation) explainError(source string, err error) error {
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
 		for _, miss := range slices.Backward(e.missedKeys) {
 			if miss.key == key {
-				message = fmt.Sprintf("%s has no key %q%s", miss.where, key, graph.Suggest(key, miss.in.keys()))
+				message = fmt.Sprintf("%s has no key %q%s", miss.where, key, graph.Suggest(key, miss.in.listKeys()))
 				break
 			}
 		}

@@ -202,7 +202,7 @@ func isNoOverload(v ref.Val) bool {
 // plainNumber returns a number without its spelling, and other values as they are.
 func plainNumber(m *meter, v ref.Val) ref.Val {
 	if n, ok := v.(spelledNumber); ok {
-		return n.plain(m)
+		return n.toPlain(m)
 	}
 	return v
 }

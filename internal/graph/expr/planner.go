@@ -38,7 +38,7 @@ type programPlan struct {
 
 // newPlanner refuses an environment with a function that has no price.
 func newPlanner(env *cel.Env) (*planner, error) {
-	p := &planner{prices: prices(), bodies: functionBodies(), overloads: map[string]*functions.Overload{}}
+	p := &planner{prices: listPrices(), bodies: functionBodies(), overloads: map[string]*functions.Overload{}}
 	for name, declared := range env.Functions() {
 		bound, err := declared.Bindings()
 		if err != nil {

@@ -18,9 +18,9 @@ import (
 // result, if any, replaces the call's.
 type price func(m *meter, x, y ref.Val, all []ref.Val) ref.Val
 
-// prices has the price of every function that an expression may call. New
+// listPrices returns the price of every function that an expression may call. New
 // refuses an environment with a function that is not here.
-func prices() map[string]price {
+func listPrices() map[string]price {
 	table := map[string]price{
 		operators.Add:         priceAdd,
 		"@add":                priceAdd,

@@ -59,7 +59,7 @@ func (d decoder) decodeValue(text payload.JSON) ref.Val {
 	return types.NewErr("unreadable JSON value")
 }
 
-func (d decoder) meter() *meter {
+func (d decoder) evaluationMeter() *meter {
 	if d.evaluation == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (d decoder) meter() *meter {
 }
 
 func (d decoder) decodeText(text payload.JSON) ref.Val {
-	m := d.meter()
+	m := d.evaluationMeter()
 	m.chargeRead(int64(len(text)))
 	if strings.IndexByte(string(text), '\\') >= 0 {
 		m.chargeBytes(int64(len(text)), 3)
@@ -81,7 +81,7 @@ func (d decoder) decodeText(text payload.JSON) ref.Val {
 
 // decodeList splits an array into its elements. Growth is charged before it happens.
 func (d decoder) decodeList(text payload.JSON) ref.Val {
-	m := d.meter()
+	m := d.evaluationMeter()
 	m.chargeRead(int64(len(text)))
 	var items []payload.JSON
 	err := payload.EachElement(text, func(item payload.JSON) bool {
@@ -101,7 +101,7 @@ func (d decoder) decodeList(text payload.JSON) ref.Val {
 const entryBytes = 112
 
 func (d decoder) decodeObject(text payload.JSON) ref.Val {
-	m := d.meter()
+	m := d.evaluationMeter()
 	m.chargeRead(int64(len(text)))
 	o := &jsonObject{decoder: d, text: text}
 	err := payload.EachField(text, func(key string, value payload.JSON) bool {
@@ -126,7 +126,7 @@ func (d decoder) decodeNumber(text payload.JSON) ref.Val {
 	}
 	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range is ±Inf
 	if d.isPlain && math.IsInf(f, 0) {
-		return d.meter().refuseNumber(text)
+		return d.evaluationMeter().refuseNumber(text)
 	}
 	if d.isPlain || formatDouble(f) == text {
 		return types.Double(f)
@@ -158,9 +158,9 @@ type spelledNumber struct {
 
 func (n spelledNumber) sourceText() payload.JSON { return n.text }
 
-// plain returns the number as a double; a number beyond the range ends the
+// toPlain returns the number as a double; a number beyond the range ends the
 // evaluation.
-func (n spelledNumber) plain(m *meter) ref.Val {
+func (n spelledNumber) toPlain(m *meter) ref.Val {
 	if math.IsInf(float64(n.Double), 0) {
 		return m.refuseNumber(n.text)
 	}
@@ -194,7 +194,7 @@ func (n spelledNumber) isWhole() bool { return !strings.ContainsAny(string(n.tex
 func plainValue(m *meter, v, _ ref.Val, _ []ref.Val) ref.Val {
 	switch v := v.(type) {
 	case spelledNumber:
-		return v.plain(m)
+		return v.toPlain(m)
 	case *jsonList:
 		return v.decoder.asPlain().decodeValue(v.text)
 	case *jsonObject:
@@ -295,7 +295,7 @@ func joinPath(where, key string) string {
 	return where + "." + key
 }
 
-func (o *jsonObject) keys() []string {
+func (o *jsonObject) listKeys() []string {
 	keys := make([]string, len(o.entries))
 	for i := range o.entries {
 		keys[i] = o.entries[i].key
@@ -334,7 +334,7 @@ func (o *jsonObject) Contains(key ref.Val) ref.Val {
 
 // Iterator goes over the keys in order.
 func (o *jsonObject) Iterator() traits.Iterator {
-	return types.NewStringList(types.DefaultTypeAdapter, o.keys()).Iterator()
+	return types.NewStringList(types.DefaultTypeAdapter, o.listKeys()).Iterator()
 }
 
 // Fold goes over the entries in order.

@@ -52,7 +52,7 @@ type missedKey struct {
 }
 
 // keyLister is a value with keys: an object, the state.
-type keyLister interface{ keys() []string }
+type keyLister interface{ listKeys() []string }
 
 // recordMiss remembers the latest keys that were asked for in vain: a loop may ask
 // for very many.
@@ -145,7 +145,7 @@ func (s *stateMap) Find(key ref.Val) (ref.Val, bool) {
 	return value, ok
 }
 
-func (s *stateMap) keys() []string { return s.reader.Keys() }
+func (s *stateMap) listKeys() []string { return s.reader.Keys() }
 
 // Get returns the value of a state key, or an error.
 func (s *stateMap) Get(key ref.Val) ref.Val { return getOrError(s, key) }

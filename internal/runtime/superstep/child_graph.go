@@ -54,8 +54,10 @@ func (c childGraph) newChildLoop() (*graphLoop, error) {
 	child := &graphLoop{frame: frame{
 		env: fr.env, thread: fr.thread, run: fr.run, state: pregel.NewState(c.graph, c.namespace, fr.env.Limits),
 		level: level{
-			keepsCheckpoints: c.persistence != persistDisabled && fr.level.keepsCheckpoints, parentTask: c.task.ID, rootTask: cmp.Or(fr.level.rootTask, c.task.ID), parents: c.parents(),
-			requiredCapabilities: fr.level.requiredCapabilities, replay: fr.level.replay, resetParentTimeout: c.resetIdleTimeout, maybeRerun: c.attempt > 1 || fr.maybeBegun || fr.level.maybeRerun,
+			keepsCheckpoints: c.persistence != persistDisabled && fr.level.keepsCheckpoints,
+			parentTask:       c.task.ID, rootTask: cmp.Or(fr.level.rootTask, c.task.ID), parents: c.listParents(),
+			requiredCapabilities: fr.level.requiredCapabilities, replay: fr.level.replay, resetParentTimeout: c.resetIdleTimeout,
+			maybeRerun: c.attempt > 1 || fr.maybeBegun || fr.level.maybeRerun,
 		},
 		breakBefore: c.breakBefore, breakAfter: c.breakAfter,
 	}}
@@ -90,8 +92,8 @@ func (c childGraph) newChildLoop() (*graphLoop, error) {
 	return child, nil
 }
 
-// parents notes, for a subgraph, at which checkpoints the graphs around it stand.
-func (c childGraph) parents() map[string]string {
+// listParents returns, for a subgraph, the checkpoints of the graphs around it, by namespace.
+func (c childGraph) listParents() map[string]string {
 	fr := c.parent
 	parents := make(map[string]string, len(fr.level.parents)+1)
 	maps.Copy(parents, fr.level.parents)

@@ -52,7 +52,7 @@ func OpenOwned(ctx context.Context, path string) (*Database, error) {
 // OpenLocked makes the file when it is missing, and locks it for this process alone,
 // by whatever name it is opened.
 func OpenLocked(ctx context.Context, path string) (*Database, error) {
-	f := &Database{path: path, stat: identify}
+	f := &Database{path: path, stat: identifyFile}
 	var err error
 	if f.RealPath, err = filepath.EvalSymlinks(path); err == nil {
 		// The lock first: opening and closing a file releases the locks that this process has on it.
@@ -132,7 +132,7 @@ func (f *Database) restrictMode(name string) error {
 // was written.
 func (f *Database) NoteLog() error {
 	f.log = f.RealPath + "-wal"
-	wal, err := identify(f.log)
+	wal, err := identifyFile(f.log)
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
@@ -156,7 +156,7 @@ func (f *Database) checkSame(name string, opened identity) error {
 	now, err := f.stat(name)
 	happened := "replaced"
 	switch {
-	case err == nil && now.same(opened):
+	case err == nil && now.isSame(opened):
 		return nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		happened = "removed"

@@ -28,6 +28,6 @@ func TestAFileThatCannotBeLookedAt(t *testing.T) {
 	}
 	f.stat = func(string) (identity, error) { return identity{}, syscall.ENOENT }
 	require.ErrorIs(t, f.CheckReplaced(), checkpoint.ErrStoreReplaced)
-	f.stat = identify
+	f.stat = identifyFile
 	require.NoError(t, f.CheckReplaced())
 }

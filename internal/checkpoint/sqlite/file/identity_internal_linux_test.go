@@ -22,23 +22,23 @@ func TestIdentityIsTheSameByName(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = open.Close() }()
 
-	first, err := identify(name)
+	first, err := identifyFile(name)
 	require.NoError(t, err)
 	for how, identify := range map[string]func() (identity, error){
-		"link":         func() (identity, error) { return identify(link) },
+		"link":         func() (identity, error) { return identifyFile(link) },
 		"open":         func() (identity, error) { return identifyOpen(open) },
 		"stat":         func() (identity, error) { return identifyByStat(unix.AT_FDCWD, name, 0) },
 		"stat of open": func() (identity, error) { return identifyByStat(int(open.Fd()), "", unix.AT_EMPTY_PATH) },
 	} {
 		found, err := identify()
 		require.NoError(t, err, how)
-		require.True(t, first.same(found), how)
+		require.True(t, first.isSame(found), how)
 	}
-	second, err := identify(other)
+	second, err := identifyFile(other)
 	require.NoError(t, err)
-	require.False(t, first.same(second))
+	require.False(t, first.isSame(second))
 	require.NoError(t, os.Remove(name))
-	_, err = identify(name)
+	_, err = identifyFile(name)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = identifyByStat(unix.AT_FDCWD, name, 0)
 	require.ErrorIs(t, err, fs.ErrNotExist)

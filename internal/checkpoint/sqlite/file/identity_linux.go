@@ -14,13 +14,13 @@ type identity struct {
 	inode        uint64
 }
 
-func (i identity) same(other identity) bool { return i == other }
+func (i identity) isSame(other identity) bool { return i == other }
 
-// identify looks which file a name leads to. It stands beside each commit, so it
+// identifyFile finds the file that a name leads to. It stands beside each commit, so it
 // makes nothing that it does not need.
-func identify(name string) (identity, error) { return identifyAt(unix.AT_FDCWD, name, 0) }
+func identifyFile(name string) (identity, error) { return identifyAt(unix.AT_FDCWD, name, 0) }
 
-// identifyOpen is identify for a file that is open.
+// identifyOpen is identifyFile for a file that is open.
 func identifyOpen(f *os.File) (identity, error) {
 	return identifyAt(int(f.Fd()), "", unix.AT_EMPTY_PATH)
 }

@@ -13,11 +13,11 @@ import (
 // identity tells a file from all others that are there.
 type identity struct{ device, inode uint64 }
 
-func (i identity) same(other identity) bool { return i == other }
+func (i identity) isSame(other identity) bool { return i == other }
 
-// identify looks which file a name leads to. It stands beside each commit, so it
+// identifyFile finds the file that a name leads to. It stands beside each commit, so it
 // makes nothing that it does not need.
-func identify(name string) (identity, error) {
+func identifyFile(name string) (identity, error) {
 	var found unix.Stat_t
 	for {
 		err := unix.Stat(name, &found)
@@ -31,7 +31,7 @@ func identify(name string) (identity, error) {
 	}
 }
 
-// identifyOpen is identify for a file that is open.
+// identifyOpen is identifyFile for a file that is open.
 func identifyOpen(f *os.File) (identity, error) {
 	var found unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &found); err != nil {

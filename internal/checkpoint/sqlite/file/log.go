@@ -78,7 +78,7 @@ func (f *Database) findLog(ctx context.Context) error {
 	if log, err := os.Stat(last + "-wal"); err != nil || log.Size() == 0 {
 		return nil //nolint:nilerr // there is none that could be seen
 	}
-	if other, err := identify(last); err == nil && !other.same(f.dbInfo) {
+	if other, err := identifyFile(last); err == nil && !other.isSame(f.dbInfo) {
 		return nil // it is the log of that file, and this one is a copy
 	}
 	return &StrayLogError{Path: f.RealPath, Last: last}

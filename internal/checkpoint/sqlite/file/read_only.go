@@ -64,7 +64,7 @@ func FindReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 }
 
 func readState(path string) (s fileState, err error) {
-	if s.id, err = identify(path); err != nil {
+	if s.id, err = identifyFile(path); err != nil {
 		return s, err
 	}
 	info, err := os.Stat(path)
@@ -99,7 +99,7 @@ func (r *ReadOnly) CheckUnchanged() error {
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	if !now.id.same(r.state.id) || now.size != r.state.size || !now.changed.Equal(r.state.changed) {
+	if !now.id.isSame(r.state.id) || now.size != r.state.size || !now.changed.Equal(r.state.changed) {
 		return &ChangedError{Path: r.RealPath}
 	}
 	return nil

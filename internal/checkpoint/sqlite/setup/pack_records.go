@@ -37,7 +37,7 @@ const mostNamedRecords = 100
 // noteDamaged notes which record is damaged.
 func (p *recordPacker) noteDamaged(t *recordTable, r *keyedRecord, err error) {
 	if len(p.records) < mostNamedRecords {
-		p.records = append(p.records, fmt.Sprintf("thread %q, %s %q: %v", r.thread(), t.kind, r.name, err))
+		p.records = append(p.records, fmt.Sprintf("thread %q, %s %q: %v", r.threadID(), t.kind, r.name, err))
 	}
 }
 
@@ -62,12 +62,12 @@ func (p *recordPacker) packThreads(ctx context.Context, after, last string) erro
 				isPacked, err := p.packRow(ctx, &t, &rows[i])
 				switch {
 				case errors.Is(err, checkpoint.ErrCorrupt):
-					unreadable[rows[i].thread()] = struct{}{}
+					unreadable[rows[i].threadID()] = struct{}{}
 					p.noteDamaged(&t, &rows[i], err)
 				case err != nil:
 					return err
 				case isPacked:
-					changed[rows[i].thread()] = struct{}{}
+					changed[rows[i].threadID()] = struct{}{}
 				}
 			}
 			position = next
@@ -84,7 +84,7 @@ type keyedRecord struct {
 	name, record string
 }
 
-func (r *keyedRecord) thread() string {
+func (r *keyedRecord) threadID() string {
 	thread, _ := r.keys[0].(string) // of a column of texts
 	return thread
 }
@@ -95,7 +95,7 @@ func (t *recordTable) readPage(ctx context.Context, tx executor, position []any,
 	keys := strings.Split(t.keys, ", ")
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE (%s) > (%s) AND thread <= ? ORDER BY %s",
 		t.keys, t.recordName, t.column, t.name,
-		strings.Join(keys[:len(position)], ", "), placeholders(len(position)), t.keys), append(slices.Clone(position), last)...)
+		strings.Join(keys[:len(position)], ", "), joinPlaceholders(len(position)), t.keys), append(slices.Clone(position), last)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,13 +117,13 @@ func (t *recordTable) readPage(ctx context.Context, tx executor, position []any,
 	return page, nil, errors.Join(rows.Err(), rows.Close())
 }
 
-func placeholders(n int) string { return "?" + strings.Repeat(", ?", n-1) }
+func joinPlaceholders(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
 // packRow writes a record anew when it is JSON. A record that is damaged stays as it is, and
 // the error wraps checkpoint.ErrCorrupt. One whose key is not given stays, too, and the key
 // is noted.
 func (p *recordPacker) packRow(ctx context.Context, t *recordTable, r *keyedRecord) (isPacked bool, err error) {
-	at := seal.RecordPlace{Thread: r.thread(), Kind: t.kind, Name: r.name}
+	at := seal.RecordPlace{Thread: r.threadID(), Kind: t.kind, Name: r.name}
 	record, err := p.box.Open(at, r.record)
 	if refused, ok := errors.AsType[*seal.OpenError](err); ok && refused.IsUnknownKey {
 		if p.sealedWith == nil {
@@ -142,7 +142,7 @@ func (p *recordPacker) packRow(ctx context.Context, t *recordTable, r *keyedReco
 		return false, err
 	}
 	keys := strings.Split(t.keys, ", ")
-	_, err = p.tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET %s = ? WHERE (%s) = (%s)", t.name, t.column, t.keys, placeholders(len(keys))),
+	_, err = p.tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET %s = ? WHERE (%s) = (%s)", t.name, t.column, t.keys, joinPlaceholders(len(keys))),
 		append([]any{[]byte(p.box.SealLike(at, r.record, record))}, r.keys...)...)
 	return err == nil, err
 }
