@@ -84,8 +84,8 @@ func (p *pricing) lookUpPrices(
 	return newCompletedResult(map[string]any{"lines": lines, "total": total})
 }
 
-// askForDiscount asks a person about the discount of a large order. The question ends the attempt; when
-// there is an answer the task comes again, with the answer in its journal.
+// askForDiscount asks a person about the discount of a large order. The question ends
+// the attempt. After the answer the task comes again, with the answer in its journal.
 func askForDiscount(task *graphdv1.TaskAssignment) (*graphdv1.TaskResult, error) {
 	var total int
 	if err := json.Unmarshal([]byte(task.GetChannels()["total"].GetJson()), &total); err != nil {
