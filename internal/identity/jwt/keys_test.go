@@ -79,6 +79,12 @@ func byDiscovery(*jwt.Issuer) {}
 func (r *remote) check(t *testing.T, token string) identity.Reason {
 	t.Helper()
 	_, err := r.Authenticate(t.Context(), identity.Credentials{Token: token})
+	return reasonOf(t, err)
+}
+
+// reasonOf returns why credentials were refused, "" = they were not.
+func reasonOf(t *testing.T, err error) identity.Reason {
+	t.Helper()
 	if err == nil {
 		return ""
 	}

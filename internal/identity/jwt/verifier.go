@@ -56,7 +56,11 @@ type keySource interface {
 
 // New makes a Verifier. It reads JWKS files, and returns an error for one that can't
 // be used. Keys behind URLs are fetched by Run.
-func New(opts Options) (*Verifier, error) {
+func New(opts Options) (*Verifier, error) { return newVerifier(opts, nil) }
+
+// newVerifier makes a Verifier. An issuer whose keys come from where they came from
+// before takes over the keys.
+func newVerifier(opts Options, before map[string]*issuer) (*Verifier, error) {
 	v := &Verifier{now: opts.Now, report: opts.Report, issuers: make(map[string]*issuer, len(opts.Config.Issuers))}
 	if v.now == nil {
 		v.now = time.Now
@@ -65,7 +69,9 @@ func New(opts Options) (*Verifier, error) {
 	for i := range opts.Config.Issuers {
 		config := &opts.Config.Issuers[i]
 		one := &issuer{Issuer: config}
-		if config.JWKSFile == "" {
+		if last := before[config.Issuer]; last != nil && last.JWKSFile == config.JWKSFile && last.JWKSURL == config.JWKSURL {
+			one.keys = last.keys
+		} else if config.JWKSFile == "" {
 			one.keys = newRemoteKeys(config, client, opts.Report)
 		} else {
 			keys, err := loadFileKeys(config.JWKSFile, opts.Report)
