@@ -31,4 +31,6 @@ EXPOSE 7700
 # The image has no shell: the binary asks itself over the standard health service.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 CMD ["/graphd", "health"]
 ENTRYPOINT ["/graphd"]
+# It starts with a certificate and a way to know callers, in GRAPHD_TLS_CERT, GRAPHD_TLS_KEY and GRAPHD_API_KEYS,
+# or with GRAPHD_INSECURE=true where a network keeps others out. With TLS the health check needs GRAPHD_TLS_CA.
 CMD ["serve", "--listen", "0.0.0.0:7700", "--store", "sqlite:/data/graphd.db"]

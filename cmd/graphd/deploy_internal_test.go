@@ -74,6 +74,7 @@ func parseShippedOptions(t *testing.T, args []string, env map[string]string) *se
 	require.NoError(t, err)
 	require.Equal(t, server.KindRedis, store.Kind, "several servers need a store that they can share")
 	require.NotEmpty(t, o.WorkerKey, "servers that share workers need one key")
+	require.True(t, o.Insecure || o.TLSCert != "" && o.APIKeys != "", "it would not start")
 	return o
 }
 

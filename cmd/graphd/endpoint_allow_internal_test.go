@@ -42,8 +42,8 @@ func TestEndpointsOfGraphsAreRefused(t *testing.T) {
 		allowed, refused []string
 	}{
 		"loopback":  {nil, []string{"pricing:443", "10.0.0.1:80", "127.0.0.1:1"}, nil},
-		"elsewhere": {[]string{"--listen=0.0.0.0:0"}, nil, []string{"pricing:443", "127.0.0.1:1"}},
-		"listed":    {[]string{"--listen=0.0.0.0:0", "--endpoint-allow=*.prod:443", "--endpoint-allow=10.0.0.0/8:7777"}, []string{"a.prod", "10.9.9.9:7777"}, []string{"pricing:443"}},
+		"elsewhere": {[]string{"--listen=0.0.0.0:0", "--insecure"}, nil, []string{"pricing:443", "127.0.0.1:1"}},
+		"listed":    {[]string{"--listen=0.0.0.0:0", "--insecure", "--endpoint-allow=*.prod:443", "--endpoint-allow=10.0.0.0/8:7777"}, []string{"a.prod", "10.9.9.9:7777"}, []string{"pricing:443"}},
 		"narrowed":  {[]string{"--endpoint-allow=pricing:443"}, []string{"pricing"}, []string{"127.0.0.1:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

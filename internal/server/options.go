@@ -51,6 +51,7 @@ type Options struct {
 	EndpointAllow  []string
 	Config         string
 
+	CallerOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -94,6 +95,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.EndpointAllow, flagEndpointAllow, nil, "endpoint that nodes of graphs may have: HOST, HOST:PORT, *.NAME:PORT, RANGE:PORT, * "+
 		"or SCHEME:ADDRESS (repeatable; default: * where only this machine reaches --listen, else none)")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
+	o.CallerOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -164,7 +166,7 @@ func (o *Options) validateOptions() error {
 		return exit.Usagef("--%s: %v", flagEndpointAllow, err).
 			WithHint("want HOST:PORT, *.example.com:443, 10.0.0.0/8:7777, unix:/run/node.sock or %s", egress.AnyHost)
 	}
-	return errors.Join(o.validateTLS(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+	return errors.Join(o.validateTLS(), o.validateCallers(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.

@@ -61,7 +61,8 @@ type Server struct {
 	Engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
-	tls             *tls.Config // nil = plain text
+	tls             *tls.Config  // nil = plain text
+	callers         *callerFiles // nil = callers are not known
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
 	serveErrors     chan error   // an error that ended serving
@@ -89,12 +90,18 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if s.tls, err = o.readTLS(log); err != nil {
 		return s, err
 	}
+	if s.callers, err = o.openCallerFiles(callerFileInterval, log.Named("callers")); err != nil {
+		return s, err
+	}
 	// First the port: a second server should report that, and not that the store is
 	// locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
 		return s, &exit.HintError{
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
+	}
+	if err := o.checkExposure(s.listener.Addr()); err != nil {
+		return s, err
 	}
 	name.Options = o.StoreOptions
 	if s.store, err = o.migrateAndOpen(ctx, name, log, sealed); err != nil {
@@ -127,11 +134,17 @@ func listFeatures(o Options) []string {
 // put at other servers on the same store.
 const graphRefreshInterval = time.Second
 
-// startBackground checks the store until the server is released: whether it takes
-// changes and, if other servers write to it, which graphs they have put.
+// startBackground follows the files of callers and checks the store until the server
+// is released: whether it takes changes and, if other servers write to it, which graphs
+// they have put.
 func (s *Server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
+	if s.callers != nil {
+		for _, follow := range s.callers.followers {
+			tasks.Go(contain.Func(func() { follow(ctx) }, contain.LogPanic(s.log, "following a file of callers panicked")))
+		}
+	}
 	if store, ok := s.store.(checkpoint.WriteChecker); ok {
 		tasks.Go(contain.Func(func() { s.grpc.WatchStore(ctx, store) }, contain.LogPanic(s.log, "watching the store panicked")))
 	}
@@ -223,6 +236,9 @@ func (s *Server) buildServices(
 		},
 		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.Engine.Now, TLS: s.tls,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics,
+	}
+	if s.callers != nil {
+		options.Authenticator = s.callers
 	}
 	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/identity/apikey"
+	"github.com/graphd-dev/graphd/internal/identity/certificate"
+	"github.com/graphd-dev/graphd/internal/identity/jwt"
+)
+
+// CallerOptions are the files that say who may call. Without any, callers are not
+// known.
+type CallerOptions struct {
+	APIKeys          string
+	TokenIssuers     string
+	CertificateRules string
+	// Insecure permits to serve other machines without TLS or without knowing callers.
+	Insecure bool
+}
+
+// RegisterFlags registers the options.
+func (o *CallerOptions) RegisterFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.APIKeys, "api-keys", "", "file with the hashes of API keys: calls need credentials; read again when it changes")
+	f.StringVar(&o.TokenIssuers, "token-issuers", "",
+		"YAML file with the issuers whose JWTs callers may have: calls need credentials; read again when it changes")
+	f.StringVar(&o.CertificateRules, "certificate-rules", "",
+		"YAML file with rules that name the callers of client certificates, with --tls-client-ca: calls need credentials; read again when it changes")
+	f.BoolVar(&o.Insecure, "insecure", false, "serve other machines than this one without TLS, or without knowing who calls")
+}
+
+func (o *CallerOptions) knowsCallers() bool {
+	return o.APIKeys != "" || o.TokenIssuers != "" || o.CertificateRules != ""
+}
+
+// validateCallers returns an *exit.UsageError for files that don't suffice.
+func (o *Options) validateCallers() error {
+	if o.CertificateRules != "" && o.TLSClientCA == "" {
+		return exit.Usagef("--certificate-rules needs --tls-client-ca").
+			WithHint("give --tls-client-ca FILE with the CAs of clients, besides --tls-cert and --tls-key")
+	}
+	return nil
+}
+
+// checkExposure refuses an address that other machines reach, unless connections are
+// encrypted and callers known. The error is an *exit.UsageError.
+func (o *Options) checkExposure(listen net.Addr) error {
+	at, ok := listen.(*net.TCPAddr)
+	if o.Insecure || ok && at.IP.IsLoopback() || o.TLSCert != "" && o.knowsCallers() {
+		return nil
+	}
+	lacking := "neither TLS nor a way to know who calls"
+	switch {
+	case o.TLSCert != "":
+		lacking = "no way to know who calls"
+	case o.knowsCallers():
+		lacking = "no TLS"
+	}
+	return exit.Usagef("other machines may reach --listen %s, and the server has %s", o.Listen, lacking).
+		WithHint("give --tls-cert and --tls-key with --api-keys, --token-issuers or --certificate-rules; " +
+			"or --listen 127.0.0.1:7700; or --insecure where a network keeps others out")
+}
+
+// callerFileInterval is how often the files of callers are read again.
+const callerFileInterval = 5 * time.Second
+
+// callerFiles tell who calls, by files that are read again when they change.
+type callerFiles struct {
+	identity.Chain
+
+	followers []func(ctx context.Context) // each follows a file until ctx ends
+}
+
+// openCallerFiles reads the files of callers, nil without any. The error is an
+// *exit.UsageError.
+func (o *CallerOptions) openCallerFiles(every time.Duration, log *zap.Logger) (*callerFiles, error) {
+	if !o.knowsCallers() {
+		return nil, nil
+	}
+	report := func(err error) { log.Error("what says who calls can't be renewed", zap.Error(err)) }
+	c := &callerFiles{}
+	if o.APIKeys != "" {
+		keys, err := apikey.New(apikey.Options{Path: o.APIKeys, Report: report})
+		if err != nil {
+			return nil, exit.Usagef("--api-keys: %v", err).WithHint("correct the file")
+		}
+		c.APIKeys = keys
+		c.followers = append(c.followers, func(ctx context.Context) { keys.WatchFile(ctx, every) })
+	}
+	if o.TokenIssuers != "" {
+		tokens, err := jwt.OpenFile(o.TokenIssuers, jwt.Options{Report: report})
+		if err != nil {
+			return nil, exit.Usagef("--token-issuers: %v", err).WithHint("correct the file")
+		}
+		c.JWTs = tokens
+		c.followers = append(c.followers, func(ctx context.Context) { tokens.Run(ctx, every) })
+	}
+	if o.CertificateRules != "" {
+		rules, err := certificate.OpenFile(o.CertificateRules, report)
+		if err != nil {
+			return nil, exit.Usagef("--certificate-rules: %v", err).WithHint("correct the file")
+		}
+		c.Certificates = rules
+		c.followers = append(c.followers, func(ctx context.Context) { rules.WatchFile(ctx, every) })
+	}
+	return c, nil
+}
