@@ -1,19 +1,21 @@
 // A worker in JavaScript, without an SDK: it serves the nodes of greet.yaml over graphd.v1.WorkerService.
-// node worker.js [HOST:PORT]
+// node worker.js [HOST:PORT]; without it GRAPHD_SERVER counts. security.js reads the variables of TLS and tokens.
 'use strict'
 
 const path = require('node:path')
 const crypto = require('node:crypto')
 const grpc = require('@grpc/grpc-js')
 const loader = require('@grpc/proto-loader')
+const { secure } = require('./security.js')
 
 const protos = path.join(__dirname, '../../proto')
 const definition = loader.loadSync('graphd/v1/worker_service.proto', {
   includeDirs: [protos], keepCase: true, longs: String, enums: String, defaults: true, oneofs: true,
 })
 const { WorkerService } = grpc.loadPackageDefinition(definition).graphd.v1
-const server = process.argv[2] || '127.0.0.1:7700'
-const client = new WorkerService(server, grpc.credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 })
+const server = process.argv[2] || process.env.GRAPHD_SERVER || '127.0.0.1:7700'
+const { credentials, options } = secure(server)
+const client = new WorkerService(server, credentials, { 'grpc.max_receive_message_length': -1, ...options })
 
 // What a node is given: its keys of the state, and ask(question), which throws until there is an answer.
 const nodes = {
@@ -83,7 +85,8 @@ const held = new Map() // leases by task: they run, or their results are not del
 // deliver repeats a result until it is answered: it is applied once, however often it comes.
 function deliver(id, lease_token, result, pause = 100) {
   client.CompleteTask({ lease_token, result }, { deadline: Date.now() + 10_000 }, (error) => {
-    const again = error && [grpc.status.UNAVAILABLE, grpc.status.DEADLINE_EXCEEDED].includes(error.code)
+    const { UNAVAILABLE, DEADLINE_EXCEEDED, UNAUTHENTICATED } = grpc.status
+    const again = error && [UNAVAILABLE, DEADLINE_EXCEEDED, UNAUTHENTICATED].includes(error.code)
     if (again) return setTimeout(deliver, pause, id, lease_token, result, Math.min(pause * 2, 5000))
     if (error) console.error(`the result of ${id} was refused: ${error.details}`)
     held.delete(id)
@@ -91,6 +94,7 @@ function deliver(id, lease_token, result, pause = 100) {
 }
 
 const worker_id = `js-${crypto.randomUUID()}`
+let isTaken = false // the server has said welcome once
 
 // connect serves one session, and the next when it breaks.
 function connect(pause = 100) {
@@ -103,13 +107,16 @@ function connect(pause = 100) {
   }
   session.on('error', (error) => {
     console.error(`the session ended: ${error.details}`)
-    if (error.code === grpc.status.INVALID_ARGUMENT) process.exit(1) // the program is wrong
+    const { INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED } = grpc.status
+    if (error.code === INVALID_ARGUMENT) process.exit(1) // the program is wrong
+    if (!isTaken && [UNAUTHENTICATED, PERMISSION_DENIED].includes(error.code)) process.exit(1) // its credentials are
     again()
   })
   session.on('end', again)
   session.on('data', (message) => {
     if (message.welcome) {
       pause = 100
+      isTaken = true
       const interval = Number(message.welcome.beat_interval.seconds) * 1000 + message.welcome.beat_interval.nanos / 1e6
       beats = setInterval(() => session.write({ beat: { number: ++number, running: [...held.values()] } }), interval)
       console.log(`serves ${server}`)

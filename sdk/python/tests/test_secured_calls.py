@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import shutil
@@ -18,6 +19,7 @@ import pytest
 from graphd import START, InMemorySaver, Security, StateGraph, get_stream_writer
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import registry_service_pb2 as rs
+from graphd._gen.v1 import run_pb2
 from graphd.dev import DevServer, dev, graphd_command
 from graphd.errors import (
     AccessDeniedError,
@@ -251,6 +253,28 @@ async def test_every_call_carries_the_token(
         assert {"Connect", "CallGraph", "Stream", "GetState", "BulkUpdateState", "DeleteThread"} <= gate.methods()
     assert len(threads) > 1, "a function may block: it does not hold up the loop"
     assert "t0-ken" not in caplog.text
+
+
+async def test_a_cancelled_call_with_a_token_cancels_its_run(server: DevServer) -> None:
+    begun = asyncio.Event()
+
+    async def node(state: State) -> dict[str, Any]:
+        begun.set()
+        await asyncio.Event().wait()
+        return {}
+
+    with Gate(server.address, "t0-ken") as gate:
+        secret = Security(token=lambda: "t0-ken")
+        graph = build(node).compile(server=gate.address, security=secret, name="token-cancel")
+        call = asyncio.create_task(graph.ainvoke({"log": []}, config("token-cancel-1")))
+        await begun.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert "CancelRun" in gate.methods()
+        run = call_unary(server_at(server.address).stubs.graphs.WaitRun, gs.WaitRunRequest(thread_id="token-cancel-1"))
+        assert run.state == run_pb2.RUN_STATE_CANCELLED
+        graph.detach()
 
 
 def test_a_server_that_refuses_the_token_refuses_worker_and_client(server: DevServer) -> None:
