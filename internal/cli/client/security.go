@@ -72,9 +72,15 @@ func (s Security) dialOptions(target string) ([]grpc.DialOption, error) {
 	return append(options, grpc.WithPerRPCCredentials(bearerToken{text: s.Token, needsTLS: s.UsesTLS()})), nil
 }
 
+// maxTokenBytes is the largest token that a server reads.
+const maxTokenBytes = 16 << 10
+
 // checkToken returns an *exit.UsageError, without the token, when it can't be sent
 // or others could read it on the way.
 func (s Security) checkToken(target string) error {
+	if len(s.Token) > maxTokenBytes {
+		return exit.Usagef("--token has %d bytes", len(s.Token)).WithHint("want at most %d, as servers do", maxTokenBytes)
+	}
 	for _, b := range []byte(s.Token) {
 		if b <= ' ' || b > '~' {
 			return exit.Usagef("--token has a space or a character that a header can't carry").

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,7 @@ func TestWrongSecurityIsRefused(t *testing.T) {
 		"no CA":          {client.Security{CA: missing}, "--tls-ca " + missing + ": no such file"},
 		"no files":       {client.Security{Cert: missing, Key: missing}, "--tls-cert " + missing + ": no such file"},
 		"line break":     {client.Security{Token: "t0-ken\n"}, "--token has a space"},
+		"large":          {client.Security{Token: strings.Repeat("e", 16<<10+1)}, "--token has 16385 bytes"},
 		"letter":         {client.Security{Token: "t0-kén"}, "a character that a header can't carry"},
 	} {
 		t.Run(name, func(t *testing.T) {
