@@ -58,45 +58,45 @@ func New(opts Options) *Feed {
 
 // SetSubscription makes followers listen to other processes. It is called before the
 // first follower comes.
-func (d *Feed) SetSubscription(s checkpoint.Subscription) { d.subscription = s }
+func (f *Feed) SetSubscription(s checkpoint.Subscription) { f.subscription = s }
 
 // AcquireTopic returns the topic of a thread and keeps it until ReleaseTopic.
-func (d *Feed) AcquireTopic(thread string) *Topic { return d.hub.acquireTopic(thread) }
+func (f *Feed) AcquireTopic(thread string) *Topic { return f.hub.acquireTopic(thread) }
 
 // ReleaseTopic releases a topic of AcquireTopic.
-func (d *Feed) ReleaseTopic(t *Topic) { d.hub.releaseTopic(t) }
+func (f *Feed) ReleaseTopic(t *Topic) { f.hub.releaseTopic(t) }
 
 // NewDetachedTopic returns a topic that has no followers.
-func (d *Feed) NewDetachedTopic(thread string) *Topic { return &Topic{hub: d.hub, thread: thread} }
+func (f *Feed) NewDetachedTopic(thread string) *Topic { return &Topic{hub: f.hub, thread: thread} }
 
 // EndTopic reports to the followers of a thread that it was deleted.
-func (d *Feed) EndTopic(thread string) { d.hub.endTopic(thread, d.opts.Now()) }
+func (f *Feed) EndTopic(thread string) { f.hub.endTopic(thread, f.opts.Now()) }
 
 // InvalidateTopic makes the followers of a thread read the store: it may hold events
 // that were not published, because the outcome of a change is unknown.
-func (d *Feed) InvalidateTopic(thread string) { d.hub.invalidateTopic(thread) }
+func (f *Feed) InvalidateTopic(thread string) { f.hub.invalidateTopic(thread) }
 
 // PublishEvents publishes committed events of a thread that need not be driven here.
-func (d *Feed) PublishEvents(thread string, events []checkpoint.Event) {
-	if t := d.hub.findTopic(thread); t != nil {
+func (f *Feed) PublishEvents(thread string, events []checkpoint.Event) {
+	if t := f.hub.findTopic(thread); t != nil {
 		t.PublishEvents(events)
 	}
 }
 
 // PublishEphemeral delivers one ephemeral event to the followers here and in other
 // processes.
-func (d *Feed) PublishEphemeral(t *Topic, e checkpoint.Event) { t.publishEphemeral(e, d.subscription) }
+func (f *Feed) PublishEphemeral(t *Topic, e checkpoint.Event) { t.publishEphemeral(e, f.subscription) }
 
 // StopPublishing records that this process publishes no more ephemeral events
 // of a thread.
-func (d *Feed) StopPublishing(thread string) {
-	if d.subscription != nil {
-		d.subscription.StopPublishing(thread)
+func (f *Feed) StopPublishing(thread string) {
+	if f.subscription != nil {
+		f.subscription.StopPublishing(thread)
 	}
 }
 
 // WakeInterruptFollowers wakes the followers of interrupts after interrupts changed.
-func (d *Feed) WakeInterruptFollowers() { d.interruptFollowers.wakeFollowers() }
+func (f *Feed) WakeInterruptFollowers() { f.interruptFollowers.wakeFollowers() }
 
 // TopicState is the part of one thread that a feed holds in memory.
 type TopicState struct {
@@ -107,8 +107,8 @@ type TopicState struct {
 
 // TopicState returns the state of a thread's topic. It is zero for a thread without a
 // follower.
-func (d *Feed) TopicState(thread string) TopicState {
-	t := d.hub.findTopic(thread)
+func (f *Feed) TopicState(thread string) TopicState {
+	t := f.hub.findTopic(thread)
 	if t == nil {
 		return TopicState{}
 	}
@@ -118,8 +118,8 @@ func (d *Feed) TopicState(thread string) TopicState {
 }
 
 // CountTopics counts the threads that are driven or followed here.
-func (d *Feed) CountTopics() int {
-	d.hub.mu.Lock()
-	defer d.hub.mu.Unlock()
-	return len(d.hub.topics)
+func (f *Feed) CountTopics() int {
+	f.hub.mu.Lock()
+	defer f.hub.mu.Unlock()
+	return len(f.hub.topics)
 }

@@ -39,15 +39,15 @@ type Follower struct {
 
 // Follow begins to read. The follower must be closed. It does not check that
 // the thread exists.
-func (d *Feed) Follow(req runtime.FollowRequest) *Follower {
-	f := &Follower{
-		feed: d, topic: d.hub.acquireTopic(req.Thread), thread: req.Thread,
+func (f *Feed) Follow(req runtime.FollowRequest) *Follower {
+	follower := &Follower{
+		feed: f, topic: f.hub.acquireTopic(req.Thread), thread: req.Thread,
 		wantsValues: req.WithValues, wantsInputs: req.WithInputs, after: req.After, afterMark: req.Mark,
 		wake: make(chan struct{}, 1), batchSize: firstReadEvents,
 	}
-	f.topic.addFollower(f)
-	f.subscribeRemote()
-	return f
+	follower.topic.addFollower(follower)
+	follower.subscribeRemote()
+	return follower
 }
 
 // subscribeRemote subscribes to changes of other processes, unless the thread is

@@ -35,17 +35,17 @@ const changePageSize = 256
 // FollowInterrupts begins to read the changes after a cursor, which is the Change of
 // an interrupt. The filters of the query apply. Reads are reserved in the memory of
 // a call; nil = none. The caller must close the follower.
-func (d *Feed) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
+func (f *Feed) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
 	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
 	if q.Limit == 0 {
 		q.Limit = changePageSize
 	}
-	f := &InterruptFollower{feed: d, memory: memory, query: q, wake: make(chan struct{}, 1)}
-	d.interruptFollowers.addFollower(f)
-	if d.subscription != nil {
-		f.unfollow = d.subscription.Follow(checkpoint.AllThreads)
+	follower := &InterruptFollower{feed: f, memory: memory, query: q, wake: make(chan struct{}, 1)}
+	f.interruptFollowers.addFollower(follower)
+	if f.subscription != nil {
+		follower.unfollow = f.subscription.Follow(checkpoint.AllThreads)
 	}
-	return f
+	return follower
 }
 
 // Close ends the reading.

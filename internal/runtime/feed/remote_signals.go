@@ -14,27 +14,27 @@ const connectedPollInterval = 2 * time.Second
 
 // HandleSignal handles a signal of another process for threads and interrupts. The
 // store calls it.
-func (d *Feed) HandleSignal(s checkpoint.Signal) {
-	contain.Func(func() { d.dispatchSignal(s) }, contain.LogPanic(d.opts.Logger, "a message of another server panicked"))()
+func (f *Feed) HandleSignal(s checkpoint.Signal) {
+	contain.Func(func() { f.dispatchSignal(s) }, contain.LogPanic(f.opts.Logger, "a message of another server panicked"))()
 }
 
-func (d *Feed) dispatchSignal(s checkpoint.Signal) {
+func (f *Feed) dispatchSignal(s checkpoint.Signal) {
 	if s.Thread == checkpoint.AllThreads {
-		d.interruptFollowers.handleSignal(s.Kind)
+		f.interruptFollowers.handleSignal(s.Kind)
 		return
 	}
-	t := d.hub.findTopic(s.Thread)
+	t := f.hub.findTopic(s.Thread)
 	if t == nil {
 		return
 	}
 	switch s.Kind {
 	case checkpoint.SignalDeleted:
-		d.hub.endTopic(s.Thread, d.opts.Now())
+		f.hub.endTopic(s.Thread, f.opts.Now())
 	case checkpoint.SignalConnected, checkpoint.SignalDisconnected:
-		d.hub.invalidateTopic(s.Thread)
+		f.hub.invalidateTopic(s.Thread)
 		t.setConnected(s.Kind == checkpoint.SignalConnected)
 	case checkpoint.SignalRefresh:
-		d.hub.invalidateTopic(s.Thread)
+		f.hub.invalidateTopic(s.Thread)
 	case checkpoint.SignalEvents:
 		if !s.Events[0].Ephemeral {
 			t.PublishEvents(s.Events)
@@ -44,7 +44,7 @@ func (d *Feed) dispatchSignal(s checkpoint.Signal) {
 			t.publishRemoteEphemeral(event)
 		}
 	case checkpoint.SignalGap:
-		t.publishRemoteEphemeral(checkpoint.Event{Kind: runtime.EventGap, Time: d.opts.Now()})
+		t.publishRemoteEphemeral(checkpoint.Event{Kind: runtime.EventGap, Time: f.opts.Now()})
 	case checkpoint.SignalWake: // the engine's
 	}
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // applySuperstep puts the next checkpoint of the loop into a change.
-func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
-	fr := w.frame
+func (s *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task, error) {
+	fr := s.frame
 	stamp := fr.writeTo(t).newCheckpointInfo(checkpoint.SourceLoop)
-	done := w.reduced
+	done := s.reduced
 	if done == nil {
-		done = w.finishedWrites()
+		done = s.finishedWrites()
 	}
 	next, err := fr.state.ApplyStep(done, stamp)
 	if err != nil {
@@ -22,9 +22,9 @@ func (w *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task,
 	if err != nil {
 		return nil, nil, err
 	}
-	w.emitTaskEvents(t)
-	w.consumeAnswers(t)
-	if fr.maybeBegun || w.hasRecords || fr.stepMemos.hasAdded() {
+	s.emitTaskEvents(t)
+	s.consumeAnswers(t)
+	if fr.maybeBegun || s.hasRecords || fr.stepMemos.hasAdded() {
 		fr.writeTo(t).clearSuperstep(fr.state.Checkpoint().ID)
 	}
 	fr.writeTo(t).putStateAndCheckpoint(next, tasks)

@@ -13,7 +13,7 @@ import (
 // commitSuperstep ends the superstep: one commit with the next checkpoint, its events,
 // the answers that were used, the supersteps without effects that follow, and the end of
 // the run if there is no next superstep.
-func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
+func (l *graphLoop) commitSuperstep(ctx context.Context, s *superstep) *End {
 	var (
 		next  *frame
 		v     *End
@@ -26,7 +26,7 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 			tasks []*pregel.Task
 			err   error
 		)
-		if state, tasks, bad = w.applySuperstep(t); bad != nil {
+		if state, tasks, bad = s.applySuperstep(t); bad != nil {
 			return commit.ErrNoChange
 		}
 		if known, err = l.loadUnkeptProgress(state); err != nil {
@@ -36,7 +36,7 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 			next.setHeldBytes(0)
 		}
 		next = l.nextFrame(state, tasks)
-		if v = l.decideEnd(state, tasks, w.plannedTasks(), &known); v == nil {
+		if v = l.decideEnd(state, tasks, s.plannedTasks(), &known); v == nil {
 			v = next.runInline(ctx, t)
 		}
 		if !l.level.isRoot {
@@ -52,8 +52,8 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 	case err != nil:
 		return errorEnd(err)
 	case bad != nil:
-		w.setMergeFailure(bad, updateFailure(bad))
-		r := w.commitSuperstepEnd(*failedEnd(w.mergeFailure))
+		s.setMergeFailure(bad, updateFailure(bad))
+		r := s.commitSuperstepEnd(*failedEnd(s.mergeFailure))
 		return &r
 	}
 	l.advanceTo(next)
@@ -62,8 +62,8 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 	l.clearMemos()
 	l.setHeldBytes(l.measureBytes())
 	if v != nil && !v.IsCommitted {
-		s := l.commitEnd(*v)
-		return &s
+		end := l.commitEnd(*v)
+		return &end
 	}
 	return v
 }
@@ -72,19 +72,19 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, w *superstep) *End {
 func (l *graphLoop) commitEnd(v End) End { return (&superstep{frame: &l.frame}).commitSuperstepEnd(v) }
 
 // commitSuperstepEnd commits the end together with the outcomes of the last superstep.
-func (w *superstep) commitSuperstepEnd(v End) End {
-	fr := w.frame
+func (s *superstep) commitSuperstepEnd(v End) End {
+	fr := s.frame
 	if v.Err != nil || v.IsCommitted {
 		return v
 	}
 	err := fr.thread.commitChange(func(t *commit.Tx) error {
-		w.emitTaskEvents(t)
-		if err := w.putTaskRecords(t); err != nil {
+		s.emitTaskEvents(t)
+		if err := s.putTaskRecords(t); err != nil {
 			return err
 		}
-		w.putReturned(t, v)
-		w.putPreview(t)
-		w.putCutOff(t, v)
+		s.putReturned(t, v)
+		s.putPreview(t)
+		s.putCutOff(t, v)
 		if fr.level.isRoot {
 			return fr.writeTo(t).putRunEnd(fr.state, &v)
 		}
@@ -103,7 +103,7 @@ func (w *superstep) commitSuperstepEnd(v End) End {
 }
 
 // cutOffEnd says how the loop ends when its work was stopped from outside.
-func (w *superstep) cutOffEnd(ctx context.Context) *End {
+func (s *superstep) cutOffEnd(ctx context.Context) *End {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -121,26 +121,26 @@ func (w *superstep) cutOffEnd(ctx context.Context) *End {
 	default:
 		v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 	}
-	v = w.commitSuperstepEnd(v)
+	v = s.commitSuperstepEnd(v)
 	return &v
 }
 
 // reduceResults has workers combine the writes of a superstep, for the channels
 // whose reducer they know. It returns nil when the superstep can be applied.
-func (w *superstep) reduceResults(ctx context.Context) *End {
-	fr := w.frame
+func (s *superstep) reduceResults(ctx context.Context) *End {
+	fr := s.frame
 	if !fr.Graph().HasWorkerReducer() {
 		return nil
 	}
-	merged, channel, f := reducerCaller{frame: fr, canEmit: true}.reduceWrites(ctx, fr.state, w.finishedWrites())
-	if v := w.cutOffEnd(ctx); v != nil {
+	merged, channel, f := reducerCaller{frame: fr, canEmit: true}.reduceWrites(ctx, fr.state, s.finishedWrites())
+	if v := s.cutOffEnd(ctx); v != nil {
 		return v
 	}
 	if f != nil {
-		w.mergeFailure, w.mergeChannel = f, channel
-		v := w.commitSuperstepEnd(*failedEnd(f))
+		s.mergeFailure, s.mergeChannel = f, channel
+		v := s.commitSuperstepEnd(*failedEnd(f))
 		return &v
 	}
-	w.reduced = merged
+	s.reduced = merged
 	return nil
 }

@@ -12,74 +12,74 @@ import (
 // executeTasks runs the tasks of a superstep and waits for all of them. A lone task runs
 // in place. While some tasks are still running, the results of the others are made
 // durable, so that no finished sibling ever runs again.
-func (w *superstep) executeTasks(ctx context.Context) {
-	fr := w.frame
+func (s *superstep) executeTasks(ctx context.Context) {
+	fr := s.frame
 	if limit := fr.Graph().Spec.StepTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStepTimeout)
 		defer cancel()
 	}
-	if len(w.toRun) == 1 {
-		o := fr.runWithRetries(ctx, w.toRun[0])
-		w.addOutcome(o)
-		for w.errorHandlerOf(&w.unstored[len(w.unstored)-1]) != nil {
-			w.runErrorHandler(ctx)
+	if len(s.toRun) == 1 {
+		o := fr.runWithRetries(ctx, s.toRun[0])
+		s.addOutcome(o)
+		for s.errorHandlerOf(&s.unstored[len(s.unstored)-1]) != nil {
+			s.runErrorHandler(ctx)
 		}
 		return
 	}
-	w.executeParallel(ctx)
+	s.executeParallel(ctx)
 }
 
 // runErrorHandler records a failure durably and runs the error handler that takes over.
-func (w *superstep) runErrorHandler(ctx context.Context) {
-	fr := w.frame
-	last := &w.unstored[len(w.unstored)-1]
-	h := w.errorHandlerOf(last)
+func (s *superstep) runErrorHandler(ctx context.Context) {
+	fr := s.frame
+	last := &s.unstored[len(s.unstored)-1]
+	h := s.errorHandlerOf(last)
 	last.isHandled = true
-	if !w.storeOutcomes() {
+	if !s.storeOutcomes() {
 		return
 	}
-	w.addOutcome(fr.runWithRetries(ctx, h))
+	s.addOutcome(fr.runWithRetries(ctx, h))
 }
 
 // errorHandlerOf returns the handler task of a failure, or nil.
-func (w *superstep) errorHandlerOf(o *outcome) *pregel.Task {
-	if w.storeErr != nil || o.failure == nil || o.isHandled || o.isAborted || isVersionRefusal(o.failure.Reason) {
+func (s *superstep) errorHandlerOf(o *outcome) *pregel.Task {
+	if s.storeErr != nil || o.failure == nil || o.isHandled || o.isAborted || isVersionRefusal(o.failure.Reason) {
 		return nil
 	}
 	return o.task.HandlerTask(o.failure)
 }
 
-func (w *superstep) addOutcome(o outcome) {
-	if o.result.ToParent && o.failure == nil && w.command == nil {
+func (s *superstep) addOutcome(o outcome) {
+	if o.result.ToParent && o.failure == nil && s.command == nil {
 		r := o.result
-		w.command = &r
+		s.command = &r
 	}
-	w.countWrites(&o)
-	o.isLate = w.isCutOff && o.isFinished()
-	w.unstored = append(w.unstored, o)
-	w.countHeldWrites()
+	s.countWrites(&o)
+	o.isLate = s.isCutOff && o.isFinished()
+	s.unstored = append(s.unstored, o)
+	s.countHeldWrites()
 }
 
 // countWrites fails the task whose writes exceed the limit of the superstep: writes
 // are kept until all tasks have ended.
-func (w *superstep) countWrites(o *outcome) {
-	w.writtenBytes += pregel.WriteBytes(o.writes)
+func (s *superstep) countWrites(o *outcome) {
+	s.writtenBytes += pregel.WriteBytes(o.writes)
 	if o.failure != nil {
 		return
 	}
-	if err := w.frame.env.Limits.CheckWriteBytes(w.writtenBytes); err != nil {
+	if err := s.frame.env.Limits.CheckWriteBytes(s.writtenBytes); err != nil {
 		o.setFailure(&pregel.Failure{Failure: *updateFailure(err), Permanent: true})
 	}
 }
 
 // executeParallel runs tasks side by side. The first failure cuts the others off.
 // Results that they return all the same are kept.
-func (w *superstep) executeParallel(ctx context.Context) {
-	fr := w.frame
+func (s *superstep) executeParallel(ctx context.Context) {
+	fr := s.frame
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ended := make(chan outcome, len(w.toRun))
+	ended := make(chan outcome, len(s.toRun))
 	slots := make(chan struct{}, fr.env.ParallelTasks)
 	start := func(i int, t *pregel.Task) {
 		slots <- struct{}{}
@@ -89,28 +89,28 @@ func (w *superstep) executeParallel(ctx context.Context) {
 			ended <- fr.runWithRetries(ctx, t)
 		}, func(p *contain.PanicError) { ended <- fr.panickedOutcome(t, p) })()
 	}
-	running := len(w.toRun)
+	running := len(s.toRun)
 	go contain.Func(func() {
-		for i, t := range w.toRun {
+		for i, t := range s.toRun {
 			start(i, t)
 		}
 	}, contain.LogPanic(fr.thread.Log, "starting tasks panicked"))()
 	for running > 0 {
-		w.addOutcome(<-ended)
+		s.addOutcome(<-ended)
 		running--
 		idle := 1
 		for more := true; more && running > 0; {
 			select {
 			case o := <-ended:
-				w.addOutcome(o)
+				s.addOutcome(o)
 				running--
 				idle++
 			default:
 				more = false
 			}
 		}
-		for _, h := range w.takeErrorHandlers() {
-			if !w.storeOutcomes() {
+		for _, h := range s.takeErrorHandlers() {
+			if !s.storeOutcomes() {
 				break
 			}
 			running++
@@ -118,11 +118,11 @@ func (w *superstep) executeParallel(ctx context.Context) {
 			go contain.Func(func() { ended <- fr.runWithRetries(ctx, h) },
 				func(p *contain.PanicError) { ended <- fr.panickedOutcome(h, p) })()
 		}
-		if w.firstFailure() != nil || w.command != nil {
-			w.isCutOff = true
+		if s.firstFailure() != nil || s.command != nil {
+			s.isCutOff = true
 			cancel(runtime.ErrSiblingFailed)
 		}
-		if running > 0 && !w.storeOutcomes() {
+		if running > 0 && !s.storeOutcomes() {
 			cancel(runtime.ErrSiblingFailed)
 		}
 		if running == 0 {
@@ -134,11 +134,11 @@ func (w *superstep) executeParallel(ctx context.Context) {
 
 // takeErrorHandlers marks the failures that an error handler takes over and returns
 // the handlers' tasks.
-func (w *superstep) takeErrorHandlers() []*pregel.Task {
+func (s *superstep) takeErrorHandlers() []*pregel.Task {
 	var out []*pregel.Task
-	for i := range w.unstored {
-		if h := w.errorHandlerOf(&w.unstored[i]); h != nil {
-			w.unstored[i].isHandled = true
+	for i := range s.unstored {
+		if h := s.errorHandlerOf(&s.unstored[i]); h != nil {
+			s.unstored[i].isHandled = true
 			out = append(out, h)
 		}
 	}
@@ -147,23 +147,23 @@ func (w *superstep) takeErrorHandlers() []*pregel.Task {
 
 // storeOutcomes makes the outcomes so far durable, and then visible. It reports
 // false when the store failed.
-func (w *superstep) storeOutcomes() bool {
-	fr := w.frame
-	if w.storeErr != nil {
+func (s *superstep) storeOutcomes() bool {
+	fr := s.frame
+	if s.storeErr != nil {
 		return false
 	}
-	if len(w.unstored) == 0 {
+	if len(s.unstored) == 0 {
 		return true
 	}
 	err := fr.thread.commitChange(func(t *commit.Tx) error {
-		w.emitTaskEvents(t)
-		return w.putTaskRecords(t)
+		s.emitTaskEvents(t)
+		return s.putTaskRecords(t)
 	})
 	if err != nil {
-		w.storeErr = err
+		s.storeErr = err
 		return false
 	}
-	w.stored = append(w.stored, w.unstored...)
-	w.unstored, w.hasRecords, w.isReported = nil, true, true
+	s.stored = append(s.stored, s.unstored...)
+	s.unstored, s.hasRecords, s.isReported = nil, true, true
 	return true
 }

@@ -50,10 +50,10 @@ func (l *graphLoop) advanceTo(next *frame) {
 }
 
 // countHeldWrites counts the writes of the superstep so far, where they are large.
-func (w *superstep) countHeldWrites() {
-	if w.writtenBytes-w.countedBytes >= largeWriteBytes {
-		w.frame.setHeldBytes(w.frame.heldBytes + w.writtenBytes - w.countedBytes)
-		w.countedBytes = w.writtenBytes
+func (s *superstep) countHeldWrites() {
+	if s.writtenBytes-s.countedBytes >= largeWriteBytes {
+		s.frame.setHeldBytes(s.frame.heldBytes + s.writtenBytes - s.countedBytes)
+		s.countedBytes = s.writtenBytes
 	}
 }
 
@@ -73,14 +73,14 @@ func (fr *frame) mayYield() bool {
 // shouldDiscard reports whether the run ends here for now although a superstep was run:
 // all of it was computed, no reader has seen it, and there is no memory for its writes.
 // A run that was let in for that superstep keeps its results.
-func (w *superstep) shouldDiscard(steps int) bool {
-	fr := w.frame
-	if w.writtenBytes < largeWriteBytes || w.hasRecords || len(w.cached) > 0 || !fr.mayYield() {
+func (s *superstep) shouldDiscard(steps int) bool {
+	fr := s.frame
+	if s.writtenBytes < largeWriteBytes || s.hasRecords || len(s.cached) > 0 || !fr.mayYield() {
 		return false
 	}
-	for i := range w.unstored {
-		n := w.unstored[i].task.Node
-		if n.Kind != graph.KindExpr || len(pregel.CodeBranches(n)) > 0 || !w.unstored[i].isFinished() {
+	for i := range s.unstored {
+		n := s.unstored[i].task.Node
+		if n.Kind != graph.KindExpr || len(pregel.CodeBranches(n)) > 0 || !s.unstored[i].isFinished() {
 			return false
 		}
 	}

@@ -62,8 +62,8 @@ func (fr *frame) runStartInline(t *commit.Tx) {
 		return
 	}
 	before := *t
-	w := &superstep{frame: fr, outcomes: outcomes{unstored: []outcome{{task: task, writes: writes}}}}
-	next, tasks, err := w.applySuperstep(t)
+	s := &superstep{frame: fr, outcomes: outcomes{unstored: []outcome{{task: task, writes: writes}}}}
+	next, tasks, err := s.applySuperstep(t)
 	if err != nil {
 		*t = before
 		return

@@ -45,41 +45,41 @@ func (l *graphLoop) requestedEnd(steps int) *End {
 // runSuperstep runs the tasks that are due and commits their results. It returns nil
 // when the graph goes on.
 func (l *graphLoop) runSuperstep(ctx context.Context, steps int) *End {
-	w := l.planSuperstep()
-	if len(w.toRun) > 0 {
-		w.executeTasks(ctx)
+	s := l.planSuperstep()
+	if len(s.toRun) > 0 {
+		s.executeTasks(ctx)
 	}
-	if w.storeErr != nil {
-		return errorEnd(w.storeErr)
+	if s.storeErr != nil {
+		return errorEnd(s.storeErr)
 	}
-	if v := w.cutOffEnd(ctx); v != nil {
+	if v := s.cutOffEnd(ctx); v != nil {
 		return v
 	}
-	if w.hasStoppedSubgraph() {
+	if s.hasStoppedSubgraph() {
 		v := End{State: checkpoint.RunRunning}
 		if l.thread.Stop.IsStopping() {
 			v = End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 		}
-		v = w.commitSuperstepEnd(v)
+		v = s.commitSuperstepEnd(v)
 		return &v
 	}
-	if w.command != nil && !l.level.isRoot {
-		return &End{State: checkpoint.RunSucceeded, command: w.command}
+	if s.command != nil && !l.level.isRoot {
+		return &End{State: checkpoint.RunSucceeded, command: s.command}
 	}
-	if f := w.firstFailure(); f != nil {
-		w.reducePartial(ctx)
-		v := w.commitSuperstepEnd(*failedEnd(f))
+	if f := s.firstFailure(); f != nil {
+		s.reducePartial(ctx)
+		v := s.commitSuperstepEnd(*failedEnd(f))
 		return &v
 	}
-	if len(w.openInterruptIDs()) > 0 {
-		return l.pauseForAnswers(ctx, w)
+	if len(s.openInterruptIDs()) > 0 {
+		return l.pauseForAnswers(ctx, s)
 	}
-	if w.shouldDiscard(steps) {
+	if s.shouldDiscard(steps) {
 		v := l.commitEnd(End{State: checkpoint.RunRunning})
 		return &v
 	}
-	if v := w.reduceResults(ctx); v != nil {
+	if v := s.reduceResults(ctx); v != nil {
 		return v
 	}
-	return l.commitSuperstep(ctx, w)
+	return l.commitSuperstep(ctx, s)
 }

@@ -11,13 +11,13 @@ import (
 // pauseForAnswers ends a superstep that waits for answers. The interrupts, the
 // results of siblings and the pause are one commit. Answers that arrived meanwhile
 // are used at once instead.
-func (l *graphLoop) pauseForAnswers(ctx context.Context, w *superstep) *End {
+func (l *graphLoop) pauseForAnswers(ctx context.Context, s *superstep) *End {
 	v := &End{State: checkpoint.RunInterrupted}
 	again := false
-	w.reducePartial(ctx)
+	s.reducePartial(ctx)
 	err := l.thread.commitChange(func(t *commit.Tx) error {
 		again = false
-		if err := w.putInterrupts(t); err != nil {
+		if err := s.putInterrupts(t); err != nil {
 			return err
 		}
 		if !l.level.isRoot {
@@ -32,7 +32,7 @@ func (l *graphLoop) pauseForAnswers(ctx context.Context, w *superstep) *End {
 	if err != nil {
 		return errorEnd(err)
 	}
-	v.openInterrupts = w.openInterruptIDs()
+	v.openInterrupts = s.openInterruptIDs()
 	if !again {
 		return v
 	}
@@ -45,26 +45,26 @@ func (l *graphLoop) pauseForAnswers(ctx context.Context, w *superstep) *End {
 
 // putInterrupts puts the interrupts of a superstep into a change, with the results of
 // its finished tasks.
-func (w *superstep) putInterrupts(t *commit.Tx) error {
-	fr := w.frame
-	w.emitTaskEvents(t)
-	if err := w.putTaskRecords(t); err != nil {
+func (s *superstep) putInterrupts(t *commit.Tx) error {
+	fr := s.frame
+	s.emitTaskEvents(t)
+	if err := s.putTaskRecords(t); err != nil {
 		return err
 	}
-	w.putPreview(t)
-	if s := w.partialState(); s != fr.state && s.HasOutputChanged() {
+	s.putPreview(t)
+	if state := s.partialState(); state != fr.state && state.HasOutputChanged() {
 		t.EmitRedacted(checkpoint.Event{
 			Kind: checkpoint.EventValues, Namespace: fr.state.Namespace(), Step: fr.state.NextStep(),
-			Value: s.Values(),
-		}, s.DurableValues())
+			Value: state.Values(),
+		}, state.DurableValues())
 	}
 	return nil
 }
 
 // openInterruptIDs lists the interrupts that keep the superstep from ending.
-func (w *superstep) openInterruptIDs() []string {
-	all := slices.Clone(w.openInterrupts)
-	for _, o := range w.endedOutcomes() {
+func (s *superstep) openInterruptIDs() []string {
+	all := slices.Clone(s.openInterrupts)
+	for _, o := range s.endedOutcomes() {
 		all = append(all, o.openInterrupts...)
 	}
 	return all

@@ -36,9 +36,9 @@ func (p *Preview) Tasks() []*pregel.Task { return p.frame.tasks }
 
 // PartialValues returns the values with the writes of the finished tasks.
 func (p *Preview) PartialValues() payload.JSON {
-	w := p.frame.planSuperstep()
-	w.loadPreview(&p.frame.pending)
-	return w.partialState().Values()
+	s := p.frame.planSuperstep()
+	s.loadPreview(&p.frame.pending)
+	return s.partialState().Values()
 }
 
 // FindRecord returns the stored record of a task.

@@ -50,9 +50,9 @@ func (fr *frame) listUnfinished() []*pregel.Task {
 	if !fr.maybeHandedOut {
 		return nil
 	}
-	w := &superstep{frame: fr}
+	s := &superstep{frame: fr}
 	for _, t := range fr.tasks {
-		w.planTask(t)
+		s.planTask(t)
 	}
-	return w.toRun
+	return s.toRun
 }

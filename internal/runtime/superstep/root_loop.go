@@ -95,12 +95,12 @@ func (l *Loop) NextRemoteTasks() ([]checkpoint.Capability, bool) {
 	if l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
 		return nil, false
 	}
-	w := &superstep{frame: &l.frame}
+	s := &superstep{frame: &l.frame}
 	for _, t := range l.tasks {
-		w.planTask(t)
+		s.planTask(t)
 	}
-	needs := make([]checkpoint.Capability, 0, len(w.toRun))
-	for _, t := range w.toRun {
+	needs := make([]checkpoint.Capability, 0, len(s.toRun))
+	for _, t := range s.toRun {
 		need, remote := placement.CapabilityFor(l.Graph(), t.Node)
 		if !remote {
 			return nil, false

@@ -31,33 +31,33 @@ type superstep struct {
 // planSuperstep sorts the tasks of the superstep into those to run and those that
 // have come far enough already.
 func (fr *frame) planSuperstep() *superstep {
-	w := &superstep{frame: fr, toRun: fr.tasks, mustReportState: fr.mustReportState}
+	s := &superstep{frame: fr, toRun: fr.tasks, mustReportState: fr.mustReportState}
 	fr.mustReportState = false
 	if len(fr.pending.tasks) == 0 {
-		return w
+		return s
 	}
-	w.toRun = nil
+	s.toRun = nil
 	for _, t := range fr.tasks {
-		w.planTask(t)
+		s.planTask(t)
 	}
-	return w
+	return s
 }
 
-func (w *superstep) planTask(t *pregel.Task) {
-	fr := w.frame
+func (s *superstep) planTask(t *pregel.Task) {
+	fr := s.frame
 	record, ok := fr.pending.tasks[t.ID]
 	switch {
 	case !ok:
-		w.toRun = append(w.toRun, t)
+		s.toRun = append(s.toRun, t)
 	case record.State == checkpoint.TaskDone:
-		w.cached = append(w.cached, outcome{task: t, writes: record.Writes, isCached: true})
+		s.cached = append(s.cached, outcome{task: t, writes: record.Writes, isCached: true})
 	case handlerOf(t, record) != nil:
-		w.cached = append(w.cached, outcome{task: t, failure: record.Failure, isHandled: true, isCached: true})
-		w.planTask(handlerOf(t, record))
-	case record.State == checkpoint.TaskWaiting && !w.isReady(t, record):
-		w.openInterrupts = append(w.openInterrupts, record.Waiting...)
+		s.cached = append(s.cached, outcome{task: t, failure: record.Failure, isHandled: true, isCached: true})
+		s.planTask(handlerOf(t, record))
+	case record.State == checkpoint.TaskWaiting && !s.isReady(t, record):
+		s.openInterrupts = append(s.openInterrupts, record.Waiting...)
 	default:
-		w.toRun = append(w.toRun, t)
+		s.toRun = append(s.toRun, t)
 	}
 }
 
@@ -73,19 +73,19 @@ func handlerOf(t *pregel.Task, record checkpoint.Task) *pregel.Task {
 
 // isReady reports whether a task that asked may go on: all its interrupts have been
 // answered, or, for a subgraph, any of them.
-func (w *superstep) isReady(t *pregel.Task, record checkpoint.Task) bool {
+func (s *superstep) isReady(t *pregel.Task, record checkpoint.Task) bool {
 	if t.Node.Kind == graph.KindGraph {
-		return w.frame.maybeBegun
+		return s.frame.maybeBegun
 	}
-	return w.hasNewAnswers(t, record)
+	return s.hasNewAnswers(t, record)
 }
 
-func (w *superstep) plannedTasks() []*pregel.Task { return w.frame.tasks }
+func (s *superstep) plannedTasks() []*pregel.Task { return s.frame.tasks }
 
 // hasNewAnswers reports whether an interrupt that a task waits for is answered: all of
 // its own, or any of a graph that it called.
-func (w *superstep) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
-	fr := w.frame
+func (s *superstep) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
+	fr := s.frame
 	open, answered, foreign := false, false, false
 	for _, id := range record.Waiting {
 		switch fr.pending.interruptState(t.ID, id) {

@@ -8,21 +8,21 @@ import (
 )
 
 // emitTaskEvents adds the events of the tasks that ended since the last commit.
-func (w *superstep) emitTaskEvents(t *commit.Tx) {
-	fr := w.frame
-	if w.mustReportState && len(w.toRun) > 0 && !w.isReported {
+func (s *superstep) emitTaskEvents(t *commit.Tx) {
+	fr := s.frame
+	if s.mustReportState && len(s.toRun) > 0 && !s.isReported {
 		fr.writeTo(t).emitValues(fr.state, false)
 	}
-	if n := len(w.cached) + 2*len(w.unstored); n > commit.UsualEvents {
+	if n := len(s.cached) + 2*len(s.unstored); n > commit.UsualEvents {
 		t.GrowEvents(n + commit.UsualEvents)
 	}
-	for i := range w.cached {
-		if o := &w.cached[i]; o.isFinished() && !w.isReported {
+	for i := range s.cached {
+		if o := &s.cached[i]; o.isFinished() && !s.isReported {
 			fr.writeTo(t).emitUpdate(o)
 		}
 	}
-	for i := range w.unstored {
-		o := &w.unstored[i]
+	for i := range s.unstored {
+		o := &s.unstored[i]
 		if o.isAborted || o.isLate || o.task.Node.Kind == graph.KindStart {
 			continue
 		}

@@ -13,19 +13,19 @@ import (
 )
 
 // consumeAnswers marks the answers that the finished tasks have used.
-func (w *superstep) consumeAnswers(t *commit.Tx) {
-	for _, list := range [][]outcome{w.stored, w.unstored} {
+func (s *superstep) consumeAnswers(t *commit.Tx) {
+	for _, list := range [][]outcome{s.stored, s.unstored} {
 		for i := range list {
-			w.consumeTaskAnswers(t, &list[i])
+			s.consumeTaskAnswers(t, &list[i])
 		}
 	}
 }
 
-func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
+func (s *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 	if o.failure != nil || o.isAborted {
 		return
 	}
-	asked := w.frame.pending.interrupts[o.task.ID]
+	asked := s.frame.pending.interrupts[o.task.ID]
 	for k := range asked {
 		differs := o.acceptedDifferences(asked[k].ID)
 		news := asked[k].State == checkpoint.InterruptAnswered || isAnswered(&asked[k]) && differs != nil
@@ -49,10 +49,10 @@ func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 
 // putTaskRecords puts the ended tasks that are not stored yet into a change, so that
 // they need not run again.
-func (w *superstep) putTaskRecords(t *commit.Tx) error {
-	fr := w.frame
-	for i := range w.unstored {
-		o := &w.unstored[i]
+func (s *superstep) putTaskRecords(t *commit.Tx) error {
+	fr := s.frame
+	for i := range s.unstored {
+		o := &s.unstored[i]
 		if o.isAborted {
 			continue
 		}
@@ -60,14 +60,14 @@ func (w *superstep) putTaskRecords(t *commit.Tx) error {
 			return err
 		}
 		o.putSuperseded(t)
-		w.consumeTaskAnswers(t, o)
+		s.consumeTaskAnswers(t, o)
 		fr.writeTo(t).putNewInterrupts(o)
-		t.Tasks = append(t.Tasks, w.newTaskRecord(o))
+		t.Tasks = append(t.Tasks, s.newTaskRecord(o))
 	}
-	for _, list := range [][]outcome{w.cached, w.stored} {
+	for _, list := range [][]outcome{s.cached, s.stored} {
 		for i := range list {
-			if w.causedMergeFailure(&list[i]) {
-				t.Tasks = append(t.Tasks, w.newTaskRecord(&list[i]))
+			if s.causedMergeFailure(&list[i]) {
+				t.Tasks = append(t.Tasks, s.newTaskRecord(&list[i]))
 			}
 		}
 	}
@@ -77,12 +77,12 @@ func (w *superstep) putTaskRecords(t *commit.Tx) error {
 // putReturned records, when the run is handed over, the results of nodes whose
 // conditional edges are still to be decided. The next server decides them, and the nodes
 // don't run again. A value that is not to be stored can't be kept so.
-func (w *superstep) putReturned(t *commit.Tx, v End) {
-	fr := w.frame
+func (s *superstep) putReturned(t *commit.Tx, v End) {
+	fr := s.frame
 	if v.State != checkpoint.RunRunning || fr.Graph().HasUntracked() {
 		return
 	}
-	for _, o := range slices.Concat(w.stored, w.unstored) {
+	for _, o := range slices.Concat(s.stored, s.unstored) {
 		if o.returned == nil || o.task.Node.Kind == graph.KindStart {
 			continue
 		}
@@ -97,8 +97,8 @@ func (w *superstep) putReturned(t *commit.Tx, v End) {
 // putCutOff records why tasks were cut off when the superstep is over for now.
 // They are run again when the thread goes on. No error handler takes over: the
 // node itself has not failed.
-func (w *superstep) putCutOff(t *commit.Tx, v End) {
-	fr := w.frame
+func (s *superstep) putCutOff(t *commit.Tx, v End) {
+	fr := s.frame
 	if v.State == checkpoint.RunRunning || v.Failure == nil {
 		return
 	}
@@ -106,7 +106,7 @@ func (w *superstep) putCutOff(t *commit.Tx, v End) {
 	if v.State == checkpoint.RunFailed {
 		why = &checkpoint.Failure{Reason: runtime.FailedSibling, Message: "cut off because another task of the superstep failed"}
 	}
-	for _, list := range [][]outcome{w.stored, w.unstored} {
+	for _, list := range [][]outcome{s.stored, s.unstored} {
 		for i := range list {
 			o := &list[i]
 			if !o.isAborted || o.isSubgraphStopped || o.task.Node.Kind == graph.KindStart {
@@ -124,14 +124,14 @@ func (w *superstep) putCutOff(t *commit.Tx, v End) {
 }
 
 // setMergeFailure notes that the results of the superstep could not be put together.
-func (w *superstep) setMergeFailure(err error, f *checkpoint.Failure) {
-	w.mergeFailure = f
+func (s *superstep) setMergeFailure(err error, f *checkpoint.Failure) {
+	s.mergeFailure = f
 	if update, ok := errors.AsType[*pregel.UpdateError](err); ok {
-		w.mergeChannel = update.Channel
+		s.mergeChannel = update.Channel
 	}
 	var nodes []string
-	for _, o := range w.endedOutcomes() {
-		if w.causedMergeFailure(&o) {
+	for _, o := range s.endedOutcomes() {
+		if s.causedMergeFailure(&o) {
 			nodes = append(nodes, o.task.Node.Name)
 		}
 	}
@@ -141,21 +141,21 @@ func (w *superstep) setMergeFailure(err error, f *checkpoint.Failure) {
 
 // causedMergeFailure reports whether a task has a part in that. Its result is worth
 // nothing then: the task must run again, or the superstep could never end.
-func (w *superstep) causedMergeFailure(o *outcome) bool {
-	return w.mergeFailure != nil && o.isFinished() && (w.mergeChannel == "" || slices.ContainsFunc(o.writes,
-		func(x checkpoint.Write) bool { return x.Channel == w.mergeChannel }))
+func (s *superstep) causedMergeFailure(o *outcome) bool {
+	return s.mergeFailure != nil && o.isFinished() && (s.mergeChannel == "" || slices.ContainsFunc(o.writes,
+		func(x checkpoint.Write) bool { return x.Channel == s.mergeChannel }))
 }
 
-func (w *superstep) newTaskRecord(o *outcome) checkpoint.Task {
-	fr := w.frame
+func (s *superstep) newTaskRecord(o *outcome) checkpoint.Task {
+	fr := s.frame
 	r := checkpoint.Task{
 		ID: o.task.ID, Namespace: fr.state.Namespace(), Checkpoint: fr.state.Checkpoint().ID,
 		Node: o.task.Node.Name, Attempt: o.attempt,
 	}
 	r.Failure = fr.pending.tasks[o.task.ID].Failure // of an earlier attempt
 	switch {
-	case w.causedMergeFailure(o):
-		unfit := *w.mergeFailure
+	case s.causedMergeFailure(o):
+		unfit := *s.mergeFailure
 		unfit.Node = "" // of no node alone, so no error handler takes over
 		r.State, r.Failure = checkpoint.TaskFailed, &unfit
 	case o.failure != nil:

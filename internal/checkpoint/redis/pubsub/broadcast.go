@@ -32,30 +32,30 @@ const maxWakeRequests = 4096
 
 // WakeServers asks another server to look at a thread.
 func (s *subscription) WakeServers(owner, thread string) {
-	r := s.subscriber
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.broadcasts.wakes) < maxWakeRequests {
-		r.broadcasts.wakes = append(r.broadcasts.wakes, wakeRequest{owner, thread})
-		r.requestFlush()
+	subscriber := s.subscriber
+	subscriber.mu.Lock()
+	defer subscriber.mu.Unlock()
+	if len(subscriber.broadcasts.wakes) < maxWakeRequests {
+		subscriber.broadcasts.wakes = append(subscriber.broadcasts.wakes, wakeRequest{owner, thread})
+		subscriber.requestFlush()
 	}
 }
 
 // announceThread announces to other servers that this server follows a thread.
-func (r *Subscriber) announceThread(thread string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.broadcasts.announcements = append(r.broadcasts.announcements, thread)
-	r.requestFlush()
+func (s *Subscriber) announceThread(thread string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broadcasts.announcements = append(s.broadcasts.announcements, thread)
+	s.requestFlush()
 }
 
 // AnnounceInterruptChange queues a refresh for followers of interrupts.
-func (r *Subscriber) AnnounceInterruptChange() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.broadcasts.hasInterruptFollowers {
-		r.broadcasts.interruptsChanged = true
-		r.requestFlush()
+func (s *Subscriber) AnnounceInterruptChange() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broadcasts.hasInterruptFollowers {
+		s.broadcasts.interruptsChanged = true
+		s.requestFlush()
 	}
 }
 
@@ -79,40 +79,40 @@ type broadcastRound struct {
 }
 
 // takeBroadcasts takes the pending broadcasts. The caller holds mu.
-func (r *Subscriber) takeBroadcasts() broadcasts {
-	count := r.broadcasts
-	r.broadcasts.announcements, r.broadcasts.wakes, r.broadcasts.interruptsChanged = nil, nil, false
+func (s *Subscriber) takeBroadcasts() broadcasts {
+	count := s.broadcasts
+	s.broadcasts.announcements, s.broadcasts.wakes, s.broadcasts.interruptsChanged = nil, nil, false
 	return count
 }
 
 // finishRound records the outcome of a round, and keeps unsent messages.
-func (r *Subscriber) finishRound(o *broadcastRound) (done bool) {
+func (s *Subscriber) finishRound(o *broadcastRound) (done bool) {
 	done = true
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if o.serversReply != nil && o.serversReply.Err() != nil && !script.IsPermissionDenied(o.serversReply.Err()) {
 		done = false
-		r.broadcasts.announcements = append(o.sent.announcements, r.broadcasts.announcements...)
-		r.broadcasts.wakes = append(o.sent.wakes, r.broadcasts.wakes...)
+		s.broadcasts.announcements = append(o.sent.announcements, s.broadcasts.announcements...)
+		s.broadcasts.wakes = append(o.sent.wakes, s.broadcasts.wakes...)
 	}
 	if o.interruptsReply == nil {
 		return done
 	}
 	listeners, err := o.interruptsReply.Result()
 	if err != nil && !script.IsPermissionDenied(err) {
-		r.broadcasts.interruptsChanged = true
+		s.broadcasts.interruptsChanged = true
 		return false
 	}
-	if f := r.followed[checkpoint.AllThreads]; f != nil && f.subscribed {
+	if f := s.followed[checkpoint.AllThreads]; f != nil && f.subscribed {
 		listeners-- // that is us
 	}
 	// A caller that has just begun may not have been counted yet.
-	r.broadcasts.hasInterruptFollowers = listeners > 0 || time.Since(r.broadcasts.interruptFollowerSince) < time.Second
+	s.broadcasts.hasInterruptFollowers = listeners > 0 || time.Since(s.broadcasts.interruptFollowerSince) < time.Second
 	return done
 }
 
 // handleBroadcast reads a message to all servers.
-func (r *Subscriber) handleBroadcast(text string) {
+func (s *Subscriber) handleBroadcast(text string) {
 	for text != "" {
 		letter, body, rest, ok := cutItem(text)
 		if !ok {
@@ -121,39 +121,39 @@ func (r *Subscriber) handleBroadcast(text string) {
 		text = rest
 		switch letter {
 		case messageAnnouncement:
-			r.handleAnnouncement(body)
+			s.handleAnnouncement(body)
 		case messageWake:
 			if _, owner, thread, ok := cutItem(body); ok {
-				r.deliverSignal(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalWake, Owner: owner})
+				s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalWake, Owner: owner})
 			}
 		case messageMembership:
-			r.registrations.requestSyncs()
+			s.registrations.requestSyncs()
 		}
 	}
 }
 
 // handleAnnouncement notes that a follower on another server has begun to listen.
-func (r *Subscriber) handleAnnouncement(thread string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (s *Subscriber) handleAnnouncement(thread string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if thread == checkpoint.AllThreads {
-		r.broadcasts.hasInterruptFollowers, r.broadcasts.interruptFollowerSince = true, time.Now()
+		s.broadcasts.hasInterruptFollowers, s.broadcasts.interruptFollowerSince = true, time.Now()
 	}
-	if v := r.publishers[thread]; v != nil {
+	if v := s.publishers[thread]; v != nil {
 		v.enqueuePosition()
-		r.requestFlush()
+		s.requestFlush()
 	}
 }
 
 // assumeFollowers assumes that every thread has followers: this server may have
 // missed announcements.
-func (r *Subscriber) assumeFollowers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (s *Subscriber) assumeFollowers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
-	r.broadcasts.hasInterruptFollowers, r.broadcasts.interruptFollowerSince = true, now
-	for _, v := range r.publishers {
+	s.broadcasts.hasInterruptFollowers, s.broadcasts.interruptFollowerSince = true, now
+	for _, v := range s.publishers {
 		v.enqueuePosition()
 	}
-	r.requestFlush()
+	s.requestFlush()
 }

@@ -27,40 +27,40 @@ type connection struct {
 	pendingLeaves   map[string]int      // confirmations that are still to come
 }
 
-func newConnection(r *Subscriber) *connection {
+func newConnection(s *Subscriber) *connection {
 	return &connection{
-		subscriber: r, updateNeeded: make(chan struct{}, 1), wantedChannels: make(map[string]struct{}),
+		subscriber: s, updateNeeded: make(chan struct{}, 1), wantedChannels: make(map[string]struct{}),
 		changedChannels: make(map[string]struct{}), pendingLeaves: make(map[string]int),
 	}
 }
 
 // setWanted adds or removes a channel. It does not wait.
-func (l *connection) setWanted(channel string, wanted bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (c *connection) setWanted(channel string, wanted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if wanted {
-		l.wantedChannels[channel] = struct{}{}
+		c.wantedChannels[channel] = struct{}{}
 	} else {
-		delete(l.wantedChannels, channel)
+		delete(c.wantedChannels, channel)
 	}
-	l.changedChannels[channel] = struct{}{}
+	c.changedChannels[channel] = struct{}{}
 	select {
-	case l.updateNeeded <- struct{}{}:
+	case c.updateNeeded <- struct{}{}:
 	default:
 	}
 }
 
 // keepListening reconnects until ctx ends.
-func (l *connection) keepListening(ctx context.Context) {
+func (c *connection) keepListening(ctx context.Context) {
 	// Jitter, because a Redis that goes away ends the connections of all servers at the same moment.
 	reconnects := backoff.Policy{First: 50 * time.Millisecond, Max: time.Second, Factor: 1.5, Jitter: 50 * time.Millisecond}
 	for n := 1; ctx.Err() == nil; n++ {
 		began := time.Now()
 		var err error
-		if p := contain.Call(func() { err = l.listenOnce(ctx) }); p != nil {
-			l.subscriber.config.Log.Error("hearing other servers panicked; it begins anew", p.Fields()...)
+		if p := contain.Call(func() { err = c.listenOnce(ctx) }); p != nil {
+			c.subscriber.config.Log.Error("hearing other servers panicked; it begins anew", p.Fields()...)
 		}
-		l.reportDisconnected()
+		c.reportDisconnected()
 		if script.IsPermissionDenied(err) { // until an operator grants the permission
 			script.SleepContext(ctx, idleTimeout)
 			continue
@@ -68,8 +68,8 @@ func (l *connection) keepListening(ctx context.Context) {
 		if time.Since(began) > 10*time.Second {
 			n = 1
 		}
-		if c, ok := l.subscriber.config.Client.(*goredis.ClusterClient); ok {
-			c.ReloadState(ctx)
+		if cluster, ok := c.subscriber.config.Client.(*goredis.ClusterClient); ok {
+			cluster.ReloadState(ctx)
 		}
 		_ = reconnects.Wait(ctx, n)
 	}
@@ -77,41 +77,41 @@ func (l *connection) keepListening(ctx context.Context) {
 
 // reportDisconnected reports the loss to followers and queues every channel for
 // resubscription.
-func (l *connection) reportDisconnected() {
-	l.mu.Lock()
-	channels := make([]string, 0, len(l.wantedChannels))
-	clear(l.changedChannels)
-	clear(l.pendingLeaves)
-	for c := range l.wantedChannels {
-		channels = append(channels, c)
-		l.changedChannels[c] = struct{}{}
+func (c *connection) reportDisconnected() {
+	c.mu.Lock()
+	channels := make([]string, 0, len(c.wantedChannels))
+	clear(c.changedChannels)
+	clear(c.pendingLeaves)
+	for channel := range c.wantedChannels {
+		channels = append(channels, channel)
+		c.changedChannels[channel] = struct{}{}
 	}
 	if len(channels) > 0 {
 		select {
-		case l.updateNeeded <- struct{}{}:
+		case c.updateNeeded <- struct{}{}:
 		default:
 		}
 	}
-	l.mu.Unlock()
-	for _, c := range channels {
-		l.subscriber.loseChannel(c)
+	c.mu.Unlock()
+	for _, channel := range channels {
+		c.subscriber.loseChannel(channel)
 	}
 }
 
 // listenOnce uses a connection until it breaks, and returns the cause.
-func (l *connection) listenOnce(ctx context.Context) error {
+func (c *connection) listenOnce(ctx context.Context) error {
 	select { // no connection without a channel
-	case <-l.updateNeeded:
+	case <-c.updateNeeded:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	subscription := l.subscriber.config.Client.SSubscribe(ctx)
+	subscription := c.subscriber.config.Client.SSubscribe(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	defer writer.Wait()
 	defer cancel()
 	sent := make(map[string]struct{})
-	if err := l.updateSubscriptions(ctx, subscription, sent); err != nil {
+	if err := c.updateSubscriptions(ctx, subscription, sent); err != nil {
 		_ = subscription.Close()
 		return err
 	}
@@ -119,38 +119,38 @@ func (l *connection) listenOnce(ctx context.Context) error {
 		defer func() { _ = subscription.Close() }() // wakes the reader
 		for {
 			select {
-			case <-l.updateNeeded:
+			case <-c.updateNeeded:
 			case <-ctx.Done():
 				return
 			}
-			if l.updateSubscriptions(ctx, subscription, sent) != nil {
+			if c.updateSubscriptions(ctx, subscription, sent) != nil {
 				return
 			}
 		}
-	}, contain.LogPanic(l.subscriber.config.Log, "subscribing panicked")))
-	return l.readMessages(ctx, subscription)
+	}, contain.LogPanic(c.subscriber.config.Log, "subscribing panicked")))
+	return c.readMessages(ctx, subscription)
 }
 
 // updateSubscriptions subscribes to wanted channels and unsubscribes from the
 // others.
-func (l *connection) updateSubscriptions(ctx context.Context, to *goredis.PubSub, sent map[string]struct{}) error {
+func (c *connection) updateSubscriptions(ctx context.Context, to *goredis.PubSub, sent map[string]struct{}) error {
 	var add, leave []string
-	l.mu.Lock()
-	for c := range l.changedChannels {
-		_, wanted := l.wantedChannels[c]
-		_, there := sent[c]
+	c.mu.Lock()
+	for channel := range c.changedChannels {
+		_, wanted := c.wantedChannels[channel]
+		_, there := sent[channel]
 		switch {
 		case wanted: // once more if it was left and wanted again meanwhile: that is confirmed anew
-			add = append(add, c)
-			sent[c] = struct{}{}
+			add = append(add, channel)
+			sent[channel] = struct{}{}
 		case !wanted && there:
-			leave = append(leave, c)
-			delete(sent, c)
-			l.pendingLeaves[c]++
+			leave = append(leave, channel)
+			delete(sent, channel)
+			c.pendingLeaves[channel]++
 		}
 	}
-	clear(l.changedChannels)
-	l.mu.Unlock()
+	clear(c.changedChannels)
+	c.mu.Unlock()
 	if len(leave) > 0 {
 		if err := to.SUnsubscribe(ctx, leave...); err != nil {
 			return fmt.Errorf("unsubscribe: %w", err)
@@ -169,7 +169,7 @@ const idleTimeout = 5 * time.Second
 
 var errChannelMoved = errors.New("a channel has moved")
 
-func (l *connection) readMessages(ctx context.Context, from *goredis.PubSub) error {
+func (c *connection) readMessages(ctx context.Context, from *goredis.PubSub) error {
 	asked := false
 	for {
 		message, err := from.ReceiveTimeout(ctx, idleTimeout)
@@ -186,9 +186,9 @@ func (l *connection) readMessages(ctx context.Context, from *goredis.PubSub) err
 		asked = false
 		switch m := message.(type) {
 		case *goredis.Message:
-			l.subscriber.handleMessage(m.Channel, m.Payload)
+			c.subscriber.handleMessage(m.Channel, m.Payload)
 		case *goredis.Subscription:
-			if err := l.handleConfirmation(m); err != nil {
+			if err := c.handleConfirmation(m); err != nil {
 				return err
 			}
 		}
@@ -196,19 +196,19 @@ func (l *connection) readMessages(ctx context.Context, from *goredis.PubSub) err
 }
 
 // handleConfirmation handles the confirmation of a subscription or its end.
-func (l *connection) handleConfirmation(m *goredis.Subscription) error {
+func (c *connection) handleConfirmation(m *goredis.Subscription) error {
 	if m.Kind == "ssubscribe" {
-		l.subscriber.confirmChannel(m.Channel)
+		c.subscriber.confirmChannel(m.Channel)
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pendingLeaves[m.Channel] > 1 {
-		l.pendingLeaves[m.Channel]--
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pendingLeaves[m.Channel] > 1 {
+		c.pendingLeaves[m.Channel]--
 		return nil
 	}
-	if l.pendingLeaves[m.Channel] == 1 {
-		delete(l.pendingLeaves, m.Channel)
+	if c.pendingLeaves[m.Channel] == 1 {
+		delete(c.pendingLeaves, m.Channel)
 		return nil
 	}
 	return errChannelMoved

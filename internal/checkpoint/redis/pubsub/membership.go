@@ -36,25 +36,25 @@ type registration struct {
 }
 
 // Register adds a server to the membership.
-func (r *Subscriber) Register(server string, changed func()) checkpoint.Registration {
-	p := &registration{
-		subscriber: r, server: server, onChange: changed, syncNeeded: make(chan struct{}, 1), closed: make(chan struct{}),
+func (s *Subscriber) Register(server string, changed func()) checkpoint.Registration {
+	r := &registration{
+		subscriber: s, server: server, onChange: changed, syncNeeded: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
-	p.closeOnce = sync.OnceFunc(func() { close(p.closed) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return p
+	r.closeOnce = sync.OnceFunc(func() { close(r.closed) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return r
 	}
-	r.registrations.mu.Lock()
-	defer r.registrations.mu.Unlock()
-	if r.registrations.all == nil {
-		r.registrations.all = make(map[*registration]struct{}, 1)
+	s.registrations.mu.Lock()
+	defer s.registrations.mu.Unlock()
+	if s.registrations.all == nil {
+		s.registrations.all = make(map[*registration]struct{}, 1)
 	}
-	r.registrations.all[p] = struct{}{}
-	r.connectionFor(noPartition).setWanted(r.config.Keys.AnnouncementChannel(), true)
-	r.goroutines.Go(r.containPanics(r.ctx, p.keepSyncing))
-	return p
+	s.registrations.all[r] = struct{}{}
+	s.connectionFor(noPartition).setWanted(s.config.Keys.AnnouncementChannel(), true)
+	s.goroutines.Go(s.containPanics(s.ctx, r.keepSyncing))
+	return r
 }
 
 // requestSyncs makes all registrations read the membership: another server has
@@ -62,35 +62,35 @@ func (r *Subscriber) Register(server string, changed func()) checkpoint.Registra
 func (r *registrations) requestSyncs() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for p := range r.all {
-		p.requestSync()
+	for one := range r.all {
+		one.requestSync()
 	}
 }
 
-func (p *registration) requestSync() {
+func (r *registration) requestSync() {
 	select {
-	case p.syncNeeded <- struct{}{}:
+	case r.syncNeeded <- struct{}{}:
 	default:
 	}
 }
 
 // SetCapabilities publishes the capabilities of the workers of this server.
-func (p *registration) SetCapabilities(served []checkpoint.Capability) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !slices.Equal(p.capabilities, served) {
-		p.capabilities = slices.Clone(served)
-		p.requestSync()
+func (r *registration) SetCapabilities(served []checkpoint.Capability) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.capabilities, served) {
+		r.capabilities = slices.Clone(served)
+		r.requestSync()
 	}
 }
 
 // SetClaims publishes the leases of earlier servers that this server knows.
-func (p *registration) SetClaims(claims checkpoint.Claims) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !equalClaims(p.claims, claims) {
-		p.claims = claims
-		p.requestSync()
+func (r *registration) SetClaims(claims checkpoint.Claims) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !equalClaims(r.claims, claims) {
+		r.claims = claims
+		r.requestSync()
 	}
 }
 
@@ -99,14 +99,14 @@ func equalClaims(a, b checkpoint.Claims) bool {
 }
 
 // OtherMembers lists the other servers.
-func (p *registration) OtherMembers() []checkpoint.Member {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.members
+func (r *registration) OtherMembers() []checkpoint.Member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.members
 }
 
 // Close removes the server from the membership.
-func (p *registration) Close() { p.closeOnce() }
+func (r *registration) Close() { r.closeOnce() }
 
 // minSyncInterval is the least time between two exchanges, however often
 // workers attach and detach.
@@ -114,24 +114,24 @@ const minSyncInterval = 50 * time.Millisecond
 
 // keepSyncing keeps the server registered until the registration or the store
 // is closed.
-func (p *registration) keepSyncing(ctx context.Context) {
-	defer p.removeMember(ctx)
+func (r *registration) keepSyncing(ctx context.Context) {
+	defer r.removeMember(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-p.syncNeeded:
+		case <-r.syncNeeded:
 		case <-timer.C:
-		case <-p.closed:
+		case <-r.closed:
 			return
 		case <-ctx.Done():
 			return
 		}
-		p.mu.Lock()
-		entry := encodeMember(p.capabilities, p.claims)
-		p.mu.Unlock()
-		next := p.subscriber.config.Heartbeat
-		if p.syncMembership(ctx, entry) != nil {
+		r.mu.Lock()
+		entry := encodeMember(r.capabilities, r.claims)
+		r.mu.Unlock()
+		next := r.subscriber.config.Heartbeat
+		if r.syncMembership(ctx, entry) != nil {
 			next /= 3
 		}
 		timer.Reset(next)
@@ -143,29 +143,29 @@ func (p *registration) keepSyncing(ctx context.Context) {
 
 // removeMember removes the server from the membership, if the store answers in
 // time.
-func (p *registration) removeMember(ctx context.Context) {
-	p.subscriber.registrations.mu.Lock()
-	delete(p.subscriber.registrations.all, p)
-	p.subscriber.registrations.mu.Unlock()
-	_ = p.syncMembership(context.WithoutCancel(ctx), "") // otherwise its entry expires
+func (r *registration) removeMember(ctx context.Context) {
+	r.subscriber.registrations.mu.Lock()
+	delete(r.subscriber.registrations.all, r)
+	r.subscriber.registrations.mu.Unlock()
+	_ = r.syncMembership(context.WithoutCancel(ctx), "") // otherwise its entry expires
 }
 
 // syncMembership makes an exchange, and notifies the other servers when the entry
 // has changed. The caller repeats an exchange that was not answered in time.
-func (p *registration) syncMembership(ctx context.Context, what string) error {
+func (r *registration) syncMembership(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	c := &p.subscriber.config
+	c := &r.subscriber.config
 	holds := 3*c.Heartbeat + exchangeTimeout
 	answer, err := c.Membership.Run(
-		ctx, c.Client, []string{c.Keys.MembershipKey(), c.Keys.MetadataKey()}, p.server, holds.Microseconds(), what, c.Epoch,
+		ctx, c.Client, []string{c.Keys.MembershipKey(), c.Keys.MetadataKey()}, r.server, holds.Microseconds(), what, c.Epoch,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters
 	}
-	r := script.Reply(answer)
-	p.updateMembers(r[1:])
-	if isNew, _ := r.IntAt(0); isNew == 0 {
+	reply := script.Reply(answer)
+	r.updateMembers(reply[1:])
+	if isNew, _ := reply.IntAt(0); isNew == 0 {
 		return nil
 	}
 	text := c.Origin + string(messageMembership) + layout.AddLength("")
@@ -176,7 +176,7 @@ func (p *registration) syncMembership(ctx context.Context, what string) error {
 }
 
 // updateMembers records the entries of the other servers.
-func (p *registration) updateMembers(list script.Reply) {
+func (r *registration) updateMembers(list script.Reply) {
 	others := make([]checkpoint.Member, 0, len(list)/2)
 	for i := 0; i+1 < len(list); i += 2 {
 		member := checkpoint.Member{Server: list.TextAt(i)}
@@ -184,14 +184,14 @@ func (p *registration) updateMembers(list script.Reply) {
 		others = append(others, member)
 	}
 	slices.SortFunc(others, func(a, b checkpoint.Member) int { return strings.Compare(a.Server, b.Server) })
-	p.mu.Lock()
-	same := slices.EqualFunc(p.members, others, func(a, b checkpoint.Member) bool {
+	r.mu.Lock()
+	same := slices.EqualFunc(r.members, others, func(a, b checkpoint.Member) bool {
 		return a.Server == b.Server && slices.Equal(a.Capabilities, b.Capabilities) && equalClaims(a.Claims, b.Claims)
 	})
-	p.members = others
-	p.mu.Unlock()
+	r.members = others
+	r.mu.Unlock()
 	if !same {
-		p.onChange()
+		r.onChange()
 	}
 }
 

@@ -38,35 +38,35 @@ func cutItem(text string) (letter byte, body, rest string, ok bool) {
 	return text[0], rest[:n], rest[n:], true
 }
 
-func (r *Subscriber) confirmChannel(channel string) {
-	if channel == r.config.Keys.AnnouncementChannel() {
-		r.assumeFollowers()
-		r.registrations.requestSyncs()
+func (s *Subscriber) confirmChannel(channel string) {
+	if channel == s.config.Keys.AnnouncementChannel() {
+		s.assumeFollowers()
+		s.registrations.requestSyncs()
 		return
 	}
-	r.setSubscribed(layout.ThreadOfChannel(channel), true)
+	s.setSubscribed(layout.ThreadOfChannel(channel), true)
 }
 
-func (r *Subscriber) loseChannel(channel string) {
-	if channel != r.config.Keys.AnnouncementChannel() {
-		r.setSubscribed(layout.ThreadOfChannel(channel), false)
+func (s *Subscriber) loseChannel(channel string) {
+	if channel != s.config.Keys.AnnouncementChannel() {
+		s.setSubscribed(layout.ThreadOfChannel(channel), false)
 	}
 }
 
 // handleMessage delivers the items of a message. For an item that it can't
 // read, as of a newer graphd, followers read the log.
-func (r *Subscriber) handleMessage(channel, text string) {
-	if len(text) < OriginLen || text[:OriginLen] == r.config.Origin {
+func (s *Subscriber) handleMessage(channel, text string) {
+	if len(text) < OriginLen || text[:OriginLen] == s.config.Origin {
 		return
 	}
 	origin, rest := text[:OriginLen], text[OriginLen:]
-	if channel == r.config.Keys.AnnouncementChannel() {
-		r.handleBroadcast(rest)
+	if channel == s.config.Keys.AnnouncementChannel() {
+		s.handleBroadcast(rest)
 		return
 	}
 	thread := layout.ThreadOfChannel(channel)
 	signal := func(k checkpoint.SignalKind, events ...checkpoint.Event) {
-		r.deliverSignal(checkpoint.Signal{Thread: thread, Kind: k, Events: events})
+		s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: k, Events: events})
 	}
 	var durable []checkpoint.Event
 	for rest != "" {
@@ -74,15 +74,15 @@ func (r *Subscriber) handleMessage(channel, text string) {
 		rest = after
 		switch {
 		case ok && letter == messageEvents:
-			list, _, err := layout.DecodeEvents(r.config.Box, thread, body)
+			list, _, err := layout.DecodeEvents(s.config.Box, thread, body)
 			if err == nil {
 				durable = append(durable, list...)
 				continue
 			}
 			signal(checkpoint.SignalRefresh)
 		case ok && letter == messageEphemeral:
-			publisherID, n, e, ok := r.parseEphemeral(thread, body)
-			isNew, gap := r.recordEphemeral(thread, origin+publisherID, n)
+			publisherID, n, e, ok := s.parseEphemeral(thread, body)
+			isNew, gap := s.recordEphemeral(thread, origin+publisherID, n)
 			if gap || !ok {
 				signal(checkpoint.SignalGap)
 			}
@@ -91,7 +91,7 @@ func (r *Subscriber) handleMessage(channel, text string) {
 			}
 		case ok && letter == messagePosition:
 			publisherID, n, published, ok := parsePosition(body)
-			if !ok || r.recordPosition(thread, origin+publisherID, n, published) {
+			if !ok || s.recordPosition(thread, origin+publisherID, n, published) {
 				signal(checkpoint.SignalGap)
 			}
 		case ok && letter == messageDeleted:
@@ -114,14 +114,14 @@ func parsePosition(body string) (publisherID string, n uint64, published, ok boo
 }
 
 // parseEphemeral reads an ephemeral event.
-func (r *Subscriber) parseEphemeral(thread, body string) (publisherID string, n uint64, e checkpoint.Event, ok bool) {
+func (s *Subscriber) parseEphemeral(thread, body string) (publisherID string, n uint64, e checkpoint.Event, ok bool) {
 	publisherID, rest, _ := strings.Cut(body, " ")
 	number, record, _ := strings.Cut(rest, " ")
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return publisherID, 0, e, false
 	}
-	list, err := layout.DecodeRecord(r.config.Box, thread, layout.KindEvent, "", record, codec.DecodeEvents)
+	list, err := layout.DecodeRecord(s.config.Box, thread, layout.KindEvent, "", record, codec.DecodeEvents)
 	if err != nil || len(list) != 1 {
 		return publisherID, n, e, false
 	}

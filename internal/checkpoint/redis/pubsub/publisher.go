@@ -47,23 +47,23 @@ const (
 // PublishEphemeral queues an ephemeral event for other servers that follow the
 // thread. For a new thread they are assumed to.
 func (s *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
-	r := s.subscriber
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v := r.publishers[thread]
+	subscriber := s.subscriber
+	subscriber.mu.Lock()
+	defer subscriber.mu.Unlock()
+	v := subscriber.publishers[thread]
 	if v == nil {
-		r.publisherCount++
-		v = &publisher{name: strconv.FormatUint(r.publisherCount, 10), hasListeners: true}
-		r.publishers[thread] = v
+		subscriber.publisherCount++
+		v = &publisher{name: strconv.FormatUint(subscriber.publisherCount, 10), hasListeners: true}
+		subscriber.publishers[thread] = v
 	}
 	v.lastNumber++
 	v.lastEventTime = time.Now()
 	if !v.hasListeners {
 		return
 	}
-	record := layout.NewRecordSealer(r.config.Box, thread).SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
+	record := layout.NewRecordSealer(subscriber.config.Box, thread).SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
 	v.enqueueMessage(string(messageEphemeral) + layout.AddLength(v.name+" "+strconv.FormatUint(v.lastNumber, 10)+" "+record))
-	r.requestFlush()
+	subscriber.requestFlush()
 }
 
 // enqueueMessage appends a message and drops the oldest beyond the bounds.
@@ -113,10 +113,10 @@ func (p *publisher) dropAcknowledged(place uint64) {
 
 // PendingText returns the messages that are not acknowledged, "" = none, and
 // the last position.
-func (r *Subscriber) PendingText(thread string) (text string, last uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v := r.publishers[thread]
+func (s *Subscriber) PendingText(thread string) (text string, last uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.publishers[thread]
 	if v == nil || len(v.pending) == 0 {
 		return "", 0
 	}
@@ -133,14 +133,14 @@ func (p *publisher) joinPending() string {
 
 // AcknowledgeMessages records that Redis delivered the messages up to a
 // position, and to how many connections.
-func (r *Subscriber) AcknowledgeMessages(thread string, last uint64, listeners int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v := r.publishers[thread]
+func (s *Subscriber) AcknowledgeMessages(thread string, last uint64, listeners int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.publishers[thread]
 	if v == nil {
 		return
 	}
-	if f := r.followed[thread]; f != nil && f.subscribed {
+	if f := s.followed[thread]; f != nil && f.subscribed {
 		listeners-- // this server
 	}
 	v.dropAcknowledged(last)
@@ -151,32 +151,32 @@ func (r *Subscriber) AcknowledgeMessages(thread string, last uint64, listeners i
 	}
 }
 
-func (r *Subscriber) requestFlush() {
+func (s *Subscriber) requestFlush() {
 	select {
-	case r.flushNeeded <- struct{}{}:
+	case s.flushNeeded <- struct{}{}:
 	default:
 	}
 }
 
 // keepFlushing sends pending messages in consecutive exchanges. Messages that
 // arrive during an exchange go with the next one.
-func (r *Subscriber) keepFlushing(ctx context.Context) {
+func (s *Subscriber) keepFlushing(ctx context.Context) {
 	for {
 		select {
-		case <-r.flushNeeded:
+		case <-s.flushNeeded:
 		case <-ctx.Done():
 			// The last message asks other servers to take the threads of this
 			// server.
-			r.flushMessages(context.WithoutCancel(ctx))
+			s.flushMessages(context.WithoutCancel(ctx))
 			return
 		}
-		if !r.flushMessages(ctx) {
+		if !s.flushMessages(ctx) {
 			if !script.SleepContext(ctx, 100*time.Millisecond) {
 				return
 			}
-			r.mu.Lock()
-			r.requestFlush()
-			r.mu.Unlock()
+			s.mu.Lock()
+			s.requestFlush()
+			s.mu.Unlock()
 		}
 	}
 }
@@ -192,37 +192,37 @@ type flushedThread struct {
 const exchangeTimeout = time.Second
 
 // flushMessages makes an exchange, and reports whether all messages were sent.
-func (r *Subscriber) flushMessages(ctx context.Context) bool {
+func (s *Subscriber) flushMessages(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	pipe := r.config.Client.Pipeline()
+	pipe := s.config.Client.Pipeline()
 	var all []flushedThread
-	r.mu.Lock()
-	for thread, v := range r.publishers {
+	s.mu.Lock()
+	for thread, v := range s.publishers {
 		if len(v.pending) == 0 {
 			continue
 		}
-		channel, text := r.config.Keys.ThreadChannel(thread), r.config.Origin+v.joinPending()
+		channel, text := s.config.Keys.ThreadChannel(thread), s.config.Origin+v.joinPending()
 		all = append(all, flushedThread{thread, v.pending[len(v.pending)-1].position, pipe.SPublish(ctx, channel, text)})
 	}
-	around := &broadcastRound{sent: r.takeBroadcasts()}
-	r.mu.Unlock()
+	around := &broadcastRound{sent: s.takeBroadcasts()}
+	s.mu.Unlock()
 	if text := around.sent.encodeText(); text != "" {
-		around.serversReply = pipe.SPublish(ctx, r.config.Keys.AnnouncementChannel(), r.config.Origin+text)
+		around.serversReply = pipe.SPublish(ctx, s.config.Keys.AnnouncementChannel(), s.config.Origin+text)
 	}
 	if around.sent.interruptsChanged {
-		channel := r.config.Keys.ThreadChannel(checkpoint.AllThreads)
-		around.interruptsReply = pipe.SPublish(ctx, channel, r.config.Origin+string(messageRefresh)+layout.AddLength(""))
+		channel := s.config.Keys.ThreadChannel(checkpoint.AllThreads)
+		around.interruptsReply = pipe.SPublish(ctx, channel, s.config.Origin+string(messageRefresh)+layout.AddLength(""))
 	}
 	if pipe.Len() == 0 {
 		return true
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	done := r.finishRound(around)
-	for _, s := range all {
-		n, err := s.reply.Result()
+	done := s.finishRound(around)
+	for _, flushed := range all {
+		n, err := flushed.reply.Result()
 		if err == nil || script.IsPermissionDenied(err) {
-			r.AcknowledgeMessages(s.thread, s.lastPosition, n)
+			s.AcknowledgeMessages(flushed.thread, flushed.lastPosition, n)
 			continue
 		}
 		done = false

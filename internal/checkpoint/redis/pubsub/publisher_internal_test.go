@@ -11,16 +11,16 @@ import (
 // did.
 func TestAnnouncementOutlastsEarlierAcknowledgement(t *testing.T) {
 	v := &publisher{name: "1", hasListeners: true, lastNumber: 5, lastEventTime: time.Now()}
-	r := &Subscriber{publishers: map[string]*publisher{"t": v}, followed: map[string]*followedThread{}}
+	s := &Subscriber{publishers: map[string]*publisher{"t": v}, followed: map[string]*followedThread{}}
 	v.enqueueMessage("five")
-	_, last := r.PendingText("t")
+	_, last := s.PendingText("t")
 	v.enqueuePosition()
-	r.AcknowledgeMessages("t", last, 0)
+	s.AcknowledgeMessages("t", last, 0)
 	require.True(t, v.hasListeners)
-	text, last := r.PendingText("t")
+	text, last := s.PendingText("t")
 	require.Equal(t, "p5:1 5 1", text)
-	r.AcknowledgeMessages("t", last, 1)
-	text, _ = r.PendingText("t")
+	s.AcknowledgeMessages("t", last, 1)
+	text, _ = s.PendingText("t")
 	require.Empty(t, text)
 	require.Zero(t, v.pendingBytes)
 }

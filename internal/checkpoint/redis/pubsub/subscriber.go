@@ -69,22 +69,22 @@ type followedThread struct {
 // New makes the subscriber of a store. It outlives ctx; Close ends it.
 func New(ctx context.Context, config Config) *Subscriber {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Subscriber{
+	s := &Subscriber{
 		config: config, ctx: ctx, stop: stop, subscriptions: make(map[*subscription]struct{}),
 		followed: make(map[string]*followedThread), connections: make(map[int]*connection),
 		publishers: make(map[string]*publisher), broadcasts: broadcasts{hasInterruptFollowers: true}, flushNeeded: make(chan struct{}, 1),
 	}
-	r.goroutines.Go(r.containPanics(ctx, r.keepFlushing))
-	return r
+	s.goroutines.Go(s.containPanics(ctx, s.keepFlushing))
+	return s
 }
 
 // Close sends pending messages and ends all subscriptions and registrations.
-func (r *Subscriber) Close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.stop()
-	r.goroutines.Wait()
+func (s *Subscriber) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.goroutines.Wait()
 }
 
 // subscription implements checkpoint.Subscription.
@@ -95,12 +95,12 @@ type subscription struct {
 
 // Subscribe opens a subscription to the signals of other servers. Signals that
 // are sent through this subscriber are not delivered.
-func (r *Subscriber) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.Subscription {
-	t := &subscription{subscriber: r, deliver: handleSignal}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.subscriptions[t] = struct{}{}
-	r.connectionFor(noPartition).setWanted(r.config.Keys.AnnouncementChannel(), true)
+func (s *Subscriber) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.Subscription {
+	t := &subscription{subscriber: s, deliver: handleSignal}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscriptions[t] = struct{}{}
+	s.connectionFor(noPartition).setWanted(s.config.Keys.AnnouncementChannel(), true)
 	return t
 }
 
@@ -121,49 +121,49 @@ func (s *subscription) Follow(thread string) (stop func()) {
 
 // followThread subscribes to a thread and reports whether the subscription is
 // confirmed already.
-func (r *Subscriber) followThread(thread string) (subscribed bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+func (s *Subscriber) followThread(thread string) (subscribed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return false
 	}
-	f := r.followed[thread]
+	f := s.followed[thread]
 	if f == nil {
 		f = &followedThread{}
-		r.followed[thread] = f
+		s.followed[thread] = f
 	}
 	f.followers++
 	if f.followers == 1 {
-		r.connectionFor(r.config.Keys.PartitionOf(thread)).setWanted(r.config.Keys.ThreadChannel(thread), true)
+		s.connectionFor(s.config.Keys.PartitionOf(thread)).setWanted(s.config.Keys.ThreadChannel(thread), true)
 	}
 	return f.subscribed
 }
 
-func (r *Subscriber) unfollowThread(thread string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := r.followed[thread]
+func (s *Subscriber) unfollowThread(thread string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.followed[thread]
 	f.followers--
 	if f.followers == 0 {
-		delete(r.followed, thread)
-		r.connectionFor(r.config.Keys.PartitionOf(thread)).setWanted(r.config.Keys.ThreadChannel(thread), false)
+		delete(s.followed, thread)
+		s.connectionFor(s.config.Keys.PartitionOf(thread)).setWanted(s.config.Keys.ThreadChannel(thread), false)
 	}
 }
 
 // connectionFor finds the connection for a partition. The caller holds mu.
-func (r *Subscriber) connectionFor(partition int) *connection {
-	if _, many := r.config.Client.(*goredis.ClusterClient); !many {
+func (s *Subscriber) connectionFor(partition int) *connection {
+	if _, many := s.config.Client.(*goredis.ClusterClient); !many {
 		partition = 0
 	}
-	l := r.connections[partition]
-	if l == nil {
-		l = newConnection(r)
-		r.connections[partition] = l
-		if !r.closed {
-			r.goroutines.Go(r.containPanics(r.ctx, l.keepListening))
+	c := s.connections[partition]
+	if c == nil {
+		c = newConnection(s)
+		s.connections[partition] = c
+		if !s.closed {
+			s.goroutines.Go(s.containPanics(s.ctx, c.keepListening))
 		}
 	}
-	return l
+	return c
 }
 
 // noPartition is the connection of the announcement channel.
@@ -171,33 +171,33 @@ const noPartition = -1
 
 // setSubscribed records that the subscription to a thread is confirmed or lost,
 // and reports it to the followers.
-func (r *Subscriber) setSubscribed(thread string, subscribed bool) {
-	r.mu.Lock()
-	f := r.followed[thread]
+func (s *Subscriber) setSubscribed(thread string, subscribed bool) {
+	s.mu.Lock()
+	f := s.followed[thread]
 	if f == nil || (!subscribed && !f.subscribed) {
-		r.mu.Unlock()
+		s.mu.Unlock()
 		return
 	}
 	f.subscribed = subscribed
 	missing := !subscribed && len(f.lastNumbers) > 0 // they may publish events that are missed now
-	r.mu.Unlock()
+	s.mu.Unlock()
 	if missing {
-		r.deliverSignal(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalGap})
+		s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalGap})
 	}
 	kind := checkpoint.SignalDisconnected
 	if subscribed {
 		kind = checkpoint.SignalConnected
-		r.announceThread(thread)
+		s.announceThread(thread)
 	}
-	r.deliverSignal(checkpoint.Signal{Thread: thread, Kind: kind})
+	s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: kind})
 }
 
 // recordEphemeral records the number of an ephemeral event. It reports whether
 // the event is new, and whether earlier events are missing.
-func (r *Subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNew, gap bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := r.followed[thread]
+func (s *Subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNew, gap bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.followed[thread]
 	if f == nil {
 		return false, false
 	}
@@ -211,10 +211,10 @@ func (r *Subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNe
 
 // recordPosition records the newest number of a publisher. It reports whether
 // events were missed.
-func (r *Subscriber) recordPosition(thread, publisherID string, n uint64, published bool) (gap bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := r.followed[thread]
+func (s *Subscriber) recordPosition(thread, publisherID string, n uint64, published bool) (gap bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.followed[thread]
 	if f == nil {
 		return false
 	}
@@ -241,22 +241,22 @@ func (f *followedThread) setLastNumber(publisherID string, n uint64) {
 const maxPublishers = 8
 
 // deliverSignal hands a signal to every subscription of this process.
-func (r *Subscriber) deliverSignal(s checkpoint.Signal) {
-	r.mu.Lock()
-	all := make([]*subscription, 0, len(r.subscriptions))
-	for t := range r.subscriptions {
+func (s *Subscriber) deliverSignal(signal checkpoint.Signal) {
+	s.mu.Lock()
+	all := make([]*subscription, 0, len(s.subscriptions))
+	for t := range s.subscriptions {
 		all = append(all, t)
 	}
-	r.mu.Unlock()
+	s.mu.Unlock()
 	for _, t := range all {
-		t.deliver(s)
+		t.deliver(signal)
 	}
 }
 
 // containPanics wraps f for a goroutine that lives until ctx ends: after a panic, f
 // starts again a moment later.
-func (r *Subscriber) containPanics(ctx context.Context, f func(context.Context)) func() {
-	caught := contain.LogPanic(r.config.Log, "a connection to the other servers panicked; it begins anew")
+func (s *Subscriber) containPanics(ctx context.Context, f func(context.Context)) func() {
+	caught := contain.LogPanic(s.config.Log, "a connection to the other servers panicked; it begins anew")
 	return contain.Func(func() {
 		for {
 			p := contain.Call(func() { f(ctx) })

@@ -23,28 +23,28 @@ func NewRunner(client goredis.UniversalClient, keys *layout.Keys) *Runner {
 }
 
 // RunScript runs a script once.
-func (u *Runner) RunScript(ctx context.Context, script *goredis.Script, keys []string, args ...any) (Reply, error) {
-	var r Reply
+func (r *Runner) RunScript(ctx context.Context, script *goredis.Script, keys []string, args ...any) (Reply, error) {
+	var reply Reply
 	err := Retry(ctx, func() (err error) {
-		r, err = script.Run(ctx, u.client, keys, args...).Slice()
+		reply, err = script.Run(ctx, r.client, keys, args...).Slice()
 		return err
 	})
-	return r, err
+	return reply, err
 }
 
 // RunOnPartitions runs a script once per partition, in as few exchanges as there are
 // servers. keys are names of keys of a partition.
-func (u *Runner) RunOnPartitions(
+func (r *Runner) RunOnPartitions(
 	ctx context.Context, script *goredis.Script, partitions []int, keys []string, args ...any,
 ) ([]Reply, error) {
 	list := make([]Input, len(partitions))
 	for i, p := range partitions {
 		list[i] = Input{Keys: make([]string, len(keys)), Args: args}
 		for k, name := range keys {
-			list[i].Keys[k] = u.keys.PartitionKey(p, name)
+			list[i].Keys[k] = r.keys.PartitionKey(p, name)
 		}
 	}
-	return u.runPerInput(ctx, script, list, func(err error) error { return err })
+	return r.runPerInput(ctx, script, list, func(err error) error { return err })
 }
 
 // Input has the keys and arguments of a single run of a script.
@@ -55,8 +55,8 @@ type Input struct {
 
 // RunPerThread runs a script once per input, in one exchange per server. A key of
 // another type has no reply.
-func (u *Runner) RunPerThread(ctx context.Context, script *goredis.Script, list []Input) ([]Reply, error) {
-	return u.runPerInput(ctx, script, list, func(err error) error {
+func (r *Runner) RunPerThread(ctx context.Context, script *goredis.Script, list []Input) ([]Reply, error) {
+	return r.runPerInput(ctx, script, list, func(err error) error {
 		if err = ToContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
 			return nil
 		}
@@ -66,26 +66,26 @@ func (u *Runner) RunPerThread(ctx context.Context, script *goredis.Script, list 
 
 // runPerInput runs a script once per input. A script that the server has forgotten
 // is run alone.
-func (u *Runner) runPerInput(
+func (r *Runner) runPerInput(
 	ctx context.Context, script *goredis.Script, list []Input, tolerate func(error) error,
 ) ([]Reply, error) {
 	out := make([]Reply, len(list))
 	err := Retry(ctx, func() error {
-		pipe := u.client.Pipeline()
+		pipe := r.client.Pipeline()
 		sent := make([]*goredis.Cmd, len(list))
 		for i := range list {
 			sent[i] = script.EvalSha(ctx, pipe, list[i].Keys, list[i].Args...)
 		}
 		_, _ = pipe.Exec(ctx) // each command holds its error
 		for i, cmd := range sent {
-			r, err := cmd.Slice()
+			reply, err := cmd.Slice()
 			if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-				r, err = script.Run(ctx, u.client, list[i].Keys, list[i].Args...).Slice()
+				reply, err = script.Run(ctx, r.client, list[i].Keys, list[i].Args...).Slice()
 			}
 			if err := tolerate(err); err != nil {
 				return err
 			}
-			out[i] = r
+			out[i] = reply
 		}
 		return nil
 	})
@@ -93,10 +93,10 @@ func (u *Runner) runPerInput(
 }
 
 // ReadFields reads fields of a hash.
-func (u *Runner) ReadFields(ctx context.Context, key string, names ...string) (r Reply, err error) {
+func (r *Runner) ReadFields(ctx context.Context, key string, names ...string) (reply Reply, err error) {
 	err = Retry(ctx, func() (err error) {
-		r, err = u.client.HMGet(ctx, key, names...).Result()
+		reply, err = r.client.HMGet(ctx, key, names...).Result()
 		return err
 	})
-	return r, err
+	return reply, err
 }

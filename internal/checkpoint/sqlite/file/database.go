@@ -37,78 +37,78 @@ const privateMode fs.FileMode = 0o600
 
 // OpenOwned takes the file for this process alone, and for its account alone.
 func OpenOwned(ctx context.Context, path string) (*Database, error) {
-	f, err := OpenLocked(ctx, path)
+	d, err := OpenLocked(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{f.RealPath, f.RealPath + "-wal", f.RealPath + "-shm", f.RealPath + ".lock"} {
-		if err := f.restrictMode(name); err != nil {
-			return nil, errors.Join(err, f.Close())
+	for _, name := range []string{d.RealPath, d.RealPath + "-wal", d.RealPath + "-shm", d.RealPath + ".lock"} {
+		if err := d.restrictMode(name); err != nil {
+			return nil, errors.Join(err, d.Close())
 		}
 	}
-	return f, nil
+	return d, nil
 }
 
 // OpenLocked makes the file when it is missing, and locks it for this process alone,
 // by whatever name it is opened.
 func OpenLocked(ctx context.Context, path string) (*Database, error) {
-	f := &Database{path: path, stat: identifyFile}
+	d := &Database{path: path, stat: identifyFile}
 	var err error
-	if f.RealPath, err = filepath.EvalSymlinks(path); err == nil {
+	if d.RealPath, err = filepath.EvalSymlinks(path); err == nil {
 		// The lock first: opening and closing a file releases the locks that this process has on it.
-		if f.lock, err = lockFile(f.RealPath + ".lock"); err != nil {
+		if d.lock, err = lockFile(d.RealPath + ".lock"); err != nil {
 			return nil, err
 		}
 	}
-	if err = f.openAndLock(); err == nil {
-		err = f.findLog(ctx)
+	if err = d.openAndLock(); err == nil {
+		err = d.findLog(ctx)
 	}
 	if err == nil {
-		err = f.lockDatabase() // where the lock is the process's, looking for the log has ended it
+		err = d.lockDatabase() // where the lock is the process's, looking for the log has ended it
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, d.Close())
 	}
-	return f, nil
+	return d, nil
 }
 
 // openAndLock opens and locks the file itself.
-func (f *Database) openAndLock() (err error) {
-	if f.handle, err = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, privateMode); err != nil {
+func (d *Database) openAndLock() (err error) {
+	if d.handle, err = os.OpenFile(d.path, os.O_RDWR|os.O_CREATE, privateMode); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	if f.lock == nil { // it was not there before
-		if f.RealPath, err = filepath.EvalSymlinks(f.path); err != nil {
+	if d.lock == nil { // it was not there before
+		if d.RealPath, err = filepath.EvalSymlinks(d.path); err != nil {
 			return fmt.Errorf("sqlite: %w", err)
 		}
-		if f.lock, err = lockFile(f.RealPath + ".lock"); err != nil {
+		if d.lock, err = lockFile(d.RealPath + ".lock"); err != nil {
 			return err
 		}
 	}
-	if err := f.lockDatabase(); err != nil {
+	if err := d.lockDatabase(); err != nil {
 		return err
 	}
-	if f.dbInfo, err = identifyOpen(f.handle); err != nil {
+	if d.dbInfo, err = identifyOpen(d.handle); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil
 }
 
 // lockDatabase locks the file that is open, by whatever name others know it.
-func (f *Database) lockDatabase() error {
-	taken, err := tryLockDatabase(f.handle)
+func (d *Database) lockDatabase() error {
+	taken, err := tryLockDatabase(d.handle)
 	if err != nil {
-		return fmt.Errorf("sqlite: lock %s: %w", f.RealPath, err)
+		return fmt.Errorf("sqlite: lock %s: %w", d.RealPath, err)
 	}
 	if taken {
-		return &InUseError{Path: f.RealPath}
+		return &InUseError{Path: d.RealPath}
 	}
 	return nil
 }
 
 // restrictMode takes away the rights of others. SQLite gives those of the database to
 // what it makes beside it.
-func (f *Database) restrictMode(name string) error {
+func (d *Database) restrictMode(name string) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) || runtime.GOOS == "windows" {
 		return nil
@@ -124,36 +124,36 @@ func (f *Database) restrictMode(name string) error {
 	if err := os.Chmod(name, privateMode); err != nil {
 		now = " and still can: " + err.Error()
 	}
-	f.Warnings = append(f.Warnings, was+now)
+	d.Warnings = append(d.Warnings, was+now)
 	return nil
 }
 
 // NoteLog notes which log belongs to the database. It is there when something
 // was written.
-func (f *Database) NoteLog() error {
-	f.log = f.RealPath + "-wal"
-	wal, err := identifyFile(f.log)
+func (d *Database) NoteLog() error {
+	d.log = d.RealPath + "-wal"
+	wal, err := identifyFile(d.log)
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	f.walInfo = &wal
-	return f.CheckReplaced()
+	d.walInfo = &wal
+	return d.CheckReplaced()
 }
 
 // CheckReplaced refuses to go on when what is found by the names is not what is open:
 // changes would be written to where nothing finds them.
-func (f *Database) CheckReplaced() error {
-	if err := f.checkSame(f.path, f.dbInfo); err != nil {
+func (d *Database) CheckReplaced() error {
+	if err := d.checkSame(d.path, d.dbInfo); err != nil {
 		return err
 	}
-	if f.walInfo == nil {
+	if d.walInfo == nil {
 		return nil
 	}
-	return f.checkSame(f.log, *f.walInfo)
+	return d.checkSame(d.log, *d.walInfo)
 }
 
-func (f *Database) checkSame(name string, opened identity) error {
-	now, err := f.stat(name)
+func (d *Database) checkSame(name string, opened identity) error {
+	now, err := d.stat(name)
 	happened := "replaced"
 	switch {
 	case err == nil && now.isSame(opened):
@@ -168,13 +168,13 @@ func (f *Database) checkSame(name string, opened identity) error {
 }
 
 // Close releases the locks.
-func (f *Database) Close() error {
+func (d *Database) Close() error {
 	var errs []error
-	if f.handle != nil {
-		errs = append(errs, f.handle.Close())
+	if d.handle != nil {
+		errs = append(errs, d.handle.Close())
 	}
-	if f.lock != nil {
-		errs = append(errs, f.lock.releaseLock())
+	if d.lock != nil {
+		errs = append(errs, d.lock.releaseLock())
 	}
 	return errors.Join(errs...)
 }

@@ -70,23 +70,23 @@ func MoveLog(ctx context.Context, path string, db RowQuerier) error {
 const KeyLastPath = "path"
 
 // findLog refuses a file whose log lies under another name.
-func (f *Database) findLog(ctx context.Context) error {
-	last := f.readLastPath(ctx)
-	if last == "" || last == f.RealPath {
+func (d *Database) findLog(ctx context.Context) error {
+	last := d.readLastPath(ctx)
+	if last == "" || last == d.RealPath {
 		return nil
 	}
 	if log, err := os.Stat(last + "-wal"); err != nil || log.Size() == 0 {
 		return nil //nolint:nilerr // there is none that could be seen
 	}
-	if other, err := identifyFile(last); err == nil && !other.isSame(f.dbInfo) {
+	if other, err := identifyFile(last); err == nil && !other.isSame(d.dbInfo) {
 		return nil // it is the log of that file, and this one is a copy
 	}
-	return &StrayLogError{Path: f.RealPath, Last: last}
+	return &StrayLogError{Path: d.RealPath, Last: last}
 }
 
 // readLastPath reads the file without any log. What can't be read so says nothing.
-func (f *Database) readLastPath(ctx context.Context) (path string) {
-	db, err := sql.Open("sqlite", buildURI(f.RealPath, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
+func (d *Database) readLastPath(ctx context.Context) (path string) {
+	db, err := sql.Open("sqlite", buildURI(d.RealPath, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
 	if err != nil {
 		return ""
 	}

@@ -51,8 +51,8 @@ func FindReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	if r.state, err = readState(realPath); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	f := &Database{RealPath: realPath, dbInfo: r.state.id}
-	if err := f.findLog(ctx); err != nil {
+	d := &Database{RealPath: realPath, dbInfo: r.state.id}
+	if err := d.findLog(ctx); err != nil {
 		return nil, err
 	}
 	for _, suffix := range []string{"-wal", "-journal"} {
