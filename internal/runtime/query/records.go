@@ -142,9 +142,12 @@ func (d *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkp
 		return r, err == nil && runtime.IsStopped(r.State), err
 	}
 	head, err := d.Thread(ctx, thread)
+	if err != nil {
+		return r, false, err
+	}
 	// A thread in another state by now has continued since the run was read.
 	rests := head.State == checkpoint.ThreadInterrupted && !CanResume(&head)
-	return r, err == nil && (head.Run != r.ID || rests), err
+	return r, head.Run != r.ID || rests, nil
 }
 
 // Thread returns the head of a thread. The errors are *Error: THREAD_NOT_FOUND, and
