@@ -60,6 +60,7 @@ func (r *reader) addProblem(n *yaml.Node, field, reason, want string) {
 	r.problems = append(r.problems, Problem{Line: n.Line, Field: field, Reason: reason, Want: want})
 }
 
+// readFile reads a policy, and adds a problem for each thing that is wrong with it.
 func (r *reader) readFile(text []byte) {
 	const wantFile = "a mapping with the key bindings, which may be an empty list"
 	if len(text) > MaxFileBytes {
@@ -148,6 +149,7 @@ func joinField(parent, name string) string {
 	return parent + "." + name
 }
 
+// describeNode returns what a node is, for a message that says what was found.
 func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -178,6 +180,7 @@ func shortenText(text string) string {
 	return text
 }
 
+// readBinding reads a binding. It adds it to the policy only when all of it is right.
 func (r *reader) readBinding(n *yaml.Node, field string) {
 	before := len(r.problems)
 	fields := r.readFields(n, field, "a binding",
@@ -268,6 +271,8 @@ func (r *reader) readRoles(n *yaml.Node, field string) roleSet {
 	return set
 }
 
+// readRights returns the rights of a list. Each must be one that bindings may give, and
+// permit something beside the roles.
 func (r *reader) readRights(n *yaml.Node, field string, roles roleSet) rightSet {
 	var known []string
 	for _, row := range Rights() {

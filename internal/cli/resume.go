@@ -107,6 +107,8 @@ func (s *Session) resumeRun(
 	})
 }
 
+// buildResumeSpec makes the request that the options describe. The error is an
+// *exit.UsageError for options that do not go together.
 func buildResumeSpec(in io.Reader, o ResumeOptions) (*graphdv1.ResumeSpec, error) {
 	spec := &graphdv1.ResumeSpec{ThreadId: o.Thread}
 	var err error

@@ -69,6 +69,8 @@ func requestIDOrNew(given string) string {
 	return given
 }
 
+// buildRunSpec makes the request that the options describe. The error is an
+// *exit.UsageError for options that do not go together.
 func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	spec := &graphdv1.RunSpec{
 		ThreadId: o.Thread, CreateThread: true, StepLimit: o.StepLimit,

@@ -55,6 +55,7 @@ func (b *edgeBuilder) buildEdge(path, from, to string) {
 	}
 }
 
+// buildJoin adds an edge that waits for all of its sources.
 func (b *edgeBuilder) buildJoin(path string, from []string, to string) {
 	target, ok := b.resolveTarget(path, to)
 	sources := make([]*Node, 0, len(from))

@@ -83,6 +83,8 @@ func (r *reachability) firstNodeName() string {
 	return "first_node"
 }
 
+// findReachable returns the nodes that a run may reach from START. A node that may go
+// anywhere reaches all.
 func (r *reachability) findReachable() map[*Node]bool {
 	targets := make(map[int][]*Node) // channel → nodes that it triggers
 	for _, n := range r.graph.Nodes {

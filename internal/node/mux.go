@@ -81,6 +81,8 @@ func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 	return r
 }
 
+// executeTask executes a function, an expression or a question here, and passes every
+// other task to a worker.
 func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
 	switch {
 	case t.Reduce != nil || t.InWorker:

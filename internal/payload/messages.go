@@ -75,6 +75,8 @@ func messageTexts(messages []chatMessage) []JSON {
 	return out
 }
 
+// mergeByID replaces messages that have the id of a newer one, appends the others, and
+// removes those that the newer messages remove.
 func mergeByID(left, right []chatMessage) ([]chatMessage, error) {
 	merged := slices.Clone(left)
 	place := make(map[string]int, len(left)+len(right))

@@ -36,6 +36,8 @@ type violationCollector struct {
 	remaining *int // places that may still be listed, including those in alternatives
 }
 
+// collectViolations adds the places of a value that violate its schema, as long as some
+// remain.
 func (vc *violationCollector) collectViolations(e *jsonschema.ValidationError) {
 	if *vc.remaining < 0 {
 		return

@@ -76,6 +76,8 @@ func (s *Store) Events(
 	return collectEvents(chunks, after, limit), nil
 }
 
+// collectEvents returns a copy of the events after a number, at most limit of them.
+// Only the first chunk may have events up to that number.
 func collectEvents(chunks [][]checkpoint.Event, after uint64, limit int) []checkpoint.Event {
 	var total int
 	for i, c := range chunks {

@@ -100,7 +100,7 @@ func (r *Reader) CheckpointWithin(
 		var err error
 		cp, err = r.threads.ReadCheckpoint(ctx, thread, namespace, id, most)
 		if errors.As(err, &large) {
-			return nil
+			return nil // readThread would return it as an error of the store
 		}
 		return err
 	})
@@ -134,7 +134,7 @@ func (r *Reader) PendingWithin(ctx context.Context, thread, id string, most int)
 		var err error
 		p, err = r.threads.ReadPending(ctx, thread, id, most)
 		if errors.As(err, &large) {
-			return nil
+			return nil // readThread would return it as an error of the store
 		}
 		return err
 	})

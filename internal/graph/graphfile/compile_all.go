@@ -67,6 +67,8 @@ func (s *fileSet) failFile(i int, p graph.Problem) {
 	})
 }
 
+// compileFile compiles the graphs that a file contains, and then the file. Graphs that
+// contain each other are a problem.
 func (s *fileSet) compileFile(i int) {
 	if s.states[i] != notCompiled {
 		return

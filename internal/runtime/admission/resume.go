@@ -31,6 +31,8 @@ type resumeCall struct {
 	req  runtime.ResumeRequest
 }
 
+// tryResume makes one attempt on the newest head. commit.RetryOnConflict repeats it
+// when the thread changes meanwhile.
 func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
 	view, err := r.opts.Views.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
 	if err != nil {

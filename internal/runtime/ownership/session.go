@@ -32,6 +32,8 @@ type session struct {
 	loopThread superstep.Thread // the part of the session that the loops of the run see
 }
 
+// newSession makes a session and connects its parts. The session does not hold the
+// thread yet.
 func (o *Owner) newSession(thread string) *session {
 	s := &session{owner: o, thread: heldThread{
 		id: thread, opts: &o.opts, log: o.log.WithLazy(zap.String("thread", thread)),

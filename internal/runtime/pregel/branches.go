@@ -57,6 +57,8 @@ func (w *writeCollector) addBranches(s *State, own int, r Result, routes map[str
 	return nil
 }
 
+// decideBranch returns the targets of a branch: those of its router, those of its
+// expression, or those of the first case that is true.
 func decideBranch(b graph.Branch, vars graph.Vars, routes map[string][]checkpoint.Send) ([]checkpoint.Send, error) {
 	switch {
 	case b.Router != "":

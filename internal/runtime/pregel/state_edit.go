@@ -142,6 +142,7 @@ func (e *stateEdit) applyWrites(done []TaskWrites) error {
 	return nil
 }
 
+// updateChannel combines the writes to a channel with its value.
 func (e *stateEdit) updateChannel(i int, writes []checkpoint.Write) error {
 	c := e.channelAt(i)
 	c.listSize = e.newListSize(i)

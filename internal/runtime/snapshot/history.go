@@ -27,6 +27,8 @@ func (r *Reader) ListStates(ctx context.Context, q runtime.HistoryQuery) (list [
 	return list, more, err
 }
 
+// listStates reads checkpoints until the page is full. It reports whether there may be
+// more.
 func (r *Reader) listStates(ctx context.Context, q runtime.HistoryQuery, memory *runtime.ReadReservation) (list []runtime.Snapshot, more bool, err error) {
 	head, err := r.reader.Thread(ctx, q.Thread)
 	if err != nil {

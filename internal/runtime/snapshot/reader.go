@@ -60,6 +60,7 @@ func (r *Reader) tryState(
 	return snap, err
 }
 
+// readState reads the state of a request. It stores the head that it has read in seen.
 func (r *Reader) readState(ctx context.Context, req runtime.StateRequest, memory *runtime.ReadReservation, seen *checkpoint.Head) (runtime.Snapshot, error) {
 	head, err := r.reader.Thread(ctx, req.Thread)
 	if err != nil {

@@ -141,6 +141,8 @@ func PutCommand(t *commit.Tx, l *Loop, update payload.JSON, to []checkpoint.Send
 	return putCommand(t, &l.frame, update, to)
 }
 
+// putCommand puts the writes of a command into a change, as a finished task of the
+// present checkpoint.
 func putCommand(t *commit.Tx, fr *frame, update payload.JSON, to []checkpoint.Send) error {
 	if update == "" && len(to) == 0 {
 		return nil

@@ -21,6 +21,8 @@ func (s *superstep) consumeAnswers(t *commit.Tx) {
 	}
 }
 
+// consumeTaskAnswers marks the answers that a finished task has used, and the
+// differences that it has accepted.
 func (s *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 	if o.failure != nil || o.isAborted {
 		return

@@ -81,6 +81,8 @@ func (c *endpointCall) reportUnassigned(why string) {
 	}
 }
 
+// runTask calls the endpoint until there is a result. Between two calls it waits, and
+// it stops when the attempt is over.
 func (c *endpointCall) runTask(ctx context.Context) worker.Result {
 	for {
 		if err := c.waitReady(ctx); err != nil {

@@ -104,6 +104,8 @@ func (s *Sender) OfferMessage(ctx context.Context, f *flow.EncodedMessage) error
 	return s.enqueueMessage(ctx, f, s.offerTimeout(), ErrClientBehind)
 }
 
+// enqueueMessage admits a message and queues it, or sends it at once while no goroutine
+// sends. It returns late when there is no room within a time.
 func (s *Sender) enqueueMessage(ctx context.Context, f *flow.EncodedMessage, within time.Duration, late error) error {
 	memory, freed := s.unread.AdmitMessage(f)
 	if s.queue == nil {
@@ -162,6 +164,8 @@ func (s *Sender) WaitForRoom(ctx context.Context, size int) error {
 	return s.waitIdle(ctx, size, s.stallTimeout, ErrStalled)
 }
 
+// waitIdle waits until the queued messages are sent and there is room for size bytes.
+// It returns late when that takes longer than within.
 func (s *Sender) waitIdle(ctx context.Context, size int, within time.Duration, late error) error {
 	if s.queue == nil {
 		s.startSending()

@@ -64,6 +64,8 @@ func (c *GraphCalls) CallGraph(ctx context.Context, g runtime.GraphCall) (runtim
 	}
 }
 
+// beginCall begins a call of a graph, or returns the call that has begun under its
+// index.
 func (c *GraphCalls) beginCall(g runtime.GraphCall) (*graphCall, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,6 +56,8 @@ type storeConfig struct {
 	acceptsEviction bool
 }
 
+// parseURL reads the URL of a store and its parameters. The error is an *Error, which
+// does not show the password.
 func parseURL(opts Options) (*storeConfig, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {

@@ -90,6 +90,8 @@ func needsAllKeys(c *checkpoint.Change, old prunedRecords) bool {
 // maxScriptInteger is the greatest integer that a script counts exactly.
 const maxScriptInteger = 1 << 53
 
+// appendCheckpoints appends the checkpoints of a change, and the values that are stored
+// beside them. A value that is part of the input of a run refers to it.
 func (ce changeEncoder) appendCheckpoints(c *checkpoint.Change) {
 	ce.AppendCount(len(c.Checkpoints))
 	if len(c.Checkpoints) == 0 {
@@ -197,6 +199,8 @@ func (ce changeEncoder) appendProgress(c *checkpoint.Change) {
 	}
 }
 
+// appendRecords appends the interrupts, the runs and the request of a change. A long
+// input of a run is a value of its own.
 func (ce changeEncoder) appendRecords(c *checkpoint.Change) {
 	ce.AppendCount(len(c.Interrupts))
 	for i := range c.Interrupts {

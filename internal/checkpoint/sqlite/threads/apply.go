@@ -102,6 +102,8 @@ func (w *Writer) loadThread(ctx context.Context, thread string) (p threadState, 
 	return p, err
 }
 
+// applyChange applies a change within the transaction of its job. A change whose
+// operation was the last one applied returns the same receipt.
 func (w *Writer) applyChange(ctx context.Context, d *encodedChange) (checkpoint.Receipt, error) {
 	p, err := w.loadThread(ctx, d.Thread)
 	if err != nil {
