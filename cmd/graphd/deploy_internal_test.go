@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
@@ -74,7 +76,8 @@ func parseShippedOptions(t *testing.T, args []string, env map[string]string) *se
 	require.NoError(t, err)
 	require.Equal(t, server.KindRedis, store.Kind, "several servers need a store that they can share")
 	require.NotEmpty(t, o.WorkerKey, "servers that share workers need one key")
-	require.True(t, o.Insecure || o.TLSCert != "" && o.APIKeys != "", "it would not start")
+	hasCallers := o.APIKeys != "" || o.TokenIssuers != "" || o.CertificateRules != ""
+	require.True(t, o.Insecure || o.TLSCert != "" && hasCallers, "it would not start")
 	return o
 }
 
@@ -95,7 +98,9 @@ type composeFile struct {
 type composeService struct {
 	Image       string            `yaml:"image"`
 	Build       composeBuild      `yaml:"build"`
+	Entrypoint  []string          `yaml:"entrypoint"`
 	Command     []string          `yaml:"command"`
+	User        string            `yaml:"user"`
 	Environment map[string]string `yaml:"environment"`
 	DependsOn   map[string]struct {
 		Condition string `yaml:"condition"`
@@ -145,6 +150,10 @@ func TestComposeFileFits(t *testing.T) {
 	for name, s := range file.Services {
 		for on, how := range s.DependsOn {
 			require.Contains(t, file.Services, on, "%s depends on it", name)
+			if how.Condition == "service_completed_successfully" {
+				require.Equal(t, "no", file.Services[on].Restart, "%s never ends", on)
+				continue
+			}
 			require.Equal(t, "service_healthy", how.Condition)
 			image := file.Services[on].Build.Dockerfile == "Dockerfile" // has a health check of its own
 			require.True(t, image || file.Services[on].Healthcheck != nil, "%s is never healthy", on)
@@ -157,9 +166,13 @@ func TestComposeFileFits(t *testing.T) {
 		}
 		for _, v := range s.Volumes {
 			volume, _, _ := strings.Cut(v, ":")
+			if strings.HasPrefix(volume, "./") {
+				require.FileExists(t, filepath.Join(repository, volume))
+				continue
+			}
 			require.Contains(t, file.Volumes, volume)
 		}
-		if s.Image != file.Graphd.Image {
+		if s.Image != file.Graphd.Image || s.Command[0] != "serve" {
 			continue
 		}
 		servers++
@@ -182,6 +195,77 @@ func TestComposeFileFits(t *testing.T) {
 		require.Contains(t, redis, setting)
 	}
 	require.NotEmpty(t, file.Services["redis"].Volumes)
+}
+
+// The servers of the compose file start, with the certificates that it makes, and serve
+// its operator, its workers and its health check, and no one else.
+func TestComposeServersAreSecure(t *testing.T) {
+	var file composeFile
+	decodeDocuments(t, "compose.yaml", func(string) any { return &file })
+	dir, server := t.TempDir(), file.Services["graphd-1"]
+	inFolder := func(text string) string {
+		for _, mounted := range []string{"/certs/", "/worker/"} {
+			text = strings.ReplaceAll(text, mounted, dir+"/")
+		}
+		return text
+	}
+	arguments := func(list []string) []string {
+		all := make([]string, 0, len(list))
+		for _, one := range list {
+			all = append(all, inFolder(one))
+		}
+		return all
+	}
+	makeAll := slices.Clone(file.Services["certs"].Command)
+	require.Contains(t, makeAll, "/data")
+	require.Equal(t, []string{"certs:/data"}, file.Services["certs"].Volumes, "the user of the image may write to /data only")
+	makeAll[slices.Index(makeAll, "/data")] = dir
+	for range 2 { // each start makes them
+		r := commandRunner{}.runCommand(t, makeAll...)
+		require.Equal(t, exit.CodeDone, r.code, r.err)
+	}
+	o := parseShippedOptions(t, server.Command, server.Environment)
+	require.False(t, o.Insecure)
+	require.Contains(t, server.Volumes, "./deploy/compose/callers.yaml:"+o.CertificateRules+":ro")
+	o.TLSCert, o.TLSKey, o.TLSClientCA = inFolder(o.TLSCert), inFolder(o.TLSKey), inFolder(o.TLSClientCA)
+	o.CertificateRules = filepath.Join(repository, "deploy", "compose", "callers.yaml")
+	o.Store, o.Metrics = "memory", ""
+	call := startServerWith(t, *o)
+
+	require.Equal(t, []string{"CMD", "/graphd"}, server.Healthcheck.Test[:2])
+	r := call.runCommand(t, arguments(server.Healthcheck.Test[2:])...)
+	require.Equal(t, exit.CodeDone, r.code, r.err)
+
+	worker := file.Services["worker"]
+	call.env = map[string]string{}
+	for name, value := range worker.Environment {
+		if strings.HasPrefix(name, "GRAPHD_TLS") {
+			require.Contains(t, file.Services["worker-certs"].Entrypoint, strings.Replace(value, "/worker/", "/certs/", 1), "it is not there")
+			call.env[name] = inFolder(value)
+		}
+	}
+	require.Len(t, call.env, 3)
+	require.NotContains(t, strings.Join(append(file.Services["worker-certs"].Entrypoint, worker.Volumes...), " "), "ca-key")
+	r = call.runCommand(t, "graph", "list")
+	require.Equal(t, exit.CodeDone, r.code, r.err)
+
+	text, err := os.ReadFile(filepath.Join(repository, "compose.yaml"))
+	require.NoError(t, err)
+	_, line, found := strings.Cut(string(text), "#   export ")
+	require.True(t, found)
+	line, _, _ = strings.Cut(line, "\n")
+	for setting := range strings.FieldsSeq(line) {
+		name, value, _ := strings.Cut(setting, "=")
+		call.env[name] = strings.Replace(value, "certs/", dir+"/", 1)
+	}
+	require.Len(t, strings.Fields(line), 3)
+	r = call.runCommand(t, "graph", "list")
+	require.Equal(t, exit.CodeDone, r.code, r.err)
+
+	call.env["GRAPHD_TLS_CERT"], call.env["GRAPHD_TLS_KEY"] = filepath.Join(dir, "client-health.pem"), filepath.Join(dir, "client-health-key.pem")
+	r = call.runCommand(t, "graph", "list")
+	require.Equal(t, exit.CodeError, r.code)
+	require.Contains(t, r.err, string(identity.CertificateUnmapped))
 }
 
 // An image can be built: what its Dockerfile copies exists, and the ignore file
