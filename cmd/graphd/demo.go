@@ -103,8 +103,7 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 		return err
 	}
 	s.StartServing()
-	p.serverAddress = s.Address()
-	p.security.useOwnServer(server.Options{})
+	p.connection.useOwnServer(s.Address(), server.Options{})
 	if p.outputFormat == string(output.Text) {
 		if err := output.WriteLine(p.Out, "server %s  store %s", s.Address(), o.store); err != nil {
 			return err

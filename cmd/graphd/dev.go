@@ -67,8 +67,7 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 		for _, dir := range dirs {
 			watching.Go(s.WatchGraphs(watch, dir, graphWatchInterval))
 		}
-		p.serverAddress = s.Address()
-		p.security.useOwnServer(o)
+		p.connection.useOwnServer(s.Address(), o)
 		if err := printWelcome(p.Err, s.Address(), p.newInvocation()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}

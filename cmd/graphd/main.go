@@ -26,6 +26,10 @@ func main() {
 func runProgram() int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
+	configHome, err := os.UserConfigDir()
+	if err != nil {
+		configHome = "" // only commands with contexts need it
+	}
 	p := &program{
 		IO: output.IO{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -35,6 +39,7 @@ func runProgram() int {
 		isErrTerminal: isTerminal(os.Stderr),
 		getenv:        os.Getenv,
 		environ:       os.Environ,
+		configHome:    configHome,
 		invocation:    currentInvocation(),
 		version:       buildVersion(version, debug.ReadBuildInfo),
 	}

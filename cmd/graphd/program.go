@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/client"
@@ -20,9 +19,10 @@ type program struct {
 	invocation    []string        // the command line to call it again
 	version       string
 
-	serverAddress string // --server
-	security      callSecurity
-	outputFormat  string // -o
+	configHome string // folder of the user's configurations; "" = unknown
+
+	connection   connection
+	outputFormat string // -o
 }
 
 func (p *program) envOr(name, fallback string) string {
@@ -35,18 +35,7 @@ func (p *program) envOr(name, fallback string) string {
 // newInvocation returns the command line that calls graphd again for the same
 // server.
 func (p *program) newInvocation() shell.Invocation {
-	s := shell.Invocation{Program: p.invocation}
-	if p.serverAddress != p.envOr("GRAPHD_SERVER", client.DefaultServer) {
-		s.ServerFlags = []string{"--server", p.serverAddress}
-	}
-	switch own, env := p.security.Flags(), p.security.readEnvironment().Flags(); {
-	case slices.Equal(own, env):
-	case len(own) == 0:
-		s.ServerFlags = append(s.ServerFlags, "--tls=false")
-	default:
-		s.ServerFlags = append(s.ServerFlags, own...)
-	}
-	return s
+	return shell.Invocation{Program: p.invocation, ServerFlags: p.connection.listFlags()}
 }
 
 // newOutput returns the output of a command, or a usage error for -o.
@@ -61,10 +50,14 @@ func (p *program) withSession(do func(s *cli.Session) error) error {
 	if err != nil {
 		return err
 	}
-	if err := p.security.combineSources(); err != nil {
+	exposed, err := p.connection.combineSources()
+	if err != nil {
 		return err
 	}
-	c, err := client.DialServer(p.serverAddress, p.security.Security)
+	for _, path := range exposed {
+		out.PrintNote("warning: %s has a token, and other users may read it: chmod 600 %s", path, shell.QuoteCommand(path))
+	}
+	c, err := client.DialServer(p.connection.server, p.connection.Security)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
@@ -31,7 +30,7 @@ func (p *program) executeCommand(ctx context.Context, args []string) int {
 	}
 	self := p.newInvocation()
 	self.Verb = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	report.PrintError(p.Err, err, format, p.serverAddress, self)
+	report.PrintError(p.Err, err, format, p.connection.server, self)
 	return exit.CodeOf(err)
 }
 
@@ -69,8 +68,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		return exit.Usagef("%v", err).WithHint("%s", flagHint(cmd, err))
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.serverAddress, "server", p.envOr("GRAPHD_SERVER", client.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
-	p.security.registerFlags(flags, p.getenv)
+	p.connection.registerFlags(flags, p.getenv, p.configHome)
 	flags.StringVarP(&p.outputFormat, "output", "o", "text", "text for people, json or jsonl for programs")
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server:"},
@@ -78,8 +76,11 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		&cobra.Group{ID: groupInspect, Title: "Look and change:"},
 	)
 	for group, list := range map[string][]*cobra.Command{
-		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand(), p.certsCommand(), p.keysCommand()},
-		groupRun:    {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
+		groupServer: {
+			p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand(), p.certsCommand(), p.keysCommand(),
+			p.contextCommand(),
+		},
+		groupRun: {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
 		groupInspect: {
 			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),
 			p.updateCommand(), p.graphCommand(),

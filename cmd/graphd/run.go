@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 func (p *program) runCommand() *cobra.Command {
@@ -16,6 +18,13 @@ func (p *program) runCommand() *cobra.Command {
 		Args: exactArgs("GRAPH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Graph = args[0]
+			if given := p.connection.takeRunContext(); given != "" {
+				if o.Context != "" {
+					return exit.Usagef("--context and --run-context both have a context of the run").WithHint("leave out --context")
+				}
+				o.Context = given
+				_ = output.WriteLine(p.Err, "note: the context of a run is --run-context now; --context names a server") // the run says more
+			}
 			return p.withSession(func(s *cli.Session) error { return s.Run(cmd.Context(), o) })
 		},
 	}
@@ -23,7 +32,7 @@ func (p *program) runCommand() *cobra.Command {
 	f.StringVarP(&o.Thread, "thread", "t", "", "thread to run on; made when there is none (default: the server chooses)")
 	f.StringVarP(&o.Input, "input", "i", "", "JSON object, @FILE, or - for standard input; without it the thread goes on")
 	f.StringVar(&o.From, "from-checkpoint", "", "run again from this checkpoint instead of an input")
-	f.StringVar(&o.Context, "context", "", "JSON readable as `context` in this run")
+	f.StringVar(&o.Context, "run-context", "", "JSON readable as `context` in this run")
 	f.StringSliceVarP(&o.Events, "events", "e", nil,
 		"kinds of events: updates, values, messages, custom, tasks, checkpoints, debug")
 	f.StringSliceVar(&o.Before, "interrupt-before", nil, "stop before these nodes; * means all")

@@ -477,6 +477,10 @@ var layers = []layer{
 		mayImport: []string{"internal/cli/exit", "internal/tlsfiles"},
 	},
 	{
+		path: "internal/cli/contexts", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/client", "internal/cli/exit", "internal/identity/file"},
+	},
+	{
 		path: "internal/cli/keys", neverLinks: driverPackages,
 		mayImport: []string{"internal/access", "internal/cli/exit", "internal/identity/apikey", "internal/identity/file"},
 	},

@@ -95,7 +95,7 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	}
 	var err error
 	if o.Context != "" {
-		if spec.Context, err = argument.ReadValue(in, "--context", o.Context); err != nil {
+		if spec.Context, err = argument.ReadValue(in, "--run-context", o.Context); err != nil {
 			return nil, err
 		}
 	}

@@ -36,19 +36,37 @@ const (
 	keepaliveTimeout = 10 * time.Second
 )
 
-// DialServer makes a client, which connects with the first call. more are options
-// for tests. The error is an *exit.UsageError, which never has the token.
-func DialServer(target string, security Security, more ...grpc.DialOption) (*Client, error) {
+// checkTarget returns an *exit.UsageError for an address that no server can have.
+func checkTarget(target string) error {
 	if !strings.Contains(target, ":") {
-		return nil, exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
+		return exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	switch scheme, _, _ := strings.Cut(target, "://"); scheme {
 	case "http", "https", "grpc", "redis", "rediss":
-		return nil, exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
+		return exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	if strings.Contains(target, ",") || strings.HasPrefix(target, "ipv4:") || strings.HasPrefix(target, "ipv6:") {
-		return nil, exit.Usagef("--server %s is a list of addresses, which only workers in Python take", target).
+		return exit.Usagef("--server %s is a list of addresses, which only workers in Python take", target).
 			WithHint("want one of them, like %s, or a name with all of them, like dns:///graphd.internal:7700", DefaultServer)
+	}
+	return nil
+}
+
+// CheckCall returns an *exit.UsageError, which never has the token, when a server
+// can't be called like this. It reads the files of TLS and calls no server.
+func CheckCall(target string, security Security) error {
+	c, err := DialServer(target, security)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// DialServer makes a client, which connects with the first call. more are options
+// for tests. The error is an *exit.UsageError, which never has the token.
+func DialServer(target string, security Security, more ...grpc.DialOption) (*Client, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
 	}
 	options, err := security.dialOptions(target)
 	if err != nil {
