@@ -65,15 +65,24 @@ def test_the_variables_of_the_commands_protect_the_worker(
     subprocess.run([*graphd_command(), "certs", "--dir", str(tmp_path), "--client", "ada"], check=True)
     ca, own, key = (str(tmp_path / name) for name in ("ca.pem", "client-ada.pem", "client-ada-key.pem"))
     served = ["--tls-cert", str(tmp_path / "server.pem"), "--tls-key", str(tmp_path / "server-key.pem")]
-    for name, value in (("CA", ca), ("CERT", own), ("KEY", key)):
-        monkeypatch.setenv(f"GRAPHD_TLS_{name}", value)
-    with dev(flags=[*served, "--tls-client-ca", ca], security=Security(ca=ca, cert=own, key=key)) as server:
+    keys = str(tmp_path / "keys.yaml")
+    create = [*graphd_command(), "keys", "create", "--file", keys, "--name", "ada"]
+    roles = ["--role=viewer", "--role=answerer", "--role=starter", "--role=worker", "--role=author"]
+    token = subprocess.run([*create, *roles], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    for name, value in (("TLS_CA", ca), ("TLS_CERT", own), ("TLS_KEY", key), ("TOKEN", token)):
+        monkeypatch.setenv(f"GRAPHD_{name}", value)
+    wanted = ["--tls-client-ca", ca, "--api-keys", keys]
+    with dev(flags=[*served, *wanted], security=Security(ca=ca, cert=own, key=key)) as server:
         graphd = CommandLine(server.address)
         graphd("graph", "put", str(HERE / "greet.yaml"))
         worker(server)
         graphd("run", "greet", "--thread", "g1", "--input", '{"name": "Ada"}', code=3)
         graphd("resume", "g1", "--value", "true")
         assert graphd("state", "g1")["values"]["sent"] is True
+        monkeypatch.setenv("GRAPHD_TOKEN", "hush")
+        done = subprocess.run([*WORKER, server.address], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert "the session ended: " in done.stderr and "hush" not in done.stderr
 
 
 def test_a_token_goes_over_tls_or_to_this_host() -> None:

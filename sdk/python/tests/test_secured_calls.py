@@ -9,15 +9,16 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
-from graphd import START, InMemorySaver, Security, StateGraph, get_stream_writer
+from graphd import START, Command, InMemorySaver, Security, StateGraph, get_stream_writer, interrupt
 from graphd._gen.v1 import graph_service_pb2 as gs
+from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import registry_service_pb2 as rs
 from graphd._gen.v1 import run_pb2
 from graphd.dev import DevServer, dev, graphd_command
@@ -378,3 +379,74 @@ StateGraph(dict).add_node("node", dict).add_edge(START, "node").compile(name="ne
         )
     assert done.returncode == 1
     assert "UnauthenticatedError: the token is not good" in done.stderr and "t0-ken" not in done.stderr
+
+
+ROLES = ("viewer", "answerer", "starter", "worker", "author", "operator")
+
+
+def make_key(keys: Path, name: str) -> str:
+    roles = [argument for role in ROLES for argument in ("--role", role)]
+    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, *roles]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The callers that the next server knows."""
+    return tmp_path_factory.mktemp("keys") / "keys.yaml"
+
+
+@pytest.fixture(scope="module")
+def ann(keys: Path) -> str:
+    """The token of a caller."""
+    return make_key(keys, "ann")
+
+
+@pytest.fixture(scope="module")
+def knowing(certs: Path, keys: Path, ann: str) -> Iterator[DevServer]:
+    """A server with TLS that knows its callers."""
+    ours = Security(ca=certs / "ca.pem", token=ann)
+    with dev(flags=[*server_flags(certs), "--api-keys", str(keys)], security=ours) as started:
+        yield started
+
+
+async def test_clients_and_workers_are_known_by_their_api_key(knowing: DevServer) -> None:
+    await use_everything(knowing, knowing.address, knowing.security, "api-key")
+
+
+def test_an_answer_is_of_the_caller_of_the_key(knowing: DevServer) -> None:
+    saver = InMemorySaver(server=knowing.address, security=knowing.security)
+    graph = build(lambda state: {"log": [interrupt("go?")]}).compile(saver, name="responder")
+    (question,) = graph.invoke({"log": []}, config("responder-1"))["__interrupt__"]
+    graph.invoke(Command(resume="yes"), config("responder-1"))
+    request = ins.GetInterruptRequest(thread_id="responder-1", interrupt_id=question.id)
+    stubs = server_at(knowing.address, saver.security).stubs
+    assert call_unary(stubs.interrupts.GetInterrupt, request).responder == "ann"
+    graph.detach()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda token: "", "NO_CREDENTIALS"),
+        (lambda token: token[:-6] + "AAAAAA", "TOKEN_UNKNOWN"),
+        (lambda token: "hush", "TOKEN_ISSUER"),
+    ],
+)
+def test_another_key_is_refused(
+    knowing: DevServer,
+    certs: Path,
+    ann: str,
+    change: Callable[[str], str],
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = Security(ca=certs / "ca.pem", token=change(ann))
+    with pytest.raises(UnauthenticatedError) as refused:
+        build().compile(server=knowing.address, security=wrong, name="another-key")
+    assert refused.value.reason == reason
+    with pytest.raises(UnauthenticatedError) as refused:
+        list_workers(knowing.address, wrong)
+    assert refused.value.reason == reason
+    if token := change(ann):
+        assert token not in str(refused.value) + caplog.text
