@@ -69,6 +69,7 @@ def test_each_file_means_tls(name: str) -> None:
         ({"token": f"{SECRET}\n"}, "token", "token has a space or a character that a header can't carry"),
         ({"token": f"{SECRET}é"}, "token", "token has a space or a character that a header can't carry"),
         ({"token": SECRET.encode()}, "token", "token is a bytes"),
+        ({"token": SECRET * 3000}, "token", "token has 18000 bytes: want at most 16384, as servers do"),
     ],
 )
 def test_a_wrong_security_is_refused(fields: dict[str, Any], option: str, says: str) -> None:
@@ -253,6 +254,7 @@ def test_new_files_are_taken_up_when_they_can_be_used(
         (lambda: None, "has returned none"),
         (lambda: "", "has returned none"),
         (lambda: f"{SECRET} x", "a header can't carry"),
+        (lambda: SECRET * 3000, "token has 18000 bytes"),
     ],
 )
 def test_a_function_without_a_token_is_told(function: Any, says: str) -> None:
@@ -271,7 +273,7 @@ def test_a_file_with_a_token_is_read_again(
     path = tmp_path / "token"
     read = open_token(Security(token_file=path))
     assert read is not None
-    for wrong in (None, "", " \n", f"{SECRET} {SECRET}", "x" * (65 << 10)):
+    for wrong in (None, "", " \n", f"{SECRET} {SECRET}", SECRET * 3000, "x" * (65 << 10)):
         if wrong is not None:
             path.write_text(wrong)
         with pytest.raises(UnauthenticatedError, match="token_file") as refused:

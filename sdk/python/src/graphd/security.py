@@ -11,6 +11,7 @@ from typing import NamedTuple
 from graphd.errors import InvalidSecurityError
 
 FilePath = str | os.PathLike[str]
+MOST_TOKEN = 16 << 10  # bytes that a server reads of a token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,8 @@ class Security:
 
 def check_token(option: str, token: str) -> None:
     """Raises InvalidSecurityError, without the token, when a header can't carry it."""
+    if (length := len(token.encode(errors="replace"))) > MOST_TOKEN:
+        raise InvalidSecurityError(option, f"{option} has {length} bytes", f"want at most {MOST_TOKEN}, as servers do")
     if any(c <= " " or c > "~" for c in token):
         raise InvalidSecurityError(
             option,

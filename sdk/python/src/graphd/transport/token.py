@@ -17,7 +17,7 @@ from graphd.security import FilePath, Security, check_token
 
 log = logging.getLogger("graphd.security")
 
-_LARGEST = 64 << 10  # bytes of a file; servers take shorter tokens
+_LARGEST = 64 << 10  # characters of a file; a token is shorter, and may have space around it
 _INTERVAL = 1.0  # seconds between two looks at a file
 
 ReadToken = Callable[[], str]
@@ -92,7 +92,7 @@ class TokenFile:
             reason = (error.strerror or type(error).__name__).lower()
             raise self._refuse(reason) from None
         if not text or len(text) > _LARGEST:
-            raise self._refuse("the file is empty" if not text else f"the file has more than {_LARGEST >> 10} KiB")
+            raise self._refuse("the file is empty" if not text else f"the file has more than {_LARGEST} characters")
         try:
             check_token("the file", text)
         except InvalidSecurityError as error:
