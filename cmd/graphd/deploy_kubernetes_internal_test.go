@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/identity"
 )
 
 const manifests = "deploy/kubernetes"
@@ -31,10 +34,9 @@ type labelSelector struct {
 }
 
 type probe struct {
-	GRPC struct {
-		Port    int    `yaml:"port"`
-		Service string `yaml:"service"`
-	} `yaml:"grpc"`
+	Exec struct {
+		Command []string `yaml:"command"`
+	} `yaml:"exec"`
 	PeriodSeconds    int `yaml:"periodSeconds"`
 	TimeoutSeconds   int `yaml:"timeoutSeconds"`
 	FailureThreshold int `yaml:"failureThreshold"`
@@ -63,6 +65,11 @@ type container struct {
 		Name          string `yaml:"name"`
 		ContainerPort int    `yaml:"containerPort"`
 	} `yaml:"ports"`
+	VolumeMounts []struct {
+		Name      string `yaml:"name"`
+		MountPath string `yaml:"mountPath"`
+		ReadOnly  bool   `yaml:"readOnly"`
+	} `yaml:"volumeMounts"`
 	StartupProbe   *probe `yaml:"startupProbe"`
 	ReadinessProbe *probe `yaml:"readinessProbe"`
 	LivenessProbe  *probe `yaml:"livenessProbe"`
@@ -88,7 +95,17 @@ type podSpec struct {
 	EnableServiceLinks            *bool       `yaml:"enableServiceLinks"`
 	TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
 	Containers                    []container `yaml:"containers"`
-	TopologySpreadConstraints     []struct {
+	Volumes                       []struct {
+		Name   string `yaml:"name"`
+		Secret struct {
+			SecretName string `yaml:"secretName"`
+			Items      []struct {
+				Key  string `yaml:"key"`
+				Path string `yaml:"path"`
+			} `yaml:"items"`
+		} `yaml:"secret"`
+	} `yaml:"volumes"`
+	TopologySpreadConstraints []struct {
 		MaxSkew           int           `yaml:"maxSkew"`
 		TopologyKey       string        `yaml:"topologyKey"`
 		WhenUnsatisfiable string        `yaml:"whenUnsatisfiable"`
@@ -295,8 +312,7 @@ func TestServersInKubernetesAreStartedRight(t *testing.T) {
 	require.NotContains(t, strings.Join(server.Args, " "), "store", "its password would be seen by all who may see pods")
 	for _, p := range []*probe{server.StartupProbe, server.ReadinessProbe, server.LivenessProbe} {
 		require.NotNil(t, p)
-		require.Equal(t, 7700, p.GRPC.Port)
-		require.Equal(t, "reads", p.GRPC.Service, "a store that takes no changes would take all servers away")
+		require.Equal(t, []string{"/graphd", "health", "--service=reads"}, p.Exec.Command[:3], "a store that takes no changes would take all servers away")
 		require.Positive(t, p.FailureThreshold)
 		require.LessOrEqual(t, p.TimeoutSeconds, p.PeriodSeconds)
 	}
@@ -313,6 +329,119 @@ func TestServersInKubernetesAreStartedRight(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "USER 65532:65532")
 	require.Equal(t, 65532, pod.SecurityContext.RunAsUser)
+}
+
+// exampleSecrets calls the commands of the example of a Secret, and returns the file or
+// the text of each key of each Secret.
+func exampleSecrets(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, manifests, "servers", "secret.example.yaml"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	secrets := map[string]map[string]string{}
+	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n#", "")) {
+		command, isCommand := strings.CutPrefix(line, "#   ")
+		if !isCommand {
+			continue
+		}
+		if of, isSecret := strings.CutPrefix(command, "kubectl -n graphd create secret generic "); isSecret {
+			name, keys, _ := strings.Cut(of, " ")
+			secrets[name] = secretKeys(t, dir, keys)
+			continue
+		}
+		command, into, _ := strings.Cut(command, " > ")
+		args := strings.Fields(command)
+		require.Equal(t, "graphd", args[0])
+		for i, word := range args {
+			if args[max(i-1, 0)] == "--dir" || args[max(i-1, 0)] == "--file" {
+				args[i] = filepath.Join(dir, word)
+			}
+		}
+		r := commandRunner{}.runCommand(t, args[1:]...)
+		require.Equal(t, exit.CodeDone, r.code, r.err)
+		if into != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, strings.TrimSpace(into)), []byte(r.out), 0o600))
+		}
+	}
+	return secrets
+}
+
+// secretKeys returns the keys that the options of kubectl give to a Secret.
+func secretKeys(t *testing.T, dir, options string) map[string]string {
+	t.Helper()
+	keys := map[string]string{}
+	for option := range strings.SplitSeq(options, "--from-") {
+		if from, isFile := strings.CutPrefix(strings.TrimSpace(option), "file="); isFile {
+			key, path, isRenamed := strings.Cut(from, "=")
+			if !isRenamed {
+				path = key
+			}
+			keys[key] = filepath.Join(dir, path)
+			require.FileExists(t, keys[key])
+		}
+		if key, file, isFile := strings.Cut(option, "=\"$(cat "); isFile {
+			text, err := os.ReadFile(filepath.Join(dir, strings.TrimSuffix(strings.TrimSpace(file), ")\"")))
+			require.NoError(t, err)
+			keys[strings.TrimPrefix(key, "literal=")] = strings.TrimSpace(string(text))
+		}
+	}
+	return keys
+}
+
+// findMounted returns the file of a Secret that a path in the container of a pod is.
+func findMounted(t *testing.T, pod podSpec, secrets map[string]map[string]string, path string) string {
+	t.Helper()
+	for _, m := range pod.Containers[0].VolumeMounts {
+		key, isBelow := strings.CutPrefix(path, m.MountPath+"/")
+		for _, v := range pod.Volumes {
+			if !isBelow || v.Name != m.Name {
+				continue
+			}
+			require.True(t, m.ReadOnly)
+			require.True(t, len(v.Secret.Items) == 0 || v.Secret.Items[0].Path == key, "%s is left out", path)
+			require.Contains(t, secrets[v.Secret.SecretName], key)
+			return secrets[v.Secret.SecretName][key]
+		}
+	}
+	require.Fail(t, "nothing is mounted", path)
+	return ""
+}
+
+// The servers start with the Secrets that the example makes, and serve their probes,
+// their workers, and no one else.
+func TestServersInKubernetesAreSecure(t *testing.T) {
+	c, secrets := readCluster(t), exampleSecrets(t)
+	pod, workers := c.servers.Spec.Template.Spec, c.worker.Spec.Template.Spec
+	env := map[string]string{"GRAPHD_STORE": c.secret.StringData["store"], "GRAPHD_WORKER_KEY": c.secret.StringData["worker-key"]}
+	o := parseShippedOptions(t, pod.Containers[0].Args, env)
+	require.False(t, o.Insecure)
+	for _, path := range []*string{&o.TLSCert, &o.TLSKey, &o.APIKeys} {
+		*path = findMounted(t, pod, secrets, *path)
+	}
+	o.Store, o.Metrics = "memory", ""
+	call := startServerWith(t, *o)
+	probe := pod.Containers[0].LivenessProbe.Exec.Command
+	ca, found := strings.CutPrefix(probe[3], "--tls-ca=")
+	require.True(t, found)
+	r := call.runCommand(t, probe[1], probe[2], "--tls-ca", findMounted(t, pod, secrets, ca))
+	require.Equal(t, exit.CodeDone, r.code, r.err)
+
+	call.env = map[string]string{}
+	for _, e := range workers.Containers[0].Env {
+		switch from := e.ValueFrom.SecretKeyRef; {
+		case from.Name != "":
+			call.env[e.Name] = secrets[from.Name][from.Key]
+		case e.Name == "GRAPHD_TLS_CA":
+			call.env[e.Name] = findMounted(t, workers, secrets, e.Value)
+		}
+	}
+	require.Len(t, call.env, 2)
+	r = call.runCommand(t, "graph", "list")
+	require.Equal(t, exit.CodeDone, r.code, r.err)
+	delete(call.env, "GRAPHD_TOKEN")
+	r = call.runCommand(t, "graph", "list")
+	require.Equal(t, exit.CodeError, r.code)
+	require.Contains(t, r.err, string(identity.NoCredentials))
 }
 
 func TestImagesAreTheSameEverywhere(t *testing.T) {

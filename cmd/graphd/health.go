@@ -11,6 +11,7 @@ import (
 
 func (p *program) healthCommand() *cobra.Command {
 	var timeout time.Duration
+	var service string
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the server whether it takes work; exit code 0 or 1",
@@ -18,9 +19,10 @@ func (p *program) healthCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return p.withSession(func(s *cli.Session) error { return s.CheckHealth(ctx) })
+			return p.withSession(func(s *cli.Session) error { return s.CheckHealth(ctx, service) })
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the answer")
+	cmd.Flags().StringVar(&service, "service", "", "service to ask for; reads: whether the process serves, also while the store takes no changes")
 	return cmd
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
-// CheckHealth asks the server whether it takes work. The error is an
+// CheckHealth asks the server whether it takes work, or serves a service. The error is an
 // exit.StatusError with code 1 when it does not.
-func (s *Session) CheckHealth(ctx context.Context) error {
-	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+func (s *Session) CheckHealth(ctx context.Context, service string) error {
+	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func sessionCommands(t *testing.T) map[string]func(*cli.Session, context.Context
 	require.NoError(t, os.WriteFile(file, []byte("graph: g\n"), 0o600))
 	return map[string]func(*cli.Session, context.Context) error{
 		"graph list": (*cli.Session).ListGraphs,
-		"health":     (*cli.Session).CheckHealth,
+		"health":     func(s *cli.Session, ctx context.Context) error { return s.CheckHealth(ctx, "") },
 		"graph show": func(s *cli.Session, ctx context.Context) error { return s.ShowGraph(ctx, "g") },
 		"graph put":  func(s *cli.Session, ctx context.Context) error { return s.PutGraph(ctx, file) },
 		"inbox":      func(s *cli.Session, ctx context.Context) error { return s.ShowInbox(ctx, cli.InboxOptions{}) },
