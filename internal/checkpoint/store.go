@@ -175,6 +175,10 @@ type Records interface {
 
 // Index searches over all threads. Lists with a limit must end early, see
 // ReadBytes.
+//
+// A query with a Tenant must find exactly what tenant.Contains says of the Thread, and its
+// cost must not grow with the threads and interrupts of other tenants, nor with their
+// changes. A query without a Tenant is for operators: it may cost more with each tenant.
 type Index interface {
 	// Threads lists heads by update time, newest first, then by Thread. A
 	// record that can't be read is left out; reading it by name tells why.
@@ -191,6 +195,7 @@ type Index interface {
 
 // ThreadQuery selects threads. Zero fields select all.
 type ThreadQuery struct {
+	Tenant   string // of the Thread, see Index
 	State    ThreadState
 	Graph    string
 	Metadata map[string]string // all must be equal
@@ -206,6 +211,7 @@ type ThreadPosition struct {
 
 // InterruptQuery selects interrupts. Zero fields select all.
 type InterruptQuery struct {
+	Tenant   string // of the Thread, see Index
 	Thread   string
 	Run      string
 	Graph    string

@@ -61,7 +61,7 @@ func (s *Store) createThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	sh := s.shardOf(c.Thread)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	t := sh.threads[c.Thread]
+	t := sh.findThread(c.Thread)
 	if t == nil {
 		t = &thread{}
 		t.queuedNanos.Store(never)
@@ -71,7 +71,7 @@ func (s *Store) createThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	defer t.mu.Unlock()
 	r, err := s.applyChange(t, c)
 	if err == nil {
-		sh.threads[c.Thread] = t
+		sh.addThread(c.Thread, t)
 	}
 	return r, err
 }
@@ -81,7 +81,7 @@ func (s *Store) deleteThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	sh := s.shardOf(c.Thread)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	t := sh.threads[c.Thread]
+	t := sh.findThread(c.Thread)
 	if t == nil {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
@@ -95,8 +95,8 @@ func (s *Store) deleteThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	}
 	t.isDeleted = true
 	t.dueNanos.Store(never)
-	delete(sh.threads, c.Thread)
-	s.interrupts.deleteInterrupts(t.interrupts)
+	sh.removeThread(c.Thread)
+	s.interrupts.deleteInterrupts(c.Thread, t.interrupts)
 	// An alarm may hold on to the thread for long; drop its large parts.
 	t.history, t.log, t.runs = history{}, eventLog{}, runs{}
 	t.progress, t.interrupts, t.interruptsByCheckpoint, t.requests = nil, nil, nil, nil
@@ -123,7 +123,7 @@ func (s *Store) applyChange(t *thread, c *checkpoint.Change) (checkpoint.Receipt
 	t.log.trimBefore(c.TrimEvents)
 	revisions := t.runs.putRuns(c.Runs)
 	if len(c.Interrupts) > 0 {
-		s.interrupts.putInterrupts(t, c.Interrupts)
+		s.interrupts.putInterrupts(t, c)
 	}
 	if c.Request != nil {
 		if t.requests == nil {

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // interruptRecord is an interrupt of a thread. Its record is replaced as a whole, so
@@ -19,14 +21,19 @@ type interruptRecord struct {
 	isDeleted atomic.Bool
 }
 
-// interrupts orders the questions of all threads by their last change. Changing or
-// deleting a question leaves its old entry behind; entries are cleaned up when
-// most of them are old.
+// interruptIndex orders the questions of each tenant by their last change. Changes have
+// numbers that grow over all tenants.
 type interruptIndex struct {
 	mu         sync.Mutex
 	lastChange uint64
-	entries    []indexEntry // by change
-	liveCount  int
+	tenants    map[string]*tenantInterrupts // of those that have questions
+}
+
+// tenantInterrupts has the questions of a tenant. Changing or deleting a question leaves
+// its old entry behind; entries are cleaned up when most of them are old.
+type tenantInterrupts struct {
+	entries   []indexEntry // by change
+	liveCount int
 }
 
 type indexEntry struct {
@@ -40,24 +47,37 @@ func (e indexEntry) isStale() bool {
 
 // putInterrupts numbers and publishes interrupts. Numbers are given under the lock that
 // readers take, so a reader never sees a number before a smaller one.
-func (ii *interruptIndex) putInterrupts(t *thread, list []checkpoint.Interrupt) {
+func (ii *interruptIndex) putInterrupts(t *thread, c *checkpoint.Change) {
 	ii.mu.Lock()
 	defer ii.mu.Unlock()
-	for i := range list {
-		in := list[i]
+	own := ii.findOrAddTenant(c.Thread)
+	for i := range c.Interrupts {
+		in := c.Interrupts[i]
 		q := t.findOrAddInterrupt(&in)
 		in.Revision = 1
 		if old := q.record.Load(); old != nil {
 			in.Revision = old.Revision + 1
 		} else {
-			ii.liveCount++
+			own.liveCount++
 		}
 		ii.lastChange++
 		in.Change = ii.lastChange
 		q.record.Store(&in)
-		ii.entries = append(ii.entries, indexEntry{change: in.Change, interrupt: q})
+		own.entries = append(own.entries, indexEntry{change: in.Change, interrupt: q})
 	}
-	ii.compactEntries()
+	own.compactEntries()
+}
+
+// findOrAddTenant returns the questions of the tenant of a thread.
+func (ii *interruptIndex) findOrAddTenant(thread string) *tenantInterrupts {
+	owner, _ := tenant.Split(thread)
+	if ii.tenants == nil {
+		ii.tenants = map[string]*tenantInterrupts{}
+	}
+	if ii.tenants[owner] == nil {
+		ii.tenants[owner] = &tenantInterrupts{}
+	}
+	return ii.tenants[owner]
 }
 
 func (t *thread) findOrAddInterrupt(in *checkpoint.Interrupt) *interruptRecord {
@@ -76,19 +96,28 @@ func (t *thread) findOrAddInterrupt(in *checkpoint.Interrupt) *interruptRecord {
 }
 
 // deleteInterrupts removes the interrupts of a deleted thread.
-func (ii *interruptIndex) deleteInterrupts(questions map[string]*interruptRecord) {
+func (ii *interruptIndex) deleteInterrupts(thread string, questions map[string]*interruptRecord) {
+	if len(questions) == 0 {
+		return
+	}
 	ii.mu.Lock()
 	defer ii.mu.Unlock()
+	owner, _ := tenant.Split(thread)
+	own := ii.tenants[owner]
 	for _, q := range questions {
 		q.isDeleted.Store(true)
-		ii.liveCount--
+		own.liveCount--
 	}
-	ii.compactEntries()
+	if own.liveCount == 0 {
+		delete(ii.tenants, owner)
+		return
+	}
+	own.compactEntries()
 }
 
-func (ii *interruptIndex) compactEntries() {
-	if len(ii.entries) > 64 && len(ii.entries) > 2*ii.liveCount {
-		ii.entries = slices.DeleteFunc(ii.entries, indexEntry.isStale)
+func (ti *tenantInterrupts) compactEntries() {
+	if len(ti.entries) > 64 && len(ti.entries) > 2*ti.liveCount {
+		ti.entries = slices.DeleteFunc(ti.entries, indexEntry.isStale)
 	}
 }
 
@@ -100,10 +129,11 @@ func (s *Store) Interrupts(
 		return nil, err
 	}
 	var out []checkpoint.Interrupt
-	if q.Thread != "" {
-		out = s.findThreadInterrupts(&q)
-	} else {
+	switch {
+	case q.Thread == "":
 		out = s.interrupts.findInterrupts(&q)
+	case tenant.Contains(q.Tenant, q.Thread):
+		out = s.findThreadInterrupts(&q)
 	}
 	if !q.ByChange {
 		slices.SortFunc(out, func(a, b checkpoint.Interrupt) int {
@@ -130,7 +160,7 @@ func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.
 		out = append(out, *in)
 	}
 	if q.ByChange {
-		slices.SortFunc(out, func(a, b checkpoint.Interrupt) int { return cmp.Compare(a.Change, b.Change) })
+		slices.SortFunc(out, compareChanges)
 	}
 	return out
 }
@@ -139,14 +169,32 @@ func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.
 func (ii *interruptIndex) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	ii.mu.Lock()
 	defer ii.mu.Unlock()
+	if q.Tenant != "" {
+		if own := ii.tenants[q.Tenant]; own != nil {
+			return own.findInterrupts(q)
+		}
+		return nil
+	}
+	var out []checkpoint.Interrupt
+	for _, own := range ii.tenants {
+		out = append(out, own.findInterrupts(q)...)
+	}
+	slices.SortFunc(out, compareChanges)
+	return out
+}
+
+func compareChanges(a, b checkpoint.Interrupt) int { return cmp.Compare(a.Change, b.Change) }
+
+// findInterrupts returns the matching interrupts of the tenant, by change.
+func (ti *tenantInterrupts) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	from := 0
 	if q.ByChange {
-		from, _ = slices.BinarySearchFunc(ii.entries, q.After.Change+1, func(e indexEntry, change uint64) int {
+		from, _ = slices.BinarySearchFunc(ti.entries, q.After.Change+1, func(e indexEntry, change uint64) int {
 			return cmp.Compare(e.change, change)
 		})
 	}
 	var out []checkpoint.Interrupt
-	for _, e := range ii.entries[from:] {
+	for _, e := range ti.entries[from:] {
 		if e.isStale() {
 			continue
 		}
@@ -194,7 +242,7 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	}
 	var out []checkpoint.Head
 	for i := range s.shards {
-		for _, t := range s.shards[i].listThreads() {
+		for _, t := range s.shards[i].listThreads(q.Tenant) {
 			t.mu.Lock()
 			if !t.isDeleted && matchesThread(&q, &t.head) {
 				out = append(out, t.readHead(s))
@@ -220,12 +268,16 @@ func cut[T any](list []T, limit int, size func(*T) int) []T {
 	return list
 }
 
-func (s *shard) listThreads() []*thread {
+// listThreads lists the threads of a tenant, "" = of all.
+func (s *shard) listThreads(owner string) []*thread {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := make([]*thread, 0, len(s.threads))
-	for _, t := range s.threads {
-		out = append(out, t)
+	if owner != "" {
+		return slices.Collect(maps.Values(s.tenants[owner]))
+	}
+	var out []*thread
+	for _, threads := range s.tenants {
+		out = slices.AppendSeq(out, maps.Values(threads))
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 const shardCount = 64
@@ -43,9 +44,32 @@ type Store struct {
 	secrets secrets
 }
 
+// A shard has the threads of some ids, by tenant and id: a list of one tenant looks at no
+// thread of another.
 type shard struct {
 	mu      sync.RWMutex
-	threads map[string]*thread
+	tenants map[string]map[string]*thread
+}
+
+func (s *shard) addThread(id string, t *thread) {
+	owner, _ := tenant.Split(id)
+	if s.tenants[owner] == nil {
+		s.tenants[owner] = map[string]*thread{}
+	}
+	s.tenants[owner][id] = t
+}
+
+func (s *shard) findThread(id string) *thread {
+	owner, _ := tenant.Split(id)
+	return s.tenants[owner][id]
+}
+
+func (s *shard) removeThread(id string) {
+	owner, _ := tenant.Split(id)
+	delete(s.tenants[owner], id)
+	if len(s.tenants[owner]) == 0 {
+		delete(s.tenants, owner)
+	}
 }
 
 var (
@@ -61,7 +85,7 @@ func New(opts Options) *Store {
 	}
 	s.graphs.tombstones.max = cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)
 	for i := range s.shards {
-		s.shards[i].threads = map[string]*thread{}
+		s.shards[i].tenants = map[string]map[string]*thread{}
 	}
 	return s
 }
@@ -94,7 +118,7 @@ func (s *Store) shardOf(id string) *shard {
 func (s *Store) findThread(id string) *thread {
 	sh := s.shardOf(id)
 	sh.mu.RLock()
-	t := sh.threads[id]
+	t := sh.findThread(id)
 	sh.mu.RUnlock()
 	return t
 }
