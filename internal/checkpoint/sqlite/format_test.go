@@ -63,9 +63,9 @@ func listRows(t *testing.T, path string) []byte {
 }
 
 // readRows reads what a query finds as texts.
-func readRows(t *testing.T, db *sql.DB, query string) (out [][]string) {
+func readRows(t *testing.T, db *sql.DB, query string, args ...any) (out [][]string) {
 	t.Helper()
-	found, err := db.QueryContext(t.Context(), query)
+	found, err := db.QueryContext(t.Context(), query, args...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, found.Close()) }()
 	columns, err := found.Columns()

@@ -75,7 +75,7 @@ func TestAStoreThatIsClosedBesideAReaderIsOneFile(t *testing.T) {
 // A migration beside a connection of another program leaves its changes in the file.
 func TestAMigrationBesideAReaderIsOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	other := openDirectly(t, path)
 	execSQL(t, other, `PRAGMA journal_mode = wal`) // as a server does
 	var n int

@@ -19,8 +19,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 )
 
-// restoreFormat3 puts a store of format 3 at a path.
-func restoreFormat3(tb testing.TB, name, path string) {
+// restoreFrozen puts a frozen store at a path.
+func restoreFrozen(tb testing.TB, name, path string) {
 	tb.Helper()
 	data, err := os.ReadFile("../../../tests/upgrade/testdata/frozen/" + name + "/graphd.db.gz")
 	require.NoError(tb, err)
@@ -57,16 +57,26 @@ func ignoreProgress(checkpoint.Migration) {}
 
 // A file that was migrated is one that today's graphd could have made.
 func TestAMigratedFileIsOneOfToday(t *testing.T) {
+	for name, want := range map[string]checkpoint.Migration{
+		"sqlite-3": {From: 3, To: sqlite.SchemaVersion, Threads: 19, Done: 19, Changed: 19},
+		"sqlite-4": {From: 4, To: sqlite.SchemaVersion, Threads: 19, Done: 19},
+	} {
+		t.Run(name, func(t *testing.T) { requireFileOfToday(t, name, want) })
+	}
+}
+
+func requireFileOfToday(t *testing.T, name string, want checkpoint.Migration) {
+	t.Helper()
 	dir := t.TempDir()
 	migrated, made := filepath.Join(dir, "migrated.db"), filepath.Join(dir, "made.db")
-	restoreFormat3(t, "sqlite-3", migrated)
+	restoreFrozen(t, name, migrated)
 	m, err := migrateFile(t.Context(), migrated, ignoreProgress)
 	require.NoError(t, err)
-	require.Equal(t, checkpoint.Migration{From: 3, To: sqlite.SchemaVersion, Threads: 19, Done: 19, Changed: 19}, m)
+	require.Equal(t, want, m)
 	require.NoError(t, openStore(t, made).Close())
 	const objects = `SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`
 	db := openDirectly(t, migrated)
-	require.Equal(t, readRows(t, openDirectly(t, made), objects), readRows(t, db, objects))
+	require.Equal(t, joinSpaces(readRows(t, openDirectly(t, made), objects)), joinSpaces(readRows(t, db, objects)))
 	require.Equal(t, [][]string{{"ok"}}, readRows(t, db, `PRAGMA integrity_check`))
 	for table, record := range map[string]string{"threads": "head", "tasks": "record", "memos": "record", "interrupts": "record", "runs": "record"} {
 		require.Equal(t, [][]string{{"81", "blob"}},
@@ -75,12 +85,38 @@ func TestAMigratedFileIsOneOfToday(t *testing.T) {
 	require.Equal(t, [][]string{{"0", "19"}}, readRows(t, db, `SELECT sum(metadata IS NULL), count(*) FROM threads`))
 	require.Equal(t, [][]string{{"0", "12"}}, readRows(t, db, `SELECT sum(assignees IS NULL), count(*) FROM interrupts`))
 	require.Empty(t, readRows(t, db, `SELECT key FROM meta WHERE key LIKE 'format3%'`))
+	require.Equal(t, [][]string{{"default", "19"}}, readRows(t, db, `SELECT tenant, count(*) FROM threads GROUP BY tenant`))
+	require.NoError(t, db.Close())
+	s := openStore(t, migrated)
+	for _, tenants := range []string{"", "default"} {
+		list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Tenant: tenants})
+		require.NoError(t, err)
+		require.Len(t, list, 19)
+		questions, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: tenants})
+		require.NoError(t, err)
+		require.Len(t, questions, 12)
+	}
+	list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Tenant: "acme"})
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
+// joinSpaces makes the schemas of files equal that differ in spaces alone: SQLite puts a
+// column that is added behind the last one, on its line.
+func joinSpaces(rows [][]string) [][]string {
+	for _, row := range rows {
+		for i, text := range row {
+			text = strings.Join(strings.Fields(text), " ")
+			row[i] = strings.NewReplacer(" ,", ",", " )", ")").Replace(text)
+		}
+	}
+	return rows
 }
 
 // What queries look into is what the records say.
 func TestAMigratedFileIsSearched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	db := openDirectly(t, path)
 	execSQL(t, db, `UPDATE threads SET head = json_set(head, '$.metadata', json('{"team":"a\"b","x":"y"}')) WHERE thread = 'again'`)
 	execSQL(t, db, `UPDATE interrupts SET record = json_set(record, '$.assignees', json('["carol","dan"]')) WHERE thread = 'waiting'`)
@@ -106,7 +142,7 @@ func TestAMigratedFileIsSearched(t *testing.T) {
 func TestAMigrationThatIsBrokenOff(t *testing.T) {
 	dir := t.TempDir()
 	path, whole := filepath.Join(dir, "a.db"), filepath.Join(dir, "whole.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	addThreads(t, path, 1100)
 	before := listContents(t, path)
 	copyFile(t, path, whole)
@@ -146,7 +182,7 @@ func copyFile(t *testing.T, from, to string) {
 // A record that is damaged stays as it is, and the others are packed.
 func TestAMigrationNamesDamagedRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	db := openDirectly(t, path)
 	execSQL(t, db, `UPDATE runs SET record = substr(record, 1, 40) WHERE thread = 'again'`)
 	require.NoError(t, db.Close())
@@ -163,7 +199,7 @@ func TestAMigrationNamesDamagedRecords(t *testing.T) {
 // A record that is neither JSON nor packed is damaged, too, whatever it begins with.
 func TestAMigrationNamesRecordsOfNoForm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	db := openDirectly(t, path)
 	id := readRows(t, db, `SELECT id FROM runs WHERE thread = 'again' ORDER BY id`)[0][0]
 	question := readRows(t, db, `SELECT id FROM interrupts WHERE thread = 'waiting'`)[0][0]
@@ -183,7 +219,7 @@ func TestAMigrationNamesRecordsOfNoForm(t *testing.T) {
 // A record that its key does not open is damaged; one whose key is not given waits for it.
 func TestSealedRecordsThatDoNotOpenAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	k1, k2 := newKey("k1", 1), newKey("k2", 2)
 	sealThreads(t, path, 3, k1, k2)
 	db := openDirectly(t, path)
@@ -249,7 +285,7 @@ func listSealedProgress(t *testing.T, path string) [][]string {
 // killed in the middle leaves the rest to the next.
 func TestSealedRecordsArePackedWhenTheyOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	restoreFormat3(t, "sqlite-3", path)
+	restoreFrozen(t, "sqlite-3", path)
 	k1, k2 := newKey("k1", 1), newKey("k2", 2)
 	threads := sealThreads(t, path, 1100, k1, k2)
 	m, err := migrateFile(t.Context(), path, ignoreProgress)

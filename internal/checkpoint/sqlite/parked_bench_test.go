@@ -18,7 +18,7 @@ import (
 func BenchmarkParkedThread(b *testing.B) {
 	dir := b.TempDir()
 	source := filepath.Join(dir, "source.db")
-	restoreFormat3(b, "sqlite-3", source)
+	restoreFrozen(b, "sqlite-3", source)
 	_, err := migrateFile(b.Context(), source, ignoreProgress)
 	require.NoError(b, err)
 	from, err := sqlite.Open(b.Context(), sqlite.Options{Path: source})

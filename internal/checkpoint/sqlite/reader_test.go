@@ -183,7 +183,7 @@ func TestAReaderRefusesWhatAServerRefuses(t *testing.T) {
 
 	empty, older, sealed := filepath.Join(dir, "empty.db"), filepath.Join(dir, "older.db"), filepath.Join(dir, "sealed.db")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
-	restoreFormat3(t, "sqlite-3", older)
+	restoreFrozen(t, "sqlite-3", older)
 	require.NoError(t, openSealed(t, sealed, seal.Options{Keys: []seal.Key{newKey("k1", 1)}}).Close())
 	before := readFiles(t, dir)
 

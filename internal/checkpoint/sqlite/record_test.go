@@ -112,7 +112,8 @@ func TestMovedRecords(t *testing.T) {
 		require.ErrorContains(t, err, `thread "bad"`)
 		require.ErrorContains(t, err, `"k1"`)
 		require.NoError(t, checkpointtest.ReadThread(t, s, "good"))
-		execSQL(t, db, `REPLACE INTO `+c.table+` SELECT * FROM kept`)
+		columns := readRows(t, db, `SELECT group_concat(name) FROM pragma_table_info(?)`, c.table)[0][0] // without computed ones
+		execSQL(t, db, `REPLACE INTO `+c.table+` (`+columns+`) SELECT `+columns+` FROM kept`)
 		execSQL(t, db, `DROP TABLE kept`)
 	}
 }

@@ -62,21 +62,11 @@ func (f *queryBuilder) buildQuery(selection, order string) string {
 	return selection + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + order
 }
 
-// Threads lists heads by update time, newest first. Errors wrap ErrUnavailable,
-// or ErrCorrupt for a damaged file.
+// Threads lists heads by update time, newest first. Without a tenant SQLite sorts the
+// threads of all. Errors wrap ErrUnavailable, or ErrCorrupt for a damaged file.
 func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	var f queryBuilder
-	f.addEqual("state", string(q.State))
-	f.addEqual("graph", q.Graph)
-	for k, v := range q.Metadata {
-		f.addCondition(memberCondition("metadata", "j.key = ? AND j.value = ?"), k, v)
-	}
-	if q.Before != (checkpoint.ThreadPosition{}) {
-		at := layout.ToUnixNanos(q.Before.Updated)
-		f.addCondition(`updated <= ? AND (updated < ? OR thread > ?)`, at, at, q.Before.Thread)
-	}
-	rows, err := x.db.QueryContext(ctx,
-		f.buildQuery(`SELECT thread, revision, lease_expires, head FROM threads`, `updated DESC, thread`), f.args...)
+	statement, args := buildThreadQuery(&q)
+	rows, err := x.db.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, layout.ToContractError(err)
 	}
@@ -96,8 +86,24 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	}, (*checkpoint.Head).Size)
 }
 
-// Interrupts lists interrupts over all threads. Errors wrap ErrUnavailable, or
-// ErrCorrupt for a damaged file.
+// buildThreadQuery is the statement that answers a query.
+func buildThreadQuery(q *checkpoint.ThreadQuery) (statement string, args []any) {
+	var f queryBuilder
+	f.addEqual("tenant", q.Tenant)
+	f.addEqual("state", string(q.State))
+	f.addEqual("graph", q.Graph)
+	for k, v := range q.Metadata {
+		f.addCondition(memberCondition("metadata", "j.key = ? AND j.value = ?"), k, v)
+	}
+	if q.Before != (checkpoint.ThreadPosition{}) {
+		at := layout.ToUnixNanos(q.Before.Updated)
+		f.addCondition(`updated <= ? AND (updated < ? OR thread > ?)`, at, at, q.Before.Thread)
+	}
+	return f.buildQuery(`SELECT thread, revision, lease_expires, head FROM threads`, `updated DESC, thread`), f.args
+}
+
+// Interrupts lists interrupts over all threads. Without a tenant SQLite sorts those of all.
+// Errors wrap ErrUnavailable, or ErrCorrupt for a damaged file.
 func (x *Index) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
@@ -120,6 +126,7 @@ func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args [
 	if q.Thread != "" {
 		plus = "+" // by the thread's rows, which are few, not by an index over all threads
 	}
+	f.addEqual(plus+"tenant", q.Tenant)
 	f.addEqual("thread", q.Thread)
 	f.addEqual("run", q.Run)
 	f.addEqual("graph", q.Graph)

@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"database/sql"
+	_ "embed" // as the schema
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,13 +18,17 @@ import (
 // was released that wrote an earlier one.
 const oldestVersion = 2
 
+// packedVersion is the first layout whose records are packed: a file of an earlier one is
+// written anew.
+const packedVersion = 4
+
 // migrationStep brings a file from one version to the next, within the transaction of
 // the migration. It counts in m what it does, and tells of it now and then.
 type migrationStep func(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration, tell func(checkpoint.Migration)) error
 
 // migrationSteps are those of all versions that a file can be migrated from.
 func migrationSteps() map[int64]migrationStep {
-	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4}
+	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5}
 }
 
 // migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
@@ -38,6 +43,15 @@ func migrateToVersion3(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration,
 		digest  TEXT    NOT NULL,
 		UNIQUE (name, version)
 	) STRICT`)
+	return err
+}
+
+//go:embed migrate_to_5.sql
+var toVersion5 string
+
+// migrateToVersion5 makes the indexes of lists anew, by tenant. No row is changed.
+func migrateToVersion5(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
+	_, err := tx.ExecContext(ctx, toVersion5)
 	return err
 }
 
@@ -114,12 +128,14 @@ func migrateToCurrent(
 	}
 	m.Done = m.Threads
 	if version >= oldestVersion && version < SchemaVersion {
-		if err := checkSpace(ctx, tx, f.path, f.free); err != nil {
+		if err := checkSpace(ctx, tx, version, f.path, f.free); err != nil {
 			return m, err
 		}
 	}
 	if dry && version >= oldestVersion && version < SchemaVersion {
-		m.Changed = m.Threads // all heads are written anew
+		if version < packedVersion {
+			m.Changed = m.Threads // all heads are written anew
+		}
 		return m, nil
 	}
 	for ; version < SchemaVersion; version++ {

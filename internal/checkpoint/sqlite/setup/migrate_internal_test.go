@@ -13,11 +13,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/file"
 )
 
-// restoreFormat3 puts a store of format 3 at a path, with more threads whose metadata, which
-// is copied into a column, is most of their size.
-func restoreFormat3(t *testing.T, path string, more int) {
+// restoreFrozen puts a frozen store at a path.
+func restoreFrozen(t *testing.T, name, path string) {
 	t.Helper()
-	packed, err := os.Open("../../../../tests/upgrade/testdata/frozen/sqlite-3/graphd.db.gz")
+	packed, err := os.Open("../../../../tests/upgrade/testdata/frozen/" + name + "/graphd.db.gz")
 	require.NoError(t, err)
 	r, err := gzip.NewReader(packed)
 	require.NoError(t, err)
@@ -25,6 +24,13 @@ func restoreFormat3(t *testing.T, path string, more int) {
 	require.NoError(t, err)
 	require.NoError(t, packed.Close())
 	require.NoError(t, os.WriteFile(path, data, 0o600))
+}
+
+// restoreFormat3 puts a store of format 3 at a path, with more threads whose metadata, which
+// is copied into a column, is most of their size.
+func restoreFormat3(t *testing.T, path string, more int) {
+	t.Helper()
+	restoreFrozen(t, "sqlite-3", path)
 	db, err := file.ConnectWriter(path)
 	require.NoError(t, err)
 	for _, statement := range []string{
@@ -96,7 +102,7 @@ func TestAMigrationCountsFreePages(t *testing.T) {
 	needed := func() (bytes int64) {
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
-		bytes, err = measureMigration(t.Context(), tx)
+		bytes, err = measureMigration(t.Context(), tx, 3)
 		require.NoError(t, err)
 		require.NoError(t, tx.Rollback())
 		return bytes
@@ -122,4 +128,40 @@ func TestAMigrationCountsFreePages(t *testing.T) {
 	}, func(string) int64 { return after })
 	require.NoError(t, err)
 	require.LessOrEqual(t, log+readSize(t, path)-size, after)
+}
+
+// The migration that makes indexes anew asks for enough space, too.
+func TestNewIndexesTakeTheSpaceThatIsAskedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFrozen(t, "sqlite-4", path)
+	db, err := file.ConnectWriter(path)
+	require.NoError(t, err)
+	for _, statement := range []string{
+		`CREATE TEMP TABLE numbers AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000) SELECT i FROM n`,
+		`INSERT INTO threads SELECT printf('more-%06d', i), revision, log_id, op, applied, graph, state, updated + i, seq, first_event,
+			last_event, '', NULL, NULL, metadata, head FROM threads, numbers WHERE thread = 'waiting'`,
+		`INSERT INTO interrupts SELECT printf('more-%06d', i), id, born, change + 1000 + i, revision, created + i, checkpoint, run, graph, node,
+			reason, state, assignees, record FROM interrupts, numbers WHERE thread = 'waiting'`,
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	before := readSize(t, path)
+	migrate := func(free int64, tell func(checkpoint.Migration)) error {
+		_, err := migrateFile(t.Context(), path, false, tell, func(string) int64 { return free })
+		return err
+	}
+	var short *SpaceError
+	require.ErrorAs(t, migrate(0, func(checkpoint.Migration) {}), &short)
+	require.Error(t, migrate(short.Needed-1, func(checkpoint.Migration) {}))
+	var log int64
+	require.NoError(t, migrate(short.Needed, func(checkpoint.Migration) {
+		if info, err := os.Stat(path + "-wal"); err == nil {
+			log = max(log, info.Size())
+		}
+	}))
+	taken := log + readSize(t, path) - before
+	require.LessOrEqual(t, taken, short.Needed)
+	t.Logf("the file had %d bytes, it has %d, the log had %d, %d were asked for", before, readSize(t, path), log, short.Needed)
 }

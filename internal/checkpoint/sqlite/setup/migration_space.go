@@ -23,10 +23,42 @@ func (e *SpaceError) Error() string {
 // minMigrationSpace is needed for a file of any size.
 const minMigrationSpace = 1 << 20
 
-// measureMigration returns how many bytes the migration to format 4 may take of the disk
-// beside the file: rows stand in the old and the new tables until the end, and the new rows
-// also in the log, which moves into the file when all is done.
-func measureMigration(ctx context.Context, tx *sql.Tx) (int64, error) {
+// measureMigration returns how many bytes a migration may take of the disk beside the file.
+func measureMigration(ctx context.Context, tx *sql.Tx, version int64) (int64, error) {
+	if version >= packedVersion {
+		return measureIndexes(ctx, tx)
+	}
+	return measureTables(ctx, tx)
+}
+
+// measureIndexes measures the migration to format 5: indexes with the name of the tenant in
+// each entry are made in the log, and then in the file.
+func measureIndexes(ctx context.Context, tx *sql.Tx) (int64, error) {
+	var indexes int64
+	err := tx.QueryRowContext(ctx, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE aggregate = TRUE AND name IN
+		('threads_updated', 'interrupts_change', 'interrupts_created', 'interrupts_state')`).Scan(&indexes)
+	if err != nil {
+		return 0, err
+	}
+	tenants, err := measureTenants(ctx, tx)
+	written := (indexes + tenants) * 3 / 2
+	return 2*written + minMigrationSpace, err
+}
+
+// tenantOverhead is what the name of the tenant default adds to an entry of an index.
+const tenantOverhead = 16
+
+// measureTenants returns how many bytes the names of tenants add to indexes.
+func measureTenants(ctx context.Context, tx *sql.Tx) (bytes int64, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT ? * ((SELECT count(*) FROM threads) + 3 * (SELECT count(*) FROM interrupts))`,
+		tenantOverhead).Scan(&bytes)
+	return bytes, err
+}
+
+// measureTables measures the migration to format 4: rows stand in the old and the new tables
+// until the end, and the new rows also in the log, which moves into the file when all is
+// done.
+func measureTables(ctx context.Context, tx *sql.Tx) (int64, error) {
 	var tables, copied int64
 	err := tx.QueryRowContext(ctx, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE aggregate = TRUE AND name IN
 		(SELECT name FROM sqlite_schema WHERE tbl_name IN ('threads', 'tasks', 'memos', 'interrupts', 'runs'))`).Scan(&tables)
@@ -39,19 +71,23 @@ func measureMigration(ctx context.Context, tx *sql.Tx) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	tenants, err := measureTenants(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
 	var unused int64 // bytes of pages in the file that new tables take first
 	err = tx.QueryRowContext(ctx, `SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size`).Scan(&unused)
 	if err != nil {
 		return 0, err
 	}
 	// Pages of new tables are less full than those of tables that were put in order.
-	written := (tables + copied) * 3 / 2
+	written := (tables + copied + tenants) * 3 / 2
 	return written + max(0, written-unused) + minMigrationSpace, nil
 }
 
 // checkSpace returns a SpaceError when the disk has not what a migration may take.
-func checkSpace(ctx context.Context, tx *sql.Tx, path string, free int64) error {
-	needed, err := measureMigration(ctx, tx)
+func checkSpace(ctx context.Context, tx *sql.Tx, version int64, path string, free int64) error {
+	needed, err := measureMigration(ctx, tx, version)
 	if err == nil && free < needed {
 		err = &SpaceError{Path: path, Needed: needed, Free: free}
 	}

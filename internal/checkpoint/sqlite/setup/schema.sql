@@ -1,6 +1,7 @@
 -- What graphd keeps of its threads. Times are nanoseconds since 1970; records are packed
 -- (internal/checkpoint/codec), and graphd store dump shows them as JSON. Only the process that
--- holds the .lock file may write.
+-- holds the .lock file may write. A thread TENANT@ID, and all that belongs to it, is of that
+-- tenant, and any other of the tenant default (internal/tenant).
 
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -24,9 +25,10 @@ CREATE TABLE threads (
   lease_expires INTEGER,
   wake          INTEGER,          -- when the server should look at the thread
   metadata      TEXT,             -- JSON object of the head's metadata; NULL = only the head says, which is sealed
-  head          BLOB    NOT NULL
+  head          BLOB    NOT NULL,
+  tenant        TEXT AS (CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END) VIRTUAL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX threads_updated ON threads (updated DESC, thread);
+CREATE INDEX threads_updated ON threads (tenant, updated DESC, thread);
 CREATE INDEX threads_wake ON threads (wake, thread) WHERE wake IS NOT NULL;
 
 -- The state after each superstep, without large values.
@@ -98,11 +100,12 @@ CREATE TABLE interrupts (
   state      TEXT    NOT NULL,
   assignees  TEXT,             -- JSON array; NULL = only the record says, which is sealed
   record     BLOB    NOT NULL,
+  tenant     TEXT AS (CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END) VIRTUAL,
   PRIMARY KEY (thread, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX interrupts_change ON interrupts (change);
-CREATE INDEX interrupts_created ON interrupts (created, thread, id);
-CREATE INDEX interrupts_state ON interrupts (state, created, thread, id);
+CREATE INDEX interrupts_change ON interrupts (tenant, change);
+CREATE INDEX interrupts_created ON interrupts (tenant, created, thread, id);
+CREATE INDEX interrupts_state ON interrupts (tenant, state, created, thread, id);
 CREATE INDEX interrupts_checkpoint ON interrupts (thread, checkpoint, born);
 
 CREATE TABLE runs (
