@@ -149,7 +149,8 @@ func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, er
 	return due, next, nil
 }
 
-// ListThreads lists heads by update time, newest first.
+// ListThreads lists heads by update time, newest first. Without a tenant it lists those of
+// all, and each page reads the lists of every tenant.
 func (x *Reader) ListThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	from := ""
 	if q.Before != (checkpoint.ThreadPosition{}) {
@@ -160,10 +161,12 @@ func (x *Reader) ListThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]c
 		size = min(size, q.Limit)
 	}
 	out, err := walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return x.readMembers(ctx, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
-			thread, state, graph, ok := layout.ParseThreadMember(member)
-			ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
-			return indexEntry{thread: thread}, ok
+		return x.readTenants(ctx, q.Tenant, size, func(owners []string) (indexPage, error) {
+			return x.readMembers(ctx, owners, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
+				thread, state, graph, ok := layout.ParseThreadMember(member)
+				ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
+				return indexEntry{thread: thread}, ok
+			})
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
 		return x.readHeads(ctx, &q, list, portion)
@@ -181,15 +184,20 @@ func (x *Reader) ListThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]c
 	return out, nil
 }
 
-// readMembers reads a page of an index that consists of some keys per partition.
+// readMembers reads a page of an index that consists of some keys per tenant and partition.
 func (x *Reader) readMembers(
-	ctx context.Context, keys []string, from string, size int, parse func(member string) (indexEntry, bool),
+	ctx context.Context, owners, keys []string, from string, size int, parse func(member string) (indexEntry, bool),
 ) (indexPage, error) {
 	begin := "-"
 	if from != "" {
 		begin = "(" + from
 	}
-	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Members, x.keys.AllPartitions(), keys, begin, size)
+	replies, err := x.runner.RunInputs(ctx, x.scripts.Members, x.tenantInputs(owners, func(owner string) (names []string) {
+		for _, key := range keys {
+			names = append(names, layout.TenantKey(key, owner))
+		}
+		return names
+	}, begin, size))
 	if err != nil {
 		return indexPage{}, err
 	}

@@ -12,13 +12,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
-// ListInterrupts lists interrupts over all threads.
+// ListInterrupts lists interrupts over all threads. Without a tenant it lists those of all,
+// and each page reads the lists of every tenant.
 func (x *Reader) ListInterrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) (out []checkpoint.Interrupt, err error) {
 	switch {
+	case q.Thread != "" && !tenant.Contains(q.Tenant, q.Thread):
+		return nil, nil
 	case q.Thread != "":
 		out, err = x.listThreadInterrupts(ctx, &q)
 	case q.ByChange:
@@ -140,9 +144,11 @@ func (x *Reader) listInterruptsByAge(ctx context.Context, q *checkpoint.Interrup
 		keys = keys[1:]
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return x.readMembers(ctx, keys, from, pageSize, func(member string) (indexEntry, bool) {
-			thread, id, ok := layout.ParseMember(member)
-			return indexEntry{thread: thread, id: id}, ok
+		return x.readTenants(ctx, q.Tenant, pageSize, func(owners []string) (indexPage, error) {
+			return x.readMembers(ctx, owners, keys, from, pageSize, func(member string) (indexEntry, bool) {
+				thread, id, ok := layout.ParseMember(member)
+				return indexEntry{thread: thread, id: id}, ok
+			})
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
 		return x.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
@@ -164,7 +170,9 @@ func (x *Reader) listInterruptsByChange(ctx context.Context, q *checkpoint.Inter
 		from = changePosition(q.After.Change)
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return x.readChangePage(ctx, from, end)
+		return x.readTenants(ctx, q.Tenant, pageSize, func(owners []string) (indexPage, error) {
+			return x.readChangePage(ctx, owners, from, end)
+		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
 		return x.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
 			// An interrupt that was changed meanwhile comes at its new place.
@@ -190,12 +198,12 @@ func (x *Reader) alignChangeCounts(ctx context.Context) (uint64, error) {
 	return end, err
 }
 
-func changeCountKeys() []string {
-	return []string{layout.KeyChangedInterrupts, layout.KeyChangeCount, layout.KeyStoreMark}
+func changeCountKeys(owner string) []string {
+	return []string{layout.TenantKey(layout.KeyChangedInterrupts, owner), layout.KeyChangeCount, layout.KeyStoreMark}
 }
 
 func (x *Reader) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
-	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, x.database.Mark)
+	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Changes, partitions, changeCountKeys(tenant.Default), "+inf", 0, raise, x.database.Mark)
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +216,9 @@ func (x *Reader) readChangeCounts(ctx context.Context, partitions []int, raise s
 	return counts, nil
 }
 
-// readChangePage reads a page of interrupts in the order of their last change, up to
-// the number end.
-func (x *Reader) readChangePage(ctx context.Context, from string, end uint64) (indexPage, error) {
+// readChangePage reads a page of the interrupts of some tenants in the order of their last
+// change, up to the number end.
+func (x *Reader) readChangePage(ctx context.Context, owners []string, from string, end uint64) (indexPage, error) {
 	var after uint64
 	if from != "" {
 		var err error
@@ -219,19 +227,21 @@ func (x *Reader) readChangePage(ctx context.Context, from string, end uint64) (i
 		}
 	}
 	start := strconv.FormatUint(after/uint64(x.keys.PartitionCount()), 10)
-	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.Changes, x.keys.AllPartitions(), changeCountKeys(), start, pageSize, "", x.database.Mark)
+	replies, err := x.runner.RunInputs(ctx, x.scripts.Changes,
+		x.tenantInputs(owners, changeCountKeys, start, pageSize, "", x.database.Mark))
 	if err != nil {
 		return indexPage{}, err
 	}
 	parts := make([][]indexEntry, len(replies))
 	for p, r := range replies {
+		partition := p % x.keys.PartitionCount()
 		for i := 1; i+1 < len(r); i += 2 {
 			n, err := r.UintAt(i + 1)
 			if err != nil {
 				return indexPage{}, err
 			}
 			thread, id, ok := layout.ParseMember(r.TextAt(i))
-			e := indexEntry{thread: thread, id: id, change: x.threads.GlobalChangeNumber(n, p)}
+			e := indexEntry{thread: thread, id: id, change: x.threads.GlobalChangeNumber(n, partition)}
 			e.position = changePosition(e.change)
 			if n > end {
 				break

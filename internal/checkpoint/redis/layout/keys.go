@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Format is the number of the layout of keys and records that graphd writes. A change of
@@ -113,7 +115,8 @@ func (k *Keys) PartitionKey(partition int, name string) string {
 	return k.prefix + "{" + k.tags[partition] + "}:" + name
 }
 
-// Names of the keys of a partition.
+// Names of the keys of a partition. Lists of threads and interrupts have one key for each
+// tenant, see TenantKey.
 const (
 	KeyThreads           = "threads"
 	KeyChangedInterrupts = "inbox"
@@ -122,7 +125,20 @@ const (
 	KeyDue               = "due"
 	KeyChangeCount       = "count"
 	KeyStoreMark         = "store"
+	// KeyTenants lists the tenants besides tenant.Default that have threads in the
+	// partition.
+	KeyTenants = "tenants"
 )
+
+// TenantKey returns the name of the key in which a list of a partition has the entries of a
+// tenant. The lists of tenant.Default have the names that they had before there were
+// tenants.
+func TenantKey(name, owner string) string {
+	if owner == tenant.Default {
+		return name
+	}
+	return name + string(tenant.Separator) + owner
+}
 
 // Letters of the keys of a thread.
 const (
@@ -139,7 +155,7 @@ const (
 // ThreadKeys names keys of a thread.
 func (k *Keys) ThreadKeys(thread string, letters ...rune) []string {
 	base := k.PartitionKey(k.PartitionOf(thread), "")
-	keys := make([]string, len(letters), len(letters)+10)
+	keys := make([]string, len(letters), len(letters)+12)
 	for i, letter := range letters {
 		keys[i] = base + string(letter) + ":" + thread
 	}
@@ -150,14 +166,19 @@ func (k *Keys) ThreadKeys(thread string, letters ...rune) []string {
 // of checkpoints and events, or all.
 func (k *Keys) ChangeKeys(thread string, all bool) []string {
 	p := k.PartitionOf(thread)
+	owner, _ := tenant.Split(thread)
 	keys := k.ThreadKeys(thread, KeyHead, KeyValues, KeyOrder, KeyLog)
-	keys = append(keys, k.PartitionKey(p, KeyThreads), k.PartitionKey(p, KeyDue), k.PartitionKey(p, KeyStoreMark))
+	keys = append(keys, k.PartitionKey(p, TenantKey(KeyThreads, owner)), k.PartitionKey(p, KeyDue), k.PartitionKey(p, KeyStoreMark))
 	if !all {
 		return keys
 	}
 	keys = append(keys, k.ThreadKeys(thread, KeyProgress, KeyInterrupts, KeyRecords, KeyRuns)...)
-	for _, name := range []string{KeyChangedInterrupts, KeyOpenInterrupts, KeyClosedInterrupts, KeyChangeCount} {
-		keys = append(keys, k.PartitionKey(p, name))
+	for _, name := range []string{KeyChangedInterrupts, KeyOpenInterrupts, KeyClosedInterrupts} {
+		keys = append(keys, k.PartitionKey(p, TenantKey(name, owner)))
+	}
+	keys = append(keys, k.PartitionKey(p, KeyChangeCount))
+	if owner != tenant.Default {
+		keys = append(keys, k.PartitionKey(p, KeyTenants))
 	}
 	return keys
 }

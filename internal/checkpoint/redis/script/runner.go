@@ -44,6 +44,11 @@ func (r *Runner) RunOnPartitions(
 			list[i].Keys[k] = r.keys.PartitionKey(p, name)
 		}
 	}
+	return r.RunInputs(ctx, script, list)
+}
+
+// RunInputs runs a script once per input, in as few exchanges as there are servers.
+func (r *Runner) RunInputs(ctx context.Context, script *goredis.Script, list []Input) ([]Reply, error) {
 	return r.runPerInput(ctx, script, list, func(err error) error { return err })
 }
 

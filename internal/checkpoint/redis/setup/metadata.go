@@ -251,7 +251,7 @@ func (d *Database) findMarkedPartitions(ctx context.Context) (*storeIdentity, er
 func (d *Database) requireNoThreads(ctx context.Context) error {
 	stop := errors.New("found")
 	keys := layout.NewKeys(d.config.prefix, 0)
-	err := d.scanKeys(ctx, escapeGlob(d.config.prefix)+"{*}:"+layout.KeyThreads, func(string) error { return stop })
+	err := d.scanKeys(ctx, escapeGlob(d.config.prefix)+"{*}:"+layout.KeyThreads+"*", func(string) error { return stop })
 	if !errors.Is(err, stop) {
 		return err
 	}

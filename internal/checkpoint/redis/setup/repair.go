@@ -94,10 +94,10 @@ func (d *Database) inferPartitions(ctx context.Context) (*storeIdentity, error) 
 	}
 }
 
-// threadsByTag lists some threads of each partition.
+// threadsByTag lists some threads of each partition, of all tenants.
 func (d *Database) threadsByTag(ctx context.Context) (map[string][]string, error) {
 	where := map[string][]string{}
-	err := d.scanKeys(ctx, escapeGlob(d.config.prefix)+"{*}:"+layout.KeyThreads, func(key string) error {
+	err := d.scanKeys(ctx, escapeGlob(d.config.prefix)+"{*}:"+layout.KeyThreads+"*", func(key string) error {
 		tag, _, _ := strings.Cut(strings.TrimPrefix(key, d.config.prefix+"{"), "}")
 		members, err := d.Client.ZRangeByLex(ctx, key, &goredis.ZRangeBy{Min: "-", Max: "+", Count: threadsPerExchange}).Result()
 		if err != nil {

@@ -12,7 +12,7 @@
 --                      byte 5 is quoted from an input (see layout/input_ref.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
---        5 threads  6 due    sorted sets of the partition
+--        5 threads  6 due    sorted sets of the partition; 5, 12, 13 and 14 are those of the tenant
 --        7 store       which store the partition belongs to
 --        then, unless the change is nothing but checkpoints and events:
 --        8 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
@@ -21,6 +21,7 @@
 --       11 runs        sorted set: runs by order
 --       12 inbox  13 open  14 closed    sorted sets of the partition
 --       15 count       number of the last change of an interrupt in the partition
+--       16 tenants     sorted set of the partition; left out for the default tenant
 --
 -- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
 --        5 new log  6 '1' = has an owner  7 lease in microseconds, 0 = keep
@@ -254,7 +255,11 @@ end
 if dm ~= '' then dm = dm .. A[1] end
 local tm = A[15]
 if s[13] ~= tm then
-  if s[13] then call('ZREM', threads, s[13]) end
+  if s[13] then
+    call('ZREM', threads, s[13])
+  elseif KEYS[16] then
+    call('ZADD', KEYS[16], 0, string.match(A[1], '^[^@]*'))
+  end
   call('ZADD', threads, 0, tm)
 end
 if s[14] ~= dm then

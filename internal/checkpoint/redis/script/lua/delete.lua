@@ -24,6 +24,7 @@ for i = 1, #questions, 2 do
   end
 end
 call('ZREM', KEYS[5], s[13])
+if KEYS[16] and call('EXISTS', KEYS[5]) == 0 then call('ZREM', KEYS[16], string.match(ARGV[5], '^[^@]*')) end
 if s[14] ~= '' then call('ZREM', KEYS[6], s[14]) end
 call('UNLINK', unpack(KEYS, 1, 4))
 call('UNLINK', unpack(KEYS, 8, 11))
