@@ -15,18 +15,18 @@ type ExpiryAction string
 const (
 	FailNode  ExpiryAction = "fail_node"
 	CancelRun ExpiryAction = "cancel_run"
-	// resumeDefault is chosen by DefaultAfter.
+	// resumeDefault is chosen by [DefaultAfter].
 	resumeDefault ExpiryAction = "resume_default"
 )
 
 // Drift is the reaction to a function that is run again and asks something else
 // than was answered at the same place. An answer to something else is not used
-// unless the program chooses DriftAccept.
+// unless the program chooses [DriftAccept].
 type Drift string
 
 // Reactions to drift. A question that chooses none takes that of its graph; when
-// the graph has none either it is DriftFail for the reasons "approval" and
-// "tool_call", and DriftAskAgain for all others.
+// the graph has none either it is [DriftFail] for the reasons "approval" and
+// "tool_call", and [DriftAskAgain] for all others.
 const (
 	// DriftFail fails the task: the message shows both questions.
 	DriftFail Drift = "fail"
@@ -105,8 +105,8 @@ func Schema(schema any) AskOption {
 	}
 }
 
-// ExpiresAfter ends the wait for an answer. After FailNode the function gets
-// an *ExpiredError.
+// ExpiresAfter ends the wait for an answer. After [FailNode] the function gets
+// an [*ExpiredError].
 func ExpiresAfter(ttl time.Duration, action ExpiryAction) AskOption {
 	return func(q *Question) error {
 		if ttl <= 0 {
@@ -136,13 +136,13 @@ func DefaultAfter(ttl time.Duration, answer any) AskOption {
 
 // Interrupt asks a person and returns the answer as JSON text; null, false, 0
 // and "" are answers like any other. While there is none, the error is an
-// *Interrupted; return it. The payload is any value that encodes to JSON, or a
+// [*Interrupted]; return it. The payload is any value that encodes to JSON, or a
 // json.RawMessage that is sent as it is.
 //
 // On replay the n-th question of a scope gets the n-th answer; with Key, the n-th
 // question of that key. An answer is for the question that was shown: when the
 // replay asks something else there, it is not used, see OnDrift. Put values that
-// may change between attempts, like prices and times, behind a Memo.
+// may change between attempts, like prices and times, behind a [Memo].
 //
 // Several questions of an attempt, from several goroutines with a Scope each or
 // in sequence, go out together.

@@ -14,11 +14,11 @@
 //
 // # Asking and replay
 //
-// A question that has no answer yet ends the attempt: Ask returns an
-// *Interrupted error, and the function returns it. Nothing waits in memory.
+// A question that has no answer yet ends the attempt: [Ask] returns an
+// [*Interrupted] error, and the function returns it. Nothing waits in memory.
 // When the answer has come, perhaps weeks later and in another process, the
-// function runs again from its first line, and Ask returns the answer. Code
-// before a question therefore runs once per attempt; Memo keeps a side effect
+// function runs again from its first line, and [Ask] returns the answer. Code
+// before a question therefore runs once per attempt; [Memo] keeps a side effect
 // from happening again.
 //
 // An attempt that has raised a question is waiting for the answer, with any
@@ -45,7 +45,7 @@ const End = "__end__"
 // list of those, or a json.RawMessage of the same.
 //
 // Any error fails the attempt; the node's retry policy decides about the next
-// attempt. See Permanent, RetryAfter and OfType.
+// attempt. See [Permanent], [RetryAfter] and [OfType].
 type Func func(ctx context.Context, state State) (any, error)
 
 // Functions are functions by the name that graphs use for them.

@@ -12,19 +12,19 @@ import (
 // Memo runs a side effect once: the first time it runs f and records the result
 // of f, durably, before Memo returns; on every later attempt it returns the
 // record. An error of f is not recorded. f runs again when the process dies
-// between the effect and its record; MemoWithKey is for effects that must not
+// between the effect and its record; [MemoWithKey] is for effects that must not
 // even then happen twice.
 //
 // The n-th use of a key in a scope is always the same memo. T goes through
 // JSON, on the first attempt too. After a question without an answer, Memo
-// returns its *Interrupted and does not run f.
+// returns its [*Interrupted] and does not run f.
 func Memo[T any](ctx context.Context, key string, f func(context.Context) (T, error)) (T, error) {
 	return MemoWithKey(ctx, key, func(ctx context.Context, _ string) (T, error) { return f(ctx) })
 }
 
-// MemoWithKey is Memo with an idempotency key for f, to be handed to the system
+// MemoWithKey is [Memo] with an idempotency key for f, to be handed to the system
 // that the effect is in: the same on every attempt and replay, and another key for
-// every other memo. See IdempotencyKey.
+// every other memo. See [IdempotencyKey].
 func MemoWithKey[T any](
 	ctx context.Context, key string, f func(ctx context.Context, idempotencyKey string) (T, error),
 ) (T, error) {

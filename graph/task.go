@@ -13,8 +13,8 @@ var ErrNoTask = errors.New("not called with the context of a node function")
 // Task is the attempt that a function runs in. graphd implements it; a test of
 // a function may bring its own.
 type Task interface {
-	// Ask returns the answer of a question. The error is an *Interrupted, a
-	// *DismissedError, an *ExpiredError or a *NonDeterministicError.
+	// Ask returns the answer of a question. The error is an [*Interrupted], a
+	// [*DismissedError], an [*ExpiredError] or a [*NonDeterministicError].
 	Ask(ctx context.Context, q Question) (json.RawMessage, error)
 	// Memo returns the record of a key, or runs and records it.
 	Memo(ctx context.Context, scope, key string, run Effect) (json.RawMessage, error)
@@ -64,7 +64,7 @@ type Event struct {
 	Durable bool // kept in the log
 }
 
-// Question is the question that Ask sends.
+// Question is the question that [Ask] sends.
 type Question struct {
 	Scope     string
 	Key       string // "" = matched by position
