@@ -13,6 +13,7 @@ from graphd.dev import DevServer, dev
 @pytest.fixture(scope="session")
 def server() -> Iterator[DevServer]:
     """A server on the memory store; the graphs of the tests attach to it."""
-    os.environ.pop("GRAPHD_SERVER", None)
+    for name in ("SERVER", "TLS", "TLS_CA", "TLS_CERT", "TLS_KEY", "TOKEN"):
+        os.environ.pop(f"GRAPHD_{name}", None)
     with dev() as started:
         yield started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import shutil
@@ -214,6 +215,37 @@ def test_new_certificates_are_taken_up(
         wait_until(lambda: len(list_workers(second.address, as_alice(foreign)).workers) == 1)
         list_workers(second.address, mine)
         assert not graph.attach().session.closed
+    graph.detach()
+
+
+@pytest.mark.parametrize("secret", ["", "t0-ken"])
+async def test_calls_under_way_outlive_new_certificates(
+    encrypted: DevServer, certs: Path, tmp_path: Path, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "_INTERVAL", 0.0)
+    shutil.copy(certs / "ca.pem", tmp_path)
+    mine = Security(tls=True, ca=tmp_path / "ca.pem", cert="", key="", token=secret, token_file="")
+    go_on = threading.Event()
+    graph = build(lambda state: {"log": [str(go_on.wait(60))]}).compile(
+        server=encrypted.address, security=mine, name=f"outlives{secret}"
+    )
+    server = server_at(encrypted.address, mine)
+    request = gs.StreamRequest(request_id=f"outlives{secret}")
+    request.run.graph, request.run.thread_id, request.run.create_thread = graph.name, graph.name, True
+    request.run.input.json = '{"log":[]}'
+    events = server.astubs.graphs.Stream(request).__aiter__()
+    opened = await events.__anext__()
+    watched = server.stubs.graphs.Watch(gs.WatchRequest(thread_id=graph.name, run_id=opened.run_id, follow=True))
+    next(watched)
+    before = server.stubs
+    with (tmp_path / "ca.pem").open("a") as file:
+        file.write("\n")
+    assert server.stubs is not before
+    del before
+    gc.collect()  # the old channels have only their calls
+    go_on.set()
+    assert [event async for event in events][-1].HasField("end")
+    assert (await asyncio.to_thread(list, watched))[-1].HasField("end")
     graph.detach()
 
 
