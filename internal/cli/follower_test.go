@@ -178,6 +178,7 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 	for want, err := range map[string]error{
 		"the server's store does not answer (STORE_UNAVAILABLE); trying again":                                   refusedError(codes.Unavailable, "STORE_UNAVAILABLE"),
 		"the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id": refusedError(codes.Unavailable, "OUTCOME_UNKNOWN"),
+		"the server lacks the keys of the token's issuer (KEYS_UNAVAILABLE); trying again":                       refusedError(codes.Unavailable, "KEYS_UNAVAILABLE"),
 		"the server's store has more changes to write than it can (STORE_BUSY); trying again":                    refusedError(codes.Unavailable, "STORE_BUSY"),
 		"the server is full (TOO_MANY_RUNS); trying again":                                                       refusedError(codes.ResourceExhausted, "TOO_MANY_RUNS"),
 		"the server is full (TOO_MANY_SUBSCRIBERS, --max-streams); trying again": refusedWithMetadata(codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",

@@ -11,7 +11,7 @@ import (
 func IsRetryable(reason string) (again, known bool) {
 	switch reason {
 	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "STORE_BUSY", "OUTCOME_UNKNOWN",
-		"TOO_MANY_RUNS", "TOO_MANY_SUBSCRIBERS", "TOO_MANY_REQUESTS":
+		"TOO_MANY_RUNS", "TOO_MANY_SUBSCRIBERS", "TOO_MANY_REQUESTS", "KEYS_UNAVAILABLE":
 		return true, true
 	case "STORE_FULL", "THREAD_QUEUE_FULL", "RATE_LIMITED", "TOO_MANY_GRAPHS", "NO_WORKER_AVAILABLE", "WORKER_SILENT":
 		return false, true

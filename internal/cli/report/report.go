@@ -325,6 +325,8 @@ func ExplainReconnect(err error) string {
 		return fmt.Sprintf("the server is full (%s); trying again", r.reasonWithLimit())
 	case r.Reason == "OUTCOME_UNKNOWN":
 		return "the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id"
+	case r.Reason == "KEYS_UNAVAILABLE":
+		return "the server lacks the keys of the token's issuer (KEYS_UNAVAILABLE); trying again"
 	case r.Reason != "":
 		return fmt.Sprintf("the stream ended (%s); looking for the server again", r.reasonWithLimit())
 	}
