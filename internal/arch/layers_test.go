@@ -375,7 +375,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),
-		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/payload", "internal/visible"},
+		mayImport: []string{"internal/runtime", "internal/audit", "internal/checkpoint", "internal/payload", "internal/visible"},
 	},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
@@ -400,9 +400,13 @@ var layers = []layer{
 		mayImport: []string{"internal/transport/reason", "internal/runtime"},
 	},
 	{
+		path: "internal/transport/callrecord", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"gen", "internal/audit", "internal/payload"},
+	},
+	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/identity", "internal/runtime",
+			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/identity", "internal/runtime",
 		},
 	},
 	{

@@ -52,6 +52,7 @@ type Options struct {
 	Config         string
 
 	CallerOptions
+	AuditOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -96,6 +97,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 		"or SCHEME:ADDRESS (repeatable; default: * where only this machine reaches --listen, else none)")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 	o.CallerOptions.RegisterFlags(f)
+	o.AuditOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -166,7 +168,7 @@ func (o *Options) validateOptions() error {
 		return exit.Usagef("--%s: %v", flagEndpointAllow, err).
 			WithHint("want HOST:PORT, *.example.com:443, 10.0.0.0/8:7777, unix:/run/node.sock or %s", egress.AnyHost)
 	}
-	return errors.Join(o.validateTLS(), o.validateCallers(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+	return errors.Join(o.validateTLS(), o.validateCallers(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.
@@ -244,9 +246,9 @@ func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) str
 }
 
 // splitValues divides the values of a variable: folders as the system divides them,
-// and patterns, which may have colons, at commas.
+// and patterns and sinks, which have colons, at commas.
 func splitValues(name, text string) []string {
-	if name != flagEndpointAllow {
+	if name != flagEndpointAllow && name != flagAudit {
 		return filepath.SplitList(text)
 	}
 	parts := strings.Split(text, ",")

@@ -63,6 +63,7 @@ type Server struct {
 	listener        net.Listener
 	tls             *tls.Config  // nil = plain text
 	callers         *callerFiles // nil = callers are not known
+	closeAudit      func() error // nil = no call is recorded
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
 	serveErrors     chan error   // an error that ended serving
@@ -240,6 +241,14 @@ func (s *Server) buildServices(
 	if s.callers != nil {
 		options.Authenticator = s.callers
 	}
+	trail, err := o.openAudit(ctx, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
+	if err != nil {
+		return err
+	}
+	if trail != nil {
+		options.Auditor, options.AuditReads = trail, o.AuditReads
+		s.closeAudit = func() error { return trail.close(ctx) }
+	}
 	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)
 	return err
@@ -383,6 +392,10 @@ func (s *Server) closeAll() error {
 	}
 	if s.remote != nil {
 		s.remote.Close()
+	}
+	if s.closeAudit != nil {
+		all = append(all, s.closeAudit())
+		s.closeAudit = nil
 	}
 	if s.store != nil {
 		all = append(all, s.store.Close())

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/graphd-dev/graphd/internal/audit"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
@@ -52,6 +53,8 @@ type Metrics struct {
 	runsEvicted        *prometheus.CounterVec
 	storeRefusals      *prometheus.GaugeVec
 	callsRefused       *prometheus.CounterVec
+	auditRecords       *prometheus.CounterVec
+	auditLost          *prometheus.CounterVec
 }
 
 // DefaultLabelValues is the number of graphs, nodes and reasons that have series of
@@ -111,6 +114,10 @@ func NewMetrics(version string, limit int) *Metrics {
 	}, []string{"reason"})
 	m.callsRefused = newCounter("graphd_calls_refused_total",
 		"Calls that ended with an error, by its reason.", "reason")
+	m.auditRecords = newCounter("graphd_audit_records_total",
+		"Calls that were written to a sink of the audit, by how they ended.", "sink", "outcome")
+	m.auditLost = newCounter("graphd_audit_lost_total",
+		"Records of the audit that a sink has not got. A record of the gap tells how many.", "sink")
 	m.runsActive.WithLabelValues(otherValue)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
@@ -119,7 +126,8 @@ func NewMetrics(version string, limit int) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
-		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused, build,
+		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
+		m.auditRecords, m.auditLost, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -227,6 +235,16 @@ func (m *Metrics) SetStoreRefusal(reason string, refuses bool) {
 // CountRefusedCall counts a call that ended with an error. The reasons are those of
 // the protocol; clients can't choose others.
 func (m *Metrics) CountRefusedCall(reason string) { m.callsRefused.WithLabelValues(reason).Inc() }
+
+// CountAuditRecord counts a call that was written to a sink of the audit.
+func (m *Metrics) CountAuditRecord(name string, outcome audit.Outcome) {
+	m.auditRecords.WithLabelValues(name, string(outcome)).Inc()
+}
+
+// CountLostAuditRecords counts records that a sink of the audit has not got.
+func (m *Metrics) CountLostAuditRecords(name string, n int) {
+	m.auditLost.WithLabelValues(name).Add(float64(n))
+}
 
 // Tasks counts the tasks that a server hands to its workers.
 type Tasks interface {

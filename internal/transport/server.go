@@ -61,6 +61,10 @@ type Options struct {
 	// Authenticator tells who calls: every call but health checks needs credentials
 	// then. nil = callers are not known.
 	Authenticator interceptor.Authenticator
+	// Auditor keeps the records of calls, nil = no call is recorded. AuditReads says
+	// whether those that show values are recorded when they are not refused.
+	Auditor    interceptor.Auditor
+	AuditReads bool
 	// TLS encrypts connections, nil = plain text.
 	TLS          *tls.Config
 	NoReflection bool
@@ -193,6 +197,11 @@ func NewServer(o Options) (*Server, error) {
 	if o.Metrics != nil {
 		if err := d.CountCalls(o.Metrics); err != nil {
 			return nil, fmt.Errorf("transport: register metrics: %w", err)
+		}
+	}
+	if o.Auditor != nil {
+		if err := d.AuditCalls(o.Auditor, o.AuditReads); err != nil {
+			return nil, fmt.Errorf("transport: audit: %w", err)
 		}
 	}
 	s := &Server{

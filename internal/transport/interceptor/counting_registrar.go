@@ -21,10 +21,14 @@ func (i *Interceptors) receiveMessage(ctx context.Context, into any, receive fun
 	return i.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), i.maxMessageBytes, receive)
 }
 
-// logEarlyRefusal converts the error of a request that was not decoded, before its
-// call has begun. It logs only errors that are not the caller's.
-func (i *Interceptors) logEarlyRefusal(err error) error {
+// refuseEarly converts the error of a request that was not decoded, before its call has
+// begun, and records the call. It logs only errors that are not the caller's.
+func (i *Interceptors) refuseEarly(ctx context.Context, method string, err error) error {
+	if err == nil {
+		return nil
+	}
 	end, err := i.errorMapper.ToStatus(err, nil)
+	i.audit.newCall(method).finish(ctx, nil, err)
 	if entry := i.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
 		entry.Write(append(end.Fields, zap.String("grpc.error", err.Error()))...)
 	}
@@ -49,12 +53,12 @@ func (r countingRegistrar) RegisterService(service *grpc.ServiceDesc, implementa
 	known := *service
 	known.Methods = slices.Clone(service.Methods)
 	for i := range known.Methods {
-		handle := known.Methods[i].Handler
+		handle, name := known.Methods[i].Handler, "/"+known.ServiceName+"/"+known.Methods[i].MethodName
 		known.Methods[i].Handler = func(
 			srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
 		) (any, error) {
 			return handle(srv, ctx, func(into any) error {
-				return r.interceptors.logEarlyRefusal(r.interceptors.receiveMessage(ctx, into, decode))
+				return r.interceptors.refuseEarly(ctx, name, r.interceptors.receiveMessage(ctx, into, decode))
 			}, interceptor)
 		}
 	}

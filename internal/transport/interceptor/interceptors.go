@@ -31,6 +31,7 @@ type Interceptors struct {
 	log         *zap.Logger
 
 	authenticator Authenticator // nil = callers are not known
+	audit         *callAudit    // nil = not recorded
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
@@ -62,7 +63,7 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 }
 
 // ServerOptions returns the interceptors, from the outside in: identify and count,
-// log, convert errors, refuse unknown enum numbers, recover, authenticate. One
+// log, audit, convert errors, refuse unknown enum numbers, recover, authenticate. One
 // interceptor of streams does all but the last two, because each would wrap the stream
 // again. Without an authenticator none authenticates.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
@@ -84,16 +85,20 @@ func (i *Interceptors) interceptUnary(
 	n.countReceived()
 	ctx, c := newCallContext(ctx, i.unread)
 	disableCompression(ctx)
+	audited := i.audit.newCall(info.FullMethod)
+	audited.noteRequest(req)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
 	} else if err = wire.ValidateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
 	}
+	answer := resp
 	if err == nil {
 		resp, err = c.unread.EncodeAnswer(ctx, resp, &c.memory)
 	}
 	c.memory.Release()
 	end, err := i.toStatus(ctx, err)
+	audited.finish(ctx, answer, err)
 	if err == nil {
 		n.countSent()
 	}
@@ -107,14 +112,18 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	n.countStarted()
 	ctx, c := newCallContext(ss.Context(), i.unread)
 	disableCompression(ctx)
+	audited := i.audit.newCall(info.FullMethod)
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
 	} else {
-		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: i, request: flow.TrackedRequestOf(ctx)})
+		err = handler(srv, &interceptedStream{
+			ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: i, request: flow.TrackedRequestOf(ctx), audited: audited,
+		})
 	}
 	c.memory.Release()
 	end, err := i.toStatus(ctx, err)
+	audited.finish(ctx, nil, err)
 	i.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
 }
@@ -216,6 +225,7 @@ type interceptedStream struct {
 	unread       *flow.CallUnread
 	interceptors *Interceptors
 	request      *flow.TrackedRequest // what the client has sent, nil = not counted
+	audited      *auditedCall         // nil = not recorded
 	hasSent      bool
 }
 
@@ -228,12 +238,14 @@ func (s *interceptedStream) SendMsg(m any) error {
 		s.hasSent = true
 		s.request.ReleaseAnswered()
 	}
+	shown := m
 	m, err := s.unread.EncodeForSending(m)
 	if err != nil {
 		return err
 	}
 	if err = s.ServerStream.SendMsg(m); err == nil {
 		s.metrics.countSent()
+		s.audited.finish(s.ctx, shown, nil)
 	}
 	return err
 }
@@ -245,5 +257,6 @@ func (s *interceptedStream) RecvMsg(m any) error {
 		return err
 	}
 	s.metrics.countReceived()
+	s.audited.noteRequest(m)
 	return wire.ValidateMessage(m)
 }

@@ -1,0 +1,168 @@
+package callrecord
+
+// Kind says when calls of a method are audited.
+type Kind string
+
+// The kinds of methods.
+const (
+	Changes Kind = "changes" // always
+	Shows   Kind = "shows"   // values of users: always when refused, else unless reads are left out
+	Task    Kind = "task"    // results of tasks: only what is not done, since the thread records the rest
+	Plain   Kind = "plain"   // never: shows no values and changes nothing
+)
+
+// Row says how calls of a method are recorded. Paths lead from the request to fields,
+// through lists to the fields of all elements.
+type Row struct {
+	Method string // full name, like "/graphd.v1.GraphService/Stream"
+	Kind   Kind
+
+	Thread, Run, Graph, Version, Worker string // paths to what the call concerns
+	Questions                           string // path to the id of a question
+	Answers                             []string
+	// Shown are paths to texts, numbers, flags and words that are recorded as they are. Of
+	// a map the keys are.
+	Shown []string
+	// Digests are paths to fields of which a digest is recorded.
+	Digests []string
+	// Answered are paths from the answer, or from the first message of a stream, to
+	// texts that are recorded.
+	Answered []string
+	// Skipped are paths to values that are not recorded: what the server shows or keeps
+	// itself.
+	Skipped []string
+}
+
+// Prefixes of full method names.
+const (
+	graphService     = "/graphd.v1.GraphService/"
+	threadService    = "/graphd.v1.ThreadService/"
+	interruptService = "/graphd.v1.InterruptService/"
+	registryService  = "/graphd.v1.RegistryService/"
+	workerService    = "/graphd.v1.WorkerService/"
+	nodeService      = "/graphd.v1.NodeService/"
+)
+
+// Methods returns the rows of all methods of graphd.v1.
+func Methods() []Row {
+	return append(append(runMethods(), threadMethods()...), otherMethods()...)
+}
+
+func runMethods() []Row {
+	start := Row{
+		Kind: Changes, Thread: "run.thread_id", Run: "run.run_id", Graph: "run.graph", Version: "run.graph_version",
+		Shown: []string{
+			"request_id", "run.create_thread", "run.concurrency", "run.open_interrupts", "run.replay_from.checkpoint_id",
+			"run.expected_checkpoint_id", "run.metadata", "run.interrupt_before", "run.interrupt_after", "run.step_limit",
+			"run.goto_targets.node", "run.goto_targets.send.node",
+		},
+		Digests: []string{"run.input", "run.update", "run.context", "run.goto_targets.send.input"},
+	}
+	resume := Row{
+		Kind: Changes, Thread: "resume.thread_id", Answers: []string{"resume.single", "resume.responses"},
+		Shown: []string{
+			"request_id", "resume.coverage", "resume.expected_checkpoint_id", "resume.metadata", "resume.goto_targets.node",
+			"resume.goto_targets.send.node", "resume.settings.interrupt_before", "resume.settings.interrupt_after", "resume.settings.step_limit",
+		},
+		Digests: []string{"resume.update", "resume.goto_targets.send.input", "resume.settings.context"},
+	}
+	stream, startRun, resumeStream, resumeRun := start, start, resume, resume
+	stream.Method, startRun.Method = graphService+"Stream", graphService+"StartRun"
+	resumeStream.Method, resumeRun.Method = graphService+"Resume", graphService+"ResumeRun"
+	return []Row{
+		stream, startRun, resumeStream, resumeRun,
+		{Method: graphService + "Watch", Kind: Shows, Thread: "thread_id", Run: "run_id"},
+		{Method: graphService + "WaitRun", Kind: Shows, Thread: "thread_id", Run: "run_id"},
+		{Method: graphService + "GetRun", Kind: Shows, Thread: "thread_id", Run: "run_id"},
+		{Method: graphService + "ListRuns", Kind: Shows, Thread: "thread_id", Shown: []string{"filter"}},
+		{
+			Method: graphService + "CancelRun", Kind: Changes, Thread: "thread_id", Run: "run_id",
+			Shown: []string{"action"}, Digests: []string{"reason"},
+		},
+	}
+}
+
+func threadMethods() []Row {
+	return []Row{
+		{
+			Method: threadService + "CreateThread", Kind: Changes, Thread: "thread_id",
+			Graph: "thread.graph", Version: "thread.graph_version",
+			Shown: []string{"request_id", "thread.metadata", "thread.keep_checkpoints"}, Skipped: []string{"thread.values", "thread.interrupts"},
+		},
+		{Method: threadService + "GetThread", Kind: Shows, Thread: "thread_id", Shown: []string{"view"}},
+		{Method: threadService + "ListThreads", Kind: Shows, Shown: []string{"filter", "view"}},
+		{
+			Method: threadService + "UpdateThread", Kind: Changes, Thread: "thread.thread_id",
+			Graph: "thread.graph", Version: "thread.graph_version",
+			Shown:   []string{"update_mask.paths", "thread.metadata", "thread.keep_checkpoints", "thread.etag"},
+			Skipped: []string{"thread.values", "thread.interrupts"},
+		},
+		{Method: threadService + "DeleteThread", Kind: Changes, Thread: "thread_id", Shown: []string{"etag", "force"}},
+		{
+			Method: threadService + "ForkThread", Kind: Changes, Thread: "source_thread_id",
+			Shown: []string{"request_id", "thread_id", "at.checkpoint_id", "metadata"}, Answered: []string{"thread_id"},
+		},
+		{
+			Method: threadService + "CopyThread", Kind: Changes, Thread: "source_thread_id",
+			Shown: []string{"request_id", "thread_id", "metadata"}, Answered: []string{"thread_id"},
+		},
+		{Method: threadService + "PruneThread", Kind: Changes, Thread: "thread_id", Shown: []string{"keep_checkpoints", "etag"}},
+		{Method: threadService + "GetState", Kind: Shows, Thread: "thread_id", Shown: []string{"at.checkpoint_id", "keys"}},
+		{
+			Method: threadService + "UpdateState", Kind: Changes, Thread: "thread_id",
+			Shown:   []string{"request_id", "at.checkpoint_id", "as_node", "expected_checkpoint_id", "supersede_interrupts"},
+			Digests: []string{"values"}, Answered: []string{"checkpoint.checkpoint_id"},
+		},
+		{
+			Method: threadService + "BulkUpdateState", Kind: Changes, Thread: "thread_id",
+			Shown: []string{
+				"request_id", "at.checkpoint_id", "expected_checkpoint_id", "supersede_interrupts", "supersteps.updates.as_node",
+				"supersteps.updates.task_id", "supersteps.updates.goto_targets.node", "supersteps.updates.goto_targets.send.node",
+			},
+			Digests:  []string{"supersteps.updates.values", "supersteps.updates.goto_targets.send.input"},
+			Answered: []string{"checkpoint.checkpoint_id"},
+		},
+		{Method: threadService + "ListCheckpoints", Kind: Shows, Thread: "thread_id", Shown: []string{"include_values"}},
+	}
+}
+
+func otherMethods() []Row {
+	return []Row{
+		{Method: interruptService + "ListInterrupts", Kind: Shows, Thread: "thread_id", Shown: []string{"filter"}},
+		{Method: interruptService + "GetInterrupt", Kind: Shows, Thread: "thread_id", Questions: "interrupt_id"},
+		{
+			Method: interruptService + "UpdateInterrupt", Kind: Changes, Thread: "interrupt.thread_id", Questions: "interrupt.interrupt_id",
+			Shown:   []string{"update_mask.paths", "interrupt.assignees", "interrupt.etag"},
+			Skipped: []string{"interrupt.value", "interrupt.response_schema", "interrupt.default_response", "interrupt.response"},
+		},
+		{Method: interruptService + "WatchInterrupts", Kind: Shows, Shown: []string{"filter"}},
+
+		{Method: registryService + "GetServerInfo", Kind: Plain},
+		{Method: registryService + "ListGraphs", Kind: Plain},
+		{Method: registryService + "GetGraph", Kind: Plain},
+		{
+			Method: registryService + "PutGraph", Kind: Changes, Graph: "spec.name", Version: "spec.version",
+			Shown: []string{"document_name", "validate_only"}, Digests: []string{"spec", "document"},
+		},
+		{Method: registryService + "DeleteGraph", Kind: Changes, Graph: "graph", Shown: []string{"force"}, Answered: []string{"versions"}},
+		{
+			Method: registryService + "DeleteGraphVersion", Kind: Changes, Graph: "graph", Version: "version",
+			Shown: []string{"force"}, Answered: []string{"versions"},
+		},
+		{Method: registryService + "ListWorkers", Kind: Plain},
+
+		{
+			Method: workerService + "Connect", Kind: Changes, Worker: "hello.worker_id",
+			Shown:    []string{"hello.manifest.deployment", "hello.manifest.build_id", "hello.manifest.nodes.node", "hello.manifest.graphs.name"},
+			Digests:  []string{"hello.manifest"},
+			Answered: []string{"welcome.session_id", "welcome.graphs.graph", "welcome.graphs.version"},
+			Skipped:  []string{"update", "complete"},
+		},
+		{Method: workerService + "CompleteTask", Kind: Task},
+		{Method: workerService + "RecordMemo", Kind: Task},
+		{Method: workerService + "CallGraph", Kind: Task},
+
+		{Method: nodeService + "Describe", Kind: Plain},
+		{Method: nodeService + "ExecuteTask", Kind: Plain},
+	}
+}

@@ -1,0 +1,167 @@
+package interceptor
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/graphd-dev/graphd/internal/audit"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/transport/callrecord"
+)
+
+// Auditor keeps the records of calls. It does not wait.
+type Auditor interface {
+	RecordCall(r audit.Record)
+}
+
+// doorGRPC is the door of all calls that come in here. A client can't choose it.
+const doorGRPC = "grpc"
+
+// callAudit makes the records of calls. nil records nothing and costs nothing.
+type callAudit struct {
+	to        Auditor
+	withReads bool
+	methods   map[string]*callrecord.Describer
+	log       *zap.Logger
+}
+
+// AuditCalls makes the interceptors record calls. withReads says whether calls that
+// show values and are not refused are recorded. Errors: those of
+// callrecord.NewDescribers.
+func (i *Interceptors) AuditCalls(to Auditor, withReads bool) error {
+	methods, err := callrecord.NewDescribers(callrecord.Methods())
+	if err != nil {
+		return err
+	}
+	i.audit = &callAudit{to: to, withReads: withReads, methods: methods, log: i.log}
+	return nil
+}
+
+// auditedCall is a call that may be recorded. nil is one that is not.
+type auditedCall struct {
+	audit    *callAudit
+	describe *callrecord.Describer
+	method   string
+
+	mu      sync.Mutex    // a stream may send and receive at the same time
+	request proto.Message // nil = not read
+	isDone  bool
+}
+
+// newCall returns nil for calls that are never recorded.
+func (a *callAudit) newCall(method string) *auditedCall {
+	if a == nil {
+		return nil
+	}
+	describe := a.methods[method]
+	if describe == nil || describe.Kind == callrecord.Plain {
+		return nil
+	}
+	return &auditedCall{audit: a, describe: describe, method: method}
+}
+
+// noteRequest keeps the first message of a call until the call is recorded.
+func (a *auditedCall) noteRequest(m any) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.request != nil || a.isDone {
+		return
+	}
+	a.request, _ = m.(proto.Message)
+}
+
+// finish records a call, once. A stream is finished when its first message has left,
+// or when it ends before. A panic ends the record, not the call.
+func (a *auditedCall) finish(ctx context.Context, answer any, err error) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.isDone {
+		return
+	}
+	a.isDone = true
+	if p := contain.Call(func() { a.record(ctx, answer, err) }); p != nil {
+		a.audit.log.Error("recording a call panicked", p.Fields()...)
+	}
+	a.request = nil
+}
+
+func (a *auditedCall) record(ctx context.Context, answer any, err error) {
+	r := audit.Record{Method: strings.TrimPrefix(a.method, "/"), Door: doorGRPC, Outcome: audit.OutcomeOK}
+	describeError(&r, err)
+	if !a.isRecorded(r.Outcome) {
+		return
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		r.Remote = p.Addr.String()
+	}
+	a.describe.Describe(&r, a.request, r.Outcome != audit.OutcomeRefused)
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		c.describeCall(&r)
+	}
+	if shown, ok := answer.(proto.Message); ok && err == nil {
+		a.describe.DescribeAnswer(&r, shown)
+	}
+	a.audit.to.RecordCall(r)
+}
+
+// isRecorded reports whether a call that ended so is recorded.
+func (a *auditedCall) isRecorded(outcome audit.Outcome) bool {
+	switch a.describe.Kind {
+	case callrecord.Changes:
+		return true
+	case callrecord.Shows:
+		return a.audit.withReads || outcome == audit.OutcomeRefused
+	case callrecord.Task:
+		return outcome != audit.OutcomeOK
+	case callrecord.Plain:
+	}
+	return false
+}
+
+// describeCall adds who calls, and the thread and the run as services know them.
+func (c *callContext) describeCall(r *audit.Record) {
+	r.RequestID = c.requestID
+	if c.caller != nil {
+		r.Principal, r.How, r.Groups, r.Tenant = c.caller.Name, string(c.caller.How), c.caller.Groups, c.caller.Tenant
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.thread != "" {
+		r.Thread = c.thread
+	}
+	if c.run != "" {
+		r.Run = c.run
+	}
+}
+
+// describeError adds how a call ended.
+func describeError(r *audit.Record, err error) {
+	if err == nil {
+		return
+	}
+	s := status.Convert(err)
+	r.Outcome, r.Code = audit.OutcomeFailed, code.Code(s.Code()).String()
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			r.Reason, r.Rule = info.GetReason(), info.GetMetadata()["rule"]
+		}
+	}
+	if s.Code() == codes.Unauthenticated || s.Code() == codes.PermissionDenied || r.Rule != "" {
+		r.Outcome = audit.OutcomeRefused
+	}
+}
