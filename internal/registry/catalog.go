@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -9,11 +10,12 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
-// catalog holds all versions of all graphs, by name. A change makes a new
-// catalog.
-type catalog map[string]*versionList
+// catalog holds all versions of all graphs, by tenant and name. A change makes a new
+// catalog, and new names of its tenant alone.
+type catalog map[string]map[string]*versionList
 
 // versionList holds all versions of a graph. A change makes a new list.
 type versionList struct {
@@ -78,73 +80,110 @@ func (v *versionList) versionNames() []string {
 	return out
 }
 
+// findGraph returns the versions of a graph, nil = there is none of the name.
+func (c catalog) findGraph(name string) *versionList { return c.namesBeside(name)[name] }
+
+// namesBeside returns the graphs of the tenant to which a name belongs.
+func (c catalog) namesBeside(name string) map[string]*versionList {
+	owner, _ := tenant.Split(name)
+	return c[owner]
+}
+
+// listAll iterates over all graphs of all tenants.
+func (c catalog) listAll() iter.Seq2[string, *versionList] {
+	return func(yield func(string, *versionList) bool) {
+		for _, names := range c {
+			for name, v := range names {
+				if !yield(name, v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// withGraph returns a catalog with other versions of a name, nil = without the name.
+func (c catalog) withGraph(name string, v *versionList) *catalog {
+	owner, _ := tenant.Split(name)
+	next, names := maps.Clone(c), maps.Clone(c[owner])
+	switch {
+	case v == nil:
+		delete(names, name)
+	case names == nil:
+		names = map[string]*versionList{name: v}
+	default:
+		names[name] = v
+	}
+	if next[owner] = names; len(names) == 0 {
+		delete(next, owner)
+	}
+	return &next
+}
+
 func (c catalog) findVersion(id versionID) *graphVersion {
-	v := c[id.name]
+	v := c.findGraph(id.name)
 	if v == nil {
 		return nil
 	}
 	return v.byVersion[id.version]
 }
 
-// countVersions returns the number of versions.
-func (c catalog) countVersions() int {
-	n := 0
-	for _, v := range c {
-		n += len(v.list)
+// countAll returns the numbers of graphs and of their versions.
+func (c catalog) countAll() (graphs, versions int) {
+	for _, v := range c.listAll() {
+		graphs++
+		versions += len(v.list)
 	}
-	return n
+	return graphs, versions
 }
 
 // withVersion returns a catalog with one more version.
 func (c catalog) withVersion(one *graphVersion) *catalog {
-	next := maps.Clone(c)
 	var list []*graphVersion
-	if before := c[one.name]; before != nil {
+	if before := c.findGraph(one.name); before != nil {
 		list = slices.Clone(before.list)
 	}
 	v := newVersionList(append(list, one))
 	v.newest = one
-	next[one.name] = v
-	return &next
+	return c.withGraph(one.name, v)
 }
 
 // withoutVersions returns a catalog without some versions.
 func (c catalog) withoutVersions(name string, gone []*graphVersion) *catalog {
-	next := maps.Clone(c)
-	before := c[name]
+	before := c.findGraph(name)
 	list := slices.DeleteFunc(slices.Clone(before.list), func(one *graphVersion) bool { return slices.Contains(gone, one) })
 	if len(list) == 0 {
-		delete(next, name)
-		return &next
+		return c.withGraph(name, nil)
 	}
 	v := newVersionList(list)
 	v.newest = before.newest
 	if slices.Contains(gone, v.newest) {
 		v.newest = list[len(list)-1]
 	}
-	next[name] = v
-	return &next
+	return c.withGraph(name, v)
 }
 
 // withNewest returns a catalog in which another version is the newest of its name.
 func (c catalog) withNewest(one *graphVersion) *catalog {
-	next := maps.Clone(c)
-	before := c[one.name]
-	next[one.name] = &versionList{list: before.list, byVersion: before.byVersion, newest: one}
-	return &next
+	before := c.findGraph(one.name)
+	return c.withGraph(one.name, &versionList{list: before.list, byVersion: before.byVersion, newest: one})
 }
 
 // newCatalog makes a catalog of lists. If the newest version of a list is gone, its
 // last one becomes the newest.
 func newCatalog(lists map[string][]*graphVersion, newest map[string]*graphVersion) *catalog {
-	next := make(catalog, len(lists))
+	next := make(catalog)
 	for name, list := range lists {
 		v := newVersionList(list)
 		v.newest = v.list[len(v.list)-1]
 		if n := newest[name]; n != nil && v.byVersion[n.version] == n {
 			v.newest = n
 		}
-		next[name] = v
+		owner, _ := tenant.Split(name)
+		if next[owner] == nil {
+			next[owner] = make(map[string]*versionList)
+		}
+		next[owner][name] = v
 	}
 	return &next
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/testkit/hostile"
 )
 
@@ -267,12 +268,12 @@ func TestListsArePagedAndBounded(t *testing.T) {
 		putGraph(t, first, graphText(name, "v1", "1"))
 	}
 	r := openRegistry(t, store)
-	list, more, err := r.ListGraphs(t.Context(), "", 2)
+	list, more, err := r.ListGraphs(t.Context(), tenant.Default, "", 2)
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, "b", list[1].Graph.Name)
 	require.Equal(t, "b", list[1].Graph.Spec.Name)
-	list, more, err = r.ListGraphs(t.Context(), "b", 2)
+	list, more, err = r.ListGraphs(t.Context(), tenant.Default, "b", 2)
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Len(t, list, 1)
@@ -282,7 +283,7 @@ func TestListsArePagedAndBounded(t *testing.T) {
 		source := fmt.Sprintf(wide, fmt.Sprint("w", i), strings.Repeat("x", 1<<20))
 		require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: fmt.Sprint("w", i), Version: "v1", Source: source}))
 	}
-	list, more, err = openRegistry(t, store).ListGraphs(t.Context(), "", 100)
+	list, more, err = openRegistry(t, store).ListGraphs(t.Context(), tenant.Default, "", 100)
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Less(t, len(list), 10)

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Bounds of the search for users of a graph.
@@ -53,12 +54,12 @@ func (r *Registry) DeleteGraph(ctx context.Context, name, version string, force 
 func (r *Registry) selectVersions(name, version string) ([]*graphVersion, error) {
 	all := *r.catalog.Load()
 	switch {
-	case all[name] == nil:
+	case all.findGraph(name) == nil:
 		return nil, r.missingError(name, "")
 	case version == "":
-		return slices.Clone(all[name].list), nil
+		return slices.Clone(all.findGraph(name).list), nil
 	}
-	v := all[name].byVersion[version]
+	v := all.findGraph(name).byVersion[version]
 	if v == nil {
 		return nil, r.missingError(name, version)
 	}
@@ -88,7 +89,7 @@ func (r *Registry) unpublishVersions(name string, gone []*graphVersion) {
 	for _, v := range gone {
 		r.cache.removeVersion(v)
 	}
-	if all := *r.catalog.Load(); all[name] != nil {
+	if all := *r.catalog.Load(); all.findGraph(name) != nil {
 		r.catalog.Store(all.withoutVersions(name, gone))
 	}
 }
@@ -125,13 +126,13 @@ func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error 
 	return e
 }
 
-// findUsers returns other graphs that contain any of the versions.
+// findUsers returns other graphs of the tenant that contain any of the versions.
 func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVersion) ([]string, error) {
-	if err := r.readUnknownSubgraphs(ctx, doomed); err != nil {
+	if err := r.readUnknownSubgraphs(ctx, name, doomed); err != nil {
 		return nil, err
 	}
 	var found []string
-	for _, versions := range *r.catalog.Load() {
+	for _, versions := range r.catalog.Load().namesBeside(name) {
 		for _, v := range versions.list {
 			if slices.Contains(doomed, v) {
 				continue
@@ -156,8 +157,8 @@ func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVe
 const maxParallelReads = 16
 
 // readUnknownSubgraphs reads the subgraphs of graphs whose subgraphs are not known
-// yet, except for the versions to delete. A server does so once.
-func (r *Registry) readUnknownSubgraphs(ctx context.Context, without []*graphVersion) error {
+// yet, except for the versions to delete of a name. A server does so once for a tenant.
+func (r *Registry) readUnknownSubgraphs(ctx context.Context, name string, without []*graphVersion) error {
 	each, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	unknown := make(chan *graphVersion)
@@ -174,7 +175,7 @@ func (r *Registry) readUnknownSubgraphs(ctx context.Context, without []*graphVer
 			}
 		}, func(p *contain.PanicError) { stop(p) }))
 	}
-	r.visitUnknown(without, func(v *graphVersion) bool {
+	r.visitUnknown(name, without, func(v *graphVersion) bool {
 		select {
 		case unknown <- v:
 		case <-each.Done():
@@ -189,10 +190,10 @@ func (r *Registry) readUnknownSubgraphs(ctx context.Context, without []*graphVer
 	return nil
 }
 
-// visitUnknown visits the versions whose subgraphs are not known, until visit
-// returns false.
-func (r *Registry) visitUnknown(without []*graphVersion, visit func(*graphVersion) bool) {
-	for _, versions := range *r.catalog.Load() {
+// visitUnknown visits the versions whose subgraphs are not known, of the tenant to which a
+// name belongs, until visit returns false.
+func (r *Registry) visitUnknown(name string, without []*graphVersion, visit func(*graphVersion) bool) {
+	for _, versions := range r.catalog.Load().namesBeside(name) {
 		for _, v := range versions.list {
 			if v.subgraphs.Load() == nil && !slices.Contains(without, v) && !visit(v) {
 				return
@@ -211,7 +212,8 @@ func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []
 	if r.threads == nil {
 		return nil, true, nil
 	}
-	q := checkpoint.ThreadQuery{Limit: threadsPerPage}
+	owner, _ := tenant.Split(name) // threads use graphs of their tenant alone
+	q := checkpoint.ThreadQuery{Tenant: owner, Limit: threadsPerPage}
 	for range maxThreadsChecked / threadsPerPage {
 		heads, err := r.threads.Threads(ctx, q)
 		if err != nil {

@@ -165,7 +165,7 @@ func (l *versionLoader) loadSubgraphs(s *graph.Spec, around []versionID) (compil
 	subs := make(compiledSubgraphs)
 	for i := range s.Nodes {
 		sub := s.Nodes[i].Graph
-		if sub == nil {
+		if sub == nil || !mayContain(s.Name, sub.Name) {
 			continue
 		}
 		id := versionID{sub.Name, sub.Version}

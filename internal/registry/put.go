@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // PutGraph checks a graph and stores it under its version, unless the request asks
@@ -116,10 +117,11 @@ func (r *Registry) requireSameContent(there *graphVersion, g *graph.Graph) (*gra
 // the same time may together exceed them by a few.
 func (r *Registry) checkLimits(name string) error {
 	all := *r.catalog.Load()
+	graphs, versions := all.countAll()
 	switch {
-	case all[name] == nil && len(all) >= r.limits.Graphs:
+	case all.findGraph(name) == nil && graphs >= r.limits.Graphs:
 		return tooManyError("graphs", "max-graphs", r.limits.Graphs)
-	case all.countVersions() >= r.limits.Versions:
+	case versions >= r.limits.Versions:
 		return tooManyError("versions of graphs", "max-graph-versions", r.limits.Versions)
 	}
 	return nil
@@ -229,12 +231,19 @@ func pinLike(s *graph.Spec) versionPinner {
 	}
 }
 
+// mayContain reports whether a graph may have another as a subgraph: both belong to one
+// tenant.
+func mayContain(name, subgraph string) bool {
+	owner, _ := tenant.Split(name)
+	return tenant.Contains(owner, subgraph)
+}
+
 // pinSubgraphs copies a Spec so that its subgraphs name a version, because a thread
 // must continue with the versions it started with. It does not pin a graph that
 // contains itself, which the compiler refuses.
 func pinSubgraphs(s *graph.Spec, version versionPinner) *graph.Spec {
 	open := func(n *graph.NodeSpec) bool {
-		return n.Graph != nil && n.Graph.Version == "" && n.Graph.Name != s.Name
+		return n.Graph != nil && n.Graph.Version == "" && n.Graph.Name != s.Name && mayContain(s.Name, n.Graph.Name)
 	}
 	if !slices.ContainsFunc(s.Nodes, func(n graph.NodeSpec) bool { return open(&n) }) {
 		return s

@@ -40,7 +40,7 @@ func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, 
 	old := *r.catalog.Load()
 	lists, newest := make(map[string][]*graphVersion), make(map[string]*graphVersion)
 	listed, replaced := make(map[versionID]bool, len(records)), false
-	for name, v := range old {
+	for name, v := range old.listAll() {
 		newest[name] = v.newest
 	}
 	for i := range records {
@@ -61,7 +61,7 @@ func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, 
 	if replaced { // compiled graphs may contain the replaced version
 		r.dropAllCompiled(old)
 	}
-	for name, versions := range old {
+	for name, versions := range old.listAll() {
 		for _, v := range versions.list {
 			switch {
 			case listed[v.versionID]:
@@ -76,7 +76,7 @@ func (r *Registry) updateCatalog(records []checkpoint.GraphRecord, puts uint64, 
 }
 
 func (l *versionLoader) dropAllCompiled(all catalog) {
-	for _, versions := range all {
+	for _, versions := range all.listAll() {
 		for _, v := range versions.list {
 			l.cache.removeVersion(v)
 		}

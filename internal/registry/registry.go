@@ -106,7 +106,7 @@ func (r *Registry) Graph(name, version string) (*graph.Graph, error) {
 		}
 		return r.loadGraph(v)
 	}
-	versions := all[name]
+	versions := all.findGraph(name)
 	if versions == nil {
 		return nil, r.missingError(name, "")
 	}
@@ -125,10 +125,12 @@ func (r *Registry) Graph(name, version string) (*graph.Graph, error) {
 // maxListBytes bounds the text of the graphs in one answer.
 const maxListBytes = 4 << 20
 
-// ListGraphs returns the newest versions of graphs by name, those after a name, and
-// reports whether there are more. They are not compiled.
-func (r *Registry) ListGraphs(ctx context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
-	all := *r.catalog.Load()
+// ListGraphs returns the newest versions of the graphs of a tenant by name, those after a
+// name, and reports whether there are more. They are not compiled.
+func (r *Registry) ListGraphs(
+	ctx context.Context, owner, after string, limit int,
+) (list []runtime.GraphEntry, more bool, err error) {
+	all := (*r.catalog.Load())[owner]
 	bytes := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if after != "" && name <= after {
@@ -167,22 +169,23 @@ func (r *Registry) GetGraph(ctx context.Context, name, version string) (runtime.
 
 func (r *Registry) toEntry(g *graph.Graph) runtime.GraphEntry {
 	all := *r.catalog.Load()
-	e := runtime.GraphEntry{Graph: g, Versions: all[g.Name].versionNames()}
+	e := runtime.GraphEntry{Graph: g, Versions: all.findGraph(g.Name).versionNames()}
 	if v := all.findVersion(versionID{g.Name, g.Version}); v != nil {
 		e.Created = v.created
 	}
 	return e
 }
 
-// missingError returns the error for a graph that can't be loaded.
+// missingError returns the error for a graph that can't be loaded. It suggests names of the
+// same tenant.
 func (r *Registry) missingError(name, version string) error {
 	all := *r.catalog.Load()
 	if version != "" {
 		return runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q has no version %q%s", name, version,
-			graph.Suggest(version, all[name].versionNames())).With("graph", name).With("version", version)
+			graph.Suggest(version, all.findGraph(name).versionNames())).With("graph", name).With("version", version)
 	}
 	return runtime.Errorf(runtime.ReasonGraphNotFound, "unknown graph %q%s", name,
-		graph.Suggest(name, slices.Collect(maps.Keys(all)))).With("graph", name)
+		graph.Suggest(name, slices.Collect(maps.Keys(all.namesBeside(name))))).With("graph", name)
 }
 
 // translateStoreError converts an error of the store for a client. The cause names

@@ -21,6 +21,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
@@ -109,7 +110,7 @@ func TestPutAndGet(t *testing.T) {
 	require.Same(t, first.Graph, e.Graph)
 	require.Equal(t, first.Created, e.Created)
 
-	all, more, err := r.ListGraphs(t.Context(), "", 100)
+	all, more, err := r.ListGraphs(t.Context(), tenant.Default, "", 100)
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Len(t, all, 2)
@@ -198,7 +199,7 @@ func TestProblemsComeAsBuildErrors(t *testing.T) {
 			}
 		})
 	}
-	all, more, err := r.ListGraphs(t.Context(), "", 100)
+	all, more, err := r.ListGraphs(t.Context(), tenant.Default, "", 100)
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Empty(t, all)

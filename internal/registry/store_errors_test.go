@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // errorStore is a store that returns an error once it is set.
@@ -63,7 +64,7 @@ func TestEachStoreErrorHasItsReason(t *testing.T) {
 			store.err = fmt.Errorf("%s: %w", inside, cause)
 			for call, do := range map[string]func() error{
 				"get":  func() error { _, err := r.GetGraph(t.Context(), "g", "v1"); return err },
-				"list": func() error { _, _, err := r.ListGraphs(t.Context(), "", 10); return err },
+				"list": func() error { _, _, err := r.ListGraphs(t.Context(), tenant.Default, "", 10); return err },
 				"put": func() error {
 					_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("n", "v1", "1")})
 					return err

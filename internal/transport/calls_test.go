@@ -17,6 +17,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
@@ -352,7 +353,7 @@ func TestListThreads(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.GetThreads(), 2)
 	want := checkpoint.ThreadQuery{
-		State: checkpoint.ThreadInterrupted, Graph: "g", Metadata: map[string]string{"user": `u"1`}, Limit: 3,
+		Tenant: tenant.Default, State: checkpoint.ThreadInterrupted, Graph: "g", Metadata: map[string]string{"user": `u"1`}, Limit: 3,
 	}
 	require.Equal(t, want, e.lastRequest(t))
 
@@ -477,13 +478,13 @@ func TestInterruptCalls(t *testing.T) {
 	require.Equal(t, "i1", page.GetInterrupts()[0].GetInterruptId())
 	require.NotEmpty(t, page.GetNextPageToken())
 	require.Equal(t, checkpoint.InterruptQuery{
-		Assignee: "ann", Node: "n", Reason: "approval", Run: "run-1", Graph: "g", Limit: 2,
+		Tenant: tenant.Default, Assignee: "ann", Node: "n", Reason: "approval", Run: "run-1", Graph: "g", Limit: 2,
 		States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}, e.lastRequest(t))
 
 	_, err = c.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: `state = "*"`})
 	require.NoError(t, err)
-	require.Equal(t, checkpoint.InterruptQuery{Limit: 51}, e.lastRequest(t))
+	require.Equal(t, checkpoint.InterruptQuery{Tenant: tenant.Default, Limit: 51}, e.lastRequest(t))
 
 	_, err = c.UpdateInterrupt(ctx, &graphdv1.UpdateInterruptRequest{
 		Interrupt:  &graphdv1.Interrupt{ThreadId: "t1", InterruptId: "i1", Etag: "3", Assignees: []string{"bob"}},

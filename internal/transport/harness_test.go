@@ -352,7 +352,7 @@ type fakeRegistry struct {
 	err     error
 }
 
-func (r *fakeRegistry) ListGraphs(_ context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
+func (r *fakeRegistry) ListGraphs(_ context.Context, _, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
 	for _, e := range r.entries {
 		if after != "" && e.Graph.Name <= after {
 			continue

@@ -7,6 +7,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -29,7 +30,7 @@ func (s *interruptService) ListInterrupts(
 	b := s.newValidator()
 	thread := b.CheckOptionalID("thread_id", req.GetThreadId())
 	size := listing.PageSize(b, req.GetPageSize())
-	q := listing.InterruptQueryFromFilter(b, req.GetFilter(), thread, checkpoint.InterruptOpen)
+	q := listing.InterruptQueryFromFilter(b, tenant.Default, req.GetFilter(), thread, checkpoint.InterruptOpen)
 	if err := b.Err(); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
@@ -42,7 +43,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	ctx := ss.Context()
 	b := s.newValidator()
 	w := &interruptWatch{
-		interruptService: s, query: listing.InterruptQueryFromFilter(b, req.GetFilter(), ""),
+		interruptService: s, query: listing.InterruptQueryFromFilter(b, tenant.Default, req.GetFilter(), ""),
 		tokenScope: listing.DigestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
 	}
 	if err := b.Err(); err != nil {
@@ -173,7 +174,7 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 func (w *interruptWatch) probeStore(ctx context.Context) error {
 	defer w.memory.Release()
 	_, err := w.engine.Interrupts(ctx, w.memory, checkpoint.InterruptQuery{
-		States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
+		Tenant: w.query.Tenant, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
 	})
 	return err
 }
@@ -185,7 +186,7 @@ func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	defer begun()
-	return searchLatestChange(ctx, w.engine, w.memory)
+	return searchLatestChange(ctx, w.engine, w.memory, w.query.Tenant)
 }
 
 // readPage reads one page of interrupts with an opening slot.
@@ -198,12 +199,12 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 	return w.engine.Interrupts(ctx, w.memory, q)
 }
 
-// searchLatestChange finds the number of the newest change. It asks for a growing
+// searchLatestChange finds the number of a tenant's newest change. It asks for a growing
 // number, and then between two, whether there is a later change.
-func searchLatestChange(ctx context.Context, inbox Interrupts, memory *runtime.CallMemory) (uint64, error) {
+func searchLatestChange(ctx context.Context, inbox Interrupts, memory *runtime.CallMemory, owner string) (uint64, error) {
 	next := func(after uint64) (uint64, error) {
 		found, err := inbox.Interrupts(ctx, memory, checkpoint.InterruptQuery{
-			ByChange: true, After: checkpoint.InterruptPosition{Change: after}, Limit: 1,
+			Tenant: owner, ByChange: true, After: checkpoint.InterruptPosition{Change: after}, Limit: 1,
 		})
 		if err != nil || len(found) == 0 {
 			return 0, err

@@ -89,9 +89,9 @@ type InterruptFollower interface {
 
 // Registry stores graphs.
 type Registry interface {
-	// ListGraphs returns the newest versions of at most limit graphs by name, of
-	// those after a name, and reports whether there are more.
-	ListGraphs(ctx context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error)
+	// ListGraphs returns the newest versions of at most limit graphs of a tenant by
+	// name, of those after a name, and reports whether there are more.
+	ListGraphs(ctx context.Context, owner, after string, limit int) (list []runtime.GraphEntry, more bool, err error)
 	// GetGraph returns a version of a graph; an empty version means the newest.
 	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
 	// PutGraph checks and stores a graph. It returns a *graph.BuildError for a

@@ -8,6 +8,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -59,7 +60,7 @@ func (s *registryService) ListGraphs(
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
-	entries, more, err := s.graphs.ListGraphs(ctx, after, size)
+	entries, more, err := s.graphs.ListGraphs(ctx, tenant.Default, after, size)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (s *registryService) ListGraphs(
 // GRAPH_VERSION_UNAVAILABLE, and those of the store.
 func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
 	b := s.newValidator()
-	name, version := b.CheckName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
+	name, version := b.CheckGraphName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
 	b.RequireSet("graph", name != "")
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (s *registryService) DeleteGraph(
 	ctx context.Context, req *graphdv1.DeleteGraphRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
 	b := s.newValidator()
-	name := b.CheckName("graph", req.GetGraph())
+	name := b.CheckGraphName("graph", req.GetGraph())
 	b.RequireSet("graph", name != "")
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (s *registryService) DeleteGraphVersion(
 	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
 	b := s.newValidator()
-	name, version := b.CheckName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
+	name, version := b.CheckGraphName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
 	b.RequireSet("graph", name != "")
 	b.RequireSet("version", version != "")
 	if err := b.Err(); err != nil {
@@ -158,7 +159,7 @@ func (s *registryService) ListWorkers(
 ) (*graphdv1.ListWorkersResponse, error) {
 	b := s.newValidator()
 	size := listing.PageSize(b, req.GetPageSize())
-	name := b.CheckName("graph", req.GetGraph())
+	name := b.CheckGraphName("graph", req.GetGraph())
 	if err := b.Err(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
@@ -88,7 +89,7 @@ func (s *threadService) ListThreads(
 ) (*graphdv1.ListThreadsResponse, error) {
 	b := s.newValidator()
 	size := listing.PageSize(b, req.GetPageSize())
-	q := listing.ThreadQueryFromFilter(b, req.GetFilter())
+	q := listing.ThreadQueryFromFilter(b, tenant.Default, req.GetFilter())
 	if err := b.Err(); err != nil {
 		return nil, err
 	}

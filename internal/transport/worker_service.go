@@ -439,7 +439,7 @@ func (s *workerService) CallGraph(
 	b.RequireSet("graph", req.GetGraph() != "")
 	call := runtime.GraphCall{
 		Index: b.ConvertLimit("call_index", req.GetCallIndex()),
-		Graph: b.CheckName("graph", req.GetGraph()), Version: b.CheckName("graph_version", req.GetGraphVersion()),
+		Graph: b.CheckGraphName("graph", req.GetGraph()), Version: b.CheckName("graph_version", req.GetGraphVersion()),
 		Input:           b.ConvertPayload("input", req.GetInput()),
 		InterruptBefore: b.CheckNames("interrupt_before", req.GetInterruptBefore()),
 		InterruptAfter:  b.CheckNames("interrupt_after", req.GetInterruptAfter()), Persistence: wire.PersistenceFromProto(req.GetPersistence()),

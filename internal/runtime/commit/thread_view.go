@@ -154,7 +154,7 @@ func (v *ThreadView) selectInterrupts(q *checkpoint.InterruptQuery) (found []che
 	if q.Thread != v.snapshot.Head.Thread || v.snapshot.Interrupts == nil {
 		return nil, false
 	}
-	if q.Graph != "" || q.Node != "" || q.Reason != "" || q.Assignee != "" || q.ByChange ||
+	if q.Tenant != "" || q.Graph != "" || q.Node != "" || q.Reason != "" || q.Assignee != "" || q.ByChange ||
 		q.After != (checkpoint.InterruptPosition{}) {
 		return nil, false
 	}

@@ -43,9 +43,9 @@ func parseFilterState(b *wire.Validator, values map[string]int32, prefix, text s
 	return ""
 }
 
-// ThreadQueryFromFilter converts a filter of threads.
-func ThreadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQuery {
-	var q checkpoint.ThreadQuery
+// ThreadQueryFromFilter converts a filter of the threads of a tenant.
+func ThreadQueryFromFilter(b *wire.Validator, owner, filter string) checkpoint.ThreadQuery {
+	q := checkpoint.ThreadQuery{Tenant: owner}
 	for _, c := range parseFilterField(b, filter, "state", "graph", metadataField) {
 		switch c.Field {
 		case "state":
@@ -62,10 +62,12 @@ func ThreadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQu
 	return q
 }
 
-// InterruptQueryFromFilter converts a filter of interrupts. fallback are the states
-// for a filter without a state.
-func InterruptQueryFromFilter(b *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
-	q := checkpoint.InterruptQuery{Thread: thread, States: fallback}
+// InterruptQueryFromFilter converts a filter of the interrupts of a tenant. fallback are
+// the states for a filter without a state.
+func InterruptQueryFromFilter(
+	b *wire.Validator, owner, filter, thread string, fallback ...checkpoint.InterruptState,
+) checkpoint.InterruptQuery {
+	q := checkpoint.InterruptQuery{Tenant: owner, Thread: thread, States: fallback}
 	conditions := parseFilterField(b, filter,
 		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
 	for _, c := range conditions {

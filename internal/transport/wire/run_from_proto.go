@@ -13,7 +13,7 @@ func StartRequestFromProto(b *Validator, spec *graphdv1.RunSpec, requestID strin
 	req := runtime.StartRequest{
 		Thread:       b.CheckOptionalID("run.thread_id", spec.GetThreadId()),
 		CreateThread: spec.GetCreateThread() || spec.GetThreadId() == "",
-		Graph:        b.CheckName("run.graph", spec.GetGraph()),
+		Graph:        b.CheckGraphName("run.graph", spec.GetGraph()),
 		Version:      b.CheckName("run.graph_version", spec.GetGraphVersion()),
 		Run:          b.CheckOptionalID("run.run_id", spec.GetRunId()),
 		Metadata:     b.CheckLabels("run.metadata", spec.GetMetadata()),

@@ -61,7 +61,7 @@ func NewThreadFromProto(b *Validator, req *graphdv1.CreateThreadRequest) runtime
 	}
 	return runtime.CreateThreadRequest{
 		Thread:          b.CheckOptionalID("thread_id", req.GetThreadId()),
-		Graph:           b.CheckName("thread.graph", t.GetGraph()),
+		Graph:           b.CheckGraphName("thread.graph", t.GetGraph()),
 		Version:         b.CheckName("thread.graph_version", t.GetGraphVersion()),
 		Metadata:        b.CheckLabels("thread.metadata", t.GetMetadata()),
 		Expiration:      expirationFromProto(b, t),

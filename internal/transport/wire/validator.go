@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -13,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
@@ -127,6 +129,16 @@ func (b *Validator) CheckName(field, name string) string {
 		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(name), MaxNameLength)
 	}
 	return name
+}
+
+// CheckGraphName checks the name of a graph as clients give it. The separator of tenants is
+// in no such name: a client names graphs of its own tenant.
+func (b *Validator) CheckGraphName(field, name string) string {
+	if at := strings.IndexByte(name, tenant.Separator); at >= 0 {
+		b.AddViolation(field, "%q has '@' at byte %d, which is in no name of a graph; a version has its own field",
+			reason.ClipText(name, MaxNameLength), at)
+	}
+	return b.CheckName(field, name)
 }
 
 // CheckNames checks the names in a list.

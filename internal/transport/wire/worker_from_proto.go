@@ -66,7 +66,7 @@ func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedN
 		at := elementPath(field, i)
 		b.RequireSet(at+".graph", n.GetGraph() != "")
 		out = append(out, message.Capability{
-			Graph: b.CheckName(at+".graph", n.GetGraph()), Version: b.CheckName(at+".graph_version", n.GetGraphVersion()),
+			Graph: b.CheckGraphName(at+".graph", n.GetGraph()), Version: b.CheckName(at+".graph_version", n.GetGraphVersion()),
 			Node: b.CheckName(at+".node", n.GetNode()),
 		})
 	}
