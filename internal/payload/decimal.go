@@ -28,7 +28,7 @@ func parseDecimal(text string) (decimal, bool) {
 		return d, false
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
-	d.digits, d.scale = whole+fraction, len(fraction)-exponent
+	d.digits, d.scale = whole+fraction, len(fraction)-int(exponent)
 	if d.scale < 0 {
 		d.digits += strings.Repeat("0", -d.scale)
 		d.scale = 0
@@ -36,11 +36,12 @@ func parseDecimal(text string) (decimal, bool) {
 	return d, true
 }
 
-// farExponent is beyond any exponent that is computed with.
+// farExponent is beyond any exponent that is computed with, also where an int has 32
+// bits.
 const farExponent = 1 << 62
 
 // splitExponent returns the exponent as a number from -farExponent to farExponent.
-func splitExponent(text string) (mantissa string, exponent int) {
+func splitExponent(text string) (mantissa string, exponent int64) {
 	i := strings.IndexAny(text, "eE")
 	if i < 0 {
 		return text, 0
@@ -52,7 +53,7 @@ func splitExponent(text string) (mantissa string, exponent int) {
 			n = -farExponent
 		}
 	}
-	return text[:i], int(max(-farExponent, min(farExponent, n)))
+	return text[:i], max(-farExponent, min(farExponent, n))
 }
 
 func (d decimal) addDecimal(e decimal) decimal {
@@ -145,7 +146,7 @@ func compareFarExponents(x, y normalizedNumber) int {
 type normalizedNumber struct {
 	sign      int // -1, 0, 1
 	digits    string
-	point     int
+	point     int64
 	farDigits string // the digits of an exponent that point only stands for
 }
 
@@ -160,7 +161,7 @@ func normalizeNumber(text string) normalizedNumber {
 	if digits == "" {
 		return normalizedNumber{}
 	}
-	n.point = len(whole) + exponent - (len(whole) + len(fraction) - len(digits))
+	n.point = exponent + int64(len(digits)-len(fraction))
 	n.digits = strings.TrimRight(digits, "0")
 	if exponent == farExponent || exponent == -farExponent {
 		n.farDigits = strings.TrimLeft(text[len(mantissa)+1:], "+-0")

@@ -28,7 +28,7 @@ func NormalText(j JSON) JSON {
 // exponent has more than nine digits stays as it is.
 func normalNumber(text string) string {
 	rest, negative := strings.CutPrefix(text, "-")
-	mantissa, exponent := rest, 0
+	mantissa, exponent := rest, int64(0)
 	if i := strings.IndexAny(rest, "eE"); i >= 0 {
 		written := strings.TrimLeft(rest[i+1:], "+-0")
 		if len(written) > 9 && strings.Trim(rest[:i], "0.") != "" {
@@ -42,12 +42,12 @@ func normalNumber(text string) string {
 		return "0"
 	}
 	kept := strings.TrimRight(digits, "0")
-	exponent += len(digits) - len(kept) - len(fraction)
+	exponent += int64(len(digits) - len(kept) - len(fraction))
 	if negative {
 		kept = "-" + kept
 	}
 	if exponent != 0 {
-		kept += "e" + strconv.Itoa(exponent)
+		kept += "e" + strconv.FormatInt(exponent, 10)
 	}
 	return kept
 }
