@@ -10,27 +10,27 @@ import (
 // AnswerReservation returns the reservation for an answer: that of the call's memory or,
 // without a memory, own, which the caller releases. answer is the number of bytes that
 // are shown together, 0 = one state.
-func (d *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
-	if l := d.CallReservation(memory, answer); l != nil {
+func (r *Reader) AnswerReservation(memory *runtime.CallMemory, own *runtime.ReadReservation, answer int) *runtime.ReadReservation {
+	if l := r.CallReservation(memory, answer); l != nil {
 		return l
 	}
-	*own = d.opts.Budget.NewReservation()
+	*own = r.opts.Budget.NewReservation()
 	return own
 }
 
 // CallReservation returns the reservation of a call's memory, nil without a memory.
-func (d *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtime.ReadReservation {
+func (r *Reader) CallReservation(memory *runtime.CallMemory, answer int) *runtime.ReadReservation {
 	if memory == nil {
 		return nil
 	}
-	return memory.JoinBudget(d.opts.Budget, answer)
+	return memory.JoinBudget(r.opts.Budget, answer)
 }
 
 // ReserveValueMemory reserves bytes for a value that is about to be encoded, in the
 // memory of a call. Without a memory it reserves nothing. Errors: those of
 // ReadReservation.ReserveValue.
-func (d *Reader) ReserveValueMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
-	held := d.CallReservation(memory, 0)
+func (r *Reader) ReserveValueMemory(ctx context.Context, memory *runtime.CallMemory, bytes int) error {
+	held := r.CallReservation(memory, 0)
 	if held == nil {
 		return nil
 	}
@@ -40,9 +40,9 @@ func (d *Reader) ReserveValueMemory(ctx context.Context, memory *runtime.CallMem
 // listReserved lists records for a load. A list that turns out to be large is read
 // again when there is memory for it.
 func listReserved[T any](
-	ctx context.Context, d *Reader, memory *runtime.ReadReservation, timeout time.Duration, size func(*T) int, read func() ([]T, error),
+	ctx context.Context, r *Reader, memory *runtime.ReadReservation, timeout time.Duration, size func(*T) int, read func() ([]T, error),
 ) (list []T, err error) {
-	err = d.RetryLargeRead(ctx, memory, timeout, func() error {
+	err = r.RetryLargeRead(ctx, memory, timeout, func() error {
 		if list, err = read(); err != nil {
 			return runtime.TranslateStoreError(err)
 		}

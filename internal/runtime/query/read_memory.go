@@ -12,14 +12,14 @@ import (
 // RetryLargeRead repeats a read that found a checkpoint too large for the memory that a
 // reservation has, when there is memory for it. Errors: those of read but
 // *checkpoint.LargeError, and those of ReadReservation.WaitForBytes.
-func (d *Reader) RetryLargeRead(ctx context.Context, held *runtime.ReadReservation, timeout time.Duration, read func() error) error {
+func (r *Reader) RetryLargeRead(ctx context.Context, held *runtime.ReadReservation, timeout time.Duration, read func() error) error {
 	for {
 		err := read()
 		large, ok := errors.AsType[*checkpoint.LargeError](err)
 		if !ok {
 			return err
 		}
-		if err := held.WaitForBytes(ctx, held.NeededBytes(d.largeBytes(large)), timeout); err != nil {
+		if err := held.WaitForBytes(ctx, held.NeededBytes(r.largeBytes(large)), timeout); err != nil {
 			return err
 		}
 	}
@@ -36,38 +36,38 @@ func IgnoreLarge(err error) error {
 
 // largeBytes returns the number of bytes to reserve: the largest size of a state
 // when its size is unknown.
-func (d *Reader) largeBytes(large *checkpoint.LargeError) int64 {
+func (r *Reader) largeBytes(large *checkpoint.LargeError) int64 {
 	if large.Bytes > 0 {
 		return int64(large.Bytes)
 	}
-	return d.opts.Limits.MaxStateBytes
+	return r.opts.Limits.MaxStateBytes
 }
 
 // ReadCheckpoint reads a checkpoint for which a reservation has memory, or that is
 // small. The error is a *checkpoint.LargeError when it is neither.
-func (d *Reader) ReadCheckpoint(ctx context.Context, held *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+func (r *Reader) ReadCheckpoint(ctx context.Context, held *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if held == nil || held.HasMemory() {
-		cp, err := d.store.Checkpoint(ctx, thread, namespace, id)
+		cp, err := r.store.Checkpoint(ctx, thread, namespace, id)
 		if err == nil && held != nil {
 			held.AddRead(cp.Size())
 		}
 		return cp, err
 	}
-	return d.store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(d.opts.SmallStateBytes))
+	return r.store.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(r.opts.SmallStateBytes))
 }
 
 // ReadPending reads the progress of a superstep for which a reservation has memory left,
 // or that is small. The error is a *checkpoint.LargeError when it is neither; its Bytes
 // are those read under the reservation, and the progress. The other errors are those of
 // runtime.TranslateStoreError. Without a reservation the size does not matter.
-func (d *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation, thread, id string) (checkpoint.Pending, error) {
+func (r *Reader) ReadPending(ctx context.Context, held *runtime.ReadReservation, thread, id string) (checkpoint.Pending, error) {
 	if held == nil {
-		p, err := d.store.Pending(ctx, thread, id)
+		p, err := r.store.Pending(ctx, thread, id)
 		return p, runtime.TranslateStoreError(err)
 	}
-	p, err := d.store.ReadPendingWithin(ctx, thread, id, held.ReadableBytes())
+	p, err := r.store.ReadPendingWithin(ctx, thread, id, held.ReadableBytes())
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
-		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: large.Bytes + held.BytesBefore(d.opts.SmallStateBytes)}
+		return checkpoint.Pending{}, &checkpoint.LargeError{Bytes: large.Bytes + held.BytesBefore(r.opts.SmallStateBytes)}
 	}
 	if err != nil {
 		return checkpoint.Pending{}, runtime.TranslateStoreError(err)

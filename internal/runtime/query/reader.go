@@ -45,9 +45,9 @@ func New(opts Options) *Reader { return &Reader{opts: &opts, store: opts.Store} 
 
 // WithView returns a reader that answers from a view of a thread where it can.
 // Without a view it returns the same reader.
-func (d *Reader) WithView(view *commit.ThreadView) *Reader {
+func (r *Reader) WithView(view *commit.ThreadView) *Reader {
 	if view == nil {
-		return d
+		return r
 	}
-	return &Reader{opts: d.opts, store: view}
+	return &Reader{opts: r.opts, store: view}
 }

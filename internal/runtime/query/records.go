@@ -12,42 +12,42 @@ import (
 
 // Run returns a run of a thread; with an empty id the newest. The errors are
 // *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
-func (d *Reader) Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error) {
-	r, err := d.findRun(ctx, thread, run)
+func (r *Reader) Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error) {
+	found, err := r.findRun(ctx, thread, run)
 	if err == nil {
-		err = d.fillOutput(ctx, memory, &r, 0)
+		err = r.fillOutput(ctx, memory, &found, 0)
 	}
-	return r, err
+	return found, err
 }
 
 // findRun returns a run. It leaves out an output that the store keeps only in the
 // state of a checkpoint. The errors are those of Run.
-func (d *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+func (r *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if run == "" {
-		head, err := d.store.Head(ctx, thread)
+		head, err := r.store.Head(ctx, thread)
 		if err != nil {
 			return checkpoint.Run{}, runtime.TranslateThreadError(thread, err)
 		}
 		run = head.Run
 	}
-	r, err := d.store.Run(ctx, thread, run)
+	found, err := r.store.Run(ctx, thread, run)
 	switch {
 	case errors.Is(err, checkpoint.ErrRunNotFound):
-		if _, err := d.Thread(ctx, thread); err != nil { // it may be the thread that is not there
-			return r, err
+		if _, err := r.Thread(ctx, thread); err != nil { // it may be the thread that is not there
+			return found, err
 		}
-		return r, runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", thread, run).
+		return found, runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", thread, run).
 			With("threadId", thread).With("runId", run)
 	case err != nil:
-		return r, runtime.TranslateThreadError(thread, err)
+		return found, runtime.TranslateThreadError(thread, err)
 	}
-	return r, nil
+	return found, nil
 }
 
 // StoredRun returns the record of a run as it is stored. The errors are those of the
 // store, as it gives them.
-func (d *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	return d.store.Run(ctx, thread, run)
+func (r *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return r.store.Run(ctx, thread, run)
 }
 
 // Runs lists a thread's runs with an Order smaller than before (0 = all), newest
@@ -55,17 +55,17 @@ func (d *Reader) StoredRun(ctx context.Context, thread, run string) (checkpoint.
 // with their outputs (0 = no limit), but at least one run. more reports whether
 // others follow. The errors are *Error: THREAD_NOT_FOUND, those of memory, and those
 // of the store.
-func (d *Reader) Runs(
+func (r *Reader) Runs(
 	ctx context.Context, memory *runtime.CallMemory, thread string, before uint64, limit, maxBytes int,
 ) (runs []checkpoint.Run, more bool, err error) {
-	if _, err := d.Thread(ctx, thread); err != nil {
+	if _, err := r.Thread(ctx, thread); err != nil {
 		return nil, false, err
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	reservation := d.AnswerReservation(memory, &own, maxBytes)
-	runs, err = listReserved(ctx, d, reservation, runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
-		return d.store.Runs(ctx, thread, before, limit+1)
+	reservation := r.AnswerReservation(memory, &own, maxBytes)
+	runs, err = listReserved(ctx, r, reservation, runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+		return r.store.Runs(ctx, thread, before, limit+1)
 	})
 	if err != nil {
 		return nil, false, err
@@ -74,7 +74,7 @@ func (d *Reader) Runs(
 	runs = runs[:min(limit, len(runs))]
 	held := 0
 	for i := range runs {
-		if err := d.fillOutput(ctx, memory, &runs[i], maxBytes); err != nil {
+		if err := r.fillOutput(ctx, memory, &runs[i], maxBytes); err != nil {
 			return nil, false, err
 		}
 		if held += runs[i].Size(); maxBytes > 0 && held > maxBytes && i > 0 {
@@ -87,37 +87,37 @@ func (d *Reader) Runs(
 // WaitRun waits until a run stops, and returns it. A run has stopped when it has ended
 // or waits for answers. An empty id names the newest run. The errors are those of Run,
 // and the cause of ctx when ctx ends first.
-func (d *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	head, err := d.Thread(ctx, thread)
+func (r *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	head, err := r.Thread(ctx, thread)
 	if err != nil {
 		return checkpoint.Run{}, err
 	}
 	if run == "" {
 		run = head.Run
 	}
-	f := d.opts.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent})
+	f := r.opts.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent})
 	defer f.Close()
 	for {
-		r, stopped, err := d.readStoppedRun(ctx, thread, run)
+		found, stopped, err := r.readStoppedRun(ctx, thread, run)
 		if err == nil && stopped {
-			err = d.fillOutput(ctx, nil, &r, 0)
+			err = r.fillOutput(ctx, nil, &found, 0)
 		}
 		if err != nil || stopped {
-			return r, err
+			return found, err
 		}
-		if err := d.waitForRunState(ctx, f, thread); err != nil {
-			return r, err
+		if err := r.waitForRunState(ctx, f, thread); err != nil {
+			return found, err
 		}
 	}
 }
 
 // waitForRunState waits for an event after which a run of the thread may have stopped.
 // It also returns when events are lost, because the caller reads the run anew.
-func (d *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
+func (r *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
 	for {
 		events, err := f.Next(ctx)
 		if runtime.IsCursorError(err) { // continue from the end of the log
-			head, err := d.Thread(ctx, thread)
+			head, err := r.Thread(ctx, thread)
 			if err == nil {
 				f.SkipTo(head.LastEvent)
 			}
@@ -136,24 +136,24 @@ func (d *Reader) waitForRunState(ctx context.Context, f *feed.Follower, thread s
 
 // readStoppedRun reads a run and reports whether it has ended or waits for a
 // client. A run that has been answered continues by itself.
-func (d *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
-	r, err := d.findRun(ctx, thread, run)
-	if err != nil || r.State != checkpoint.RunInterrupted {
-		return r, err == nil && runtime.IsStopped(r.State), err
+func (r *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
+	found, err := r.findRun(ctx, thread, run)
+	if err != nil || found.State != checkpoint.RunInterrupted {
+		return found, err == nil && runtime.IsStopped(found.State), err
 	}
-	head, err := d.Thread(ctx, thread)
+	head, err := r.Thread(ctx, thread)
 	if err != nil {
-		return r, false, err
+		return found, false, err
 	}
 	// A thread in another state by now has continued since the run was read.
 	rests := head.State == checkpoint.ThreadInterrupted && !CanResume(&head)
-	return r, head.Run != r.ID || rests, nil
+	return found, head.Run != found.ID || rests, nil
 }
 
 // Thread returns the head of a thread. The errors are *Error: THREAD_NOT_FOUND, and
 // those of the store.
-func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
-	head, err := d.store.Head(ctx, thread)
+func (r *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
+	head, err := r.store.Head(ctx, thread)
 	if err != nil {
 		return head, runtime.TranslateThreadError(thread, err)
 	}
@@ -162,30 +162,30 @@ func (d *Reader) Thread(ctx context.Context, thread string) (checkpoint.Head, er
 
 // Threads lists threads by update time, newest first. The errors are *Error: those of
 // memory, and those of the store.
-func (d *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+func (r *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	return listReserved(ctx, d, d.AnswerReservation(memory, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
-		return d.store.Threads(ctx, q)
+	return listReserved(ctx, r, r.AnswerReservation(memory, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
+		return r.store.Threads(ctx, q)
 	})
 }
 
 // Interrupts lists interrupts over all threads. The errors are those of Threads.
-func (d *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return d.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
+func (r *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return r.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
 }
 
 // OpenInterruptIDs returns the ids of at most that many interrupts that a run waits for,
 // oldest first. It needs no reservation of memory, because it holds only the ids: it
 // describes a change that is already made, and must not be refused. The errors are
 // *Error: those of the store.
-func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+func (r *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	q := checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}
 	var ids []string
 	for {
-		open, err := d.store.Interrupts(ctx, q)
+		open, err := r.store.Interrupts(ctx, q)
 		if err != nil {
 			return nil, runtime.TranslateStoreError(err)
 		}
@@ -202,24 +202,24 @@ func (d *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 
 // ListInterrupts lists interrupts as Interrupts does, and waits for memory for no longer
 // than timeout.
-func (d *Reader) ListInterrupts(
+func (r *Reader) ListInterrupts(
 	ctx context.Context, memory *runtime.CallMemory, timeout time.Duration, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	return listReserved(ctx, d, d.AnswerReservation(memory, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
-		return d.store.Interrupts(ctx, q)
+	return listReserved(ctx, r, r.AnswerReservation(memory, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
+		return r.store.Interrupts(ctx, q)
 	})
 }
 
 // EachInterrupt calls visit for every interrupt of a query. It holds a single page of
 // them at a time. The errors are *Error: those of the store.
-func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
+func (r *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
 	if q.Limit == 0 {
 		q.Limit = interruptPageSize
 	}
 	for {
-		list, err := d.store.Interrupts(ctx, q)
+		list, err := r.store.Interrupts(ctx, q)
 		if err != nil {
 			return runtime.TranslateStoreError(err)
 		}
@@ -236,10 +236,10 @@ func (d *Reader) EachInterrupt(ctx context.Context, q checkpoint.InterruptQuery,
 
 // Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
 // INTERRUPT_NOT_FOUND, and those of the store.
-func (d *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	q, err := d.store.Interrupt(ctx, thread, id)
+func (r *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	q, err := r.store.Interrupt(ctx, thread, id)
 	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
-		if _, err := d.Thread(ctx, thread); err != nil {
+		if _, err := r.Thread(ctx, thread); err != nil {
 			return q, err
 		}
 		return q, runtime.Errorf(runtime.ReasonInterruptNotFound, "thread %q has no question %q", thread, id).
@@ -253,15 +253,15 @@ func (d *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 
 // StoredInterrupt returns the record of an interrupt as it is stored. The errors are
 // those of the store, as it gives them.
-func (d *Reader) StoredInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	return d.store.Interrupt(ctx, thread, id)
+func (r *Reader) StoredInterrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return r.store.Interrupt(ctx, thread, id)
 }
 
 // FindRequest returns the remembered request of an id, nil when the id is new. digest is
 // that of the present request. The errors are *Error: REQUEST_ID_CONFLICT when the id
 // was used for a request with another digest, and those of the store.
-func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
-	old, err := d.store.Request(ctx, thread, id)
+func (r *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
+	old, err := r.store.Request(ctx, thread, id)
 	switch {
 	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
 		return nil, nil
@@ -275,24 +275,24 @@ func (d *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*c
 
 // ListOpenInterrupts lists the open interrupts of a thread. The errors are those of
 // EachInterrupt.
-func (d *Reader) ListOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
+func (r *Reader) ListOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
 	var open []checkpoint.Interrupt
-	err := d.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
+	err := r.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
 	return open, err
 }
 
 // EachOpenInterrupt calls visit for every open interrupt of a thread. The errors are
 // those of EachInterrupt.
-func (d *Reader) EachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
-	return d.EachInterrupt(ctx, checkpoint.InterruptQuery{
+func (r *Reader) EachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
+	return r.EachInterrupt(ctx, checkpoint.InterruptQuery{
 		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}, visit)
 }
 
 // ListOpenIDs lists the ids of the open interrupts of a thread. The errors are those of
 // EachInterrupt.
-func (d *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
-	err = d.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
+func (r *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
+	err = r.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
 	return ids, err
 }
 

@@ -17,32 +17,32 @@ import (
 // LoadState reads the newest state of a thread's root graph. Errors:
 // *checkpoint.LargeError when it is large and there is no memory for it yet, and those
 // of runtime.TranslateStoreError.
-func (d *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
+func (r *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
 	if head.Checkpoint == "" {
-		return pregel.NewState(g, "", d.opts.Limits), nil
+		return pregel.NewState(g, "", r.opts.Limits), nil
 	}
-	cp, err := d.ReadCheckpoint(ctx, memory, head.Thread, "", head.Checkpoint)
+	cp, err := r.ReadCheckpoint(ctx, memory, head.Thread, "", head.Checkpoint)
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 		return nil, large
 	}
 	if err != nil {
 		return nil, runtime.TranslateStoreError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
 	}
-	return pregel.LoadState(g, cp, head.Branched, d.opts.Limits), nil
+	return pregel.LoadState(g, cp, head.Branched, r.opts.Limits), nil
 }
 
 // FindGraph finds the graph that a thread is pinned to. Errors: those of runtime.Graphs.
-func (d *Reader) FindGraph(name, version string) (*graph.Graph, error) {
-	return d.opts.Graphs.Graph(name, version)
+func (r *Reader) FindGraph(name, version string) (*graph.Graph, error) {
+	return r.opts.Graphs.Graph(name, version)
 }
 
 // LoadStateReserved loads the state of a namespace at a checkpoint, "" = the
 // newest, when there is memory for it.
-func (d *Reader) LoadStateReserved(
+func (r *Reader) LoadStateReserved(
 	ctx context.Context, memory *runtime.ReadReservation, timeout time.Duration, head *checkpoint.Head, namespace, id string,
 ) (s *pregel.State, err error) {
-	err = d.RetryLargeRead(ctx, memory, timeout, func() error {
-		s, err = d.LoadStateAt(ctx, memory, head, namespace, id)
+	err = r.RetryLargeRead(ctx, memory, timeout, func() error {
+		s, err = r.LoadStateAt(ctx, memory, head, namespace, id)
 		return err
 	})
 	memory.ReleaseUnused()
@@ -51,47 +51,47 @@ func (d *Reader) LoadStateReserved(
 
 // LoadStateAt loads the state of a namespace at a checkpoint, "" = the newest. Without a
 // memory its size does not matter. Errors: those of FindCheckpoint and FindGraph.
-func (d *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
+func (r *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
 	if id == "" && namespace == "" {
 		id = head.Checkpoint
 	}
 	if id == "" && namespace == "" {
-		g, err := d.FindGraph(head.Graph, head.Version)
+		g, err := r.FindGraph(head.Graph, head.Version)
 		if err != nil {
 			return nil, err
 		}
-		return pregel.NewState(g, "", d.opts.Limits), nil
+		return pregel.NewState(g, "", r.opts.Limits), nil
 	}
-	cp, err := d.FindCheckpoint(ctx, memory, head.Thread, namespace, id)
+	cp, err := r.FindCheckpoint(ctx, memory, head.Thread, namespace, id)
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.GraphOfCheckpoint(head, cp)
+	g, err := r.GraphOfCheckpoint(head, cp)
 	if err != nil {
 		return nil, err
 	}
-	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, d.opts.Limits), nil
+	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, r.opts.Limits), nil
 }
 
 // GraphOfCheckpoint returns the graph of a checkpoint's namespace: the thread's present
 // graph, or the graph that wrote the checkpoint. Errors: those of FindGraph.
-func (d *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
+func (r *Reader) GraphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
 	if cp.Namespace == "" {
-		return d.FindGraph(head.Graph, head.Version)
+		return r.FindGraph(head.Graph, head.Version)
 	}
-	return d.FindGraph(cp.Graph, cp.Version)
+	return r.FindGraph(cp.Graph, cp.Version)
 }
 
 // FindCheckpoint loads a checkpoint. The namespace may lack the task ids. Errors: *Error
 // CHECKPOINT_NOT_FOUND, those of runtime.TranslateStoreError, and *checkpoint.LargeError
 // when there is no memory for it yet.
-func (d *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	cp, err := d.ReadCheckpoint(ctx, memory, thread, namespace, id)
+func (r *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	cp, err := r.ReadCheckpoint(ctx, memory, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
 		if memory != nil && memory.MustKnowSize() { // its size is not known before it is found
 			return nil, &checkpoint.LargeError{}
 		}
-		if cp, err = d.findAnyTask(ctx, thread, namespace, id); err == nil {
+		if cp, err = r.findAnyTask(ctx, thread, namespace, id); err == nil {
 			err = memory.CheckFits(cp.Size())
 		}
 	}
@@ -109,14 +109,14 @@ func (d *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReserva
 }
 
 // findAnyTask finds a checkpoint in all namespaces with the same node names.
-func (d *Reader) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+func (r *Reader) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	q := checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true, Limit: 1}
 	if seq, ok := checkpointSeq(id); ok {
 		q.Before = seq + 1
 	} else if id != "" {
 		return nil, checkpoint.ErrCheckpointNotFound
 	}
-	list, err := d.store.Checkpoints(ctx, q)
+	list, err := r.store.Checkpoints(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func checkpointSeq(id string) (seq uint64, ok bool) {
 
 // FindCheckpointSeq returns the number of a checkpoint of the root. It does not read a
 // large state. Errors: those of the store, as it gives them.
-func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
-	cp, err := d.store.ReadCheckpointWithin(ctx, thread, "", id, d.opts.SmallStateBytes)
+func (r *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
+	cp, err := r.store.ReadCheckpointWithin(ctx, thread, "", id, r.opts.SmallStateBytes)
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 		return large.Seq, nil
 	}
@@ -148,20 +148,20 @@ func (d *Reader) FindCheckpointSeq(ctx context.Context, thread, id string) (uint
 
 // fillOutput fills in the output of a run from its checkpoint. It leaves the
 // output unset when the checkpoint, or the graph, no longer exists.
-func (d *Reader) fillOutput(ctx context.Context, memory *runtime.CallMemory, r *checkpoint.Run, answer int) error {
-	if r.Result == "" {
+func (r *Reader) fillOutput(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run, answer int) error {
+	if run.Result == "" {
 		return nil
 	}
-	g, err := d.FindGraph(r.Graph, r.Version)
+	g, err := r.FindGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil // the run is shown without it
 	}
 	var own runtime.ReadReservation
 	defer own.ReleaseAll()
-	held := d.AnswerReservation(memory, &own, answer)
+	held := r.AnswerReservation(memory, &own, answer)
 	var cp *checkpoint.Checkpoint
-	err = d.RetryLargeRead(ctx, held, runtime.ReadWaitTimeout, func() error {
-		cp, err = d.ReadCheckpoint(ctx, held, r.Thread, "", r.Result)
+	err = r.RetryLargeRead(ctx, held, runtime.ReadWaitTimeout, func() error {
+		cp, err = r.ReadCheckpoint(ctx, held, run.Thread, "", run.Result)
 		return err
 	})
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
@@ -170,6 +170,6 @@ func (d *Reader) fillOutput(ctx context.Context, memory *runtime.CallMemory, r *
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	r.Output = pregel.LoadState(g, cp, false, pregel.Limits{}).Output()
+	run.Output = pregel.LoadState(g, cp, false, pregel.Limits{}).Output()
 	return nil
 }
