@@ -178,7 +178,7 @@ func (r *Rate) findProblems() []file.Problem {
 			Want: fmt.Sprintf("%g to %d, or %d for no limit", minRate, int64(maxValue), Unlimited),
 		})
 	}
-	if r.Burst < 0 || r.Burst > maxValue {
+	if r.Burst < 0 || int64(r.Burst) > maxValue {
 		all = append(all, file.Problem{
 			Path: []any{"burst"}, Is: "is out of bounds", Want: fmt.Sprintf("1 to %d, or no burst for that of one second", int64(maxValue)),
 		})

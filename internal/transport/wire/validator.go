@@ -279,7 +279,7 @@ func formatEtag(revision uint64) string {
 func elementPath(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
 // ClampUint32 converts a number that is never negative and never large.
-func ClampUint32(n int) uint32 { return uint32(max(0, min(n, math.MaxUint32))) }
+func ClampUint32(n int) uint32 { return uint32(max(0, min(int64(n), math.MaxUint32))) }
 
 // IsValidID reports whether a client may use an id.
 func IsValidID(id string) bool {

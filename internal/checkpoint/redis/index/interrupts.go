@@ -43,7 +43,7 @@ func (x *Reader) ListInterrupts(
 func (x *Reader) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	partition := x.keys.PartitionOf(q.Thread)
 	keys := append(x.keys.ThreadKeys(q.Thread, layout.KeyInterrupts), x.keys.PartitionKey(partition, layout.KeyStoreMark))
-	large := math.MaxInt64
+	large := math.MaxInt
 	if q.Limit > 0 {
 		large = checkpoint.ReadBytes
 	}
