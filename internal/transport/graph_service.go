@@ -26,10 +26,10 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream
 	}
 	defer s.streams.RemoveStream()
 	ctx := ss.Context()
-	b := s.newValidator()
-	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(b, req.GetFilter()))
+	v := s.newValidator()
+	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(v, req.GetFilter()))
 	defer early.CloseFollower()
-	started, err := s.startRun(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.FollowStarted)
+	started, err := s.startRun(ctx, v, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.FollowStarted)
 	if err != nil {
 		return err
 	}
@@ -44,10 +44,10 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream
 	}
 	defer s.streams.RemoveStream()
 	ctx := ss.Context()
-	b := s.newValidator()
-	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(b, req.GetFilter()))
+	v := s.newValidator()
+	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(v, req.GetFilter()))
 	defer early.CloseFollower()
-	started, err := s.resumeRun(ctx, b, req.GetResume(), req.GetRequestId(), early.FollowStarted)
+	started, err := s.resumeRun(ctx, v, req.GetResume(), req.GetRequestId(), early.FollowStarted)
 	if err != nil {
 		return err
 	}
@@ -81,12 +81,12 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 }
 
 func (s *graphService) startRun(
-	ctx context.Context, b *wire.Validator, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
+	ctx context.Context, v *wire.Validator, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
 	watch runtime.StartHook,
 ) (*runtime.Started, error) {
 	interceptor.RecordSubject(ctx, spec.GetThreadId(), spec.GetRunId())
-	req := wire.StartRequestFromProto(b, spec, requestID)
-	if err := b.Err(); err != nil {
+	req := wire.StartRequestFromProto(v, spec, requestID)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -103,11 +103,11 @@ func (s *graphService) startRun(
 }
 
 func (s *graphService) resumeRun(
-	ctx context.Context, b *wire.Validator, spec *graphdv1.ResumeSpec, requestID string, watch runtime.StartHook,
+	ctx context.Context, v *wire.Validator, spec *graphdv1.ResumeSpec, requestID string, watch runtime.StartHook,
 ) (*runtime.Started, error) {
 	interceptor.RecordSubject(ctx, spec.GetThreadId(), "")
-	req := wire.ResumeRequestFromProto(b, spec, requestID)
-	if err := b.Err(); err != nil {
+	req := wire.ResumeRequestFromProto(v, spec, requestID)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -127,9 +127,9 @@ func (s *graphService) resumeRun(
 // those of the store.
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.newValidator()
-	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckID("run_id", req.GetRunId())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread, id := v.CheckID("thread_id", req.GetThreadId()), v.CheckID("run_id", req.GetRunId())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	return s.readRun(ctx, thread, id)
@@ -154,11 +154,11 @@ func (s *graphService) ListRuns(
 	ctx context.Context, req *graphdv1.ListRunsRequest,
 ) (*graphdv1.ListRunsResponse, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	thread := b.CheckID("thread_id", req.GetThreadId())
-	size := listing.PageSize(b, req.GetPageSize())
-	wanted := listing.RunPredicateFromFilter(b, req.GetFilter())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread := v.CheckID("thread_id", req.GetThreadId())
+	size := listing.PageSize(v, req.GetPageSize())
+	wanted := listing.RunPredicateFromFilter(v, req.GetFilter())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := listing.DigestList("runs", thread, req.GetFilter())

@@ -27,11 +27,11 @@ func (s *interruptService) ListInterrupts(
 	ctx context.Context, req *graphdv1.ListInterruptsRequest,
 ) (*graphdv1.ListInterruptsResponse, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	thread := b.CheckOptionalID("thread_id", req.GetThreadId())
-	size := listing.PageSize(b, req.GetPageSize())
-	q := listing.InterruptQueryFromFilter(b, tenant.Default, req.GetFilter(), thread, checkpoint.InterruptOpen)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread := v.CheckOptionalID("thread_id", req.GetThreadId())
+	size := listing.PageSize(v, req.GetPageSize())
+	q := listing.InterruptQueryFromFilter(v, tenant.Default, req.GetFilter(), thread, checkpoint.InterruptOpen)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := listing.DigestList("interrupts", thread, req.GetFilter())
@@ -69,9 +69,9 @@ func (s *interruptService) GetInterrupt(
 	ctx context.Context, req *graphdv1.GetInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckID("interrupt_id", req.GetInterruptId())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread, id := v.CheckID("thread_id", req.GetThreadId()), v.CheckID("interrupt_id", req.GetInterruptId())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	found, err := s.engine.Interrupt(ctx, thread, id)
@@ -87,9 +87,9 @@ func (s *interruptService) UpdateInterrupt(
 	ctx context.Context, req *graphdv1.UpdateInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
 	interceptor.RecordSubject(ctx, req.GetInterrupt().GetThreadId(), "")
-	b := s.newValidator()
-	change := wire.InterruptChangeFromProto(b, req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	change := wire.InterruptChangeFromProto(v, req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	change.By = callerNameOf(ctx)

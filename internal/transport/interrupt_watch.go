@@ -41,12 +41,12 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	defer s.streams.RemoveInterruptStream()
 	ctx := ss.Context()
-	b := s.newValidator()
+	v := s.newValidator()
 	w := &interruptWatch{
-		interruptService: s, query: listing.InterruptQueryFromFilter(b, tenant.Default, req.GetFilter(), ""),
+		interruptService: s, query: listing.InterruptQueryFromFilter(v, tenant.Default, req.GetFilter(), ""),
 		tokenScope: listing.DigestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return err
 	}
 	if err := s.tokens.DecodeToken(req.GetResumeToken(), w.tokenScope, &w.lastChange); err != nil {

@@ -50,9 +50,9 @@ func (s *registryService) GetServerInfo(
 func (s *registryService) ListGraphs(
 	ctx context.Context, req *graphdv1.ListGraphsRequest,
 ) (*graphdv1.ListGraphsResponse, error) {
-	b := s.newValidator()
-	size := listing.PageSize(b, req.GetPageSize())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	size := listing.PageSize(v, req.GetPageSize())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := listing.DigestList("graphs")
@@ -80,10 +80,10 @@ func (s *registryService) ListGraphs(
 // GetGraph returns a graph. Errors: INVALID_FIELD, GRAPH_NOT_FOUND,
 // GRAPH_VERSION_UNAVAILABLE, and those of the store.
 func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
-	b := s.newValidator()
-	name, version := b.CheckGraphName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
-	b.RequireSet("graph", name != "")
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	name, version := v.CheckGraphName("graph", req.GetGraph()), v.CheckName("version", req.GetVersion())
+	v.RequireSet("graph", name != "")
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	entry, err := s.graphs.GetGraph(ctx, name, version)
@@ -96,22 +96,22 @@ func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRe
 // PutGraph checks and stores a graph. Errors: those of Validator.Err,
 // *graph.BuildError, GRAPH_EXISTS, TOO_MANY_GRAPHS, and those of the store.
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
-	b := s.newValidator()
+	v := s.newValidator()
 	put := runtime.PutGraphRequest{
-		DocumentName: b.CheckText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
+		DocumentName: v.CheckText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
 	}
 	switch definition := req.GetDefinition().(type) {
 	case *graphdv1.PutGraphRequest_Spec:
-		b.RequireSet("spec", definition.Spec != nil)
-		put.Spec = wire.GraphSpecFromProto(b, definition.Spec)
+		v.RequireSet("spec", definition.Spec != nil)
+		put.Spec = wire.GraphSpecFromProto(v, definition.Spec)
 	case *graphdv1.PutGraphRequest_Document:
 		put.Document = definition.Document
-		b.RequireSet("document", strings.TrimSpace(definition.Document) != "")
-		b.CheckSize("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
+		v.RequireSet("document", strings.TrimSpace(definition.Document) != "")
+		v.CheckSize("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
 	default:
-		b.AddViolation("definition", "must be a spec or a document")
+		v.AddViolation("definition", "must be a spec or a document")
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	entry, err := s.graphs.PutGraph(ctx, put)
@@ -126,10 +126,10 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 func (s *registryService) DeleteGraph(
 	ctx context.Context, req *graphdv1.DeleteGraphRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
-	b := s.newValidator()
-	name := b.CheckGraphName("graph", req.GetGraph())
-	b.RequireSet("graph", name != "")
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	name := v.CheckGraphName("graph", req.GetGraph())
+	v.RequireSet("graph", name != "")
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	gone, err := s.graphs.DeleteGraph(ctx, name, "", req.GetForce())
@@ -141,11 +141,11 @@ func (s *registryService) DeleteGraph(
 func (s *registryService) DeleteGraphVersion(
 	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
-	b := s.newValidator()
-	name, version := b.CheckGraphName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
-	b.RequireSet("graph", name != "")
-	b.RequireSet("version", version != "")
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	name, version := v.CheckGraphName("graph", req.GetGraph()), v.CheckName("version", req.GetVersion())
+	v.RequireSet("graph", name != "")
+	v.RequireSet("version", version != "")
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	gone, err := s.graphs.DeleteGraph(ctx, name, version, req.GetForce())
@@ -157,10 +157,10 @@ func (s *registryService) DeleteGraphVersion(
 func (s *registryService) ListWorkers(
 	ctx context.Context, req *graphdv1.ListWorkersRequest,
 ) (*graphdv1.ListWorkersResponse, error) {
-	b := s.newValidator()
-	size := listing.PageSize(b, req.GetPageSize())
-	name := b.CheckGraphName("graph", req.GetGraph())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	size := listing.PageSize(v, req.GetPageSize())
+	name := v.CheckGraphName("graph", req.GetGraph())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := listing.DigestList("workers", name)

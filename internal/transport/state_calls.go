@@ -19,13 +19,13 @@ func (s *threadService) GetState(
 	ctx context.Context, req *graphdv1.GetStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
+	v := s.newValidator()
+	id, namespace := wire.CheckpointRefFromProto(v, "at", req.GetAt())
 	q := runtime.StateRequest{
-		Thread: b.CheckID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
-		Keys: b.CheckNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
+		Thread: v.CheckID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
+		Keys: v.CheckNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	state, err := s.engine.State(ctx, q)
@@ -42,9 +42,9 @@ func (s *threadService) UpdateState(
 	ctx context.Context, req *graphdv1.UpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	update := wire.UpdateStateFromProto(b, req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	update := wire.UpdateStateFromProto(v, req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -65,9 +65,9 @@ func (s *threadService) BulkUpdateState(
 	ctx context.Context, req *graphdv1.BulkUpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	update := wire.BulkUpdateStateFromProto(b, req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	update := wire.BulkUpdateStateFromProto(v, req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -99,14 +99,14 @@ func (s *threadService) ListCheckpoints(
 	ctx context.Context, req *graphdv1.ListCheckpointsRequest,
 ) (*graphdv1.ListCheckpointsResponse, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	size := listing.PageSize(b, req.GetPageSize())
+	v := s.newValidator()
+	size := listing.PageSize(v, req.GetPageSize())
 	q := runtime.HistoryQuery{
-		Thread:    b.CheckID("thread_id", req.GetThreadId()),
-		Namespace: wire.NamespaceFromProto(b, "namespace", req.GetNamespace()),
+		Thread:    v.CheckID("thread_id", req.GetThreadId()),
+		Namespace: wire.NamespaceFromProto(v, "namespace", req.GetNamespace()),
 		Limit:     size, WithValues: req.GetIncludeValues(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := listing.DigestList("checkpoints", q.Thread, q.Namespace)

@@ -27,9 +27,9 @@ func (s *threadService) CreateThread(
 	ctx context.Context, req *graphdv1.CreateThreadRequest,
 ) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	create := wire.NewThreadFromProto(b, req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	create := wire.NewThreadFromProto(v, req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -48,9 +48,9 @@ func (s *threadService) CreateThread(
 // THREAD_NOT_FOUND, and with the state those of engine.Engine.State.
 func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	thread := b.CheckID("thread_id", req.GetThreadId())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread := v.CheckID("thread_id", req.GetThreadId())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.Thread(ctx, thread)
@@ -87,10 +87,10 @@ func (s *threadService) buildThreadView(
 func (s *threadService) ListThreads(
 	ctx context.Context, req *graphdv1.ListThreadsRequest,
 ) (*graphdv1.ListThreadsResponse, error) {
-	b := s.newValidator()
-	size := listing.PageSize(b, req.GetPageSize())
-	q := listing.ThreadQueryFromFilter(b, tenant.Default, req.GetFilter())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	size := listing.PageSize(v, req.GetPageSize())
+	q := listing.ThreadQueryFromFilter(v, tenant.Default, req.GetFilter())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := listing.DigestList("threads", req.GetFilter())
@@ -136,9 +136,9 @@ func (s *threadService) UpdateThread(
 	ctx context.Context, req *graphdv1.UpdateThreadRequest,
 ) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThread().GetThreadId(), "")
-	b := s.newValidator()
-	change := wire.ThreadChangeFromProto(b, req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	change := wire.ThreadChangeFromProto(v, req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	change.By = callerNameOf(ctx)
@@ -155,9 +155,9 @@ func (s *threadService) DeleteThread(
 	ctx context.Context, req *graphdv1.DeleteThreadRequest,
 ) (*emptypb.Empty, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
-	thread, etag := b.CheckID("thread_id", req.GetThreadId()), b.ParseEtag("etag", req.GetEtag())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread, etag := v.CheckID("thread_id", req.GetThreadId()), v.ParseEtag("etag", req.GetEtag())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.engine.DeleteThread(ctx, thread, etag, req.GetForce()); err != nil {
@@ -170,19 +170,19 @@ func (s *threadService) DeleteThread(
 // of engine.Engine.ForkThread.
 func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
-	b := s.newValidator()
-	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
+	v := s.newValidator()
+	id, namespace := wire.CheckpointRefFromProto(v, "at", req.GetAt())
 	if namespace != "" {
-		b.AddViolation("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
+		v.AddViolation("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
 	}
 	fork := runtime.ForkRequest{
-		Source: b.CheckID("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
-		Thread:    b.CheckOptionalID("thread_id", req.GetThreadId()),
-		Metadata:  b.CheckLabels("metadata", req.GetMetadata()),
-		RequestID: b.CheckOptionalID("request_id", req.GetRequestId()),
+		Source: v.CheckID("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
+		Thread:    v.CheckOptionalID("thread_id", req.GetThreadId()),
+		Metadata:  v.CheckLabels("metadata", req.GetMetadata()),
+		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
 		By:        callerNameOf(ctx),
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -200,15 +200,15 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 // engine.Engine.CopyThread.
 func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
-	b := s.newValidator()
+	v := s.newValidator()
 	c := runtime.CopyRequest{
-		Source:    b.CheckID("source_thread_id", req.GetSourceThreadId()),
-		Thread:    b.CheckOptionalID("thread_id", req.GetThreadId()),
-		Metadata:  b.CheckLabels("metadata", req.GetMetadata()),
-		RequestID: b.CheckOptionalID("request_id", req.GetRequestId()),
+		Source:    v.CheckID("source_thread_id", req.GetSourceThreadId()),
+		Thread:    v.CheckOptionalID("thread_id", req.GetThreadId()),
+		Metadata:  v.CheckLabels("metadata", req.GetMetadata()),
+		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
 		By:        callerNameOf(ctx),
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -226,15 +226,15 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 // those of engine.Engine.PruneThread.
 func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	b := s.newValidator()
+	v := s.newValidator()
 	p := runtime.PruneRequest{
-		Thread: b.CheckID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
-		Etag: b.ParseEtag("etag", req.GetEtag()), By: callerNameOf(ctx),
+		Thread: v.CheckID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
+		Etag: v.ParseEtag("etag", req.GetEtag()), By: callerNameOf(ctx),
 	}
 	if p.KeepCheckpoints < 1 {
-		b.AddViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)
+		v.AddViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.PruneThread(ctx, p)

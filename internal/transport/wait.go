@@ -18,10 +18,10 @@ import (
 // RUN_NOT_FOUND, ctx's error, and those of the store.
 func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.newValidator()
-	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckOptionalID("run_id", req.GetRunId())
-	wait := b.ConvertDuration("wait", req.GetWait())
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	thread, id := v.CheckID("thread_id", req.GetThreadId()), v.CheckOptionalID("run_id", req.GetRunId())
+	wait := v.ConvertDuration("wait", req.GetWait())
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	if id == "" {
@@ -76,9 +76,9 @@ func (s *graphService) waitUntilStopped(
 // WaitRun, and WAIT_TIMEOUT when the run has not stopped in time.
 func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.newValidator()
-	cancel := wire.CancelRequestFromProto(b, req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	cancel := wire.CancelRequestFromProto(v, req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	if req.GetWait() {

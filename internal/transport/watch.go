@@ -17,17 +17,17 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, ss stream.EventStream) 
 	defer s.streams.RemoveStream()
 	ctx := ss.Context()
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.newValidator()
-	thread, run := b.CheckID("thread_id", req.GetThreadId()), b.CheckOptionalID("run_id", req.GetRunId())
-	selected := wire.EventSelectionFromProto(b, req.GetFilter())
+	v := s.newValidator()
+	thread, run := v.CheckID("thread_id", req.GetThreadId()), v.CheckOptionalID("run_id", req.GetRunId())
+	selected := wire.EventSelectionFromProto(v, req.GetFilter())
 	if req.GetSnapshotFirst() && req.GetStart() != nil {
-		b.AddViolation("snapshot_first", "begins with the present state, so start must be unset")
+		v.AddViolation("snapshot_first", "begins with the present state, so start must be unset")
 	}
 	if after, ok := req.GetStart().(*graphdv1.WatchRequest_After); ok {
-		b.RequireSet("after", after.After != nil)
-		b.RequireSet("after.log_id", after.After.GetLogId() != "")
+		v.RequireSet("after", after.After != nil)
+		v.RequireSet("after.log_id", after.After.GetLogId() != "")
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return err
 	}
 	if err := s.streams.AddThreadStream(thread); err != nil {

@@ -140,10 +140,10 @@ func noHelloError() error {
 // openSession checks a hello, registers the graphs in it, begins the session and
 // sends the welcome. number is that of the hello.
 func (s *workerService) openSession(ctx context.Context, stream workerStream, number uint64, h *graphdv1.Hello) (*worker.Session, error) {
-	b := s.newValidator()
-	hello := wire.HelloFromProto(b, h)
+	v := s.newValidator()
+	hello := wire.HelloFromProto(v, h)
 	hello.Number = number
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	protocol, err := wire.NegotiateProtocol(h.GetManifest())
@@ -202,9 +202,9 @@ func (s *workerService) registerGraphs(
 }
 
 func (s *workerService) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
-	b := s.newValidator()
-	in := wire.GraphSpecFromProto(b, spec)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	in := wire.GraphSpecFromProto(v, spec)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	entry, err := s.graphs.PutGraph(ctx, runtime.PutGraphRequest{Spec: in})
@@ -248,57 +248,57 @@ func (s *workerService) handleMessages(ctx context.Context, session *worker.Sess
 }
 
 func (s *workerService) handleMessage(ctx context.Context, session *worker.Session, m *graphdv1.ConnectRequest) error {
-	b := s.newValidator()
+	v := s.newValidator()
 	switch kind := m.GetKind().(type) {
 	case *graphdv1.ConnectRequest_Hello:
-		b.AddViolation("hello", "may only be the first message")
+		v.AddViolation("hello", "may only be the first message")
 	case *graphdv1.ConnectRequest_Credit:
-		if credit := wire.CreditFromProto(b, "credit", kind.Credit); b.Err() == nil {
+		if credit := wire.CreditFromProto(v, "credit", kind.Credit); v.Err() == nil {
 			session.HandleCredit(credit)
 		}
 	case *graphdv1.ConnectRequest_Update:
-		s.handleTaskUpdate(b, session, kind.Update)
+		s.handleTaskUpdate(v, session, kind.Update)
 	case *graphdv1.ConnectRequest_Beat:
-		if running := wire.LeaseTokensFromProto(b, "beat.running", kind.Beat.GetRunning()); b.Err() == nil {
+		if running := wire.LeaseTokensFromProto(v, "beat.running", kind.Beat.GetRunning()); v.Err() == nil {
 			session.HandleHeartbeat(kind.Beat.GetNumber(), running)
 		}
 	case *graphdv1.ConnectRequest_Nack:
-		token, delay := wire.LeaseTokenFromProto(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
-			b.ConvertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
-		if b.Err() == nil {
+		token, delay := wire.LeaseTokenFromProto(v, "nack.lease_token", kind.Nack.GetLeaseToken()),
+			v.ConvertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
+		if v.Err() == nil {
 			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), wire.MaxTextLength), delay)
 		}
 	case *graphdv1.ConnectRequest_Goodbye:
-		if released := wire.LeaseTokensFromProto(b, "goodbye.released", kind.Goodbye.GetReleased()); b.Err() == nil {
+		if released := wire.LeaseTokensFromProto(v, "goodbye.released", kind.Goodbye.GetReleased()); v.Err() == nil {
 			session.HandleGoodbye(released, reason.ClipText(kind.Goodbye.GetReason(), wire.MaxTextLength))
 		}
 	case *graphdv1.ConnectRequest_Complete:
-		if c := s.completionFromProto(b, "complete.", kind.Complete); b.Err() == nil {
+		if c := s.completionFromProto(v, "complete.", kind.Complete); v.Err() == nil {
 			c.Bytes = proto.Size(kind.Complete)
 			session.HandleCompletion(ctx, c)
 		}
 	default:
-		b.AddViolation("kind", "must be set")
+		v.AddViolation("kind", "must be set")
 	}
-	return b.Err()
+	return v.Err()
 }
 
-func (s *workerService) handleTaskUpdate(b *wire.Validator, session *worker.Session, u *graphdv1.TaskUpdate) {
-	token := wire.LeaseTokenFromProto(b, "update.lease_token", u.GetLeaseToken())
+func (s *workerService) handleTaskUpdate(v *wire.Validator, session *worker.Session, u *graphdv1.TaskUpdate) {
+	token := wire.LeaseTokenFromProto(v, "update.lease_token", u.GetLeaseToken())
 	switch kind := u.GetKind().(type) {
 	case *graphdv1.TaskUpdate_Emit:
-		if b.Err() == nil {
+		if v.Err() == nil {
 			events, dropped := wire.EmissionsFromProto(s.limits, kind.Emit)
 			session.HandleEvents(token, events, dropped)
 		}
 	case *graphdv1.TaskUpdate_Alive:
-		if b.Err() == nil {
+		if v.Err() == nil {
 			session.HandleAlive(token)
 		}
 	case *graphdv1.TaskUpdate_Result:
-		b.AddViolation("update.result", "goes by complete or CompleteTask, which are acknowledged")
+		v.AddViolation("update.result", "goes by complete or CompleteTask, which are acknowledged")
 	default:
-		b.AddViolation("update.kind", "must be set")
+		v.AddViolation("update.kind", "must be set")
 	}
 }
 
@@ -336,9 +336,9 @@ func streamEndError(ctx context.Context, err error) error {
 func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
-	b := s.newValidator()
-	c := s.completionFromProto(b, "", req)
-	if err := b.Err(); err != nil {
+	v := s.newValidator()
+	c := s.completionFromProto(v, "", req)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	receipt, err := s.hub.CompleteTask(ctx, c)
@@ -348,11 +348,11 @@ func (s *workerService) CompleteTask(
 	return s.receiptToProto(receipt), nil
 }
 
-func (s *workerService) completionFromProto(b *wire.Validator, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
+func (s *workerService) completionFromProto(v *wire.Validator, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
 	c := worker.Completion{
-		Token: wire.LeaseTokenFromProto(b, at+"lease_token", req.GetLeaseToken()), EventsOnStream: req.GetEmitted(), WantsNext: req.GetTakeNext(),
+		Token: wire.LeaseTokenFromProto(v, at+"lease_token", req.GetLeaseToken()), EventsOnStream: req.GetEmitted(), WantsNext: req.GetTakeNext(),
 	}
-	if b.Err() == nil {
+	if v.Err() == nil {
 		c.Result, c.IsRefused = wire.TaskResultFromProto(s.limits, req.GetResult())
 		c.Events, c.DroppedEvents = wire.EmissionsFromProto(s.limits, req.GetEmit())
 	}
@@ -411,15 +411,15 @@ func (s *workerService) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAss
 func (s *workerService) RecordMemo(
 	ctx context.Context, req *graphdv1.RecordMemoRequest,
 ) (*graphdv1.RecordMemoResponse, error) {
-	b := s.newValidator()
-	token := wire.LeaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
-	b.RequireSet("key", req.GetKey() != "")
-	b.RequireSet("value", req.GetValue() != nil)
+	v := s.newValidator()
+	token := wire.LeaseTokenFromProto(v, "lease_token", req.GetLeaseToken())
+	v.RequireSet("key", req.GetKey() != "")
+	v.RequireSet("value", req.GetValue() != nil)
 	memo := checkpoint.Memo{
-		Scope: b.CheckName("scope", req.GetScope()), Key: b.CheckName("key", req.GetKey()), Index: int(req.GetIndex()),
-		Value: b.ConvertPayload("value", req.GetValue()),
+		Scope: v.CheckName("scope", req.GetScope()), Key: v.CheckName("key", req.GetKey()), Index: int(req.GetIndex()),
+		Value: v.ConvertPayload("value", req.GetValue()),
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	value, existed, err := s.hub.RecordMemo(ctx, token, memo)
@@ -434,21 +434,21 @@ func (s *workerService) RecordMemo(
 func (s *workerService) CallGraph(
 	ctx context.Context, req *graphdv1.CallGraphRequest,
 ) (*graphdv1.CallGraphResponse, error) {
-	b := s.newValidator()
-	token := wire.LeaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
-	b.RequireSet("graph", req.GetGraph() != "")
+	v := s.newValidator()
+	token := wire.LeaseTokenFromProto(v, "lease_token", req.GetLeaseToken())
+	v.RequireSet("graph", req.GetGraph() != "")
 	call := runtime.GraphCall{
-		Index: b.ConvertLimit("call_index", req.GetCallIndex()),
-		Graph: b.CheckGraphName("graph", req.GetGraph()), Version: b.CheckName("graph_version", req.GetGraphVersion()),
-		Input:           b.ConvertPayload("input", req.GetInput()),
-		InterruptBefore: b.CheckNames("interrupt_before", req.GetInterruptBefore()),
-		InterruptAfter:  b.CheckNames("interrupt_after", req.GetInterruptAfter()), Persistence: wire.PersistenceFromProto(req.GetPersistence()),
-		Context: b.ConvertPayload("context", req.GetContext()), StepLimit: b.ConvertLimit("step_limit", req.GetStepLimit()),
+		Index: v.ConvertLimit("call_index", req.GetCallIndex()),
+		Graph: v.CheckGraphName("graph", req.GetGraph()), Version: v.CheckName("graph_version", req.GetGraphVersion()),
+		Input:           v.ConvertPayload("input", req.GetInput()),
+		InterruptBefore: v.CheckNames("interrupt_before", req.GetInterruptBefore()),
+		InterruptAfter:  v.CheckNames("interrupt_after", req.GetInterruptAfter()), Persistence: wire.PersistenceFromProto(req.GetPersistence()),
+		Context: v.ConvertPayload("context", req.GetContext()), StepLimit: v.ConvertLimit("step_limit", req.GetStepLimit()),
 	}
 	if call.Input == "" && call.Persistence != wire.PersistencePersist {
-		b.RequireSet("input", false)
+		v.RequireSet("input", false)
 	}
-	if err := b.Err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	r, err := s.hub.CallGraph(ctx, token, call)

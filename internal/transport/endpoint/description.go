@@ -81,9 +81,9 @@ func (e *endpoint) requestDescription(ctx context.Context, by *Executor, d *endp
 
 // readManifest sets the fields that tasks are checked against.
 func (d *endpointDescription) readManifest(m *graphdv1.WorkerManifest) error {
-	b := wire.NewValidator(payload.Limits{})
-	serves := wire.CapabilitiesFromProto(b, "nodes", m.GetNodes())
-	if err := b.Err(); err != nil {
+	v := wire.NewValidator(payload.Limits{})
+	serves := wire.CapabilitiesFromProto(v, "nodes", m.GetNodes())
+	if err := v.Err(); err != nil {
 		return err
 	}
 	d.comparesAnswers = slices.Contains(m.GetFeatures(), wire.FeatureDrift)

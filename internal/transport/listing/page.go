@@ -21,10 +21,10 @@ const (
 
 // PageSize returns the size of a page for a request, and adds a violation to b if
 // it is negative.
-func PageSize(b *wire.Validator, size int32) int {
+func PageSize(v *wire.Validator, size int32) int {
 	switch {
 	case size < 0:
-		b.AddViolation("page_size", "%d is negative; 0 means %d", size, defaultPageSize)
+		v.AddViolation("page_size", "%d is negative; 0 means %d", size, defaultPageSize)
 		return defaultPageSize
 	case size == 0:
 		return defaultPageSize

@@ -11,10 +11,10 @@ import (
 )
 
 // parseFilterField parses a filter. Its violations name the field.
-func parseFilterField(b *wire.Validator, text string, allowed ...string) []condition {
+func parseFilterField(v *wire.Validator, text string, allowed ...string) []condition {
 	conditions, err := parseFilter(text, allowed)
 	if err != nil {
-		b.AddViolation("filter", "%v", err)
+		v.AddViolation("filter", "%v", err)
 	}
 	return conditions
 }
@@ -24,7 +24,7 @@ const anyState = "*"
 
 // parseFilterState returns the domain name of a state in a filter, given in any
 // case, with or without the prefix of the enum.
-func parseFilterState(b *wire.Validator, values map[string]int32, prefix, text string) string {
+func parseFilterState(v *wire.Validator, values map[string]int32, prefix, text string) string {
 	name := strings.ToUpper(text)
 	if !strings.HasPrefix(name, prefix) {
 		name = prefix + name
@@ -33,23 +33,23 @@ func parseFilterState(b *wire.Validator, values map[string]int32, prefix, text s
 		return strings.ToLower(strings.TrimPrefix(name, prefix))
 	}
 	var known []string
-	for v, n := range values {
+	for state, n := range values {
 		if n != 0 {
-			known = append(known, strings.TrimPrefix(v, prefix))
+			known = append(known, strings.TrimPrefix(state, prefix))
 		}
 	}
 	slices.Sort(known)
-	b.AddViolation("filter", "%q is not a state; known are %s", reason.ClipText(text, wire.MaxNameLength), strings.Join(known, ", "))
+	v.AddViolation("filter", "%q is not a state; known are %s", reason.ClipText(text, wire.MaxNameLength), strings.Join(known, ", "))
 	return ""
 }
 
 // ThreadQueryFromFilter converts a filter of the threads of a tenant.
-func ThreadQueryFromFilter(b *wire.Validator, owner, filter string) checkpoint.ThreadQuery {
+func ThreadQueryFromFilter(v *wire.Validator, owner, filter string) checkpoint.ThreadQuery {
 	q := checkpoint.ThreadQuery{Tenant: owner}
-	for _, c := range parseFilterField(b, filter, "state", "graph", metadataField) {
+	for _, c := range parseFilterField(v, filter, "state", "graph", metadataField) {
 		switch c.Field {
 		case "state":
-			q.State = checkpoint.ThreadState(parseFilterState(b, graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
+			q.State = checkpoint.ThreadState(parseFilterState(v, graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
 		case "graph":
 			q.Graph = c.Value
 		case metadataField:
@@ -65,17 +65,17 @@ func ThreadQueryFromFilter(b *wire.Validator, owner, filter string) checkpoint.T
 // InterruptQueryFromFilter converts a filter of the interrupts of a tenant. fallback are
 // the states for a filter without a state.
 func InterruptQueryFromFilter(
-	b *wire.Validator, owner, filter, thread string, fallback ...checkpoint.InterruptState,
+	v *wire.Validator, owner, filter, thread string, fallback ...checkpoint.InterruptState,
 ) checkpoint.InterruptQuery {
 	q := checkpoint.InterruptQuery{Tenant: owner, Thread: thread, States: fallback}
-	conditions := parseFilterField(b, filter,
+	conditions := parseFilterField(v, filter,
 		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
 	for _, c := range conditions {
 		switch c.Field {
 		case "state":
 			q.States = nil
 			if c.Value != anyState {
-				s := parseFilterState(b, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
+				s := parseFilterState(v, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
 				q.States = []checkpoint.InterruptState{checkpoint.InterruptState(s)}
 			}
 		case "graph":
@@ -88,7 +88,7 @@ func InterruptQueryFromFilter(
 			q.Assignee = c.Value
 		case "thread_id":
 			if thread != "" && thread != c.Value {
-				b.AddViolation("filter", "thread_id differs from the request's thread_id")
+				v.AddViolation("filter", "thread_id differs from the request's thread_id")
 			}
 			q.Thread = c.Value
 		case "run_id":
@@ -99,11 +99,11 @@ func InterruptQueryFromFilter(
 }
 
 // RunPredicateFromFilter converts a filter over the runs of one thread.
-func RunPredicateFromFilter(b *wire.Validator, filter string) func(checkpoint.Run) bool {
-	conditions := parseFilterField(b, filter, "state", "graph", metadataField)
+func RunPredicateFromFilter(v *wire.Validator, filter string) func(checkpoint.Run) bool {
+	conditions := parseFilterField(v, filter, "state", "graph", metadataField)
 	for i, c := range conditions {
 		if c.Field == "state" {
-			conditions[i].Value = parseFilterState(b, graphdv1.RunState_value, "RUN_STATE_", c.Value)
+			conditions[i].Value = parseFilterState(v, graphdv1.RunState_value, "RUN_STATE_", c.Value)
 		}
 	}
 	return func(r checkpoint.Run) bool {

@@ -15,30 +15,30 @@ import (
 // refuseUnknownEnums adds a violation for each enum number in a message that this
 // version does not know. proto3 keeps such numbers, and the server would silently
 // ignore a policy that it does not understand.
-func refuseUnknownEnums(b *Validator, path string, m protoreflect.Message) {
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+func refuseUnknownEnums(v *Validator, path string, m protoreflect.Message) {
+	m.Range(func(fd protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		at := joinPath(path, string(fd.Name()))
 		switch {
 		case fd.IsMap():
 			return true // no map of the contract holds enums or messages with enums
 		case fd.Enum() != nil && fd.IsList():
-			for i := range v.List().Len() {
-				checkEnum(b, fmt.Sprintf("%s[%d]", at, i), fd.Enum(), v.List().Get(i).Enum())
+			for i := range value.List().Len() {
+				checkEnum(v, fmt.Sprintf("%s[%d]", at, i), fd.Enum(), value.List().Get(i).Enum())
 			}
 		case fd.Enum() != nil:
-			checkEnum(b, at, fd.Enum(), v.Enum())
+			checkEnum(v, at, fd.Enum(), value.Enum())
 		case fd.Message() != nil && fd.IsList():
-			for i := range v.List().Len() {
-				refuseUnknownEnums(b, fmt.Sprintf("%s[%d]", at, i), v.List().Get(i).Message())
+			for i := range value.List().Len() {
+				refuseUnknownEnums(v, fmt.Sprintf("%s[%d]", at, i), value.List().Get(i).Message())
 			}
 		case fd.Message() != nil:
-			refuseUnknownEnums(b, at, v.Message())
+			refuseUnknownEnums(v, at, value.Message())
 		}
 		return true
 	})
 }
 
-func checkEnum(b *Validator, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
+func checkEnum(v *Validator, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
 	if enum.Values().ByNumber(n) != nil {
 		return
 	}
@@ -46,7 +46,7 @@ func checkEnum(b *Validator, at string, enum protoreflect.EnumDescriptor, n prot
 	for i := range enum.Values().Len() {
 		names = append(names, string(enum.Values().Get(i).Name()))
 	}
-	b.AddViolation(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
+	v.AddViolation(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
 }
 
 func joinPath(path, name string) string {
@@ -184,7 +184,7 @@ func ValidateMessage(req any) error {
 	if !strings.HasPrefix(string(msg.ProtoReflect().Descriptor().FullName()), "graphd.") {
 		return nil
 	}
-	b := &Validator{}
-	refuseUnknownEnums(b, "", msg.ProtoReflect())
-	return b.Err()
+	v := &Validator{}
+	refuseUnknownEnums(v, "", msg.ProtoReflect())
+	return v.Err()
 }

@@ -108,9 +108,9 @@ func TestNoMapHoldsEnums(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	pick := func(f *graphdv1.EventFilter) EventSelection {
-		b := &Validator{}
-		s := EventSelectionFromProto(b, f)
-		require.NoError(t, b.Err())
+		v := &Validator{}
+		s := EventSelectionFromProto(v, f)
+		require.NoError(t, v.Err())
 		return s
 	}
 	depth := func(n uint32) *uint32 { return &n }

@@ -24,10 +24,10 @@ const maxSelectionEntries = 100
 // EventSelectionFromProto parses a filter of events, nil = the default. A filter without
 // channels selects updates, messages and custom events. Violations of the filter go to
 // b.
-func EventSelectionFromProto(b *Validator, f *graphdv1.EventFilter) EventSelection {
+func EventSelectionFromProto(v *Validator, f *graphdv1.EventFilter) EventSelection {
 	s := EventSelection{kinds: make(map[checkpoint.EventKind]bool), depth: -1, customNames: f.GetCustomNames()}
 	if f != nil && f.Depth != nil {
-		s.depth = b.ConvertLimit("filter.depth", f.GetDepth())
+		s.depth = v.ConvertLimit("filter.depth", f.GetDepth())
 	}
 	channels := f.GetChannels()
 	if len(channels) == 0 {
@@ -36,26 +36,26 @@ func EventSelectionFromProto(b *Validator, f *graphdv1.EventFilter) EventSelecti
 		}
 	}
 	for i, c := range channels {
-		s.addChannel(b, elementPath("filter.channels", i), c)
+		s.addChannel(v, elementPath("filter.channels", i), c)
 	}
 	if n := max(len(channels), len(f.GetNamespaces()), len(f.GetCustomNames())); n > maxSelectionEntries {
-		b.AddViolation("filter", "a list has %d entries; at most %d are allowed", n, maxSelectionEntries)
+		v.AddViolation("filter", "a list has %d entries; at most %d are allowed", n, maxSelectionEntries)
 		return s
 	}
 	for i, n := range f.GetNamespaces() {
 		at := elementPath("filter.namespaces", i) + ".path"
-		b.RequireSet(at, len(n.GetPath()) > 0)
-		NamespaceFromProto(b, at, n.GetPath())
+		v.RequireSet(at, len(n.GetPath()) > 0)
+		NamespaceFromProto(v, at, n.GetPath())
 		s.namespaces = append(s.namespaces, n.GetPath())
 	}
 	for i, n := range f.GetCustomNames() {
-		b.CheckText(elementPath("filter.custom_names", i), n)
+		v.CheckText(elementPath("filter.custom_names", i), n)
 	}
 	return s
 }
 
 // addChannel adds the event kinds of a channel, or a violation for an unknown channel.
-func (s *EventSelection) addChannel(b *Validator, at string, c graphdv1.Channel) {
+func (s *EventSelection) addChannel(v *Validator, at string, c graphdv1.Channel) {
 	switch c {
 	case graphdv1.Channel_CHANNEL_UPDATES:
 		s.kinds[checkpoint.EventUpdate] = true
@@ -74,7 +74,7 @@ func (s *EventSelection) addChannel(b *Validator, at string, c graphdv1.Channel)
 		s.kinds[checkpoint.EventCheckpoint] = true
 		s.HasCheckpointValues = true
 	case graphdv1.Channel_CHANNEL_UNSPECIFIED:
-		b.AddViolation(at, "must be a channel; leave the list empty for updates, messages and custom")
+		v.AddViolation(at, "must be a channel; leave the list empty for updates, messages and custom")
 	}
 }
 

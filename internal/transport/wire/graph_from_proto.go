@@ -7,30 +7,30 @@ import (
 
 // GraphSpecFromProto converts a graph. The validator checks only sizes and
 // payloads; the compiler of graphs checks the rest.
-func GraphSpecFromProto(b *Validator, s *graphdv1.GraphSpec) *graph.Spec {
+func GraphSpecFromProto(v *Validator, s *graphdv1.GraphSpec) *graph.Spec {
 	out := &graph.Spec{
-		Name: b.CheckName("spec.name", s.GetName()), Version: b.CheckName("spec.version", s.GetVersion()),
-		Description: b.CheckText("spec.description", s.GetDescription()),
-		Metadata:    b.CheckLabels("spec.metadata", s.GetMetadata()),
+		Name: v.CheckName("spec.name", s.GetName()), Version: v.CheckName("spec.version", s.GetVersion()),
+		Description: v.CheckText("spec.description", s.GetDescription()),
+		Metadata:    v.CheckLabels("spec.metadata", s.GetMetadata()),
 		Input:       s.GetInput(), Output: s.GetOutput(), Strict: s.GetStrict(),
-		InputSchema:   b.ConvertPayload("spec.input_schema", s.GetInputSchema()),
-		OutputSchema:  b.ConvertPayload("spec.output_schema", s.GetOutputSchema()),
-		ContextSchema: b.ConvertPayload("spec.context_schema", s.GetContextSchema()),
+		InputSchema:   v.ConvertPayload("spec.input_schema", s.GetInputSchema()),
+		OutputSchema:  v.ConvertPayload("spec.output_schema", s.GetOutputSchema()),
+		ContextSchema: v.ConvertPayload("spec.context_schema", s.GetContextSchema()),
 
 		InterruptBefore: s.GetInterruptBefore(), InterruptAfter: s.GetInterruptAfter(),
-		StepLimit:   b.ConvertLimit("spec.step_limit", s.GetStepLimit()),
-		StepTimeout: b.convertPositiveDuration("spec.step_timeout", s.GetStepTimeout()),
-		Defaults:    policySpecFromProto(b, "spec.defaults", s.GetDefaults()),
+		StepLimit:   v.ConvertLimit("spec.step_limit", s.GetStepLimit()),
+		StepTimeout: v.convertPositiveDuration("spec.step_timeout", s.GetStepTimeout()),
+		Defaults:    policySpecFromProto(v, "spec.defaults", s.GetDefaults()),
 		Drift:       string(driftFromProto(s.GetDrift())), DriftIgnore: s.GetDriftIgnore(),
 	}
 	for i, c := range s.GetChannels() {
 		out.Channels = append(out.Channels, graph.ChannelSpec{
 			Name: c.GetName(), Reducer: c.GetReducer(), Function: c.GetReducerName(),
-			Default: b.ConvertPayload(elementPath("spec.channels", i)+".default_value", c.GetDefaultValue()),
+			Default: v.ConvertPayload(elementPath("spec.channels", i)+".default_value", c.GetDefaultValue()),
 		})
 	}
 	for i, n := range s.GetNodes() {
-		out.Nodes = append(out.Nodes, nodeSpecFromProto(b, elementPath("spec.nodes", i), n))
+		out.Nodes = append(out.Nodes, nodeSpecFromProto(v, elementPath("spec.nodes", i), n))
 	}
 	for _, e := range s.GetEdges() {
 		out.Edges = append(out.Edges, graph.EdgeSpec{From: e.GetSources(), To: e.GetTarget()})
@@ -41,11 +41,11 @@ func GraphSpecFromProto(b *Validator, s *graphdv1.GraphSpec) *graph.Spec {
 	return out
 }
 
-func nodeSpecFromProto(b *Validator, at string, n *graphdv1.NodeSpec) graph.NodeSpec {
+func nodeSpecFromProto(v *Validator, at string, n *graphdv1.NodeSpec) graph.NodeSpec {
 	out := graph.NodeSpec{
 		Name: n.GetName(), Description: n.GetDescription(), Metadata: n.GetMetadata(),
 		Reads: n.GetReads(), Defer: n.GetDeferred(), Destinations: n.GetDestinations(),
-		Policy: policySpecFromProto(b, at+".policy", n.GetPolicy()),
+		Policy: policySpecFromProto(v, at+".policy", n.GetPolicy()),
 	}
 	switch kind := n.GetKind().(type) {
 	case *graphdv1.NodeSpec_Function:
@@ -55,7 +55,7 @@ func nodeSpecFromProto(b *Validator, at string, n *graphdv1.NodeSpec) graph.Node
 			Update: channelAssignmentsFromProto(kind.Expr.GetUpdate()), Goto: kind.Expr.GetGotoExpr(),
 		}
 	case *graphdv1.NodeSpec_Ask:
-		out.Ask = askSpecFromProto(b, at+".ask", kind.Ask)
+		out.Ask = askSpecFromProto(v, at+".ask", kind.Ask)
 	case *graphdv1.NodeSpec_Graph:
 		out.Graph = &graph.SubgraphSpec{
 			Name: kind.Graph.GetGraph(), Version: kind.Graph.GetVersion(),
@@ -67,14 +67,14 @@ func nodeSpecFromProto(b *Validator, at string, n *graphdv1.NodeSpec) graph.Node
 	return out
 }
 
-func askSpecFromProto(b *Validator, at string, a *graphdv1.AskSpec) *graph.AskSpec {
+func askSpecFromProto(v *Validator, at string, a *graphdv1.AskSpec) *graph.AskSpec {
 	return &graph.AskSpec{
 		When: a.GetCondition(), Value: a.GetValue(), Message: a.GetMessage(), Key: a.GetKey(),
-		Reason: a.GetReason(), Schema: b.ConvertPayload(at+".response_schema", a.GetResponseSchema()),
+		Reason: a.GetReason(), Schema: v.ConvertPayload(at+".response_schema", a.GetResponseSchema()),
 		Update: channelAssignmentsFromProto(a.GetUpdate()), Otherwise: channelAssignmentsFromProto(a.GetOtherwise()),
-		Goto: a.GetGotoExpr(), Assignees: a.GetAssignees(), TTL: b.convertPositiveDuration(at+".ttl", a.GetTtl()),
+		Goto: a.GetGotoExpr(), Assignees: a.GetAssignees(), TTL: v.convertPositiveDuration(at+".ttl", a.GetTtl()),
 		Expiry:  string(expiryFromProto(a.GetExpiryAction())),
-		Default: b.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
+		Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Drift:   string(driftFromProto(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),
 	}
 }
@@ -106,19 +106,19 @@ func branchSpecFromProto(br *graphdv1.BranchSpec) graph.BranchSpec {
 	return out
 }
 
-func policySpecFromProto(b *Validator, at string, p *graphdv1.PolicySpec) graph.PolicySpec {
+func policySpecFromProto(v *Validator, at string, p *graphdv1.PolicySpec) graph.PolicySpec {
 	out := graph.PolicySpec{
-		Timeout:      b.convertPositiveDuration(at+".timeout", p.GetTimeout()),
-		IdleTimeout:  b.convertPositiveDuration(at+".idle_timeout", p.GetIdleTimeout()),
+		Timeout:      v.convertPositiveDuration(at+".timeout", p.GetTimeout()),
+		IdleTimeout:  v.convertPositiveDuration(at+".idle_timeout", p.GetIdleTimeout()),
 		ErrorHandler: p.GetErrorHandler(),
 	}
 	for i, r := range p.GetRetry() {
 		entry := elementPath(at+".retry", i)
 		out.Retry = append(out.Retry, graph.RetrySpec{
-			MaxAttempts:     b.ConvertLimit(entry+".max_attempts", r.GetMaxAttempts()),
-			InitialInterval: b.convertPositiveDuration(entry+".initial_interval", r.GetInitialInterval()),
+			MaxAttempts:     v.ConvertLimit(entry+".max_attempts", r.GetMaxAttempts()),
+			InitialInterval: v.convertPositiveDuration(entry+".initial_interval", r.GetInitialInterval()),
 			Backoff:         r.GetBackoff(),
-			MaxInterval:     b.convertPositiveDuration(entry+".max_interval", r.GetMaxInterval()),
+			MaxInterval:     v.convertPositiveDuration(entry+".max_interval", r.GetMaxInterval()),
 			NoJitter:        r.GetNoJitter(),
 			On:              r.GetFailureTypes(),
 		})

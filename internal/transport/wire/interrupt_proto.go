@@ -36,16 +36,16 @@ const maskAssignees = "assignees"
 
 // InterruptChangeFromProto converts a change of an interrupt. Fields that the mask does
 // not name are ignored.
-func InterruptChangeFromProto(b *Validator, req *graphdv1.UpdateInterruptRequest) runtime.UpdateInterruptRequest {
+func InterruptChangeFromProto(v *Validator, req *graphdv1.UpdateInterruptRequest) runtime.UpdateInterruptRequest {
 	q := req.GetInterrupt()
-	b.RequireSet("interrupt", q != nil)
+	v.RequireSet("interrupt", q != nil)
 	c := runtime.UpdateInterruptRequest{
-		Thread:    b.CheckID("interrupt.thread_id", q.GetThreadId()),
-		Interrupt: b.CheckID("interrupt.interrupt_id", q.GetInterruptId()),
-		Etag:      b.ParseEtag("interrupt.etag", q.GetEtag()),
+		Thread:    v.CheckID("interrupt.thread_id", q.GetThreadId()),
+		Interrupt: v.CheckID("interrupt.interrupt_id", q.GetInterruptId()),
+		Etag:      v.ParseEtag("interrupt.etag", q.GetEtag()),
 	}
-	assignees := b.CheckNames("interrupt.assignees", q.GetAssignees())
-	expires := b.convertTime("interrupt.expire_time", q.GetExpireTime())
+	assignees := v.CheckNames("interrupt.assignees", q.GetAssignees())
+	expires := v.convertTime("interrupt.expire_time", q.GetExpireTime())
 	paths := req.GetUpdateMask().GetPaths()
 	if len(paths) == 0 {
 		if q.GetExpireTime() != nil {
@@ -56,7 +56,7 @@ func InterruptChangeFromProto(b *Validator, req *graphdv1.UpdateInterruptRequest
 		}
 	}
 	if len(paths) == 0 {
-		b.AddViolation("update_mask", "is empty and interrupt sets nothing that can be changed: expire_time, assignees")
+		v.AddViolation("update_mask", "is empty and interrupt sets nothing that can be changed: expire_time, assignees")
 	}
 	for _, path := range paths {
 		switch path {
@@ -67,7 +67,7 @@ func InterruptChangeFromProto(b *Validator, req *graphdv1.UpdateInterruptRequest
 		case maskAssignees:
 			c.Assignees = &assignees
 		default:
-			b.AddViolation("update_mask", "%q is not among *, expire_time, assignees", reason.ClipText(path, MaxNameLength))
+			v.AddViolation("update_mask", "%q is not among *, expire_time, assignees", reason.ClipText(path, MaxNameLength))
 		}
 	}
 	return c

@@ -59,17 +59,17 @@ func namespaceToProto(namespace string) []string {
 }
 
 // NamespaceFromProto joins the path of a subgraph into a namespace.
-func NamespaceFromProto(b *Validator, field string, path []string) string {
+func NamespaceFromProto(v *Validator, field string, path []string) string {
 	if len(path) > maxNamespaceDepth {
-		b.AddViolation(field, "is %d deep; at most %d is allowed", len(path), maxNamespaceDepth)
+		v.AddViolation(field, "is %d deep; at most %d is allowed", len(path), maxNamespaceDepth)
 		return ""
 	}
 	for _, element := range path {
 		switch {
 		case element == "" || strings.Contains(element, namespaceSeparator):
-			b.AddViolation(field, "element %q is not node or node:task", reason.ClipText(element, MaxNameLength))
+			v.AddViolation(field, "element %q is not node or node:task", reason.ClipText(element, MaxNameLength))
 		case len(element) > MaxNameLength+1+MaxIDLength:
-			b.AddViolation(field, "an element has %d bytes; at most %d are allowed", len(element), MaxNameLength+1+MaxIDLength)
+			v.AddViolation(field, "an element has %d bytes; at most %d are allowed", len(element), MaxNameLength+1+MaxIDLength)
 		}
 	}
 	return strings.Join(path, namespaceSeparator)
@@ -77,9 +77,9 @@ func NamespaceFromProto(b *Validator, field string, path []string) string {
 
 // CheckpointRefFromProto splits a reference; an unset reference means the newest
 // checkpoint of the root.
-func CheckpointRefFromProto(b *Validator, field string, ref *graphdv1.CheckpointRef) (id, namespace string) {
-	return b.CheckOptionalID(field+".checkpoint_id", ref.GetCheckpointId()),
-		NamespaceFromProto(b, field+".namespace", ref.GetNamespace())
+func CheckpointRefFromProto(v *Validator, field string, ref *graphdv1.CheckpointRef) (id, namespace string) {
+	return v.CheckOptionalID(field+".checkpoint_id", ref.GetCheckpointId()),
+		NamespaceFromProto(v, field+".namespace", ref.GetNamespace())
 }
 
 // CheckpointRefToProto converts a reference to a checkpoint; without an id it is unset.
@@ -100,9 +100,9 @@ func failureToProto(f *checkpoint.Failure) *graphdv1.Failure {
 	}
 }
 
-func sendsFromProto(b *Validator, field string, targets []*graphdv1.Goto) []checkpoint.Send {
+func sendsFromProto(v *Validator, field string, targets []*graphdv1.Goto) []checkpoint.Send {
 	if len(targets) > maxListEntries {
-		b.AddViolation(field, "has %d entries; at most %d are allowed", len(targets), maxListEntries)
+		v.AddViolation(field, "has %d entries; at most %d are allowed", len(targets), maxListEntries)
 		return nil
 	}
 	var sends []checkpoint.Send
@@ -110,16 +110,16 @@ func sendsFromProto(b *Validator, field string, targets []*graphdv1.Goto) []chec
 		at := elementPath(field, i)
 		switch kind := t.GetTarget().(type) {
 		case *graphdv1.Goto_Node:
-			b.RequireSet(at+".node", kind.Node != "")
-			sends = append(sends, checkpoint.Send{Node: b.CheckName(at+".node", kind.Node)})
+			v.RequireSet(at+".node", kind.Node != "")
+			sends = append(sends, checkpoint.Send{Node: v.CheckName(at+".node", kind.Node)})
 		case *graphdv1.Goto_Send:
-			b.RequireSet(at+".send.node", kind.Send.GetNode() != "")
+			v.RequireSet(at+".send.node", kind.Send.GetNode() != "")
 			sends = append(sends, checkpoint.Send{
-				Node:  b.CheckName(at+".send.node", kind.Send.GetNode()),
-				Input: b.ConvertPayload(at+".send.input", kind.Send.GetInput()),
+				Node:  v.CheckName(at+".send.node", kind.Send.GetNode()),
+				Input: v.ConvertPayload(at+".send.input", kind.Send.GetInput()),
 			})
 		default:
-			b.AddViolation(at, "must have a node or a send")
+			v.AddViolation(at, "must have a node or a send")
 		}
 	}
 	return sends

@@ -9,7 +9,7 @@ import (
 // ReadSpec converts a graph from a message, for clients that draw or check it. The
 // error lists the fields that can't be read.
 func ReadSpec(s *graphdv1.GraphSpec) (*graph.Spec, error) {
-	b := &Validator{limits: payload.Limits{MaxBytes: DefaultMaxPayload, MaxDepth: DefaultMaxDepth}}
-	spec := GraphSpecFromProto(b, s)
-	return spec, b.Err()
+	v := &Validator{limits: payload.Limits{MaxBytes: DefaultMaxPayload, MaxDepth: DefaultMaxDepth}}
+	spec := GraphSpecFromProto(v, s)
+	return spec, v.Err()
 }

@@ -34,18 +34,18 @@ func SnapshotToProto(s runtime.Snapshot) *graphdv1.StateSnapshot {
 }
 
 // UpdateStateFromProto converts a change of a state.
-func UpdateStateFromProto(b *Validator, req *graphdv1.UpdateStateRequest) runtime.UpdateStateRequest {
-	b.RequireSet("values", req.GetValues() != nil || takesNoValues(req.GetAsNode()))
-	id, namespace := CheckpointRefFromProto(b, "at", req.GetAt())
+func UpdateStateFromProto(v *Validator, req *graphdv1.UpdateStateRequest) runtime.UpdateStateRequest {
+	v.RequireSet("values", req.GetValues() != nil || takesNoValues(req.GetAsNode()))
+	id, namespace := CheckpointRefFromProto(v, "at", req.GetAt())
 	return runtime.UpdateStateRequest{
-		Thread:              b.CheckID("thread_id", req.GetThreadId()),
+		Thread:              v.CheckID("thread_id", req.GetThreadId()),
 		Checkpoint:          id,
 		Namespace:           namespace,
-		Values:              b.ConvertPayload("values", req.GetValues()),
-		AsNode:              b.CheckName("as_node", req.GetAsNode()),
-		Expected:            b.CheckOptionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),
+		Values:              v.ConvertPayload("values", req.GetValues()),
+		AsNode:              v.CheckName("as_node", req.GetAsNode()),
+		Expected:            v.CheckOptionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),
 		SupersedeInterrupts: req.GetSupersedeInterrupts(),
-		RequestID:           b.CheckOptionalID("request_id", req.GetRequestId()),
+		RequestID:           v.CheckOptionalID("request_id", req.GetRequestId()),
 	}
 }
 
@@ -53,40 +53,40 @@ func UpdateStateFromProto(b *Validator, req *graphdv1.UpdateStateRequest) runtim
 func takesNoValues(as string) bool { return as == runtime.AsEnd || as == runtime.AsCopy }
 
 // BulkUpdateStateFromProto converts changes of a state, superstep by superstep.
-func BulkUpdateStateFromProto(b *Validator, req *graphdv1.BulkUpdateStateRequest) runtime.BulkUpdateStateRequest {
-	id, namespace := CheckpointRefFromProto(b, "at", req.GetAt())
+func BulkUpdateStateFromProto(v *Validator, req *graphdv1.BulkUpdateStateRequest) runtime.BulkUpdateStateRequest {
+	id, namespace := CheckpointRefFromProto(v, "at", req.GetAt())
 	out := runtime.BulkUpdateStateRequest{
-		Thread:              b.CheckID("thread_id", req.GetThreadId()),
+		Thread:              v.CheckID("thread_id", req.GetThreadId()),
 		Checkpoint:          id,
 		Namespace:           namespace,
-		Expected:            b.CheckOptionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),
+		Expected:            v.CheckOptionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),
 		SupersedeInterrupts: req.GetSupersedeInterrupts(),
-		RequestID:           b.CheckOptionalID("request_id", req.GetRequestId()),
+		RequestID:           v.CheckOptionalID("request_id", req.GetRequestId()),
 	}
-	b.RequireSet("supersteps", len(req.GetSupersteps()) > 0)
+	v.RequireSet("supersteps", len(req.GetSupersteps()) > 0)
 	total := 0
 	for i, superstep := range req.GetSupersteps() {
 		at := elementPath("supersteps", i)
-		b.RequireSet(at+".updates", len(superstep.GetUpdates()) > 0)
+		v.RequireSet(at+".updates", len(superstep.GetUpdates()) > 0)
 		if total += len(superstep.GetUpdates()); total > maxListEntries {
-			b.AddViolation(at, "is too much; at most %d updates are allowed in all", maxListEntries)
+			v.AddViolation(at, "is too much; at most %d updates are allowed in all", maxListEntries)
 			return out
 		}
-		out.Supersteps = append(out.Supersteps, stateWritesFromProto(b, at+".updates", superstep.GetUpdates()))
+		out.Supersteps = append(out.Supersteps, stateWritesFromProto(v, at+".updates", superstep.GetUpdates()))
 	}
 	return out
 }
 
-func stateWritesFromProto(b *Validator, field string, updates []*graphdv1.StateUpdate) []runtime.StateWrite {
+func stateWritesFromProto(v *Validator, field string, updates []*graphdv1.StateUpdate) []runtime.StateWrite {
 	writes := make([]runtime.StateWrite, len(updates))
 	for i, u := range updates {
 		at := elementPath(field, i)
-		b.RequireSet(at+".values", u.GetValues() != nil || takesNoValues(u.GetAsNode()))
+		v.RequireSet(at+".values", u.GetValues() != nil || takesNoValues(u.GetAsNode()))
 		writes[i] = runtime.StateWrite{
-			Values: b.ConvertPayload(at+".values", u.GetValues()),
-			AsNode: b.CheckName(at+".as_node", u.GetAsNode()),
-			Task:   b.CheckName(at+".task_id", u.GetTaskId()),
-			Goto:   sendsFromProto(b, at+".goto_targets", u.GetGotoTargets()),
+			Values: v.ConvertPayload(at+".values", u.GetValues()),
+			AsNode: v.CheckName(at+".as_node", u.GetAsNode()),
+			Task:   v.CheckName(at+".task_id", u.GetTaskId()),
+			Goto:   sendsFromProto(v, at+".goto_targets", u.GetGotoTargets()),
 		}
 	}
 	return writes

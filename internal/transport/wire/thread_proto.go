@@ -29,50 +29,50 @@ func ThreadToProto(h checkpoint.Head) *graphdv1.Thread {
 	return out
 }
 
-func expirationFromProto(b *Validator, t *graphdv1.Thread) runtime.Expiration {
+func expirationFromProto(v *Validator, t *graphdv1.Thread) runtime.Expiration {
 	switch e := t.GetExpiration().(type) {
 	case *graphdv1.Thread_ExpireTime:
-		b.RequireSet("thread.expire_time", e.ExpireTime != nil)
-		return runtime.Expiration{At: b.convertTime("thread.expire_time", e.ExpireTime)}
+		v.RequireSet("thread.expire_time", e.ExpireTime != nil)
+		return runtime.Expiration{At: v.convertTime("thread.expire_time", e.ExpireTime)}
 	case *graphdv1.Thread_Ttl:
-		b.RequireSet("thread.ttl", e.Ttl != nil)
-		return runtime.Expiration{TTL: b.convertPositiveDuration("thread.ttl", e.Ttl)}
+		v.RequireSet("thread.ttl", e.Ttl != nil)
+		return runtime.Expiration{TTL: v.convertPositiveDuration("thread.ttl", e.Ttl)}
 	}
 	return runtime.Expiration{}
 }
 
-func keepCheckpointsFromProto(b *Validator, t *graphdv1.Thread) int {
+func keepCheckpointsFromProto(v *Validator, t *graphdv1.Thread) int {
 	n := int(t.GetKeepCheckpoints())
 	if n < -1 {
-		b.AddViolation("thread.keep_checkpoints", "is %d, want a number, 0 for as many as the server keeps, or -1 for all", n)
+		v.AddViolation("thread.keep_checkpoints", "is %d, want a number, 0 for as many as the server keeps, or -1 for all", n)
 	}
 	return n
 }
 
 // NewThreadFromProto converts a request to make a thread.
-func NewThreadFromProto(b *Validator, req *graphdv1.CreateThreadRequest) runtime.CreateThreadRequest {
+func NewThreadFromProto(v *Validator, req *graphdv1.CreateThreadRequest) runtime.CreateThreadRequest {
 	t := req.GetThread()
-	refuseOutputFields(b, t)
+	refuseOutputFields(v, t)
 	if t.GetThreadId() != "" && t.GetThreadId() != req.GetThreadId() {
-		b.AddViolation("thread.thread_id", "differs from thread_id; set thread_id alone")
+		v.AddViolation("thread.thread_id", "differs from thread_id; set thread_id alone")
 	}
 	if t.GetEtag() != "" {
-		b.AddViolation("thread.etag", "a new thread has none")
+		v.AddViolation("thread.etag", "a new thread has none")
 	}
 	return runtime.CreateThreadRequest{
-		Thread:          b.CheckOptionalID("thread_id", req.GetThreadId()),
-		Graph:           b.CheckGraphName("thread.graph", t.GetGraph()),
-		Version:         b.CheckName("thread.graph_version", t.GetGraphVersion()),
-		Metadata:        b.CheckLabels("thread.metadata", t.GetMetadata()),
-		Expiration:      expirationFromProto(b, t),
-		KeepCheckpoints: keepCheckpointsFromProto(b, t),
-		RequestID:       b.CheckOptionalID("request_id", req.GetRequestId()),
+		Thread:          v.CheckOptionalID("thread_id", req.GetThreadId()),
+		Graph:           v.CheckGraphName("thread.graph", t.GetGraph()),
+		Version:         v.CheckName("thread.graph_version", t.GetGraphVersion()),
+		Metadata:        v.CheckLabels("thread.metadata", t.GetMetadata()),
+		Expiration:      expirationFromProto(v, t),
+		KeepCheckpoints: keepCheckpointsFromProto(v, t),
+		RequestID:       v.CheckOptionalID("request_id", req.GetRequestId()),
 	}
 }
 
 // refuseOutputFields refuses fields that only the server sets, because a client
 // that sets them expects an effect that they do not have.
-func refuseOutputFields(b *Validator, t *graphdv1.Thread) {
+func refuseOutputFields(v *Validator, t *graphdv1.Thread) {
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -88,7 +88,7 @@ func refuseOutputFields(b *Validator, t *graphdv1.Thread) {
 		{"fault", t.GetFault() != nil},
 	} {
 		if f.set {
-			b.AddViolation("thread."+f.name, "is set by the server; leave it unset")
+			v.AddViolation("thread."+f.name, "is set by the server; leave it unset")
 		}
 	}
 }
@@ -104,41 +104,41 @@ const (
 
 // ThreadChangeFromProto converts a change of a thread. It ignores fields that the
 // mask does not name, so that a client may send back a thread that it read.
-func ThreadChangeFromProto(b *Validator, req *graphdv1.UpdateThreadRequest) runtime.UpdateThreadRequest {
+func ThreadChangeFromProto(v *Validator, req *graphdv1.UpdateThreadRequest) runtime.UpdateThreadRequest {
 	t := req.GetThread()
-	b.RequireSet("thread", t != nil)
+	v.RequireSet("thread", t != nil)
 	c := runtime.UpdateThreadRequest{
-		Thread: b.CheckID("thread.thread_id", t.GetThreadId()),
-		Etag:   b.ParseEtag("thread.etag", t.GetEtag()),
+		Thread: v.CheckID("thread.thread_id", t.GetThreadId()),
+		Etag:   v.ParseEtag("thread.etag", t.GetEtag()),
 	}
-	labels := b.CheckLabels("thread.metadata", t.GetMetadata())
+	labels := v.CheckLabels("thread.metadata", t.GetMetadata())
 	paths := threadMaskPaths(req)
 	if len(paths) == 0 {
-		b.AddViolation("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time, keep_checkpoints")
+		v.AddViolation("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time, keep_checkpoints")
 	}
 	for _, path := range paths {
 		key, isLabel := strings.CutPrefix(path, maskMetadata+".")
 		switch {
 		case path == maskAll:
 			c.Metadata, c.ReplaceMetadata = labels, true
-			e := expirationFromProto(b, t)
-			keep := keepCheckpointsFromProto(b, t)
+			e := expirationFromProto(v, t)
+			keep := keepCheckpointsFromProto(v, t)
 			c.Expiration, c.KeepCheckpoints = &e, &keep
 		case path == maskKeep:
-			keep := keepCheckpointsFromProto(b, t)
+			keep := keepCheckpointsFromProto(v, t)
 			c.KeepCheckpoints = &keep
 		case path == maskMetadata:
 			c.Metadata, c.ReplaceMetadata = labels, true
 		case isLabel && key != "":
 			setLabel(&c, key, labels)
 		case path == maskTTL || path == maskExpire:
-			e := expirationFromProto(b, t)
+			e := expirationFromProto(v, t)
 			if (path == maskTTL) != e.At.IsZero() && e != (runtime.Expiration{}) {
-				b.AddViolation("update_mask", "names %q, but thread has the other kind of expiration", path)
+				v.AddViolation("update_mask", "names %q, but thread has the other kind of expiration", path)
 			}
 			c.Expiration = &e
 		default:
-			b.AddViolation("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
+			v.AddViolation("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
 				reason.ClipText(path, MaxNameLength))
 		}
 	}

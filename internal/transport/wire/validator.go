@@ -51,61 +51,61 @@ func NewValidator(limits payload.Limits) *Validator { return &Validator{limits: 
 
 // Err returns the error for all violations, nil when there are none. The error is a
 // *runtime.Error: INVALID_FIELD, FEATURE_DISABLED, or the reason of a bad payload.
-func (b *Validator) Err() error {
-	if b.overridingError != nil {
-		return b.overridingError
+func (v *Validator) Err() error {
+	if v.overridingError != nil {
+		return v.overridingError
 	}
-	if len(b.violations) == 0 {
+	if len(v.violations) == 0 {
 		return nil
 	}
-	first := b.violations[0]
+	first := v.violations[0]
 	e := runtime.Errorf(runtime.ReasonInvalidField, "%s: %s", first.Field, first.Description).
 		With("field", first.Field)
-	e.Violations = b.violations
-	if b.exceededLimit != nil {
-		e = e.WithLimit(b.exceededLimit.ExceededLimit())
+	e.Violations = v.violations
+	if v.exceededLimit != nil {
+		e = e.WithLimit(v.exceededLimit.ExceededLimit())
 	}
 	return e
 }
 
 // CheckSize refuses a text that is longer than an option allows.
-func (b *Validator) CheckSize(field, option string, size, most int) {
+func (v *Validator) CheckSize(field, option string, size, most int) {
 	if most <= 0 || size <= most {
 		return
 	}
-	b.AddViolation(field, "has %d bytes; at most %d are allowed (%s)", size, most, option)
-	if b.exceededLimit == nil {
-		b.exceededLimit = &graph.LimitError{Limit: option, Max: int64(most), Needed: int64(size)}
+	v.AddViolation(field, "has %d bytes; at most %d are allowed (%s)", size, most, option)
+	if v.exceededLimit == nil {
+		v.exceededLimit = &graph.LimitError{Limit: option, Max: int64(most), Needed: int64(size)}
 	}
 }
 
 // AddViolation adds a violation of a field.
-func (b *Validator) AddViolation(field, format string, args ...any) {
-	b.violations = append(b.violations, runtime.Violation{Field: field, Description: fmt.Sprintf(format, args...)})
+func (v *Validator) AddViolation(field, format string, args ...any) {
+	v.violations = append(v.violations, runtime.Violation{Field: field, Description: fmt.Sprintf(format, args...)})
 }
 
 // RequireSet refuses a field that is missing.
-func (b *Validator) RequireSet(field string, ok bool) {
+func (v *Validator) RequireSet(field string, ok bool) {
 	if !ok {
-		b.AddViolation(field, "must be set")
+		v.AddViolation(field, "must be set")
 	}
 }
 
 // CheckID checks an id that must be given.
-func (b *Validator) CheckID(field, id string) string {
-	b.RequireSet(field, id != "")
-	return b.CheckOptionalID(field, id)
+func (v *Validator) CheckID(field, id string) string {
+	v.RequireSet(field, id != "")
+	return v.CheckOptionalID(field, id)
 }
 
 // CheckOptionalID checks an id. An empty id is valid: the server chooses an id.
-func (b *Validator) CheckOptionalID(field, id string) string {
+func (v *Validator) CheckOptionalID(field, id string) string {
 	if len(id) > MaxIDLength {
-		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(id), MaxIDLength)
+		v.AddViolation(field, "has %d bytes; at most %d are allowed", len(id), MaxIDLength)
 		return id
 	}
 	for i := range len(id) {
 		if !IsIDByte(id[i]) {
-			b.AddViolation(field, "%q has %q at byte %d; allowed are A-Z a-z 0-9 _ . : -", id, id[i], i)
+			v.AddViolation(field, "%q has %q at byte %d; allowed are A-Z a-z 0-9 _ . : -", id, id[i], i)
 			return id
 		}
 	}
@@ -124,75 +124,75 @@ func IsIDByte(c byte) bool {
 }
 
 // CheckName checks the length of a name. Its meaning is checked elsewhere.
-func (b *Validator) CheckName(field, name string) string {
+func (v *Validator) CheckName(field, name string) string {
 	if len(name) > MaxNameLength {
-		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(name), MaxNameLength)
+		v.AddViolation(field, "has %d bytes; at most %d are allowed", len(name), MaxNameLength)
 	}
 	return name
 }
 
 // CheckGraphName checks the name of a graph as clients give it. The separator of tenants is
 // in no such name: a client names graphs of its own tenant.
-func (b *Validator) CheckGraphName(field, name string) string {
+func (v *Validator) CheckGraphName(field, name string) string {
 	if at := strings.IndexByte(name, tenant.Separator); at >= 0 {
-		b.AddViolation(field, "%q has '@' at byte %d, which is in no name of a graph; a version has its own field",
+		v.AddViolation(field, "%q has '@' at byte %d, which is in no name of a graph; a version has its own field",
 			reason.ClipText(name, MaxNameLength), at)
 	}
-	return b.CheckName(field, name)
+	return v.CheckName(field, name)
 }
 
 // CheckNames checks the names in a list.
-func (b *Validator) CheckNames(field string, names []string) []string {
+func (v *Validator) CheckNames(field string, names []string) []string {
 	if len(names) > maxListEntries {
-		b.AddViolation(field, "has %d entries; at most %d are allowed", len(names), maxListEntries)
+		v.AddViolation(field, "has %d entries; at most %d are allowed", len(names), maxListEntries)
 		return nil
 	}
 	for i, n := range names {
 		at := elementPath(field, i)
-		b.RequireSet(at, n != "")
-		b.CheckName(at, n)
+		v.RequireSet(at, n != "")
+		v.CheckName(at, n)
 	}
 	return names
 }
 
 // CheckText checks the length of a text.
-func (b *Validator) CheckText(field, text string) string {
+func (v *Validator) CheckText(field, text string) string {
 	if len(text) > MaxTextLength {
-		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(text), MaxTextLength)
+		v.AddViolation(field, "has %d bytes; at most %d are allowed", len(text), MaxTextLength)
 	}
 	return text
 }
 
 // CheckLabels checks the number and the lengths of labels.
-func (b *Validator) CheckLabels(field string, labels map[string]string) map[string]string {
+func (v *Validator) CheckLabels(field string, labels map[string]string) map[string]string {
 	if len(labels) > maxLabels {
-		b.AddViolation(field, "has %d labels; at most %d are allowed", len(labels), maxLabels)
+		v.AddViolation(field, "has %d labels; at most %d are allowed", len(labels), maxLabels)
 		return nil
 	}
-	for k, v := range labels {
+	for name, value := range labels {
 		switch {
-		case k == "":
-			b.AddViolation(field, "a label has no key")
-		case len(k) > maxLabelKeyLength:
-			b.AddViolation(field, "a key has %d bytes; at most %d are allowed", len(k), maxLabelKeyLength)
-		case len(v) > maxLabelValueLength:
-			b.AddViolation(field, "the value of %q has %d bytes; at most %d are allowed", k, len(v), maxLabelValueLength)
+		case name == "":
+			v.AddViolation(field, "a label has no key")
+		case len(name) > maxLabelKeyLength:
+			v.AddViolation(field, "a key has %d bytes; at most %d are allowed", len(name), maxLabelKeyLength)
+		case len(value) > maxLabelValueLength:
+			v.AddViolation(field, "the value of %q has %d bytes; at most %d are allowed", name, len(value), maxLabelValueLength)
 		}
 	}
 	return labels
 }
 
 // ConvertDuration converts a duration that must not be negative; unset is 0.
-func (b *Validator) ConvertDuration(field string, d *durationpb.Duration) time.Duration {
+func (v *Validator) ConvertDuration(field string, d *durationpb.Duration) time.Duration {
 	if d == nil {
 		return 0
 	}
 	if err := d.CheckValid(); err != nil {
-		b.AddViolation(field, "is not a duration between 0 and 10000 years")
+		v.AddViolation(field, "is not a duration between 0 and 10000 years")
 		return 0
 	}
 	if d.AsDuration() < 0 {
-		b.AddViolation(field, "is negative (%s)", d.AsDuration())
+		v.AddViolation(field, "is negative (%s)", d.AsDuration())
 		return 0
 	}
 	return d.AsDuration()
@@ -200,69 +200,69 @@ func (b *Validator) ConvertDuration(field string, d *durationpb.Duration) time.D
 
 // convertPositiveDuration converts a duration that must not be zero, because zero
 // would not mean what a client expects. Unset is 0.
-func (b *Validator) convertPositiveDuration(field string, d *durationpb.Duration) time.Duration {
+func (v *Validator) convertPositiveDuration(field string, d *durationpb.Duration) time.Duration {
 	if d != nil && d.GetSeconds() == 0 && d.GetNanos() == 0 {
-		b.AddViolation(field, "must be positive; leave it unset for none")
+		v.AddViolation(field, "must be positive; leave it unset for none")
 	}
-	return b.ConvertDuration(field, d)
+	return v.ConvertDuration(field, d)
 }
 
 // convertTime converts a time; unset is the zero time.
-func (b *Validator) convertTime(field string, t *timestamppb.Timestamp) time.Time {
+func (v *Validator) convertTime(field string, t *timestamppb.Timestamp) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
 	if err := t.CheckValid(); err != nil {
-		b.AddViolation(field, "is not a time between the years 1 and 9999")
+		v.AddViolation(field, "is not a time between the years 1 and 9999")
 		return time.Time{}
 	}
 	return t.AsTime()
 }
 
 // ConvertPayload checks a payload and returns its text; "" when unset.
-func (b *Validator) ConvertPayload(field string, p *graphdv1.Payload) payload.JSON {
+func (v *Validator) ConvertPayload(field string, p *graphdv1.Payload) payload.JSON {
 	if p == nil {
 		return ""
 	}
 	body, isJSON := p.GetBody().(*graphdv1.Payload_Json)
 	switch {
 	case p.GetBody() == nil:
-		b.AddViolation(field, "has no body; set json, or leave the payload unset")
+		v.AddViolation(field, "has no body; set json, or leave the payload unset")
 		return ""
 	case !isJSON:
-		b.refuseFeature(field+".data", "payloads that are not JSON")
+		v.refuseFeature(field+".data", "payloads that are not JSON")
 		return ""
 	case p.GetMediaType() != "" && p.GetMediaType() != "application/json":
-		b.AddViolation(field+".media_type", "is %q; a json body is application/json", reason.ClipText(p.GetMediaType(), MaxNameLength))
+		v.AddViolation(field+".media_type", "is %q; a json body is application/json", reason.ClipText(p.GetMediaType(), MaxNameLength))
 		return ""
 	case len(p.GetMetadata()) > 0:
-		b.refuseFeature(field+".metadata", "payload metadata")
+		v.refuseFeature(field+".metadata", "payload metadata")
 		return ""
 	}
-	if err := payload.Validate(body.Json, b.limits); err != nil {
-		if e := reason.ToPayloadError(err); e != nil && b.overridingError == nil {
-			b.overridingError = e.With("field", field).WithViolation(field+".json", "%v", err)
+	if err := payload.Validate(body.Json, v.limits); err != nil {
+		if e := reason.ToPayloadError(err); e != nil && v.overridingError == nil {
+			v.overridingError = e.With("field", field).WithViolation(field+".json", "%v", err)
 		}
 		return ""
 	}
 	return payload.JSON(body.Json)
 }
 
-func (b *Validator) refuseFeature(field, what string) {
-	if b.overridingError == nil {
-		b.overridingError = runtime.Errorf(runtime.ReasonFeatureDisabled, "%s: %s are not supported", field, what).
+func (v *Validator) refuseFeature(field, what string) {
+	if v.overridingError == nil {
+		v.overridingError = runtime.Errorf(runtime.ReasonFeatureDisabled, "%s: %s are not supported", field, what).
 			With("feature", what).With("field", field)
 	}
 }
 
 // ParseEtag converts an etag to its revision; empty is 0, any.
-func (b *Validator) ParseEtag(field, etag string) uint64 {
+func (v *Validator) ParseEtag(field, etag string) uint64 {
 	if etag == "" {
 		return 0
 	}
 	revision, err := strconv.ParseUint(etag, 10, 64)
 	if err != nil || revision == 0 {
-		b.AddViolation(field, "%q is not an etag of this server", reason.ClipText(etag, MaxNameLength))
+		v.AddViolation(field, "%q is not an etag of this server", reason.ClipText(etag, MaxNameLength))
 	}
 	return revision
 }
@@ -283,7 +283,7 @@ func ClampUint32(n int) uint32 { return uint32(max(0, min(int64(n), math.MaxUint
 
 // IsValidID reports whether a client may use an id.
 func IsValidID(id string) bool {
-	b := &Validator{}
-	b.CheckID("", id)
-	return b.Err() == nil
+	v := &Validator{}
+	v.CheckID("", id)
+	return v.Err() == nil
 }

@@ -40,34 +40,34 @@ const (
 )
 
 // HelloFromProto converts a hello, without its graphs.
-func HelloFromProto(b *Validator, h *graphdv1.Hello) message.Hello {
-	b.RequireSet("hello", h != nil)
+func HelloFromProto(v *Validator, h *graphdv1.Hello) message.Hello {
+	v.RequireSet("hello", h != nil)
 	out := message.Hello{
-		Worker:     b.CheckID("hello.worker_id", h.GetWorkerId()),
-		BuildID:    b.CheckText("hello.manifest.build_id", h.GetManifest().GetBuildId()),
-		Labels:     b.CheckLabels("hello.labels", h.GetLabels()),
-		HeldLeases: LeaseTokensFromProto(b, "hello.held_leases", h.GetHeldLeases()),
-		Credit:     CreditFromProto(b, "hello.credit", h.GetCredit()),
+		Worker:     v.CheckID("hello.worker_id", h.GetWorkerId()),
+		BuildID:    v.CheckText("hello.manifest.build_id", h.GetManifest().GetBuildId()),
+		Labels:     v.CheckLabels("hello.labels", h.GetLabels()),
+		HeldLeases: LeaseTokensFromProto(v, "hello.held_leases", h.GetHeldLeases()),
+		Credit:     CreditFromProto(v, "hello.credit", h.GetCredit()),
 
 		ComparesAnswers: slices.Contains(h.GetManifest().GetFeatures(), FeatureDrift),
 	}
-	out.Capabilities = CapabilitiesFromProto(b, "hello.manifest.nodes", h.GetManifest().GetNodes())
+	out.Capabilities = CapabilitiesFromProto(v, "hello.manifest.nodes", h.GetManifest().GetNodes())
 	return out
 }
 
 // CapabilitiesFromProto converts the list of nodes that a process serves.
-func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedNode) []message.Capability {
+func CapabilitiesFromProto(v *Validator, field string, nodes []*graphdv1.ServedNode) []message.Capability {
 	if n := len(nodes); n > maxCapabilities {
-		b.AddViolation(field, "has %d entries; at most %d are allowed", n, maxCapabilities)
+		v.AddViolation(field, "has %d entries; at most %d are allowed", n, maxCapabilities)
 		return nil
 	}
 	var out []message.Capability
 	for i, n := range nodes {
 		at := elementPath(field, i)
-		b.RequireSet(at+".graph", n.GetGraph() != "")
+		v.RequireSet(at+".graph", n.GetGraph() != "")
 		out = append(out, message.Capability{
-			Graph: b.CheckGraphName(at+".graph", n.GetGraph()), Version: b.CheckName(at+".graph_version", n.GetGraphVersion()),
-			Node: b.CheckName(at+".node", n.GetNode()),
+			Graph: v.CheckGraphName(at+".graph", n.GetGraph()), Version: v.CheckName(at+".graph_version", n.GetGraphVersion()),
+			Node: v.CheckName(at+".node", n.GetNode()),
 		})
 	}
 	return out
@@ -86,10 +86,10 @@ func NegotiateProtocol(m *graphdv1.WorkerManifest) (uint32, error) {
 }
 
 // CreditFromProto converts the number of tasks that a worker takes.
-func CreditFromProto(b *Validator, field string, c *graphdv1.Credit) message.Credit {
-	out := message.Credit{Total: b.ConvertLimit(field+".total_slots", c.GetTotalSlots()), Revision: c.GetRevision()}
+func CreditFromProto(v *Validator, field string, c *graphdv1.Credit) message.Credit {
+	out := message.Credit{Total: v.ConvertLimit(field+".total_slots", c.GetTotalSlots()), Revision: c.GetRevision()}
 	if n := len(c.GetPerNode()); n > maxCapabilities {
-		b.AddViolation(field+".per_node", "has %d entries; at most %d are allowed", n, maxCapabilities)
+		v.AddViolation(field+".per_node", "has %d entries; at most %d are allowed", n, maxCapabilities)
 		return out
 	}
 	if len(c.GetPerNode()) > 0 {
@@ -97,32 +97,32 @@ func CreditFromProto(b *Validator, field string, c *graphdv1.Credit) message.Cre
 	}
 	for node, slots := range c.GetPerNode() {
 		if len(node) > 2*MaxNameLength+1 {
-			b.AddViolation(field+".per_node", "has a key of %d bytes; keys are graph/node, at most %d bytes", len(node), 2*MaxNameLength+1)
+			v.AddViolation(field+".per_node", "has a key of %d bytes; keys are graph/node, at most %d bytes", len(node), 2*MaxNameLength+1)
 			return out
 		}
-		out.PerNode[node] = b.ConvertLimit(field+".per_node", slots)
+		out.PerNode[node] = v.ConvertLimit(field+".per_node", slots)
 	}
 	return out
 }
 
 // LeaseTokenFromProto converts the token of a lease, which must be set.
-func LeaseTokenFromProto(b *Validator, field string, token []byte) string {
-	b.RequireSet(field, len(token) > 0)
+func LeaseTokenFromProto(v *Validator, field string, token []byte) string {
+	v.RequireSet(field, len(token) > 0)
 	if len(token) > maxTokenLength {
-		b.AddViolation(field, "has %d bytes; it is no lease of this server", len(token))
+		v.AddViolation(field, "has %d bytes; it is no lease of this server", len(token))
 	}
 	return string(token)
 }
 
 // LeaseTokensFromProto converts the tokens of leases.
-func LeaseTokensFromProto(b *Validator, field string, list [][]byte) []string {
+func LeaseTokensFromProto(v *Validator, field string, list [][]byte) []string {
 	if len(list) > maxHeldLeases {
-		b.AddViolation(field, "has %d entries; at most %d are allowed", len(list), maxHeldLeases)
+		v.AddViolation(field, "has %d entries; at most %d are allowed", len(list), maxHeldLeases)
 		return nil
 	}
 	var out []string
 	for i, t := range list {
-		out = append(out, LeaseTokenFromProto(b, elementPath(field, i), t))
+		out = append(out, LeaseTokenFromProto(v, elementPath(field, i), t))
 	}
 	return out
 }
@@ -132,19 +132,19 @@ func LeaseTokensFromProto(b *Validator, field string, list [][]byte) []string {
 func EmissionsFromProto(limits payload.Limits, e *graphdv1.Emit) (events []runtime.Emission, dropped uint64) {
 	dropped = e.GetDropped()
 	for _, item := range e.GetItems() {
-		b := &Validator{limits: limits}
+		v := &Validator{limits: limits}
 		em := runtime.Emission{
-			Kind: checkpoint.EventCustom, Name: b.CheckName("name", item.GetName()),
-			Value: b.ConvertPayload("value", item.GetValue()), Durable: item.GetDurable(),
+			Kind: checkpoint.EventCustom, Name: v.CheckName("name", item.GetName()),
+			Value: v.ConvertPayload("value", item.GetValue()), Durable: item.GetDurable(),
 		}
 		switch item.GetChannel() {
 		case graphdv1.Channel_CHANNEL_MESSAGES:
 			em.Kind = checkpoint.EventMessage
 		case graphdv1.Channel_CHANNEL_CUSTOM:
 		default:
-			b.AddViolation("channel", "must be MESSAGES or CUSTOM")
+			v.AddViolation("channel", "must be MESSAGES or CUSTOM")
 		}
-		if b.Err() != nil {
+		if v.Err() != nil {
 			dropped++
 			continue
 		}
@@ -163,12 +163,12 @@ func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out mes
 			size, MaxResultBytes)), false
 	}
 	limits.MaxBytes = MaxResultBytes
-	b := &Validator{limits: limits}
+	v := &Validator{limits: limits}
 	switch outcome := r.GetOutcome().(type) {
 	case *graphdv1.TaskResult_Completed:
-		out = taskCompletedFromProto(b, outcome.Completed)
+		out = taskCompletedFromProto(v, outcome.Completed)
 	case *graphdv1.TaskResult_Interrupted:
-		out = taskInterruptedFromProto(b, outcome.Interrupted)
+		out = taskInterruptedFromProto(v, outcome.Interrupted)
 	case *graphdv1.TaskResult_Failed:
 		out.Failure = taskFailedFromProto(outcome.Failed)
 		return out, outcome.Failed.GetCause() == graphdv1.TaskFailed_CAUSE_NOT_SERVED
@@ -179,10 +179,10 @@ func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out mes
 		}}
 		return out, false
 	default:
-		b.AddViolation("result", "has no outcome")
+		v.AddViolation("result", "has no outcome")
 	}
-	out.UsedAnswers = usedAnswersFromProto(b, r.GetUsed())
-	if err := b.Err(); err != nil {
+	out.UsedAnswers = usedAnswersFromProto(v, r.GetUsed())
+	if err := v.Err(); err != nil {
 		failure, details := runtime.FailedInvalidUpdate, map[string]string(nil)
 		if own, ok := errors.AsType[*runtime.Error](err); ok && own.Reason == runtime.ReasonPayloadTooLarge {
 			failure = runtime.FailedOutputTooLarge
@@ -203,85 +203,85 @@ func UnusableResult(failure, text string) message.Result {
 	}, Permanent: true}}
 }
 
-func taskCompletedFromProto(b *Validator, c *graphdv1.TaskCompleted) message.Result {
+func taskCompletedFromProto(v *Validator, c *graphdv1.TaskCompleted) message.Result {
 	out := message.Result{
-		Update: b.ConvertPayload("completed.update", c.GetUpdate()), ToParent: c.GetToParent(), Cached: c.GetCached(),
-		Goto: sendsFromProto(b, "completed.goto_targets", c.GetGotoTargets()),
+		Update: v.ConvertPayload("completed.update", c.GetUpdate()), ToParent: c.GetToParent(), Cached: c.GetCached(),
+		Goto: sendsFromProto(v, "completed.goto_targets", c.GetGotoTargets()),
 	}
 	for i, w := range c.GetWrites() {
 		at := elementPath("completed.writes", i)
-		b.RequireSet(at+".channel", w.GetChannel() != "")
-		b.RequireSet(at+".value", w.GetValue() != nil)
+		v.RequireSet(at+".channel", w.GetChannel() != "")
+		v.RequireSet(at+".value", w.GetValue() != nil)
 		out.Writes = append(out.Writes, checkpoint.Write{
-			Channel: w.GetChannel(), Value: b.ConvertPayload(at+".value", w.GetValue()), Overwrite: w.GetOverwrite(),
+			Channel: w.GetChannel(), Value: v.ConvertPayload(at+".value", w.GetValue()), Overwrite: w.GetOverwrite(),
 		})
 	}
 	return out
 }
 
-func taskInterruptedFromProto(b *Validator, r *graphdv1.TaskInterrupted) message.Result {
-	out := message.Result{WaitingInterrupts: b.CheckNames("interrupted.waiting_interrupt_ids", r.GetWaitingInterruptIds())}
+func taskInterruptedFromProto(v *Validator, r *graphdv1.TaskInterrupted) message.Result {
+	out := message.Result{WaitingInterrupts: v.CheckNames("interrupted.waiting_interrupt_ids", r.GetWaitingInterruptIds())}
 	if n := len(r.GetAsks()); n > maxAsks {
-		b.AddViolation("interrupted.asks", "has %d entries; at most %d are allowed", n, maxAsks)
+		v.AddViolation("interrupted.asks", "has %d entries; at most %d are allowed", n, maxAsks)
 		return out
 	}
 	if len(r.GetAsks())+len(out.WaitingInterrupts) == 0 {
-		b.AddViolation("interrupted", "must ask something or wait for something")
+		v.AddViolation("interrupted", "must ask something or wait for something")
 	}
 	for i, a := range r.GetAsks() {
-		out.Asks = append(out.Asks, askFromProto(b, elementPath("interrupted.asks", i), a))
+		out.Asks = append(out.Asks, askFromProto(v, elementPath("interrupted.asks", i), a))
 	}
 	return out
 }
 
-func askFromProto(b *Validator, at string, a *graphdv1.Ask) message.Ask {
+func askFromProto(v *Validator, at string, a *graphdv1.Ask) message.Ask {
 	out := message.Ask{
-		Scope: b.CheckName(at+".scope", a.GetScope()), Key: b.CheckName(at+".key", a.GetKey()),
-		Index: int(a.GetIndex()), Reason: b.CheckName(at+".reason", a.GetReason()),
-		Message: b.CheckText(at+".message", a.GetMessage()), Value: b.ConvertPayload(at+".value", a.GetValue()),
-		Schema: b.ConvertPayload(at+".response_schema", a.GetResponseSchema()), TTL: b.convertPositiveDuration(at+".ttl", a.GetTtl()),
-		Expiry: expiryFromProto(a.GetExpiryAction()), Default: b.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
-		Assignees: b.CheckNames(at+".assignees", a.GetAssignees()),
-		Drift:     driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(b, at+".drift_ignore", a.GetDriftIgnore()),
+		Scope: v.CheckName(at+".scope", a.GetScope()), Key: v.CheckName(at+".key", a.GetKey()),
+		Index: int(a.GetIndex()), Reason: v.CheckName(at+".reason", a.GetReason()),
+		Message: v.CheckText(at+".message", a.GetMessage()), Value: v.ConvertPayload(at+".value", a.GetValue()),
+		Schema: v.ConvertPayload(at+".response_schema", a.GetResponseSchema()), TTL: v.convertPositiveDuration(at+".ttl", a.GetTtl()),
+		Expiry: expiryFromProto(a.GetExpiryAction()), Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
+		Assignees: v.CheckNames(at+".assignees", a.GetAssignees()),
+		Drift:     driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(v, at+".drift_ignore", a.GetDriftIgnore()),
 	}
 	if out.Value == "" {
 		out.Value = payload.Null
 	}
 	if out.Expiry == checkpoint.ExpiryResumeDefault && out.Default == "" {
-		b.AddViolation(at+".default_response", "must be set: the question takes it when no answer comes in time")
+		v.AddViolation(at+".default_response", "must be set: the question takes it when no answer comes in time")
 	}
 	return out
 }
 
 // driftIgnoreFromProto checks which parts of an interrupt may differ.
-func driftIgnoreFromProto(b *Validator, at string, parts []string) []string {
+func driftIgnoreFromProto(v *Validator, at string, parts []string) []string {
 	if n := len(parts); n > graph.MaxDriftIgnore {
-		b.AddViolation(at, "has %d entries; at most %d are allowed", n, graph.MaxDriftIgnore)
+		v.AddViolation(at, "has %d entries; at most %d are allowed", n, graph.MaxDriftIgnore)
 		return nil
 	}
-	for i, part := range b.CheckNames(at, parts) {
+	for i, part := range v.CheckNames(at, parts) {
 		if problem := graph.IgnoreProblem(part); problem != "" {
-			b.AddViolation(elementPath(at, i), "%s", problem)
+			v.AddViolation(elementPath(at, i), "%s", problem)
 		}
 	}
 	return parts
 }
 
 // usedAnswersFromProto converts the answers that an attempt has used.
-func usedAnswersFromProto(b *Validator, list []*graphdv1.UsedAnswer) []message.UsedAnswer {
+func usedAnswersFromProto(v *Validator, list []*graphdv1.UsedAnswer) []message.UsedAnswer {
 	if n := len(list); n > maxUsedAnswers {
-		b.AddViolation("used", "has %d entries; at most %d are allowed", n, maxUsedAnswers)
+		v.AddViolation("used", "has %d entries; at most %d are allowed", n, maxUsedAnswers)
 		return nil
 	}
 	var out []message.UsedAnswer
 	for i, u := range list {
 		at := elementPath("used", i)
 		use := message.UsedAnswer{
-			Scope: b.CheckName(at+".scope", u.GetScope()), Key: b.CheckName(at+".key", u.GetKey()), Index: int(u.GetIndex()),
-			AskedDigest: b.CheckName(at+".seen", u.GetSeen()),
+			Scope: v.CheckName(at+".scope", u.GetScope()), Key: v.CheckName(at+".key", u.GetKey()), Index: int(u.GetIndex()),
+			AskedDigest: v.CheckName(at+".seen", u.GetSeen()),
 		}
 		if u.GetAsked() != nil {
-			asked := askFromProto(b, at+".asked", u.GetAsked())
+			asked := askFromProto(v, at+".asked", u.GetAsked())
 			asked.Scope, asked.Key, asked.Index = use.Scope, use.Key, use.Index
 			use.Asked = &asked
 		}
