@@ -64,7 +64,7 @@ func NewLog(ctx context.Context, sinks []NamedSink, o Options) *Log {
 	l := &Log{server: o.Server, now: o.Now}
 	for _, s := range sinks {
 		q := newQueue(s.Name, s.Sink, o)
-		q.start(ctx)
+		q.startWriting(ctx)
 		l.queues = append(l.queues, q)
 	}
 	l.addRecord(&Record{Kind: KindStart, Server: o.Server})
@@ -109,7 +109,7 @@ func (l *Log) Close(ctx context.Context) {
 	l.addRecord(&Record{Kind: KindStop, Server: l.server})
 	var all sync.WaitGroup
 	for _, q := range l.queues {
-		all.Go(contain.Func(func() { q.close(ctx) }, contain.LogPanic(q.log, "ending the audit panicked")))
+		all.Go(contain.Func(func() { q.closeQueue(ctx) }, contain.LogPanic(q.log, "ending the audit panicked")))
 	}
 	all.Wait()
 }

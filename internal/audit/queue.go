@@ -81,8 +81,8 @@ func newQueue(name string, sink Sink, o Options) *queue {
 	}
 }
 
-// start begins to write. close ends it, and ctx only gives its values.
-func (q *queue) start(ctx context.Context) {
+// startWriting begins to write. closeQueue ends it, and ctx only gives its values.
+func (q *queue) startWriting(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = cancel
 	go contain.Func(func() {
@@ -132,9 +132,9 @@ func (q *queue) wakeWriter() {
 	}
 }
 
-// close takes no more records, and waits until all are written, or until ctx ends: then
+// closeQueue takes no more records, and waits until all are written, or until ctx ends: then
 // the rest is lost.
-func (q *queue) close(ctx context.Context) {
+func (q *queue) closeQueue(ctx context.Context) {
 	q.mu.Lock()
 	q.isClosed = true
 	q.mu.Unlock()

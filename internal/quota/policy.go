@@ -77,7 +77,7 @@ func (p *Policy) TenantLimits(tenant string) LimitSet {
 func (p *Policy) CallerLimits(c Caller) LimitSet {
 	var layers []*Values
 	for i := range p.rules {
-		if r := &p.rules[i]; r.matchesTenant(c.Tenant) && r.callers.contains(c) {
+		if r := &p.rules[i]; r.matchesTenant(c.Tenant) && r.callers.containsCaller(c) {
 			layers = append(layers, &r.caller)
 		}
 	}
@@ -114,8 +114,8 @@ func (r *rule) matchesTenant(tenant string) bool {
 	})
 }
 
-// contains reports whether the selection has a caller. nil has every caller.
-func (s *callerSelection) contains(c Caller) bool {
+// containsCaller reports whether the selection has a caller. nil has every caller.
+func (s *callerSelection) containsCaller(c Caller) bool {
 	if s == nil {
 		return true
 	}

@@ -73,7 +73,7 @@ func Open(o Options) (*File, error) {
 	f := &File{o: o}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.open(); err != nil {
+	if err := f.openFile(); err != nil {
 		if _, ok := errors.AsType[*Error](err); !ok {
 			err = &Error{Path: o.Path, Is: "can't be opened: " + describeCause(err), Want: "a file that this process may write"}
 		}
@@ -85,8 +85,8 @@ func Open(o Options) (*File, error) {
 	return f, nil
 }
 
-// open opens the file at the path and finds where the chain goes on.
-func (f *File) open() (err error) {
+// openFile opens the file at the path and finds where the chain goes on.
+func (f *File) openFile() (err error) {
 	if info, err := os.Stat(f.o.Path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a reader
 		return &Error{Path: f.o.Path, Is: "is no regular file", Want: "a file that this process may write"}
 	}
@@ -173,7 +173,7 @@ func (f *File) followPath() error {
 		}
 		f.o.Logger.Info("the file of the audit was moved; another one goes on", zap.String("file", f.o.Path))
 	}
-	return f.open()
+	return f.openFile()
 }
 
 // syncLater syncs the file when it is time to. It is called with mu locked.
@@ -182,7 +182,7 @@ func (f *File) syncLater() error {
 	f.syncError = nil
 	switch {
 	case f.o.Sync <= 0:
-		return errors.Join(earlier, f.sync())
+		return errors.Join(earlier, f.syncFile())
 	case f.timer == nil:
 		f.timer = time.AfterFunc(f.o.Sync, contain.Func(f.syncNow, contain.LogPanic(f.o.Logger, "syncing the audit panicked")))
 	}
@@ -194,10 +194,10 @@ func (f *File) syncNow() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.timer = nil
-	f.syncError = f.sync()
+	f.syncError = f.syncFile()
 }
 
-func (f *File) sync() error {
+func (f *File) syncFile() error {
 	if !f.isDirty || f.current == nil {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (f *File) removeOldest() error {
 }
 
 func (f *File) closeCurrent() error {
-	err := f.sync()
+	err := f.syncFile()
 	closed := f.current.Close() // which ends the lock
 	f.current, f.bytes = nil, 0
 	return errors.Join(err, closed)

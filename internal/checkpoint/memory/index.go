@@ -140,7 +140,7 @@ func (s *Store) Interrupts(
 			return comparePositions(interruptPosition(&a), interruptPosition(&b))
 		})
 	}
-	return cut(out, q.Limit, (*checkpoint.Interrupt).Size), nil
+	return cutAtLimit(out, q.Limit, (*checkpoint.Interrupt).Size), nil
 }
 
 // findThreadInterrupts returns the matching interrupts of a thread, by change.
@@ -253,11 +253,11 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	slices.SortFunc(out, func(a, b checkpoint.Head) int {
 		return compareThreads(&a, b.Updated, b.Thread)
 	})
-	return slices.Clone(cut(out, q.Limit, (*checkpoint.Head).Size)), nil
+	return slices.Clone(cutAtLimit(out, q.Limit, (*checkpoint.Head).Size)), nil
 }
 
-// cut ends a list where a limit does.
-func cut[T any](list []T, limit int, size func(*T) int) []T {
+// cutAtLimit ends a list where a limit does.
+func cutAtLimit[T any](list []T, limit int, size func(*T) int) []T {
 	portion := checkpoint.Portion{Limit: limit}
 	for i := range list {
 		if portion.Full() {
