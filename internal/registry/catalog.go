@@ -41,6 +41,12 @@ type graphVersion struct {
 
 type versionID struct{ name, version string }
 
+// owner returns the tenant of the graph.
+func (v versionID) owner() string {
+	owner, _ := tenant.Split(v.name)
+	return owner
+}
+
 func (v versionID) String() string { return v.name + "@" + v.version }
 
 // compiledGraph is a compiled graph in the cache.

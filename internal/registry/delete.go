@@ -118,8 +118,8 @@ func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graph
 
 // inUseError returns the refusal to delete versions that are in use.
 func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error {
-	e := runtime.Errorf(runtime.ReasonGraphInUse, "graph %q can't be deleted: %s; force it if they need not go on", name, why).
-		With("graph", name)
+	e := runtime.Errorf(runtime.ReasonGraphInUse, "graph %q can't be deleted: %s; force it if they need not go on", clientName(name), why).
+		With("graph", clientName(name))
 	if len(doomed) == 1 {
 		e = e.With("version", doomed[0].version)
 	}
@@ -142,7 +142,7 @@ func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVe
 				return nil, err
 			}
 			if slices.ContainsFunc(inside, func(id versionID) bool { return id.name == name && containsVersion(doomed, id.version) }) {
-				found = append(found, v.String())
+				found = append(found, versionID{clientName(v.name), v.version}.String())
 			}
 			if len(found) == maxNamedUsers {
 				return found, nil
@@ -221,7 +221,8 @@ func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []
 		}
 		for i := range heads {
 			if h := &heads[i]; h.Graph == name && containsVersion(doomed, h.Version) {
-				threads = append(threads, h.Thread)
+				_, thread := tenant.Split(h.Thread)
+				threads = append(threads, thread)
 			}
 			if len(threads) == maxNamedUsers {
 				return threads, true, nil

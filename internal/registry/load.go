@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // storeTimeout bounds the reading of a graph.
@@ -97,7 +98,7 @@ func (l *versionLoader) compileVersion(v *graphVersion, around []versionID) (*gr
 		return nil, err
 	}
 	file, _ := made.(storedFile)
-	inside, err := l.loadSubgraphs(file.Spec, append(slices.Clone(around), v.versionID))
+	inside, err := l.loadSubgraphs(v.owner(), file.Spec, append(slices.Clone(around), v.versionID))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (l *versionLoader) readVersion(ctx context.Context, v *graphVersion) (store
 	if err != nil {
 		return storedFile{}, unusableError(v, err)
 	}
-	inside := subgraphsOf(file.Spec)
+	inside := subgraphsOf(v.owner(), file.Spec)
 	v.subgraphs.Store(&inside)
 	return storedFile{file, len(source)}, nil
 }
@@ -139,8 +140,8 @@ func (l *versionLoader) fetchSource(ctx context.Context, v *graphVersion) (strin
 	}
 	record, err := l.store.GraphRecord(ctx, v.name, v.version)
 	if errors.Is(err, checkpoint.ErrGraphNotFound) {
-		return "", runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q version %q was deleted", v.name, v.version).
-			With("graph", v.name).With("version", v.version)
+		return "", runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q version %q was deleted", clientName(v.name), v.version).
+			With("graph", clientName(v.name)).With("version", v.version)
 	}
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.Cause(ctx))
@@ -151,7 +152,7 @@ func (l *versionLoader) fetchSource(ctx context.Context, v *graphVersion) (strin
 	return record.Source, nil
 }
 
-// compiledSubgraphs are the compiled graphs that a Spec names.
+// compiledSubgraphs are the compiled graphs that a Spec names, as it names them.
 type compiledSubgraphs map[versionID]*graph.Graph
 
 func (s compiledSubgraphs) lookupSubgraph(name, version string) (*graph.Graph, bool) {
@@ -159,18 +160,18 @@ func (s compiledSubgraphs) lookupSubgraph(name, version string) (*graph.Graph, b
 	return g, ok
 }
 
-// loadSubgraphs loads the graphs that a Spec with pinned versions contains. It
+// loadSubgraphs loads the graphs of a tenant that a Spec with pinned versions contains. It
 // leaves out graphs that it can't load, for the compiler to report.
-func (l *versionLoader) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSubgraphs, error) {
+func (l *versionLoader) loadSubgraphs(owner string, s *graph.Spec, around []versionID) (compiledSubgraphs, error) {
 	subs := make(compiledSubgraphs)
 	for i := range s.Nodes {
 		sub := s.Nodes[i].Graph
-		if sub == nil || !mayContain(s.Name, sub.Name) {
+		if sub == nil {
 			continue
 		}
 		id := versionID{sub.Name, sub.Version}
-		v := l.catalog.Load().findVersion(id)
-		if v == nil || subs[id] != nil || slices.Contains(around, id) {
+		v := l.catalog.Load().findVersion(versionID{qualifyName(owner, sub.Name), sub.Version})
+		if v == nil || subs[id] != nil || slices.Contains(around, v.versionID) {
 			continue
 		}
 		g, err := l.loadNested(v, around)
@@ -193,7 +194,7 @@ func (l *versionLoader) compileStored(v *graphVersion, file storedFile, inside c
 	env.CheckEndpoint = nil
 	l.compileSlots <- struct{}{}
 	defer func() { <-l.compileSlots }()
-	g, err := compileFile(file.File, env)
+	g, err := compileFile(v.owner(), file.File, env)
 	if err != nil {
 		return nil, unusableError(v, err)
 	}
@@ -201,9 +202,9 @@ func (l *versionLoader) compileStored(v *graphVersion, file storedFile, inside c
 	return g, nil
 }
 
-// compileGraph checks a graph that is put, and compiles it.
-func (l *versionLoader) compileGraph(ctx context.Context, file graphfile.File) (*graph.Graph, error) {
-	inside, err := l.loadSubgraphs(file.Spec, nil)
+// compileGraph checks a graph that is put for a tenant, and compiles it.
+func (l *versionLoader) compileGraph(ctx context.Context, owner string, file graphfile.File) (*graph.Graph, error) {
+	inside, err := l.loadSubgraphs(owner, file.Spec, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,13 +219,13 @@ func (l *versionLoader) compileGraph(ctx context.Context, file graphfile.File) (
 	defer func() { <-l.compileSlots }()
 	env := l.env
 	env.Lookup = inside.lookupSubgraph
-	return compileFile(file, env)
+	return compileFile(owner, file, env)
 }
 
 func unusableError(v *graphVersion, cause error) error {
 	return runtime.Errorf(runtime.ReasonGraphVersionUnavailable,
-		"graph %q version %q is stored, but does not compile in this server: %w", v.name, v.version, cause).
-		With("graph", v.name).With("version", v.version)
+		"graph %q version %q is stored, but does not compile in this server: %w", clientName(v.name), v.version, cause).
+		With("graph", clientName(v.name)).With("version", v.version)
 }
 
 func parseFile(name, text string) (graphfile.File, error) {
@@ -235,12 +236,16 @@ func parseFile(name, text string) (graphfile.File, error) {
 	return graphfile.File{Path: name, Spec: spec, Positions: positions, Err: err}, nil
 }
 
-// compileFile compiles a file. It returns a *graph.BuildError for a graph with
-// problems.
-func compileFile(file graphfile.File, env graph.Env) (*graph.Graph, error) {
+// compileFile compiles a file of a tenant. It returns a *graph.BuildError for a graph with
+// problems. The file has the names of the tenant, and the compiled graph that of the
+// catalog.
+func compileFile(owner string, file graphfile.File, env graph.Env) (*graph.Graph, error) {
 	g, err := file.Compile(env)
 	if build := (*graph.BuildError)(nil); errors.As(err, &build) {
 		return nil, build
+	}
+	if err == nil {
+		g.Name, err = tenant.Qualify(owner, g.Name)
 	}
 	return g, err
 }
@@ -276,19 +281,20 @@ func (l *versionLoader) readSubgraphs(ctx context.Context, v *graphVersion) ([]v
 	if err != nil {
 		return nil, err
 	}
-	inside := subgraphsOf(g.Spec)
+	inside := subgraphsOf(v.owner(), g.Spec)
 	v.subgraphs.Store(&inside)
 	return inside, nil
 }
 
-func subgraphsOf(s *graph.Spec) []versionID {
+// subgraphsOf lists the graphs of a tenant that a Spec names, as the catalog names them.
+func subgraphsOf(owner string, s *graph.Spec) []versionID {
 	inside := []versionID{}
 	if s == nil {
 		return inside
 	}
 	for i := range s.Nodes {
 		if sub := s.Nodes[i].Graph; sub != nil {
-			inside = append(inside, versionID{sub.Name, sub.Version})
+			inside = append(inside, versionID{qualifyName(owner, sub.Name), sub.Version})
 		}
 	}
 	return inside

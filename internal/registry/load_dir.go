@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // LoadDir reads the graph files of a folder, stores new versions and makes each
@@ -56,7 +57,7 @@ func (l *dirLoader) loadGraph(ctx context.Context, g *graph.Graph) {
 		}
 	}
 	r := l.registry
-	kept, err := r.storeGraph(ctx, file)
+	kept, err := r.storeGraph(ctx, tenant.Default, file)
 	if err != nil {
 		l.failures = append(l.failures, &graphfile.FileError{Path: file.Path, Err: err})
 		return

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,14 +20,18 @@ import (
 // same content again is no error. The error is a *graph.BuildError for a graph with
 // problems, and else a *runtime.Error.
 func (r *Registry) PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+	owner := cmp.Or(put.Tenant, tenant.Default)
+	if err := tenant.CheckName(owner); err != nil {
+		return runtime.GraphEntry{}, runtime.Errorf(runtime.ReasonInvalidField, "%w", err).With("field", "tenant")
+	}
 	file, err := parsePut(put)
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
 	if put.ValidateOnly {
-		return r.validateGraph(ctx, file)
+		return r.validateGraph(ctx, owner, file)
 	}
-	g, err := r.storeGraph(ctx, file)
+	g, err := r.storeGraph(ctx, owner, file)
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
@@ -44,17 +49,17 @@ func parsePut(put runtime.PutGraphRequest) (graphfile.File, error) {
 	return parseFile(name, put.Document)
 }
 
-func (r *Registry) validateGraph(ctx context.Context, file graphfile.File) (runtime.GraphEntry, error) {
-	g, _, err := r.prepareGraph(ctx, file)
+func (r *Registry) validateGraph(ctx context.Context, owner string, file graphfile.File) (runtime.GraphEntry, error) {
+	g, _, err := r.prepareGraph(ctx, owner, file)
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
 	return r.toEntry(g), nil
 }
 
-// storeGraph stores a graph and makes it visible, in this order.
-func (r *Registry) storeGraph(ctx context.Context, file graphfile.File) (*graph.Graph, error) {
-	g, known, err := r.prepareGraph(ctx, file)
+// storeGraph stores a graph of a tenant and makes it visible, in this order.
+func (r *Registry) storeGraph(ctx context.Context, owner string, file graphfile.File) (*graph.Graph, error) {
+	g, known, err := r.prepareGraph(ctx, owner, file)
 	if err != nil || known {
 		return g, err
 	}
@@ -66,7 +71,7 @@ func (r *Registry) storeGraph(ctx context.Context, file graphfile.File) (*graph.
 		return nil, err
 	}
 	v := &graphVersion{versionID: versionID{g.Name, g.Version}, created: present}
-	inside := subgraphsOf(g.Spec)
+	inside := subgraphsOf(owner, g.Spec)
 	v.subgraphs.Store(&inside)
 	text := encodeSource(g)
 	if r.store == nil {
@@ -75,7 +80,7 @@ func (r *Registry) storeGraph(ctx context.Context, file graphfile.File) (*graph.
 	}
 	err = r.store.PutGraph(ctx, checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: text, Created: present})
 	if errors.Is(err, checkpoint.ErrGraphExists) {
-		return r.resolveExisting(ctx, file, g)
+		return r.resolveExisting(ctx, owner, file, g)
 	}
 	if err != nil {
 		return nil, translateStoreError(err)
@@ -148,11 +153,13 @@ func (r *Registry) currentTime(ctx context.Context) (time.Time, error) {
 
 // resolveExisting handles a version that another server has stored before, or that
 // was deleted.
-func (r *Registry) resolveExisting(ctx context.Context, file graphfile.File, g *graph.Graph) (*graph.Graph, error) {
+func (r *Registry) resolveExisting(
+	ctx context.Context, owner string, file graphfile.File, g *graph.Graph,
+) (*graph.Graph, error) {
 	if err := r.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	theirs, known, err := r.prepareGraph(ctx, file)
+	theirs, known, err := r.prepareGraph(ctx, owner, file)
 	if err != nil {
 		return nil, err
 	}
@@ -167,17 +174,19 @@ func (r *Registry) resolveExisting(ctx context.Context, file graphfile.File, g *
 
 // prepareGraph pins and compiles a graph. If its version is known with the same
 // content, it returns the known graph.
-func (r *Registry) prepareGraph(ctx context.Context, file graphfile.File) (g *graph.Graph, known bool, err error) {
-	before, err := r.findCompiled(file.Spec.Name, file.Spec.Version)
+func (r *Registry) prepareGraph(
+	ctx context.Context, owner string, file graphfile.File,
+) (g *graph.Graph, known bool, err error) {
+	before, err := r.findCompiled(qualifyName(owner, file.Spec.Name), file.Spec.Version)
 	if err != nil {
 		return nil, false, err
 	}
 	if before != nil {
 		file.Spec = pinSubgraphs(file.Spec, pinLike(before.Spec))
 	} else {
-		file.Spec = pinSubgraphs(file.Spec, r.newestVersion)
+		file.Spec = pinSubgraphs(file.Spec, r.pinNewest(owner))
 	}
-	if g, err = r.compileGraph(ctx, file); err != nil {
+	if g, err = r.compileGraph(ctx, owner, file); err != nil {
 		return nil, false, err
 	}
 	if before == nil {
@@ -211,12 +220,15 @@ func hasSameContent(a, b *graph.Spec) bool { return graph.Digest(a) == graph.Dig
 // none.
 type versionPinner func(node *graph.NodeSpec) string
 
-func (r *Registry) newestVersion(n *graph.NodeSpec) string {
-	g, err := r.Graph(n.Graph.Name, "")
-	if err != nil {
-		return ""
+// pinNewest pins subgraphs to the newest versions of a tenant.
+func (r *Registry) pinNewest(owner string) versionPinner {
+	return func(n *graph.NodeSpec) string {
+		g, err := r.Graph(qualifyName(owner, n.Graph.Name), "")
+		if err != nil {
+			return ""
+		}
+		return g.Version
 	}
-	return g.Version
 }
 
 // pinLike pins subgraphs as in another version of the graph.
@@ -231,11 +243,17 @@ func pinLike(s *graph.Spec) versionPinner {
 	}
 }
 
-// mayContain reports whether a graph may have another as a subgraph: both belong to one
-// tenant.
-func mayContain(name, subgraph string) bool {
-	owner, _ := tenant.Split(name)
-	return tenant.Contains(owner, subgraph)
+// qualifyName returns the name of a graph of a tenant as the catalog and the store have
+// it, "" for a text that is no name: there is no such graph, and the compiler refuses it.
+func qualifyName(owner, name string) string {
+	qualified, _ := tenant.Qualify(owner, name)
+	return qualified
+}
+
+// clientName returns the name of a graph as its tenant knows it, for errors.
+func clientName(qualified string) string {
+	_, name := tenant.Split(qualified)
+	return name
 }
 
 // pinSubgraphs copies a Spec so that its subgraphs name a version, because a thread
@@ -243,7 +261,7 @@ func mayContain(name, subgraph string) bool {
 // contains itself, which the compiler refuses.
 func pinSubgraphs(s *graph.Spec, version versionPinner) *graph.Spec {
 	open := func(n *graph.NodeSpec) bool {
-		return n.Graph != nil && n.Graph.Version == "" && n.Graph.Name != s.Name && mayContain(s.Name, n.Graph.Name)
+		return n.Graph != nil && n.Graph.Version == "" && n.Graph.Name != s.Name
 	}
 	if !slices.ContainsFunc(s.Nodes, func(n graph.NodeSpec) bool { return open(&n) }) {
 		return s
@@ -272,11 +290,12 @@ func encodeSource(g *graph.Graph) string {
 func deletedError(g *graph.Graph) error {
 	return runtime.Errorf(runtime.ReasonGraphExists,
 		"graph %q version %q was deleted and had other content, which threads may still wait for; give this one a new version",
-		g.Name, g.Version).With("graph", g.Name).With("version", g.Version)
+		clientName(g.Name), g.Version).With("graph", clientName(g.Name)).With("version", g.Version)
 }
 
 func existsError(g *graph.Graph) error {
 	return runtime.Errorf(runtime.ReasonGraphExists,
-		"graph %q version %q exists with other content; a version never changes, so give this one a new version", g.Name, g.Version).
-		With("graph", g.Name).With("version", g.Version)
+		"graph %q version %q exists with other content; a version never changes, so give this one a new version",
+		clientName(g.Name), g.Version).
+		With("graph", clientName(g.Name)).With("version", g.Version)
 }

@@ -181,11 +181,15 @@ func (r *Registry) toEntry(g *graph.Graph) runtime.GraphEntry {
 func (r *Registry) missingError(name, version string) error {
 	all := *r.catalog.Load()
 	if version != "" {
-		return runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q has no version %q%s", name, version,
-			graph.Suggest(version, all.findGraph(name).versionNames())).With("graph", name).With("version", version)
+		return runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q has no version %q%s", clientName(name), version,
+			graph.Suggest(version, all.findGraph(name).versionNames())).With("graph", clientName(name)).With("version", version)
 	}
-	return runtime.Errorf(runtime.ReasonGraphNotFound, "unknown graph %q%s", name,
-		graph.Suggest(name, slices.Collect(maps.Keys(all.namesBeside(name))))).With("graph", name)
+	var known []string
+	for qualified := range all.namesBeside(name) {
+		known = append(known, clientName(qualified))
+	}
+	return runtime.Errorf(runtime.ReasonGraphNotFound, "unknown graph %q%s", clientName(name),
+		graph.Suggest(clientName(name), known)).With("graph", clientName(name))
 }
 
 // translateStoreError converts an error of the store for a client. The cause names

@@ -12,17 +12,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
-// putForTenant stores a graph for a tenant, as a server has put it that knows the tenant.
-func putForTenant(t *testing.T, store *memory.Store, owner, name, document string) {
+// putForTenant puts a graph for a tenant.
+func putForTenant(t *testing.T, r *registry.Registry, owner, document string) runtime.GraphEntry {
 	t.Helper()
-	scratch := memory.New(memory.Options{})
-	putGraph(t, openRegistry(t, scratch), document)
-	all, err := scratch.GraphRecords(t.Context())
+	e, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Tenant: owner, Document: document})
 	require.NoError(t, err)
-	require.Len(t, all, 1)
-	all[0].Name, err = tenant.Qualify(owner, name)
-	require.NoError(t, err)
-	require.NoError(t, store.PutGraph(t.Context(), all[0]))
+	return e
 }
 
 func listNames(t *testing.T, r *registry.Registry, owner string) []string {
@@ -41,12 +36,12 @@ func listNames(t *testing.T, r *registry.Registry, owner string) []string {
 // graph from being deleted, and as subgraphs.
 func TestGraphsOfTenants(t *testing.T) {
 	store := memory.New(memory.Options{})
-	putForTenant(t, store, "acme", "g", graphText("g", "v1", "2"))
-	putForTenant(t, store, "acme", "secretive", graphText("secretive", "v1", "1"))
 	o := newOptions(t, store)
 	o.Threads = store
 	r, err := registry.New(t.Context(), o)
 	require.NoError(t, err)
+	require.Equal(t, "acme@g", putForTenant(t, r, "acme", graphText("g", "v1", "2")).Graph.Name)
+	putForTenant(t, r, "acme", graphText("secretive", "v1", "1"))
 	putGraph(t, r, graphText("g", "v1", "1"))
 	putGraph(t, r, graphText("h", "v1", "1"))
 
@@ -73,6 +68,7 @@ func TestGraphsOfTenants(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.DeleteGraph(t.Context(), "acme@g", "", false)
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
+	require.ErrorContains(t, err, `graph "g" can't be deleted: threads are pinned to it, among them t;`)
 	gone, err := r.DeleteGraph(t.Context(), "g", "", false)
 	require.NoError(t, err)
 	require.Equal(t, []string{"v1"}, gone)
@@ -81,4 +77,54 @@ func TestGraphsOfTenants(t *testing.T) {
 	_, err = r.DeleteGraph(t.Context(), "h", "", false)
 	require.NoError(t, err)
 	require.Empty(t, listNames(t, r, tenant.Default))
+}
+
+// A graph of a tenant and its subgraphs have the names of the tenant in their sources, and
+// those of the store when they are compiled, in this server and in the next.
+func TestSubgraphsOfTenants(t *testing.T) {
+	store := memory.New(memory.Options{})
+	r := openRegistry(t, store)
+	for owner, value := range map[string]string{tenant.Default: "1", "acme": "2"} {
+		putForTenant(t, r, owner, graphText("inner", "v"+value, value))
+		putForTenant(t, r, owner, wrappingGraph("outer", "v1", "inner", `""`))
+	}
+	for _, server := range []*registry.Registry{r, openRegistry(t, store)} {
+		for owner, want := range map[string][]string{
+			tenant.Default: {"outer", "inner", "v1"}, "acme": {"acme@outer", "acme@inner", "v2"},
+		} {
+			name, err := tenant.Qualify(owner, "outer")
+			require.NoError(t, err)
+			g, err := server.Graph(name, "v1")
+			require.NoError(t, err)
+			require.Equal(t, "outer", g.Spec.Name)
+			for _, n := range g.Nodes {
+				if n.Sub != nil {
+					require.Equal(t, want, []string{g.Name, n.Sub.Name, n.Sub.Version})
+				}
+			}
+		}
+		_, err := server.DeleteGraph(t.Context(), "acme@inner", "", false)
+		require.ErrorContains(t, err, `graph "inner" can't be deleted: other graphs contain it: outer@v1`)
+	}
+	_, err := r.Graph("acme@iner", "")
+	require.Equal(t, `unknown graph "iner"; did you mean "inner"?; known: inner, outer`, requireRefused(t, err, runtime.ReasonGraphNotFound).Message)
+}
+
+func TestPutForTenantsThatCannotBe(t *testing.T) {
+	r := openRegistry(t, memory.New(memory.Options{}))
+	_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Tenant: "a b", Document: graphText("g", "v1", "1")})
+	requireRefusedField(t, err, "tenant")
+	for _, owner := range []string{"", "acme"} {
+		_, err = r.PutGraph(t.Context(), runtime.PutGraphRequest{Tenant: owner, Document: graphText("acme@g", "v1", "1")})
+		require.ErrorContains(t, err, "contains '@'")
+		_, err = r.PutGraph(t.Context(), runtime.PutGraphRequest{Tenant: owner, Document: wrappingGraph("outer", "v1", "acme@g", "v1")})
+		require.ErrorContains(t, err, `unknown graph "acme@g" version "v1"`)
+	}
+	require.Empty(t, listNames(t, r, tenant.Default))
+	require.Empty(t, listNames(t, r, "acme"))
+}
+
+func requireRefusedField(t *testing.T, err error, field string) {
+	t.Helper()
+	require.Equal(t, field, requireRefused(t, err, runtime.ReasonInvalidField).Meta["field"])
 }

@@ -104,7 +104,8 @@ type GraphEntry struct {
 
 // PutGraphRequest is a graph to check and, unless ValidateOnly, to keep for ever.
 type PutGraphRequest struct {
-	Spec *graph.Spec // nil = Document is set
+	Tenant string      // of the graph and its subgraphs, which are named without it; "" = tenant.Default
+	Spec   *graph.Spec // nil = Document is set
 	// Document is the text of a graph file, YAML or JSON.
 	Document     string
 	DocumentName string // for the words of problems, "" = unknown

@@ -83,7 +83,7 @@ func TestGraphsSurviveTheWire(t *testing.T) {
 		Definition: &graphdv1.PutGraphRequest_Document{Document: "name: g"}, DocumentName: "g.yaml",
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.PutGraphRequest{Document: "name: g", DocumentName: "g.yaml"}, r.lastPut)
+	require.Equal(t, runtime.PutGraphRequest{Tenant: "default", Document: "name: g", DocumentName: "g.yaml"}, r.lastPut)
 }
 
 func TestGraphsArePaged(t *testing.T) {

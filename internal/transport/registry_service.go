@@ -98,6 +98,7 @@ func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRe
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
 	v := s.newValidator()
 	put := runtime.PutGraphRequest{
+		Tenant:       tenant.Default,
 		DocumentName: v.CheckText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
 	}
 	switch definition := req.GetDefinition().(type) {

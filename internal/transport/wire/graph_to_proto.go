@@ -5,6 +5,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // GraphToProto converts a version of a graph; full adds the whole description.
@@ -13,7 +14,8 @@ func GraphToProto(e runtime.GraphEntry, full bool) *graphdv1.Graph {
 	if e.Graph == nil {
 		return out
 	}
-	out.Graph, out.Version = e.Graph.Name, e.Graph.Version
+	_, out.Graph = tenant.Split(e.Graph.Name) // a client sees graphs of its own tenant alone
+	out.Version = e.Graph.Version
 	s := e.Graph.Spec
 	if s == nil {
 		return out
