@@ -72,8 +72,10 @@ func newDescriber(row Row) (*Describer, error) {
 		texts []string
 		in    protoreflect.MessageDescriptor
 	}{
-		{&d.answers, row.Answers, method.Input()}, {&d.shown, row.Shown, method.Input()},
-		{&d.digests, row.Digests, method.Input()}, {&d.answered, row.Answered, method.Output()},
+		{&d.answers, row.Answers, method.Input()},
+		{&d.shown, row.Shown, method.Input()},
+		{&d.digests, row.Digests, method.Input()},
+		{&d.answered, row.Answered, method.Output()},
 	} {
 		for _, text := range list.texts {
 			p, err := newPath(list.in, text)
@@ -178,8 +180,10 @@ func (d *Describer) DescribeAnswer(r *audit.Record, answer proto.Message) {
 		to    *string
 		names []protoreflect.Name
 	}{
-		{&r.Thread, []protoreflect.Name{"thread_id"}}, {&r.Run, []protoreflect.Name{"run_id"}},
-		{&r.Graph, []protoreflect.Name{"graph"}}, {&r.Version, []protoreflect.Name{"graph_version", "version"}},
+		{&r.Thread, []protoreflect.Name{"thread_id"}},
+		{&r.Run, []protoreflect.Name{"run_id"}},
+		{&r.Graph, []protoreflect.Name{"graph"}},
+		{&r.Version, []protoreflect.Name{"graph_version", "version"}},
 	} {
 		for _, name := range single.names {
 			if f := fields.ByName(name); f != nil && f.Kind() == protoreflect.StringKind && !f.IsList() && *single.to == "" {
