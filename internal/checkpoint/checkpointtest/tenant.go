@@ -32,11 +32,11 @@ func tenantCases() []testCase {
 	}
 }
 
-// tenants are those of the cases, with an id of each that has the same name.
-func tenants() []string { return []string{tenant.Default, "acme", "acme2", "b"} }
+// listTenantNames returns the tenants of the cases.
+func listTenantNames() []string { return []string{tenant.Default, "acme", "acme2", "b"} }
 
-// qualified returns an id of a tenant as stores know it.
-func (e *env) qualified(name, id string) string {
+// qualifyID returns an id of a tenant as stores know it.
+func (e *env) qualifyID(name, id string) string {
 	e.Helper()
 	text, err := tenant.Qualify(name, id)
 	require.NoError(e, err)
@@ -45,22 +45,22 @@ func (e *env) qualified(name, id string) string {
 
 func tenantThreads(e *env) {
 	var all []string
-	for i, name := range tenants() {
+	for i, name := range listTenantNames() {
 		require.Empty(e, e.listThreads(checkpoint.ThreadQuery{Tenant: name}))
 		for j, id := range []string{"t", "u"} {
-			th := e.newThread(e.qualified(name, id))
+			th := e.newThread(e.qualifyID(name, id))
 			th.applyEdits(setUpdated(testDay(-i - 10*j)))
 		}
 	}
 	for _, id := range []string{"t", "u"} {
-		for _, name := range tenants() {
-			all = append(all, e.qualified(name, id))
+		for _, name := range listTenantNames() {
+			all = append(all, e.qualifyID(name, id))
 		}
 	}
 	require.Equal(e, all, e.listThreads(checkpoint.ThreadQuery{}), "no tenant means all, in one order")
 	require.Equal(e, all[:3], e.listThreads(checkpoint.ThreadQuery{Limit: 3}))
-	for _, name := range tenants() {
-		want := []string{e.qualified(name, "t"), e.qualified(name, "u")}
+	for _, name := range listTenantNames() {
+		want := []string{e.qualifyID(name, "t"), e.qualifyID(name, "u")}
 		require.Equal(e, want, e.listThreads(checkpoint.ThreadQuery{Tenant: name}))
 		require.Equal(e, want[:1], e.listThreads(checkpoint.ThreadQuery{Tenant: name, Limit: 1}))
 	}
@@ -77,11 +77,11 @@ func tenantNames(e *env) {
 		"threads", "inbox", "tenants", strings.Repeat("n", tenant.MaxNameLength),
 	}
 	for _, name := range names {
-		e.newThread(e.qualified(name, "a")).putInterrupt("q")
+		e.newThread(e.qualifyID(name, "a")).putInterrupt("q")
 	}
 	e.newThread("threads").putInterrupt("q") // an id that is the name of a tenant
 	for _, name := range names {
-		id := e.qualified(name, "a")
+		id := e.qualifyID(name, "a")
 		threads, questions := []string{id}, []string{id + "/q"}
 		if name == tenant.Default {
 			threads, questions = append(threads, "threads"), append(questions, "threads/q")
@@ -116,46 +116,46 @@ func (e *env) listThreadPages(q checkpoint.ThreadQuery) []string {
 func tenantThreadPages(e *env) {
 	want := map[string][]string{}
 	for day := range 4 {
-		for _, name := range tenants() {
+		for _, name := range listTenantNames() {
 			for i := range 3 {
-				id := e.qualified(name, fmt.Sprintf("t%d%d", day, i))
+				id := e.qualifyID(name, fmt.Sprintf("t%d%d", day, i))
 				e.newThread(id).applyEdits(setUpdated(testDay(-day)))
 				want[name] = append(want[name], id)
 			}
 		}
 	}
 	all := e.listThreads(checkpoint.ThreadQuery{})
-	require.Len(e, all, 4*3*len(tenants()))
+	require.Len(e, all, 4*3*len(listTenantNames()))
 	for _, size := range []int{1, 2, 5, 12, 13} {
-		for _, name := range tenants() {
+		for _, name := range listTenantNames() {
 			require.Equal(e, want[name], e.listThreadPages(checkpoint.ThreadQuery{Tenant: name, Limit: size}), "pages of %d", size)
 		}
 		require.Equal(e, all, e.listThreadPages(checkpoint.ThreadQuery{Limit: size}), "pages of %d", size)
 	}
-	other := checkpoint.ThreadPosition{Updated: testDay(-1), Thread: e.qualified("b", "t11")}
+	other := checkpoint.ThreadPosition{Updated: testDay(-1), Thread: e.qualifyID("b", "t11")}
 	require.Equal(e, want["acme"][6:], e.listThreads(checkpoint.ThreadQuery{Tenant: "acme", Before: other}),
 		"after a position of another tenant")
 }
 
 func tenantThreadFilters(e *env) {
-	for _, name := range tenants() {
+	for _, name := range listTenantNames() {
 		for i, state := range []checkpoint.ThreadState{checkpoint.ThreadIdle, checkpoint.ThreadBusy} {
-			th := e.newThread(e.qualified(name, fmt.Sprint(i)))
-			th.head.State, th.head.Graph = state, e.qualified(name, "g")
+			th := e.newThread(e.qualifyID(name, fmt.Sprint(i)))
+			th.head.State, th.head.Graph = state, e.qualifyID(name, "g")
 			th.head.Metadata = map[string]string{"user": fmt.Sprint(i)}
 			th.applyEdits()
 		}
 	}
-	for _, name := range tenants() {
-		idle, busy := e.qualified(name, "0"), e.qualified(name, "1")
+	for _, name := range listTenantNames() {
+		idle, busy := e.qualifyID(name, "0"), e.qualifyID(name, "1")
 		for _, c := range []struct {
 			q    checkpoint.ThreadQuery
 			want []string
 		}{
 			{checkpoint.ThreadQuery{State: checkpoint.ThreadIdle}, []string{idle}},
-			{checkpoint.ThreadQuery{Graph: e.qualified(name, "g")}, []string{idle, busy}},
+			{checkpoint.ThreadQuery{Graph: e.qualifyID(name, "g")}, []string{idle, busy}},
 			{checkpoint.ThreadQuery{Graph: "g2"}, []string{}},
-			{checkpoint.ThreadQuery{Graph: e.qualified("other", "g")}, []string{}},
+			{checkpoint.ThreadQuery{Graph: e.qualifyID("other", "g")}, []string{}},
 			{checkpoint.ThreadQuery{Metadata: map[string]string{"user": "1"}}, []string{busy}},
 			{checkpoint.ThreadQuery{Metadata: map[string]string{"user": "1"}, State: checkpoint.ThreadIdle}, []string{}},
 		} {
@@ -183,8 +183,8 @@ func setState(state checkpoint.InterruptState) func(*checkpoint.Interrupt) {
 }
 
 func tenantQuestions(e *env) {
-	for i, name := range tenants() {
-		th := e.newThread(e.qualified(name, "t"))
+	for i, name := range listTenantNames() {
+		th := e.newThread(e.qualifyID(name, "t"))
 		th.putInterrupt("1", setCreated(testDay(i)))
 		th.putInterrupt("2", setCreated(testDay(-i)))
 		th.putInterrupt("3", setCreated(testDay(20)), setState(checkpoint.InterruptExpired))
@@ -192,8 +192,8 @@ func tenantQuestions(e *env) {
 	}
 	open := []checkpoint.InterruptState{checkpoint.InterruptOpen}
 	closed := []checkpoint.InterruptState{checkpoint.InterruptAnswered, checkpoint.InterruptExpired}
-	for i, name := range tenants() {
-		id := e.qualified(name, "t")
+	for i, name := range listTenantNames() {
+		id := e.qualifyID(name, "t")
 		q1, q2, q3 := id+"/1", id+"/2", id+"/3"
 		want := []string{q2, q1, q3}
 		if i == 0 {
@@ -218,8 +218,8 @@ func tenantQuestions(e *env) {
 		}
 	}
 	var oldest []string
-	for i := range tenants() {
-		oldest = append(oldest, e.qualified(tenants()[len(tenants())-1-i], "t")+"/2")
+	for i := range listTenantNames() {
+		oldest = append(oldest, e.qualifyID(listTenantNames()[len(listTenantNames())-1-i], "t")+"/2")
 	}
 	require.Equal(e, oldest, e.listInterrupts(checkpoint.InterruptQuery{States: open}), "no tenant means all")
 }
@@ -227,9 +227,9 @@ func tenantQuestions(e *env) {
 func tenantQuestionPages(e *env) {
 	want := map[string][]string{}
 	for day := range 3 {
-		for _, name := range tenants() {
+		for _, name := range listTenantNames() {
 			for i := range 3 {
-				th := e.newThread(e.qualified(name, fmt.Sprintf("t%d%d", day, i)))
+				th := e.newThread(e.qualifyID(name, fmt.Sprintf("t%d%d", day, i)))
 				th.putInterrupt("a", setCreated(testDay(day)))
 				th.putInterrupt("b", setCreated(testDay(day)))
 				want[name] = append(want[name], th.id+"/a", th.id+"/b")
@@ -237,9 +237,9 @@ func tenantQuestionPages(e *env) {
 		}
 	}
 	all := e.listInterrupts(checkpoint.InterruptQuery{})
-	require.Len(e, all, 18*len(tenants()))
+	require.Len(e, all, 18*len(listTenantNames()))
 	for _, size := range []int{1, 4, 18, 19} {
-		for _, name := range tenants() {
+		for _, name := range listTenantNames() {
 			require.Equal(e, want[name], e.listQuestionPages(checkpoint.InterruptQuery{Tenant: name, Limit: size}), "pages of %d", size)
 		}
 		require.Equal(e, all, e.listQuestionPages(checkpoint.InterruptQuery{Limit: size}), "pages of %d", size)
@@ -284,8 +284,8 @@ func tenantOfThread(e *env) {
 
 func tenantChanges(e *env) {
 	drivers, cursors := map[string]*threadDriver{}, map[string]uint64{}
-	for _, name := range tenants() {
-		drivers[name] = e.newThread(e.qualified(name, "t"))
+	for _, name := range listTenantNames() {
+		drivers[name] = e.newThread(e.qualifyID(name, "t"))
 	}
 	follow := func(name string, limit int) []string {
 		e.Helper()
@@ -304,7 +304,7 @@ func tenantChanges(e *env) {
 	}
 	require.Empty(e, follow("acme", 0))
 	for _, id := range []string{"1", "2", "3"} {
-		for _, name := range tenants() {
+		for _, name := range listTenantNames() {
 			drivers[name].putInterrupt(id)
 		}
 	}
@@ -321,7 +321,7 @@ func tenantChanges(e *env) {
 	require.Empty(e, follow("acme2", 0)[3:])
 	drivers["acme"].applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 	require.Empty(e, follow("acme", 0))
-	again := e.newThread(e.qualified("acme", "u"))
+	again := e.newThread(e.qualifyID("acme", "u"))
 	again.putInterrupt("5")
 	require.Equal(e, []string{"5"}, follow("acme", 0), "numbers grow on after the last thread of the tenant was deleted")
 	require.Equal(e, []string{"3", "2", "0", "1"}, follow("b", 0))
@@ -331,8 +331,8 @@ func tenantChanges(e *env) {
 func tenantChangePages(e *env) {
 	want := []string{}
 	for i := range 5 {
-		for _, name := range tenants() {
-			th := e.newThread(e.qualified(name, fmt.Sprint("t", i)))
+		for _, name := range listTenantNames() {
+			th := e.newThread(e.qualifyID(name, fmt.Sprint("t", i)))
 			th.putInterrupt("q")
 			want = append(want, th.id+"/q")
 		}
@@ -370,8 +370,8 @@ func tenantConcurrentChanges(e *env) {
 			follow()
 		}
 	})
-	runParallel(threads*len(tenants()), func(i int) {
-		th := e.newThread(e.qualified(tenants()[i%len(tenants())], fmt.Sprint("t", i)))
+	runParallel(threads*len(listTenantNames()), func(i int) {
+		th := e.newThread(e.qualifyID(listTenantNames()[i%len(listTenantNames())], fmt.Sprint("t", i)))
 		for n := range each {
 			c := th.newChange()
 			c.Interrupts = []checkpoint.Interrupt{newInterrupt(th.id, fmt.Sprint("q", n), "c")}
@@ -397,13 +397,13 @@ func tenantConcurrentChanges(e *env) {
 
 func tenantDeletes(e *env) {
 	drivers := map[string]*threadDriver{}
-	for _, name := range tenants() {
-		drivers[name] = e.newThread(e.qualified(name, "t"))
+	for _, name := range listTenantNames() {
+		drivers[name] = e.newThread(e.qualifyID(name, "t"))
 		drivers[name].applyEdits(fullChange("r"))
 		drivers[name].putInterrupt("q")
 	}
-	left := tenants()
-	for _, name := range tenants() {
+	left := listTenantNames()
+	for _, name := range listTenantNames() {
 		drivers[name].applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 		left = left[1:]
 		require.Empty(e, e.listThreads(checkpoint.ThreadQuery{Tenant: name}))
@@ -425,8 +425,8 @@ func tenantDeletes(e *env) {
 
 func tenantDue(e *env) {
 	want := []string{}
-	for i, name := range tenants() {
-		id := e.qualified(name, "t")
+	for i, name := range listTenantNames() {
+		id := e.qualifyID(name, "t")
 		e.newThread(id).applyEdits(setDue(testDay(i - 10)))
 		want = append(want, id)
 	}
@@ -435,14 +435,14 @@ func tenantDue(e *env) {
 }
 
 func tenantGraphs(e *env) {
-	for _, name := range tenants() {
+	for _, name := range listTenantNames() {
 		source := fmt.Sprintf(`{"graph":%q}`, name)
-		g := checkpoint.GraphRecord{Name: e.qualified(name, "g"), Version: "1", Source: source, Created: testDay(0)}
+		g := checkpoint.GraphRecord{Name: e.qualifyID(name, "g"), Version: "1", Source: source, Created: testDay(0)}
 		require.NoError(e, e.store.PutGraph(e.ctx, g))
 	}
 	require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1"))
-	for _, name := range tenants()[1:] {
-		g, err := e.store.GraphRecord(e.ctx, e.qualified(name, "g"), "1")
+	for _, name := range listTenantNames()[1:] {
+		g, err := e.store.GraphRecord(e.ctx, e.qualifyID(name, "g"), "1")
 		require.NoError(e, err)
 		require.Equal(e, fmt.Sprintf(`{"graph":%q}`, name), g.Source)
 	}

@@ -68,8 +68,8 @@ func namePattern() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za
 
 const wantedName = "1 to 64 letters, digits and . _ -, the first a letter or digit"
 
-// problems lists the wrong values of a context.
-func (c *Context) problems() []file.Problem {
+// findProblems lists the wrong values of a context.
+func (c *Context) findProblems() []file.Problem {
 	var all []file.Problem
 	add := func(field, is, want string) {
 		all = append(all, file.Problem{Path: []any{field}, Is: is, Want: want})
@@ -115,7 +115,7 @@ func (l *List) Problems() []file.Problem {
 	var all []file.Problem
 	seen := map[string]bool{}
 	for i := range l.Contexts {
-		found := l.Contexts[i].problems()
+		found := l.Contexts[i].findProblems()
 		if seen[l.Contexts[i].Name] {
 			found = append(found, file.Problem{Path: []any{"name"}, Is: "is the name of another context too", Want: "a name of its own"})
 		}

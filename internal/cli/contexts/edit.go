@@ -83,7 +83,7 @@ func AddContext(ctx context.Context, path string, c Context, replaces bool) erro
 
 // checkContext checks all values, and reads the files that they name.
 func checkContext(c Context) error {
-	if found := c.problems(); len(found) > 0 {
+	if found := c.findProblems(); len(found) > 0 {
 		what := fmt.Sprint("--", found[0].Path[0])
 		if what == "--name" {
 			what = "NAME"

@@ -142,24 +142,24 @@ func (d *Describer) Describe(r *audit.Record, request proto.Message, withDigests
 		to   *string
 		from path
 	}{{&r.Thread, d.thread}, {&r.Run, d.run}, {&r.Graph, d.graph}, {&r.Version, d.version}, {&r.Worker, d.worker}} {
-		single.from.visit(m, func(v protoreflect.Value) { *single.to = v.String() })
+		single.from.visitValues(m, func(v protoreflect.Value) { *single.to = v.String() })
 	}
-	d.questions.visit(m, func(v protoreflect.Value) { r.Questions = append(r.Questions, audit.Question{ID: v.String()}) })
+	d.questions.visitValues(m, func(v protoreflect.Value) { r.Questions = append(r.Questions, audit.Question{ID: v.String()}) })
 	for _, p := range d.answers {
-		p.visit(m, func(v protoreflect.Value) {
+		p.visitValues(m, func(v protoreflect.Value) {
 			if a, ok := v.Message().Interface().(*graphdv1.InterruptResponse); ok {
 				r.Questions = append(r.Questions, describeAnswer(a, withDigests))
 			}
 		})
 	}
 	for _, p := range d.shown {
-		p.visit(m, func(v protoreflect.Value) { addText(r, p, showValue(p.last(), v)...) })
+		p.visitValues(m, func(v protoreflect.Value) { addText(r, p, showValue(p.lastField(), v)...) })
 	}
 	if !withDigests {
 		return
 	}
 	for _, p := range d.digests {
-		p.visit(m, func(v protoreflect.Value) { addText(r, p, digestValue(p.last(), v)) })
+		p.visitValues(m, func(v protoreflect.Value) { addText(r, p, digestValue(p.lastField(), v)) })
 	}
 }
 
@@ -171,8 +171,8 @@ func (d *Describer) DescribeAnswer(r *audit.Record, answer proto.Message) {
 	}
 	m := answer.ProtoReflect()
 	for _, p := range d.answered {
-		p.visit(m, func(v protoreflect.Value) {
-			r.What = addTo(r.What, "answer."+p.name, showValue(p.last(), v)...)
+		p.visitValues(m, func(v protoreflect.Value) {
+			r.What = addTo(r.What, "answer."+p.name, showValue(p.lastField(), v)...)
 		})
 	}
 	fields := m.Descriptor().Fields()
@@ -219,10 +219,10 @@ func addTo(what map[string][]string, name string, texts ...string) map[string][]
 // maxTexts bounds the texts of one path that a record has.
 const maxTexts = 64
 
-func (p path) last() protoreflect.FieldDescriptor { return p.fields[len(p.fields)-1] }
+func (p path) lastField() protoreflect.FieldDescriptor { return p.fields[len(p.fields)-1] }
 
-// visit calls do with the value at the path, or with each of them.
-func (p path) visit(m protoreflect.Message, do func(protoreflect.Value)) {
+// visitValues calls do with the value at the path, or with each of them.
+func (p path) visitValues(m protoreflect.Message, do func(protoreflect.Value)) {
 	if len(p.fields) > 0 {
 		visitFields(m, p.fields, do)
 	}
