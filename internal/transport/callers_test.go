@@ -96,6 +96,19 @@ func TestCallsNeedCredentials(t *testing.T) {
 	require.Equal(t, 3, served)
 }
 
+// A client without credentials does not learn what is wrong with its request.
+func TestCredentialsAreCheckedBeforeRequests(t *testing.T) {
+	c := startServer(t, newFakeEngine(), withCallers)
+	wrong := &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{Concurrency: 99}}
+	_, err := c.StartRun(t.Context(), wrong)
+	require.Equal(t, "NO_CREDENTIALS", requireErrorInfo(t, err).GetReason())
+	_, err = c.StartRun(withHeaders(t, "Bearer token-of-ana"), wrong)
+	require.Equal(t, "INVALID_FIELD", requireErrorInfo(t, err).GetReason())
+	c = startServer(t, newFakeEngine(), func(o *transport.Options) { o.Authenticator = fakeAuthenticator{panics: true} })
+	_, err = c.StartRun(t.Context(), wrong)
+	require.Equal(t, "INTERNAL", requireErrorInfo(t, err).GetReason())
+}
+
 func TestOneHeaderHasTheToken(t *testing.T) {
 	counted := newRefusalCounts()
 	c := startServer(t, newFakeEngine(), withCallers, func(o *transport.Options) { o.RefusalMetrics = counted })

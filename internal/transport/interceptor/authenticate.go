@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/identity"
 )
 
@@ -51,6 +52,18 @@ func (i *Interceptors) authenticate(ctx context.Context) (context.Context, error
 	}
 	recordCaller(ctx, &caller)
 	return ctx, nil
+}
+
+// checkCaller returns why a call that goes no further is refused in any case; nil = it
+// is not, or callers are not known.
+func (i *Interceptors) checkCaller(ctx context.Context) (err error) {
+	if i.authenticator == nil {
+		return nil
+	}
+	if p := contain.Call(func() { _, err = i.authenticate(ctx) }); p != nil {
+		return p
+	}
+	return err
 }
 
 // readCredentials returns the credentials of a call. The error is an *identity.Error.

@@ -91,6 +91,8 @@ func (i *Interceptors) interceptUnary(
 		err = ClientLeftError(ctx)
 	} else if err = wire.ValidateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
+	} else if refused := i.checkCaller(ctx); refused != nil {
+		err = refused // what is wrong with its request is not for every client
 	}
 	answer := resp
 	if err == nil {
