@@ -477,6 +477,10 @@ var layers = []layer{
 		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "internal/tlsfiles", "gen"},
 	},
 	{
+		path: "internal/cli/auditlog", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/exit", "internal/cli/output", "internal/audit", "internal/visible"},
+	},
+	{
 		path: "internal/cli/certs", neverLinks: driverPackages,
 		mayImport: []string{"internal/cli/exit", "internal/tlsfiles"},
 	},

@@ -1,0 +1,64 @@
+package auditlog
+
+import (
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/audit"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+)
+
+// Selection selects records; a zero field selects all.
+type Selection struct {
+	Since     time.Time
+	Principal string
+	Tenant    string
+	Method    string // like Resume, GraphService/Resume or graphd.v1.GraphService/Resume
+	Thread    string
+	Question  string
+	Refused   bool // calls that were refused only
+}
+
+// ParseSince reads a time, or a duration before now. The error is an *exit.UsageError.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, exit.Usagef("--since %q is no time", text).WithHint("want a duration like 24h, or a time like 2026-11-23T09:00:00Z")
+	}
+	return at, nil
+}
+
+// selects reports whether a record is shown.
+func (s *Selection) selects(r *audit.Record) bool {
+	switch {
+	case r.Time.Before(s.Since),
+		s.Principal != "" && r.Principal != s.Principal,
+		s.Tenant != "" && r.Tenant != s.Tenant,
+		s.Thread != "" && r.Thread != s.Thread,
+		s.Refused && r.Outcome != audit.OutcomeRefused,
+		s.Method != "" && !isMethod(r.Method, s.Method):
+		return false
+	case s.Question == "":
+		return true
+	}
+	for i := range r.Questions {
+		if r.Questions[i].ID == s.Question {
+			return true
+		}
+	}
+	return false
+}
+
+// isMethod reports whether a full name ends with a name, at its beginning or behind a
+// dot or a slash.
+func isMethod(full, name string) bool {
+	name = strings.TrimPrefix(name, "/")
+	rest, ok := strings.CutSuffix(full, name)
+	return ok && (rest == "" || strings.HasSuffix(rest, ".") || strings.HasSuffix(rest, "/"))
+}
