@@ -35,7 +35,7 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 		h.unserved.RemoveRun(t.Thread)
 	}
 	if len(t.Interrupts) > 0 {
-		h.feed.WakeInterruptFollowers()
+		h.feed.WakeInterruptFollowers(t.Thread)
 	}
 	h.owner.NotifyServers(&head)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Store is the part of the store that a feed reads.
@@ -95,8 +96,11 @@ func (f *Feed) StopPublishing(thread string) {
 	}
 }
 
-// WakeInterruptFollowers wakes the followers of interrupts after interrupts changed.
-func (f *Feed) WakeInterruptFollowers() { f.interruptFollowers.wakeFollowers() }
+// WakeInterruptFollowers wakes the followers of interrupts after interrupts of a thread
+// changed. Followers of other tenants sleep on.
+func (f *Feed) WakeInterruptFollowers(thread string) {
+	f.interruptFollowers.wakeFollowers(func(owner string) bool { return tenant.Contains(owner, thread) })
+}
 
 // TopicState is the part of one thread that a feed holds in memory.
 type TopicState struct {

@@ -133,14 +133,17 @@ func (i *interruptFollowers) handleSignal(k checkpoint.SignalKind) {
 	default: // a wake-up is pending already
 	}
 	i.mu.Unlock()
-	i.wakeFollowers()
+	i.wakeFollowers(func(string) bool { return true }) // the signal names no thread
 }
 
-// wakeFollowers wakes the followers after interrupts changed.
-func (i *interruptFollowers) wakeFollowers() {
+// wakeFollowers wakes the followers of some tenants, "" among them for those that follow all.
+func (i *interruptFollowers) wakeFollowers(isMeant func(owner string) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for f := range i.followers {
+		if !isMeant(f.query.Tenant) {
+			continue
+		}
 		select {
 		case f.wake <- struct{}{}:
 		default:
