@@ -85,7 +85,7 @@ func (f *valueFrame) addVisits(node, times int) {
 	if node < 0 {
 		return
 	}
-	f.times[node] = min(f.times[node]+times, maxVisits)
+	f.times[node] = int(min(int64(f.times[node])+int64(times), maxVisits))
 	f.nodeBits[node/64] |= 1 << (node % 64)
 }
 
@@ -104,8 +104,8 @@ func (f *valueFrame) takeNext() (nodeVisits, bool) {
 	return nodeVisits{}, false
 }
 
-// maxVisits is beyond any limit and far from overflow.
-const maxVisits = 1 << 31
+// maxVisits is beyond any limit, which is 1 << 30 at most, and fits an int of 32 bits.
+const maxVisits = 1<<30 + 1
 
 func (c *stepCounter) spendSteps(times, steps int) {
 	if steps > 0 && times > maxVisits/steps {
