@@ -10,10 +10,6 @@ import (
 type (
 	// Hello is how a worker introduces itself.
 	Hello = message.Hello
-	// Credit is the number of tasks that a worker takes at the same time.
-	Credit = message.Credit
-	// Welcome is the hub's answer to a Hello.
-	Welcome = message.Welcome
 	// Message is something to be sent to a worker.
 	Message = message.Message
 	// Assignment is a task to run.
