@@ -34,8 +34,8 @@ func ParseSince(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// selects reports whether a record is shown.
-func (s *Selection) selects(r *audit.Record) bool {
+// selectsRecord reports whether a record is shown.
+func (s *Selection) selectsRecord(r *audit.Record) bool {
 	switch {
 	case r.Time.Before(s.Since),
 		s.Principal != "" && r.Principal != s.Principal,

@@ -47,7 +47,7 @@ func ShowRecords(ctx context.Context, r Request, to output.Output) error {
 			return err
 		}
 	}
-	return v.finish()
+	return v.showChainEnd()
 }
 
 // showFile shows one file to its end, or until ctx ends.
@@ -67,7 +67,7 @@ func (v *viewer) showFile(ctx context.Context, follow bool) (err error) {
 			return err
 		}
 		if !follow {
-			return v.flush()
+			return v.showLastLine()
 		}
 		next, err := findNextFile(v.name, f)
 		if err != nil {
@@ -117,10 +117,10 @@ func (v *viewer) showRest() error {
 	if err := v.showLines(); err != nil {
 		return err
 	}
-	return v.flush()
+	return v.showLastLine()
 }
 
-func (v *viewer) flush() error {
+func (v *viewer) showLastLine() error {
 	if e, ok := v.lines.Flush(); ok {
 		return v.showEntry(&e)
 	}
@@ -157,7 +157,7 @@ func (v *viewer) showEntry(e *audit.Entry) error {
 			return err
 		}
 	}
-	if !e.IsValid || v.request.CheckOnly || !v.request.Selection.selects(&e.Record) {
+	if !e.IsValid || v.request.CheckOnly || !v.request.Selection.selectsRecord(&e.Record) {
 		return nil
 	}
 	if v.to.Format != output.Text {
@@ -173,8 +173,8 @@ type chainEnd struct {
 	Defects int    `json:"defects"`
 }
 
-// finish shows the end of the chain, and returns an error if there are defects.
-func (v *viewer) finish() error {
+// showChainEnd shows the end of the chain, and returns an error if there are defects.
+func (v *viewer) showChainEnd() error {
 	if v.request.CheckOnly {
 		last, digest := v.lines.Last()
 		var err error
