@@ -42,8 +42,14 @@ func describeCall(r *audit.Record) []string {
 	}
 	words := []string{outcome, output.OrDash(r.Principal), r.ShortMethod()}
 	for _, named := range []struct{ name, value string }{
-		{"thread", r.Thread}, {"run", r.Run}, {"graph", r.Graph}, {"version", r.Version}, {"worker", r.Worker}, {"rule", r.Rule},
-		{"tenant", r.Tenant}, {"from", r.Remote},
+		{"thread", r.Thread},
+		{"run", r.Run},
+		{"graph", r.Graph},
+		{"version", r.Version},
+		{"worker", r.Worker},
+		{"rule", r.Rule},
+		{"tenant", r.Tenant},
+		{"from", r.Remote},
 	} {
 		if named.value != "" {
 			words = append(words, named.name+" "+named.value)
