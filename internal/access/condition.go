@@ -90,7 +90,7 @@ func (c *conditionCompiler) compileCondition(source string) (*condition, []condi
 	if err != nil {
 		return nil, []conditionIssue{{1, err.Error(), "a condition of which every constant part has a value"}}
 	}
-	c.done[source] = &condition{program: program}
+	c.done[source] = &condition{program: program, namesGraph: namesVariable(checked, "graph"), namesThread: namesVariable(checked, "thread")}
 	return c.done[source], nil
 }
 
@@ -106,7 +106,21 @@ func explainIssue(line, column int, message string) conditionIssue {
 }
 
 // condition is a compiled condition. It is safe for concurrent use.
-type condition struct{ program cel.Program }
+type condition struct {
+	program     cel.Program
+	namesGraph  bool
+	namesThread bool
+}
+
+// namesVariable reports whether a condition reads a variable.
+func namesVariable(checked *cel.Ast, name string) bool {
+	for _, found := range checked.NativeRep().ReferenceMap() {
+		if found.Name == name {
+			return true
+		}
+	}
+	return false
+}
 
 // isTrueFor reports whether the condition is true of a request. One that fails is not.
 func (c *condition) isTrueFor(r Request, tenant string) bool {

@@ -213,6 +213,48 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// What is allowed for every graph is allowed for each: bindings for some graphs, and
+// conditions on what is not known, do not count.
+func TestDecisionsForEveryGraph(t *testing.T) {
+	for text, want := range map[string]struct{ forThread, forAll, forList bool }{
+		`roles: [viewer]`:                                            {true, true, true},
+		`roles: [viewer], graphs: [payout]`:                          {false, false, false},
+		`roles: [viewer], graphs: ["*"]`:                             {false, false, false},
+		`roles: [viewer], condition: 'graph != "secret"'`:            {false, false, false},
+		`roles: [viewer], condition: 'graph == "" || graph == "x"'`:  {false, false, false},
+		`roles: [viewer], condition: 'thread.startsWith("t")'`:       {true, false, false},
+		`roles: [viewer], condition: 'principal.name == "ana"'`:      {true, true, true},
+		`roles: [viewer], condition: '.graph != "secret"'`:           {false, false, false},
+		`roles: [viewer], condition: '[graph].exists(g, g != "s")'`:  {false, false, false},
+		`roles: [answerer]`:                                          {true, true, false},
+		`roles: [viewer], condition: 'principal.name == "somebody"'`: {false, false, false},
+	} {
+		p := parse(t, "bindings: [{principals: [ana], "+text+"}]")
+		request := access.Request{Caller: access.Caller{Name: "ana", Tenant: "acme"}, Method: getThread, Extent: access.EveryGraph, Thread: "t"}
+		require.Equal(t, want.forThread, p.Decide(request).Allowed, text)
+		request.Thread = ""
+		require.Equal(t, want.forAll, p.Decide(request).Allowed, text)
+		request.Method = listThreads
+		require.Equal(t, want.forList, p.Decide(request).Allowed, text)
+	}
+}
+
+// An item of a list is decided by its own graph, and by no other.
+func TestItemsAreDecidedByTheirGraphs(t *testing.T) {
+	p := parse(t, `bindings: [{roles: [viewer], principals: [ana], graphs: ["pay*"]}, {roles: [viewer], principals: [ben], condition: 'graph == "" || thread == "t1"'}]`)
+	item := func(name, graph, thread string) bool {
+		return p.Decide(access.Request{
+			Caller: access.Caller{Name: name, Tenant: "acme"}, Method: listThreads, Extent: access.OneItem, Graph: graph, Thread: thread,
+		}).Allowed
+	}
+	require.True(t, item("ana", "payout", "t"))
+	require.False(t, item("ana", "refund", "t"))
+	require.False(t, item("ana", "", "t"), "a thread without a graph is covered by bindings for all graphs")
+	require.True(t, item("ben", "", "t"))
+	require.True(t, item("ben", "refund", "t1"))
+	require.False(t, item("ben", "refund", "t"))
+}
+
 // Conditions see what they are said to see.
 func TestConditionsSeeTheRequest(t *testing.T) {
 	request := access.Request{

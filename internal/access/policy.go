@@ -39,10 +39,29 @@ type Request struct {
 	// only the thread. Empty for none, see Scope.
 	Graph  string
 	Thread string
+	// Extent says how far Graph and Thread are known.
+	Extent Extent
 	// Rights that fields of the request need, see Rights.
 	Rights []Right
 	Now    time.Time // for conditions
 }
+
+// Extent says for what a decision is asked.
+type Extent int
+
+// The extents.
+const (
+	// WholeCall asks for a call with the graph and the thread that it names.
+	WholeCall Extent = iota
+	// EveryGraph asks for a call whose graph is not known, and whose thread is not if
+	// Thread is empty: what is allowed then is allowed for each of them. Bindings for
+	// some graphs don't count, nor do conditions on what is not known. What is refused
+	// may be allowed for some, and CanSee says nothing.
+	EveryGraph
+	// OneItem asks for an item of those that a call of ScopeTenant returns or touches.
+	// An empty Graph stands for an item without one.
+	OneItem
+)
 
 // Decision is what comes of a request.
 type Decision struct {
@@ -163,6 +182,7 @@ func (p *Policy) rightsOf(roles roleSet) rightSet {
 
 // search collects what the bindings of a caller give to a request.
 type search struct {
+	extent  Extent
 	many    bool     // bindings for some graphs count though the graph is not known
 	tenant  string   // the chosen one
 	roles   roleSet  // any of these gives the method
@@ -206,7 +226,7 @@ func (p *Policy) Decide(r Request) Decision {
 		return Decision{Allowed: true, Rule: ruleAnyCaller, CanSee: true}
 	}
 	s := search{
-		many: m.scope != ScopeGraph, tenant: cmp.Or(r.Tenant, r.Caller.Tenant), roles: m.roles, sight: p.seesGraphs, lacking: lacking,
+		extent: r.Extent, many: m.scope != ScopeGraph && r.Extent == WholeCall, tenant: cmp.Or(r.Tenant, r.Caller.Tenant), roles: m.roles, sight: p.seesGraphs, lacking: lacking,
 	}
 	if s.tenant == "" {
 		return Decision{Rule: ruleTenant}
@@ -214,7 +234,7 @@ func (p *Policy) Decide(r Request) Decision {
 	switch {
 	case r.Thread != "":
 		s.sight = p.seesThreads
-	case r.Graph == "":
+	case r.Graph == "" && r.Extent == WholeCall:
 		s.seen = true // the tenant, which is the caller's
 	}
 	p.collectGrants(&s, &r)
@@ -253,6 +273,9 @@ func (s *search) takeBinding(b *binding, r *Request) {
 		return
 	}
 	if !b.coversTenant(s.tenant, r.Caller.Tenant) || !b.coversGraph(r.Graph, s.many) {
+		return
+	}
+	if s.extent == EveryGraph && !b.isIndependentOf(r) {
 		return
 	}
 	if b.condition != nil && !b.condition.isTrueFor(*r, s.tenant) {
@@ -305,6 +328,12 @@ func (b *binding) coversGraph(name string, many bool) bool {
 		}
 	}
 	return false
+}
+
+// isIndependentOf reports whether the condition does not depend on what a request for
+// EveryGraph leaves open.
+func (b *binding) isIndependentOf(r *Request) bool {
+	return b.condition == nil || !b.condition.namesGraph && (r.Thread != "" || !b.condition.namesThread)
 }
 
 // graphPattern is a name of a graph, or a pattern of path.Match.
