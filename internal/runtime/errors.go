@@ -56,6 +56,7 @@ const (
 	ReasonEtagMismatch       = "ETAG_MISMATCH"
 	ReasonCheckpointConflict = "CHECKPOINT_CONFLICT"
 	ReasonWorkerReplaced     = "WORKER_REPLACED"
+	ReasonWorkerIDTaken      = "WORKER_ID_TAKEN"
 
 	ReasonCursorTrimmed = "CURSOR_TRIMMED"
 	ReasonCursorAhead   = "CURSOR_AHEAD"

@@ -109,6 +109,10 @@ func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 	if s.tryCompleteNow(c) {
 		return
 	}
+	if err := s.hub.CheckHolder(c.Token, s.profile.Hello.Principal); err != nil {
+		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Err: err})
+		return
+	}
 	if !s.hub.results.ReserveResult(c) {
 		limit := s.hub.opts.MaxWaitingResultBytes
 		refusal := runtime.Errorf(runtime.ReasonTooManyRequests,

@@ -134,3 +134,42 @@ func TestATaskToBeStoppedIsKeptForAWorkerWhoseStreamBreaks(t *testing.T) {
 		})
 	}
 }
+
+// The id of a worker and its leases belong to its principal while the worker is
+// connected, and while it is awaited because it holds a lease.
+func TestAWorkerBelongsToItsPrincipal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		hello := func(principal string, held ...string) message.Hello {
+			m := newHello("w1", 1)
+			m.Principal, m.HeldLeases = principal, held
+			return m
+		}
+		r := executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		first := openSession(t, h, hello("ana"))
+		given := nextAssignment(t, first)
+		lost := &runtime.Error{Reason: runtime.ReasonTaskLeaseLost}
+		requireTaken := func(held ...string) {
+			_, _, err := h.OpenSession(hello("ben", held...))
+			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWorkerIDTaken})
+		}
+		requireTaken()
+		require.NoError(t, h.CheckHolder(given.Token, "ana"))
+		require.ErrorIs(t, h.CheckHolder(given.Token, "ben"), lost)
+		require.NoError(t, h.CheckHolder("no lease", "ben"), "the call itself says so")
+		first.Close()
+		requireTaken(given.Token)
+
+		other := hello("ben", given.Token)
+		other.Worker = "w2"
+		_, w, err := h.OpenSession(other)
+		require.NoError(t, err)
+		require.Equal(t, []string{given.Token}, w.LostLeases)
+
+		_, w, err = h.OpenSession(hello("ana", given.Token))
+		require.NoError(t, err)
+		require.Equal(t, []string{given.Token}, w.RenewedLeases)
+		completeTask(t, h, given, "1")
+		require.Equal(t, newResult("1"), <-r)
+	})
+}

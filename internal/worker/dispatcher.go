@@ -174,7 +174,7 @@ func (d *dispatcher) offerJob(j *job, s *Session) {
 	case j.deliveries > 1:
 		j.events.AddMarker(runtime.EventRestarted)
 	}
-	d.grantLease(j, s, d.signer.SignLease(j.task, j.key))
+	d.grantLease(j, s, d.signer.SignLease(j.task, j.key, s.profile.Hello.Principal))
 	j.stage = stageOffered
 	s.deliverAssignment(j, j.newAssignment(d.opts.LeaseTTL))
 }

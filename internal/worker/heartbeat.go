@@ -52,7 +52,7 @@ const maxForgedLeases = 1000
 // HandleHeartbeat renews the leases of the tasks that the worker holds. A heartbeat
 // with many leases that no server has given ends the session.
 func (s *Session) HandleHeartbeat(number uint64, running []string) {
-	given, forged := s.dispatcher.signer.ParseTokens(running)
+	given, forged := s.dispatcher.signer.ParseTokens(running, s.profile.Hello.Principal)
 	s.dispatcher.updateState(func() []notice { return s.renewLeases(number, given, forged) })
 }
 

@@ -58,7 +58,7 @@ func TestAnUndecidedLeaseThatIsClaimedWhileItsTimerFiresGoesOn(t *testing.T) {
 				h := New(Options{LeaseTTL: timeout, ReclaimTimeout: timeout})
 				d, s := h.dispatcher, &Session{}
 				task := &runtime.Task{Thread: "t", ID: "t1", Attempt: 1}
-				l := d.signer.SignLease(task, lease.KeyOf(task))
+				l := d.signer.SignLease(task, lease.KeyOf(task), "")
 				d.mu.Lock()
 				d.reclaims.Add(nil, l)
 				<-time.NewTimer(timeout).C // the timer of the lease fires, and waits for mu

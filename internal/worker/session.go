@@ -50,7 +50,7 @@ func (h *Hub) NumberHello() uint64 { return h.helloCount.Add(1) }
 // error is a *runtime.Error.
 func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error) {
 	d := h.dispatcher
-	held, forged := d.signer.ParseTokens(hello.HeldLeases)
+	held, forged := d.signer.ParseTokens(hello.HeldLeases, hello.Principal)
 	s := &Session{
 		hub: h, dispatcher: d, id: uuid.NewString(), outbox: outbox.NewOutbox(&h.unreadBytes), lastHeard: time.Now(),
 	}
@@ -83,6 +83,9 @@ func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice
 	if newer := d.profiles.FindProfile(hello.Worker); newer != nil && hello.Number < newer.Hello.Number {
 		return nil, replacedError(hello.Worker) // this hello does not know what the newer stream was given
 	}
+	if err := d.checkWorkerID(hello); err != nil {
+		return nil, err
+	}
 	replaced, err := d.profiles.AddProfile(s.profile)
 	if err != nil {
 		return nil, err
@@ -99,6 +102,21 @@ func (s *Session) beginSession(w *message.Welcome, held []lease.Lease) ([]notice
 	d.unserved.clearStranded(s)
 	d.offerOldestTo(s)
 	return list, nil
+}
+
+// checkWorkerID refuses the id of a worker of another principal that is connected, or
+// awaited because it holds leases. mu is held.
+func (d *dispatcher) checkWorkerID(hello *message.Hello) error {
+	known := d.profiles.FindProfile(hello.Worker)
+	isTaken := known != nil && known.Hello.Principal != hello.Principal
+	for _, j := range d.awaited.detachedOf(hello.Worker) {
+		isTaken = isTaken || !j.lease.IsOf(hello.Principal)
+	}
+	if !isTaken {
+		return nil
+	}
+	return runtime.Errorf(runtime.ReasonWorkerIDTaken, "worker %q belongs to another principal; choose another id", hello.Worker).
+		With("workerId", hello.Worker)
 }
 
 func replacedError(worker string) *runtime.Error {

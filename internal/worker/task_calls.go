@@ -29,6 +29,15 @@ func (h *Hub) FailTask(token string, r pregel.Result) {
 	}
 }
 
+// CheckHolder refuses a call under a lease that was given to the worker of another
+// principal, as if no server had given it.
+func (h *Hub) CheckHolder(token, principal string) error {
+	if l, ok := h.dispatcher.signer.ParseToken(token); ok && !l.IsOf(principal) {
+		return lease.NewLostError("")
+	}
+	return nil
+}
+
 // RecordMemo records a memo of a task. The first value stays. Errors:
 // *runtime.Error TASK_LEASE_LOST and WAIT_TIMEOUT, and those of runtime.Effects.
 func (h *Hub) RecordMemo(ctx context.Context, token string, m checkpoint.Memo) (payload.JSON, bool, error) {
@@ -154,7 +163,7 @@ func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j.isOnEndpoint, j.stage, j.deliveries = true, stageStarted, delivery
-	j.lease = d.signer.SignLease(t, j.key)
+	j.lease = d.signer.SignLease(t, j.key, "")
 	j.token = j.lease.Token
 	d.jobsByLease[j.token] = j
 	return &EndpointLease{Assignment: j.newAssignment(h.opts.LeaseTTL), dispatcher: d, job: j}

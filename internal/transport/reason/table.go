@@ -70,6 +70,7 @@ func Table() []Row {
 		{runtime.ReasonRunExists, codes.AlreadyExists, nil},
 		{runtime.ReasonGraphExists, codes.AlreadyExists, []string{"graph", "version"}},
 		{runtime.ReasonRequestIDConflict, codes.AlreadyExists, []string{"requestId"}},
+		{runtime.ReasonWorkerIDTaken, codes.AlreadyExists, []string{"workerId"}},
 
 		{runtime.ReasonThreadInterrupted, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
 		{runtime.ReasonThreadNotInterrupted, codes.FailedPrecondition, []string{"threadState"}},
@@ -115,7 +116,7 @@ func Table() []Row {
 		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
 		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},
 
-		{runtime.ReasonAccessDenied, codes.PermissionDenied, nil},
+		{runtime.ReasonAccessDenied, codes.PermissionDenied, []string{"rule", "graph"}},
 		{string(identity.TokenInvalid), codes.Unauthenticated, []string{"field"}},
 		{string(identity.TokenExpired), codes.Unauthenticated, []string{"field"}},
 		{string(identity.TokenNotYetValid), codes.Unauthenticated, []string{"field"}},

@@ -26,6 +26,7 @@ type Lease struct {
 	Token       string
 	Key         string // of the task, see KeyOf
 	incarnation string // of the server
+	owner       string // digest of the principal of its worker, "" = not known
 	number      uint64 // among the leases of the server
 	fence       uint64 // the fence of the run
 	attempt     uint64
@@ -58,6 +59,20 @@ func (l Lease) IsNewer(than Lease) bool {
 	return order > 0
 }
 
+// IsOf reports whether the worker of a principal may hold the lease. The holder of a
+// lease from before the server knew its callers, and of one given to an endpoint, is not
+// known: the lease itself is the right.
+func (l Lease) IsOf(principal string) bool { return l.owner == "" || l.owner == digestOwner(principal) }
+
+// digestOwner returns what a token says of a principal.
+func digestOwner(principal string) string {
+	if principal == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(principal))
+	return hex.EncodeToString(sum[:16])
+}
+
 // IsFor reports whether the lease is for a task as its run requests it, and not for
 // an earlier attempt or pass.
 func (l Lease) IsFor(t *runtime.Task, key string) bool {
@@ -82,11 +97,18 @@ type Signer struct {
 // accepts its leases.
 func NewSigner(key []byte) *Signer { return &Signer{key: key, incarnation: rand.Text()[:12]} }
 
-// SignLease makes a lease of a task. Its token names the task, the server and the
-// time, and has a signature.
-func (s *Signer) SignLease(t *runtime.Task, key string) Lease {
-	l := Lease{Key: key, incarnation: s.incarnation, number: s.last.Add(1), fence: t.Fence, attempt: uint64(max(t.Attempt, 0))}
-	body := strings.Join([]string{l.incarnation, formatBase36(l.number), formatBase36(l.fence), formatBase36(l.attempt), key}, "/")
+// ownerMark stands between the server and the owner of a lease.
+const ownerMark = "-"
+
+// SignLease makes a lease of a task for the worker of a principal, "" = not known. Its
+// token names the task, the server, the time and the principal, and has a signature.
+func (s *Signer) SignLease(t *runtime.Task, key, principal string) Lease {
+	l := Lease{Key: key, incarnation: s.incarnation, owner: digestOwner(principal), number: s.last.Add(1), fence: t.Fence, attempt: uint64(max(t.Attempt, 0))}
+	server := l.incarnation
+	if l.owner != "" {
+		server += ownerMark + l.owner
+	}
+	body := strings.Join([]string{server, formatBase36(l.number), formatBase36(l.fence), formatBase36(l.attempt), key}, "/")
 	l.Token = string(binary.AppendUvarint(nil, uint64(len(body)))) + body + s.computeMAC(body)
 	return l
 }
@@ -116,7 +138,8 @@ func (s *Signer) ParseToken(token string) (Lease, bool) {
 	if len(parts) != 5 {
 		return Lease{}, false
 	}
-	l := Lease{Token: token, incarnation: parts[0], Key: parts[4]}
+	l := Lease{Token: token, Key: parts[4]}
+	l.incarnation, l.owner, _ = strings.Cut(parts[0], ownerMark)
 	for i, n := range []*uint64{&l.number, &l.fence, &l.attempt} {
 		var err error
 		if *n, err = strconv.ParseUint(parts[i+1], 36, 64); err != nil {
@@ -126,16 +149,17 @@ func (s *Signer) ParseToken(token string) (Lease, bool) {
 	return l, true
 }
 
-// ParseTokens checks tokens, each once. It takes a while for many. Those that this
-// key has not marked are forged.
-func (s *Signer) ParseTokens(tokens []string) (all []Lease, forged []string) {
+// ParseTokens checks the tokens that the worker of a principal brings, each once. It
+// takes a while for many. Those that this key has not marked are forged, and those of
+// the workers of other principals count as such.
+func (s *Signer) ParseTokens(tokens []string, principal string) (all []Lease, forged []string) {
 	seen := make(map[string]struct{}, len(tokens))
 	for _, token := range tokens {
 		if _, again := seen[token]; again {
 			continue
 		}
 		seen[token] = struct{}{}
-		if l, ok := s.ParseToken(token); ok {
+		if l, ok := s.ParseToken(token); ok && l.IsOf(principal) {
 			all = append(all, l)
 		} else {
 			forged = append(forged, token)

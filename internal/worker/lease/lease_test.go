@@ -14,7 +14,7 @@ func newTask(fence uint64, attempt int) *runtime.Task {
 	return &runtime.Task{ID: "a1", Thread: "t", Fence: fence, Attempt: attempt}
 }
 
-func sign(s *lease.Signer, t *runtime.Task) lease.Lease { return s.SignLease(t, lease.KeyOf(t)) }
+func sign(s *lease.Signer, t *runtime.Task) lease.Lease { return s.SignLease(t, lease.KeyOf(t), "") }
 
 func TestATokenSaysWhatWasSigned(t *testing.T) {
 	signer := lease.NewSigner([]byte("key"))
@@ -40,7 +40,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		require.False(t, ok, "%q", token)
 	}
 	own := sign(signer, newTask(1, 1)).Token
-	all, forged := signer.ParseTokens([]string{own, given, own, given})
+	all, forged := signer.ParseTokens([]string{own, given, own, given}, "")
 	require.Len(t, all, 1)
 	require.Equal(t, []string{given}, forged)
 }
@@ -111,5 +111,24 @@ func TestWhatExpiresDependsOnWhereTheWorkerIs(t *testing.T) {
 			require.Equal(t, c.rejected, history.IsRejected(l.Token))
 			require.Equal(t, c.unclaimed, held.IsUnclaimed())
 		})
+	}
+}
+
+// A lease is of the worker of one principal.
+func TestLeasesAreOfPrincipals(t *testing.T) {
+	signer := lease.NewSigner([]byte("key"))
+	task := &runtime.Task{ID: "t"}
+	for _, owner := range []string{"", "ana", "a-b/c"} {
+		made := signer.SignLease(task, lease.KeyOf(task), owner)
+		read, ok := signer.ParseToken(made.Token)
+		require.True(t, ok)
+		require.Equal(t, made, read)
+		require.True(t, signer.IsOwn(read))
+		require.True(t, read.IsOf(owner))
+		require.Equal(t, owner == "", read.IsOf("ben"))
+		require.Equal(t, owner == "", read.IsOf("ana2"))
+		_, forged := signer.ParseTokens([]string{made.Token}, "ben")
+		require.Equal(t, owner != "", len(forged) == 1)
+		require.NotContains(t, made.Token, "ana")
 	}
 }

@@ -14,6 +14,7 @@ type Capability = checkpoint.Capability
 // Hello is how a worker introduces itself.
 type Hello struct {
 	Worker       string // unique per start of the process
+	Principal    string // the authenticated caller whose worker it is, "" = not known
 	Number       uint64 // in the order in which hellos have come
 	BuildID      string
 	Capabilities []Capability

@@ -106,6 +106,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "PROTOCOL_MISMATCH",
         "ETAG_MISMATCH",
         "CHECKPOINT_CONFLICT",
+        "WORKER_ID_TAKEN",
         "WORKER_REPLACED",
         "CURSOR_TRIMMED",
         "CURSOR_AHEAD",

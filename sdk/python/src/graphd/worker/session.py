@@ -45,6 +45,7 @@ _FINAL = {
     "PROTOCOL_MISMATCH",
     "INVALID_FIELD",
     "FEATURE_DISABLED",
+    "WORKER_ID_TAKEN",  # the worker of another principal has this id
     "WORKER_REPLACED",  # another process uses this worker id, e.g. after a fork
 }
 
