@@ -100,6 +100,9 @@ func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graph
 	if err != nil {
 		return err
 	}
+	if len(graphs) > 0 && r.hidesNames {
+		return inUseError(name, doomed, "other graphs contain it")
+	}
 	if len(graphs) > 0 {
 		return inUseError(name, doomed, "other graphs contain it: "+strings.Join(graphs, ", ")).With("graphs", strings.Join(graphs, ","))
 	}
@@ -107,6 +110,8 @@ func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graph
 	switch {
 	case err != nil:
 		return translateStoreError(err)
+	case len(threads) > 0 && r.hidesNames:
+		return inUseError(name, doomed, "threads are pinned to it")
 	case len(threads) > 0:
 		return inUseError(name, doomed, "threads are pinned to it, among them "+strings.Join(threads, ", ")).With("threads", strings.Join(threads, ","))
 	case !complete:

@@ -38,6 +38,13 @@ func (r *Registry) PutGraph(ctx context.Context, put runtime.PutGraphRequest) (r
 	return r.toEntry(g), nil
 }
 
+// ParseGraph reads the graph of a request without checking it. The error is a
+// *graph.BuildError for a document that can't be read.
+func (*Registry) ParseGraph(put runtime.PutGraphRequest) (*graph.Spec, error) {
+	file, err := parsePut(put)
+	return file.Spec, err
+}
+
 func parsePut(put runtime.PutGraphRequest) (graphfile.File, error) {
 	if put.Spec != nil {
 		return graphfile.File{Spec: put.Spec}, nil

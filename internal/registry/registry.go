@@ -31,8 +31,11 @@ type Options struct {
 	// because subgraphs are found in the registry itself.
 	Env    graph.Env
 	Limits Limits
-	Logger *zap.Logger      // silent when nil
-	Now    func() time.Time // time.Now when nil
+	// HidesNames keeps the names of other graphs and of threads out of errors: a caller
+	// may not know of them.
+	HidesNames bool
+	Logger     *zap.Logger      // silent when nil
+	Now        func() time.Time // time.Now when nil
 }
 
 // Limits bound the contents of a registry. Zero fields mean the defaults.
@@ -70,6 +73,8 @@ type Registry struct {
 	limits  Limits
 	now     func() time.Time
 
+	hidesNames bool
+
 	refreshMu sync.Mutex // held while the store's list is read, for the order of lists
 
 	mu            sync.Mutex           // held briefly, while the fields below are changed
@@ -83,7 +88,7 @@ type Registry struct {
 func New(ctx context.Context, options Options) (*Registry, error) {
 	options = options.withDefaults()
 	r := &Registry{
-		versionLoader: newVersionLoader(ctx, options), threads: options.Threads, limits: options.Limits, now: options.Now,
+		versionLoader: newVersionLoader(ctx, options), threads: options.Threads, limits: options.Limits, now: options.Now, hidesNames: options.HidesNames,
 		versionByFile: make(map[string]versionID),
 	}
 	if err := r.Refresh(ctx); err != nil {
@@ -183,6 +188,9 @@ func (r *Registry) missingError(name, version string) error {
 	if version != "" {
 		return runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q has no version %q%s", clientName(name), version,
 			graph.Suggest(version, all.findGraph(name).versionNames())).With("graph", clientName(name)).With("version", version)
+	}
+	if r.hidesNames {
+		return runtime.Errorf(runtime.ReasonGraphNotFound, "unknown graph %q", clientName(name)).With("graph", clientName(name))
 	}
 	var known []string
 	for qualified := range all.namesBeside(name) {
