@@ -45,7 +45,10 @@ type StartRequest struct {
 	RequestID    string
 	Digest       string // of the request's content, for RequestID
 	By           string
-	OnStart      StartHook // nil = the run is not followed from its beginning
+	// OnlyGraph is the graph that the thread must have if there is one, nil = any. The
+	// caller was allowed to make the call for this graph.
+	OnlyGraph *string
+	OnStart   StartHook // nil = the run is not followed from its beginning
 }
 
 // StartHook is called before a run begins to work here, with the event from which to
@@ -94,6 +97,7 @@ type ResumeRequest struct {
 	RequestID string
 	Digest    string
 	By        string
+	OnlyGraph *string   // that the thread must have, nil = any; see StartRequest
 	OnStart   StartHook // nil = the run is not followed from here
 }
 

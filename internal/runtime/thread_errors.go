@@ -25,6 +25,15 @@ func NodeNotFoundError(g *graph.Graph, node string) *Error {
 	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", g.Name, node).With("node", node)
 }
 
+// CheckOnlyGraph refuses a call about a thread of another graph than the only one that it
+// may concern, as if there were no such thread; nil = any graph.
+func CheckOnlyGraph(head *checkpoint.Head, only *string) error {
+	if only == nil || head.Revision == 0 || head.Graph == *only {
+		return nil
+	}
+	return ThreadNotFoundError(head.Thread)
+}
+
 // CheckExpected refuses a call that expects the thread at another checkpoint; "" = at
 // any. The error is an *Error CHECKPOINT_CONFLICT.
 func CheckExpected(head *checkpoint.Head, expected string) error {

@@ -38,6 +38,9 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if err != nil {
 		return nil, runtime.TranslateThreadError(r.req.Thread, err)
 	}
+	if err := runtime.CheckOnlyGraph(head, r.req.OnlyGraph); err != nil {
+		return nil, err
+	}
 	reader := r.opts.Reader
 	if head.State != checkpoint.ThreadBusy { // later reads belong to this head
 		reader = reader.WithView(view)

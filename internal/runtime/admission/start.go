@@ -50,6 +50,9 @@ func (s *startCall) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 	if err != nil {
 		return nil, err
 	}
+	if err := runtime.CheckOnlyGraph(head, s.req.OnlyGraph); err != nil {
+		return nil, err
+	}
 	reader := s.opts.Reader
 	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // later reads belong to this head
 		reader = reader.WithView(view)

@@ -61,3 +61,35 @@ func TestNothingIsMissedFromTheBeginning(t *testing.T) {
 	require.Equal(t, checkpoint.RunSucceeded, w.waitRun(started).State)
 	require.Equal(t, 1, said(started.After))
 }
+
+// A call that was allowed for one graph does not reach a thread of another graph, which
+// took the place of the first one meanwhile.
+func TestCallsForOneGraphReachNoOther(t *testing.T) {
+	w := newFixture(t, map[string]nodeFunc{
+		"a": func(_ context.Context, c *nodeCall) pregel.Result {
+			return pregel.Result{Update: payload.JSON(`{"log":[` + c.askNext(`"?"`) + `]}`)}
+		},
+	}, chainSpec("g", channelsLog, "a"), chainSpec("other", channelsLog, "a"))
+	only := func(name string) *string { return &name }
+	start := runtime.StartRequest{
+		Thread: "t", CreateThread: true, Graph: "g", Run: "r", RequestID: "request", Digest: "digest",
+		Request: checkpoint.RunRequest{Input: `{"log":[]}`}, OnlyGraph: only("g"),
+	}
+	hidden := runtime.ThreadNotFoundError("t")
+	started, err := w.engine.Start(t.Context(), start)
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunInterrupted, w.waitRun(started).State)
+	_, err = w.engine.Start(t.Context(), start)
+	require.NoError(t, err, "a repeated call finds its run")
+	start.Graph, start.OnlyGraph = "other", only("other")
+	_, err = w.engine.Start(t.Context(), start)
+	require.Equal(t, hidden, err)
+
+	resume := runtime.ResumeRequest{Thread: "t", Single: &runtime.Response{Value: `"yes"`}, OnlyGraph: only("other")}
+	_, err = w.engine.Resume(t.Context(), resume)
+	require.Equal(t, hidden, err)
+	resume.OnlyGraph = only("g")
+	started, err = w.engine.Resume(t.Context(), resume)
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunSucceeded, w.waitRun(started).State)
+}
