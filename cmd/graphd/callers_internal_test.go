@@ -68,12 +68,14 @@ func startCallersServer(t *testing.T) *callersServer {
 	s.keys = filepath.Join(dir, "keys.yaml")
 	s.token = s.newKey(t, apikey.Key{Name: "first"})
 	callers := server.CallerOptions{APIKeys: s.keys, TokenIssuers: issuers}
+	may := server.AccessOptions{Access: write("access.yaml", "bindings: [{roles: [admin], principals: [first, \"jwt:ana\", \"cert:alice\"]}]")}
 	s.open = startServerWith(t, server.Options{
-		Store: "memory", Graphs: []string{examplesDir}, TLSCert: s.file("server.pem"), TLSKey: s.file("server-key.pem"), CallerOptions: callers,
+		Store: "memory", Graphs: []string{examplesDir}, TLSCert: s.file("server.pem"), TLSKey: s.file("server-key.pem"), CallerOptions: callers, AccessOptions: may,
 	})
 	callers.CertificateRules = rules
 	s.mutual = startServerWith(t, server.Options{
 		Store: "memory", TLSCert: s.file("server.pem"), TLSKey: s.file("server-key.pem"), TLSClientCA: s.file("ca.pem"), CallerOptions: callers,
+		AccessOptions: may,
 	})
 	return s
 }

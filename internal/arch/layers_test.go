@@ -410,6 +410,10 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/transport/permission", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"internal/transport/interceptor", "gen", "internal/access", "internal/identity", "internal/runtime"},
+	},
+	{
 		path: "internal/transport/stream", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/flow",
@@ -428,7 +432,7 @@ var layers = []layer{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
-			"internal/transport/flow", "internal/transport/interceptor", "internal/transport/stream",
+			"internal/transport/flow", "internal/transport/interceptor", "internal/transport/permission", "internal/transport/stream",
 			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},

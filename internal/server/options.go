@@ -53,6 +53,7 @@ type Options struct {
 
 	CallerOptions
 	AuditOptions
+	AccessOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -98,6 +99,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 	o.CallerOptions.RegisterFlags(f)
 	o.AuditOptions.RegisterFlags(f)
+	o.AccessOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -168,7 +170,7 @@ func (o *Options) validateOptions() error {
 		return exit.Usagef("--%s: %v", flagEndpointAllow, err).
 			WithHint("want HOST:PORT, *.example.com:443, 10.0.0.0/8:7777, unix:/run/node.sock or %s", egress.AnyHost)
 	}
-	return errors.Join(o.validateTLS(), o.validateCallers(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+	return errors.Join(o.validateTLS(), o.validateCallers(), o.validateAccess(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.

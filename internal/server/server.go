@@ -61,9 +61,10 @@ type Server struct {
 	Engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
-	tls             *tls.Config  // nil = plain text
-	callers         *callerFiles // nil = callers are not known
-	closeAudit      func() error // nil = no call is recorded
+	tls             *tls.Config   // nil = plain text
+	callers         *callerFiles  // nil = callers are not known
+	closeAudit      func() error  // nil = no call is recorded
+	policy          *accessPolicy // nil = callers are not known
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
 	serveErrors     chan error   // an error that ended serving
@@ -93,6 +94,11 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	}
 	if s.callers, err = o.openCallerFiles(callerFileInterval, log.Named("callers")); err != nil {
 		return s, err
+	}
+	if s.callers != nil {
+		if s.policy, err = o.openPolicy(callerFileInterval, log.Named("access")); err != nil {
+			return s, err
+		}
 	}
 	// First the port: a second server should report that, and not that the store is
 	// locked.
@@ -141,6 +147,9 @@ const graphRefreshInterval = time.Second
 func (s *Server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
+	if s.policy != nil && s.policy.follow != nil {
+		tasks.Go(contain.Func(func() { s.policy.follow(ctx) }, contain.LogPanic(s.log, "following the policy panicked")))
+	}
 	if s.callers != nil {
 		for _, follow := range s.callers.followers {
 			tasks.Go(contain.Func(func() { follow(ctx) }, contain.LogPanic(s.log, "following a file of callers panicked")))
@@ -214,6 +223,7 @@ func (s *Server) buildServices(
 	env.HasFunction, env.CheckEndpoint, env.Limits = mux.HasFunction, policy.CheckEndpoint, o.GraphLimits
 	s.registry, err = registry.New(ctx, registry.Options{
 		Store: s.store, Threads: s.store, Env: env, Limits: o.RegistryLimits, Logger: s.log.Named("registry"),
+		HidesNames: s.callers != nil,
 	})
 	if err != nil {
 		return name.explainUnavailable("read its graphs", err)
@@ -240,6 +250,12 @@ func (s *Server) buildServices(
 	}
 	if s.callers != nil {
 		options.Authenticator = s.callers
+		if options.Access, err = s.policy.newAuthorizer(s.Engine); err != nil {
+			return err
+		}
+		if options.TokenKey, err = s.readTokenKey(ctx); err != nil {
+			return name.explainUnavailable("read the key of page tokens", err)
+		}
 	}
 	trail, err := o.openAudit(ctx, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
 	if err != nil {
@@ -261,6 +277,13 @@ func (s *Server) readWorkerKey(ctx context.Context, o Options) ([]byte, error) {
 		return []byte(o.WorkerKey), nil
 	}
 	key, err := s.store.Secret(ctx, "worker-key", rand.Text())
+	return []byte(key), err
+}
+
+// readTokenKey returns the key that encrypts page tokens. All servers on the store share
+// it.
+func (s *Server) readTokenKey(ctx context.Context) ([]byte, error) {
+	key, err := s.store.Secret(ctx, "page-token-key", rand.Text())
 	return []byte(key), err
 }
 

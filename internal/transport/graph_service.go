@@ -94,6 +94,7 @@ func (s *graphService) startRun(
 		return nil, err
 	}
 	req.By, req.Request.OnDisconnect, req.OnStart = callerNameOf(ctx), wire.OnDisconnectFromProto(leave), watch
+	req.OnlyGraph = interceptor.OnlyGraphOf(ctx)
 	started, err := s.engine.Start(ctx, req)
 	if err != nil {
 		return nil, err
@@ -115,6 +116,7 @@ func (s *graphService) resumeRun(
 		return nil, err
 	}
 	req.By, req.OnStart = callerNameOf(ctx), watch
+	req.OnlyGraph = interceptor.OnlyGraphOf(ctx)
 	started, err := s.engine.Resume(ctx, req)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
@@ -374,6 +375,10 @@ func (r *fakeRegistry) GetGraph(context.Context, string, string) (runtime.GraphE
 
 func (r *fakeRegistry) DeleteGraph(_ context.Context, name, version string, force bool) ([]string, error) {
 	return []string{name, version, fmt.Sprint(force)}, r.err
+}
+
+func (*fakeRegistry) ParseGraph(put runtime.PutGraphRequest) (*graph.Spec, error) {
+	return put.Spec, nil
 }
 
 func (r *fakeRegistry) PutGraph(_ context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {

@@ -38,29 +38,57 @@ func (s *interruptService) ListInterrupts(
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.After); err != nil {
 		return nil, err
 	}
-	q.Limit = size + 1
-	found, err := s.engine.Interrupts(ctx, interceptor.CallMemoryOf(ctx), q)
-	if err != nil {
-		return nil, err
-	}
-	at := func(i checkpoint.Interrupt) any {
-		return checkpoint.InterruptPosition{Created: i.Created, Thread: i.Thread, ID: i.ID}
-	}
 	resp := &graphdv1.ListInterruptsResponse{}
-	found, resp.NextPageToken, err = listing.CutPage(s.tokens, list, found, size, (*checkpoint.Interrupt).Size, at)
+	found, next, err := s.readInterruptPage(ctx, q, list, size)
 	if err != nil {
 		return nil, err
 	}
+	resp.NextPageToken = next
 	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i := range found {
 		out := wire.InterruptToProto(found[i])
 		if !cut.TryAdd(out) {
-			resp.NextPageToken, err = s.tokens.EncodeToken(list, at(found[i-1]))
+			resp.NextPageToken, err = s.tokens.EncodeToken(list, interruptPosition(&found[i-1]))
 			break
 		}
 		resp.Interrupts = append(resp.Interrupts, out)
 	}
 	return resp, cmp.Or(err, s.checkAnswerSize(resp, "read the question with GetInterrupt"))
+}
+
+func interruptPosition(i *checkpoint.Interrupt) checkpoint.InterruptPosition {
+	return checkpoint.InterruptPosition{Created: i.Created, Thread: i.Thread, ID: i.ID}
+}
+
+// readInterruptPage reads the interrupts of a page that the caller gets, and makes the
+// token of the next page.
+func (s *interruptService) readInterruptPage(
+	ctx context.Context, q checkpoint.InterruptQuery, list string, size int,
+) (found []checkpoint.Interrupt, token string, err error) {
+	q.Limit = size + 1
+	memory := interceptor.CallMemoryOf(ctx)
+	filter := s.access.NewItemFilter(ctx, graphdv1.InterruptService_ListInterrupts_FullMethodName)
+	if filter == nil {
+		if found, err = s.engine.Interrupts(ctx, memory, q); err != nil {
+			return nil, "", err
+		}
+		return listing.CutPage(s.tokens, list, found, size, (*checkpoint.Interrupt).Size,
+			func(i checkpoint.Interrupt) any { return interruptPosition(&i) })
+	}
+	found, next, err := listing.CollectPage(size,
+		func(i *checkpoint.Interrupt) bool { return filter.Shows(i.Graph, i.Thread) },
+		func(limit int, after *checkpoint.Interrupt) ([]checkpoint.Interrupt, bool, error) {
+			if after != nil {
+				q.After = interruptPosition(after)
+			}
+			list, err := s.engine.Interrupts(ctx, memory, q)
+			return list, checkpoint.IsPart(list, limit, (*checkpoint.Interrupt).Size), err
+		})
+	if err != nil || next == nil {
+		return found, "", err
+	}
+	token, err = s.tokens.EncodeToken(list, interruptPosition(next))
+	return found, token, err
 }
 
 // GetInterrupt returns an interrupt. Errors: INVALID_FIELD, THREAD_NOT_FOUND,

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -154,7 +155,12 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 // sendOpenPage sends interrupts until the client does not take an interrupt soon. A stream
 // that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
+	filter := w.newItemFilter(ctx)
 	for i := range open {
+		if !filter.Shows(open[i].Graph, open[i].Thread) {
+			q.After = interruptPosition(&open[i])
+			continue
+		}
 		f, err := flow.EncodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
 		if err != nil {
 			return err
@@ -162,11 +168,15 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 		if err := w.sender.OfferMessage(ctx, f); err != nil {
 			return err
 		}
-		q.After = checkpoint.InterruptPosition{
-			Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID,
-		}
+		q.After = interruptPosition(&open[i])
 	}
 	return nil
+}
+
+// newItemFilter makes the filter of the interrupts that are sent next. Those after them
+// are decided by the policy of then.
+func (w *interruptWatch) newItemFilter(ctx context.Context) *permission.ItemFilter {
+	return w.access.NewItemFilter(ctx, graphdv1.InterruptService_WatchInterrupts_FullMethodName)
 }
 
 // probeStore reads one interrupt, so that a replaced store returns its error. Such
@@ -244,9 +254,13 @@ func searchBetween(low, high uint64, next func(uint64) (uint64, error)) (uint64,
 
 // sendChanges sends changes, until the client does not take a change soon.
 func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.Interrupt) error {
+	filter := w.newItemFilter(ctx)
 	for i := range changed {
 		before := w.lastChange
 		w.lastChange = max(w.lastChange, changed[i].Change)
+		if !filter.Shows(changed[i].Graph, changed[i].Thread) {
+			continue
+		}
 		m, err := w.newChangeMessage(wire.InterruptToProto(changed[i]))
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -94,6 +95,9 @@ type Registry interface {
 	ListGraphs(ctx context.Context, owner, after string, limit int) (list []runtime.GraphEntry, more bool, err error)
 	// GetGraph returns a version of a graph; an empty version means the newest.
 	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
+	// ParseGraph reads the graph of a request without checking it. It returns a
+	// *graph.BuildError for a document that can't be read.
+	ParseGraph(put runtime.PutGraphRequest) (*graph.Spec, error)
 	// PutGraph checks and stores a graph. It returns a *graph.BuildError for a
 	// graph with problems.
 	PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error)

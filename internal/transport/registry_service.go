@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -28,6 +29,7 @@ type registryService struct {
 	*service
 
 	graphs  Registry
+	changes graphChanges
 	workers Workers // nil = none can connect
 	info    Info
 }
@@ -60,13 +62,13 @@ func (s *registryService) ListGraphs(
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
-	entries, more, err := s.graphs.ListGraphs(ctx, tenant.Default, after, size)
+	entries, last, err := s.readGraphPage(ctx, after, size)
 	if err != nil {
 		return nil, err
 	}
 	next := ""
-	if more && len(entries) > 0 {
-		if next, err = s.tokens.EncodeToken(list, entries[len(entries)-1].Graph.Name); err != nil {
+	if last != nil {
+		if next, err = s.tokens.EncodeToken(list, last.Graph.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -75,6 +77,27 @@ func (s *registryService) ListGraphs(
 		resp.Graphs = append(resp.Graphs, wire.GraphToProto(e, req.GetView() == graphdv1.GraphView_GRAPH_VIEW_FULL))
 	}
 	return resp, s.checkAnswerSize(resp, "ask for a smaller page_size, or for GRAPH_VIEW_BASIC")
+}
+
+// readGraphPage reads the graphs of a page that the caller gets, those after a name. last
+// is the graph after which the next page begins, nil for none.
+func (s *registryService) readGraphPage(ctx context.Context, after string, size int) (page []runtime.GraphEntry, last *runtime.GraphEntry, err error) {
+	filter := s.access.NewItemFilter(ctx, graphdv1.RegistryService_ListGraphs_FullMethodName)
+	if filter == nil {
+		entries, more, err := s.graphs.ListGraphs(ctx, tenant.Default, after, size)
+		if more && len(entries) > 0 {
+			last = &entries[len(entries)-1]
+		}
+		return entries, last, err
+	}
+	return listing.CollectPage(size,
+		func(e *runtime.GraphEntry) bool { return filter.Shows(e.Graph.Name, "") },
+		func(limit int, from *runtime.GraphEntry) ([]runtime.GraphEntry, bool, error) {
+			if from != nil {
+				after = from.Graph.Name
+			}
+			return s.graphs.ListGraphs(ctx, tenant.Default, after, limit)
+		})
 }
 
 // GetGraph returns a graph. Errors: INVALID_FIELD, GRAPH_NOT_FOUND,
@@ -115,7 +138,7 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	entry, err := s.graphs.PutGraph(ctx, put)
+	entry, err := s.changes.putGraph(ctx, graphdv1.RegistryService_PutGraph_FullMethodName, put)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +156,9 @@ func (s *registryService) DeleteGraph(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.changes.checkDelete(ctx, graphdv1.RegistryService_DeleteGraph_FullMethodName, name, ""); err != nil {
+		return nil, err
+	}
 	gone, err := s.graphs.DeleteGraph(ctx, name, "", req.GetForce())
 	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
 }
@@ -147,6 +173,9 @@ func (s *registryService) DeleteGraphVersion(
 	v.RequireSet("graph", name != "")
 	v.RequireSet("version", version != "")
 	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.changes.checkDelete(ctx, graphdv1.RegistryService_DeleteGraphVersion_FullMethodName, name, version); err != nil {
 		return nil, err
 	}
 	gone, err := s.graphs.DeleteGraph(ctx, name, version, req.GetForce())
@@ -176,6 +205,7 @@ func (s *registryService) ListWorkers(
 	if err != nil {
 		return nil, err
 	}
+	workers = selectVisibleWorkers(s.access.NewItemFilter(ctx, graphdv1.RegistryService_ListWorkers_FullMethodName), workers)
 	workers = slices.DeleteFunc(slices.Clone(workers), func(w runtime.Worker) bool {
 		return after != "" && w.ID <= after || name != "" && !slices.ContainsFunc(w.Nodes, func(n string) bool {
 			return strings.HasPrefix(n, name+"/")
@@ -193,4 +223,23 @@ func (s *registryService) ListWorkers(
 		})
 	}
 	return resp, nil
+}
+
+// selectVisibleWorkers returns the workers that serve a graph which the caller sees, with
+// the nodes of these graphs.
+func selectVisibleWorkers(filter *permission.ItemFilter, workers []runtime.Worker) []runtime.Worker {
+	if filter == nil {
+		return workers
+	}
+	var visible []runtime.Worker
+	for _, w := range workers {
+		w.Nodes = slices.DeleteFunc(slices.Clone(w.Nodes), func(node string) bool {
+			name, _, _ := strings.Cut(node, "/")
+			return !filter.Shows(name, "")
+		})
+		if len(w.Nodes) > 0 {
+			visible = append(visible, w)
+		}
+	}
+	return visible
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -65,6 +66,8 @@ type Options struct {
 	// whether those that show values are recorded when they are not refused.
 	Auditor    interceptor.Auditor
 	AuditReads bool
+	// Access decides what callers may do; it needs an Authenticator. nil = everything.
+	Access *permission.Authorizer
 	// TLS encrypts connections, nil = plain text.
 	TLS          *tls.Config
 	NoReflection bool
@@ -108,7 +111,8 @@ type Options struct {
 	// may be wrong; decisions use the store's.
 	Now func() time.Time
 	// TokenKey marks the page tokens of this service. All replicas need the same
-	// key; the default is a fixed key, since tokens hold no secrets.
+	// key; the default is a fixed key, since tokens hold no secrets. With Access they
+	// do, and are encrypted: the key must be set.
 	TokenKey []byte
 }
 
@@ -160,7 +164,7 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if len(o.TokenKey) == 0 {
+	if len(o.TokenKey) == 0 && o.Access == nil {
 		o.TokenKey = []byte(defaultTokenKey)
 	}
 	return o
@@ -189,8 +193,14 @@ func NewServer(o Options) (*Server, error) {
 	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
+	if o.Access != nil && (o.Authenticator == nil || len(o.TokenKey) == 0) {
+		return nil, fmt.Errorf("transport: Access needs an Authenticator, and a TokenKey that is secret")
+	}
 	unread := flow.NewUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log)
 	d := interceptor.New(reason.NewMapper(o.RefusalMetrics), unread, o.Authenticator, o.MaxMessageBytes, o.Log)
+	if o.Access != nil {
+		d.AuthorizeCalls(o.Access)
+	}
 	incoming := flow.NewRequestTracker(flow.RequestLimits{
 		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
 	}, o.Log)
@@ -277,7 +287,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		events: stream.NewStreamer(s.streams, stream.Sources{
 			Engine: o.Engine, Follow: o.Follow, Log: o.Log, Metrics: o.StreamMetrics, Now: o.Now,
 		}),
-		tokens: listing.TokenCodec{Key: o.TokenKey}, limits: o.Limits,
+		tokens: listing.TokenCodec{Key: o.TokenKey, IsSealed: o.Access != nil}, limits: o.Limits, access: o.Access,
 		readSlots: make(chan struct{}, maxStateReads),
 	}
 	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})
@@ -286,11 +296,11 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		service: common, followInterrupts: o.FollowInterrupts,
 	})
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
-		service: common, graphs: o.Registry, workers: o.Workers, info: o.Info,
+		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry}, workers: o.Workers, info: o.Info,
 	})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, &workerService{
-			service: common, hub: o.Hub, graphs: o.Registry, version: o.Info.Version,
+			service: common, hub: o.Hub, changes: graphChanges{o.Access, o.Registry}, version: o.Info.Version,
 		})
 	}
 	for name := range s.grpc.GetServiceInfo() {

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
+	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -25,6 +26,7 @@ type service struct {
 
 	tokens listing.TokenCodec
 	limits payload.Limits
+	access *permission.Authorizer // nil = every caller may do everything
 	// readSlots holds one value for each call that reads states.
 	readSlots chan struct{}
 }

@@ -97,19 +97,12 @@ func (s *threadService) ListThreads(
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
-	q.Limit = size + 1
-	heads, err := s.engine.Threads(ctx, interceptor.CallMemoryOf(ctx), q)
-	if err != nil {
-		return nil, err
-	}
-	at := func(h checkpoint.Head) any {
-		return checkpoint.ThreadPosition{Updated: h.Updated, Thread: h.Thread}
-	}
 	resp := &graphdv1.ListThreadsResponse{}
-	heads, resp.NextPageToken, err = listing.CutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, at)
+	heads, next, err := s.readThreadPage(ctx, q, list, size)
 	if err != nil {
 		return nil, err
 	}
+	resp.NextPageToken = next
 	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i, h := range heads {
 		t, err := s.buildThreadView(ctx, h, req.GetView())
@@ -120,7 +113,7 @@ func (s *threadService) ListThreads(
 			return nil, err
 		}
 		if !cut.TryAdd(t) {
-			if resp.NextPageToken, err = s.tokens.EncodeToken(list, at(heads[i-1])); err != nil {
+			if resp.NextPageToken, err = s.tokens.EncodeToken(list, threadPosition(&heads[i-1])); err != nil {
 				return nil, err
 			}
 			break
@@ -128,6 +121,40 @@ func (s *threadService) ListThreads(
 		resp.Threads = append(resp.Threads, t)
 	}
 	return resp, s.checkAnswerSize(resp, "ask for THREAD_VIEW_BASIC")
+}
+
+func threadPosition(h *checkpoint.Head) checkpoint.ThreadPosition {
+	return checkpoint.ThreadPosition{Updated: h.Updated, Thread: h.Thread}
+}
+
+// readThreadPage reads the threads of a page that the caller gets, and makes the token of
+// the next page.
+func (s *threadService) readThreadPage(
+	ctx context.Context, q checkpoint.ThreadQuery, list string, size int,
+) (heads []checkpoint.Head, token string, err error) {
+	q.Limit = size + 1
+	memory := interceptor.CallMemoryOf(ctx)
+	filter := s.access.NewItemFilter(ctx, graphdv1.ThreadService_ListThreads_FullMethodName)
+	if filter == nil {
+		if heads, err = s.engine.Threads(ctx, memory, q); err != nil {
+			return nil, "", err
+		}
+		return listing.CutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, func(h checkpoint.Head) any { return threadPosition(&h) })
+	}
+	heads, next, err := listing.CollectPage(size,
+		func(h *checkpoint.Head) bool { return filter.Shows(h.Graph, h.Thread) },
+		func(limit int, after *checkpoint.Head) ([]checkpoint.Head, bool, error) {
+			if after != nil {
+				q.Before = threadPosition(after)
+			}
+			found, err := s.engine.Threads(ctx, memory, q)
+			return found, checkpoint.IsPart(found, limit, (*checkpoint.Head).Size), err
+		})
+	if err != nil || next == nil {
+		return heads, "", err
+	}
+	token, err = s.tokens.EncodeToken(list, threadPosition(next))
+	return heads, token, err
 }
 
 // UpdateThread changes labels and expiration. Errors: those of Validator.Err, and

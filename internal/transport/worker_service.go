@@ -24,7 +24,7 @@ type workerService struct {
 	*service
 
 	hub     *worker.Hub
-	graphs  Registry
+	changes graphChanges
 	version string
 }
 
@@ -142,12 +142,15 @@ func noHelloError() error {
 func (s *workerService) openSession(ctx context.Context, stream workerStream, number uint64, h *graphdv1.Hello) (*worker.Session, error) {
 	v := s.newValidator()
 	hello := wire.HelloFromProto(v, h)
-	hello.Number = number
+	hello.Number, hello.Principal = number, callerNameOf(ctx)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	protocol, err := wire.NegotiateProtocol(h.GetManifest())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkServed(ctx, hello.Capabilities, h.GetManifest().GetGraphs()); err != nil {
 		return nil, err
 	}
 	registered, err := s.registerGraphs(ctx, &hello, h.GetManifest().GetGraphs())
@@ -176,6 +179,42 @@ func (s *workerService) openSession(ctx context.Context, stream workerStream, nu
 		return nil, err
 	}
 	return session, nil
+}
+
+// checkServed refuses a worker that names a graph which its caller may not serve. The
+// others get only tasks of graphs that they have named. The error is ACCESS_DENIED.
+func (s *workerService) checkServed(ctx context.Context, served []worker.Capability, brought []*graphdv1.GraphSpec) error {
+	if s.access == nil {
+		return nil
+	}
+	checked := map[string]bool{}
+	check := func(name string) error {
+		if checked[name] {
+			return nil
+		}
+		checked[name] = true
+		return s.access.CheckGraph(ctx, graphdv1.WorkerService_Connect_FullMethodName, name)
+	}
+	for i := range served {
+		if err := check(served[i].Graph); err != nil {
+			return err
+		}
+	}
+	for _, spec := range brought {
+		if err := check(spec.GetName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHolder refuses a call under a lease that was given to the worker of another
+// caller. The error is TASK_LEASE_LOST.
+func (s *workerService) checkHolder(ctx context.Context, token string) error {
+	if s.access == nil {
+		return nil
+	}
+	return s.hub.CheckHolder(token, callerNameOf(ctx))
 }
 
 // registerGraphs stores the graphs that a worker brings along. The worker serves
@@ -207,7 +246,7 @@ func (s *workerService) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) 
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	entry, err := s.graphs.PutGraph(ctx, runtime.PutGraphRequest{Spec: in})
+	entry, err := s.changes.putGraph(ctx, graphdv1.WorkerService_Connect_FullMethodName, runtime.PutGraphRequest{Spec: in})
 	if err != nil {
 		return nil, err
 	}
@@ -341,6 +380,9 @@ func (s *workerService) CompleteTask(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.checkHolder(ctx, c.Token); err != nil {
+		return nil, err
+	}
 	receipt, err := s.hub.CompleteTask(ctx, c)
 	if err != nil {
 		return nil, err
@@ -422,6 +464,9 @@ func (s *workerService) RecordMemo(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.checkHolder(ctx, token); err != nil {
+		return nil, err
+	}
 	value, existed, err := s.hub.RecordMemo(ctx, token, memo)
 	if err != nil {
 		return nil, err
@@ -449,6 +494,9 @@ func (s *workerService) CallGraph(
 		v.RequireSet("input", false)
 	}
 	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.checkHolder(ctx, token); err != nil {
 		return nil, err
 	}
 	r, err := s.hub.CallGraph(ctx, token, call)

@@ -34,14 +34,14 @@ func TestAHelloOfABrokenStreamBeginsNoSession(t *testing.T) {
 			ctx, breakStream := context.WithCancel(t.Context())
 			defer breakStream()
 			var newer *worker.Session
-			s := &workerService{service: &service{limits: payload.Limits{}}, hub: hub, graphs: slowRegistry{meanwhile: func() {
+			s := &workerService{service: &service{limits: payload.Limits{}}, hub: hub, changes: graphChanges{graphs: slowRegistry{meanwhile: func() {
 				if isNoticed {
 					breakStream()
 				}
 				var err error
 				newer, _, err = hub.OpenSession(worker.Hello{Worker: "w1", Number: hub.NumberHello()})
 				require.NoError(t, err)
-			}}}
+			}}}}
 			_, err := s.openSession(ctx, nil, hub.NumberHello(), &graphdv1.Hello{
 				WorkerId: "w1", Manifest: &graphdv1.WorkerManifest{Graphs: []*graphdv1.GraphSpec{{Name: "g"}}}, Credit: &graphdv1.Credit{TotalSlots: 1},
 			})

@@ -32,6 +32,7 @@ type callContext struct {
 	unread    flow.CallUnread     // bytes that the client has not read
 	memory    runtime.CallMemory  // what it holds of large states that it shows
 	caller    *identity.Principal // set before the handler is called; nil = not known
+	onlyGraph *string             // set before the handler is called; nil = any graph
 
 	mu     sync.Mutex
 	thread string
@@ -89,6 +90,23 @@ func CallerOf(ctx context.Context) *identity.Principal {
 func recordCaller(ctx context.Context, caller *identity.Principal) {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		c.caller = caller
+	}
+}
+
+// OnlyGraphOf returns the graph that alone a call may concern, nil = any. The decision
+// about the call depended on it. Services pass it on as an argument.
+func OnlyGraphOf(ctx context.Context) *string {
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		return c.onlyGraph
+	}
+	return nil
+}
+
+// RecordOnlyGraph records the graph that alone a call may concern, before its handler is
+// called.
+func RecordOnlyGraph(ctx context.Context, graph string) {
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		c.onlyGraph = &graph
 	}
 }
 

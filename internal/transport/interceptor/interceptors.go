@@ -23,7 +23,7 @@ import (
 )
 
 // Interceptors wrap every call: identify, count, log, convert errors, validate,
-// authenticate.
+// authenticate, authorize.
 type Interceptors struct {
 	errorMapper *reason.Mapper
 	callMetrics *callMetrics // nil = not counted
@@ -32,6 +32,7 @@ type Interceptors struct {
 
 	authenticator Authenticator // nil = callers are not known
 	audit         *callAudit    // nil = not recorded
+	authorizer    Authorizer    // nil = every caller may make every call
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
@@ -63,15 +64,19 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 }
 
 // ServerOptions returns the interceptors, from the outside in: identify and count,
-// log, audit, convert errors, refuse unknown enum numbers, recover, authenticate. One
-// interceptor of streams does all but the last two, because each would wrap the stream
-// again. Without an authenticator none authenticates.
+// log, audit, convert errors, refuse unknown enum numbers, recover, authenticate,
+// authorize. One interceptor of streams does all but the last three, because each would
+// wrap the stream again. Without an authenticator none authenticates, without an
+// authorizer none authorizes.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
 	unary := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
 	streams := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}
 	if i.authenticator != nil {
 		unary = append(unary, auth.UnaryServerInterceptor(i.authenticate))
 		streams = append(streams, auth.StreamServerInterceptor(i.authenticate))
+	}
+	if i.authorizer != nil {
+		unary, streams = append(unary, i.authorizeUnary), append(streams, i.authorizeStream)
 	}
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(streams...)}
 }

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -146,4 +147,64 @@ func FuzzClip(f *testing.F) {
 		require.LessOrEqual(t, len(got), n)
 		require.True(t, utf8.ValidString(got))
 	})
+}
+
+// The position of a sealed token can't be read.
+func TestSealedTokens(t *testing.T) {
+	tk := TokenCodec{Key: []byte("k"), IsSealed: true}
+	text, err := tk.EncodeToken("list", "hidden-thread")
+	require.NoError(t, err)
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "hidden")
+	var at string
+	require.NoError(t, tk.DecodeToken(text, "list", &at))
+	require.Equal(t, "hidden-thread", at)
+	require.Error(t, tk.DecodeToken(text, "other", &at))
+	require.Error(t, TokenCodec{Key: []byte("other"), IsSealed: true}.DecodeToken(text, "list", &at))
+	require.Error(t, TokenCodec{Key: []byte("k")}.DecodeToken(text, "list", &at))
+	open, err := TokenCodec{Key: []byte("k")}.EncodeToken("list", "t")
+	require.NoError(t, err)
+	require.Error(t, tk.DecodeToken(open, "list", &at))
+	require.Error(t, tk.DecodeToken("AAAA", "list", &at))
+}
+
+// Pages have all entries that the caller gets, each once, however few they are; and a
+// page looks at a bounded number of others.
+func TestPagesOfSomeEntries(t *testing.T) {
+	for _, length := range []int{0, 1, 7, 500, 501, 5000} {
+		for _, every := range []int{1, 2, 7, 600, 10_000} {
+			for _, size := range []int{1, 3, 50, MaxPageSize} {
+				var got []int
+				at, looked := 0, 0
+				for pages := 0; ; pages++ {
+					require.Less(t, pages, length+2)
+					page, next, err := CollectPage(size, func(n *int) bool { return *n%every == 0 }, func(limit int, after *int) ([]int, bool, error) {
+						if after != nil {
+							at = *after
+						}
+						var items []int
+						for n := at + 1; n <= length && len(items) < limit; n++ {
+							items = append(items, n)
+						}
+						looked += len(items)
+						return items, len(items) == limit, nil
+					})
+					require.NoError(t, err)
+					require.LessOrEqual(t, len(page), size)
+					require.LessOrEqual(t, looked, maxLookedAt+2*(size+1)*min(every, length+1))
+					got, looked = append(got, page...), 0
+					if next == nil {
+						break
+					}
+					at = *next
+				}
+				var want []int
+				for n := every; n <= length; n += every {
+					want = append(want, n)
+				}
+				require.Equal(t, want, got, "%d of %d in pages of %d", length, every, size)
+			}
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package listing
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -35,7 +37,13 @@ func PageSize(v *wire.Validator, size int32) int {
 // TokenCodec makes and reads page tokens. A token is bound to the list that it came
 // from, so that it can't be used with another filter. The key only detects tokens
 // that this service did not make: tokens hold positions, not secrets.
-type TokenCodec struct{ Key []byte }
+//
+// A sealed token is encrypted: its position may be that of an entry that the caller does
+// not get.
+type TokenCodec struct {
+	Key      []byte
+	IsSealed bool
+}
 
 const macBytes = 16
 
@@ -74,7 +82,41 @@ func (t TokenCodec) EncodeToken(listDigest string, position any) (string, error)
 	if err != nil {
 		return "", err
 	}
+	if t.IsSealed {
+		return base64.RawURLEncoding.EncodeToString(t.newCipher().Seal(nil, nil, body, nil)), nil
+	}
 	return base64.RawURLEncoding.EncodeToString(append(t.computeMAC(body), body...)), nil
+}
+
+// newCipher makes the cipher of sealed tokens. It puts a random nonce before each.
+func (t TokenCodec) newCipher() cipher.AEAD {
+	key := sha256.Sum256(append([]byte("graphd.v1 sealed page tokens\x00"), t.Key...))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // a key of 32 bytes is always valid
+	}
+	sealed, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // as is the block size of AES
+	}
+	return sealed
+}
+
+// openToken returns the body of a token; ok is false for one that this service did not
+// make.
+func (t TokenCodec) openToken(text string) (body []byte, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, false
+	}
+	if t.IsSealed {
+		body, err = t.newCipher().Open(nil, nil, raw, nil)
+		return body, err == nil
+	}
+	if len(raw) < macBytes || !hmac.Equal(raw[:macBytes], t.computeMAC(raw[macBytes:])) {
+		return nil, false
+	}
+	return raw[macBytes:], true
 }
 
 // DecodeToken decodes the position of a token into the value that position points to. An
@@ -84,12 +126,12 @@ func (t TokenCodec) DecodeToken(text, listDigest string, position any) error {
 	if text == "" {
 		return nil
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(raw) < macBytes || !hmac.Equal(raw[:macBytes], t.computeMAC(raw[macBytes:])) {
+	body, ok := t.openToken(text)
+	if !ok {
 		return runtime.Errorf(runtime.ReasonInvalidPageToken, "the token was not made by this service; leave it empty to begin")
 	}
 	var inside pageToken
-	if err := json.Unmarshal(raw[macBytes:], &inside); err != nil {
+	if err := json.Unmarshal(body, &inside); err != nil {
 		return runtime.Errorf(runtime.ReasonInvalidPageToken, "the token can't be read; leave it empty to begin")
 	}
 	if inside.ListDigest != listDigest {
@@ -116,6 +158,43 @@ func CutPage[T any](
 	items = items[:min(size, len(items))]
 	next, err := t.EncodeToken(listDigest, position(items[len(items)-1]))
 	return items, next, err
+}
+
+// maxLookedAt is the number of entries that a call looks at for those of its page. A
+// page may end before it is full, with a token for the next.
+const maxLookedAt = 2 * MaxPageSize
+
+// CollectPage reads a list for the entries that a caller gets, up to size of them. read
+// returns at most limit entries, those after an entry, or the first ones for nil, and
+// whether others may follow. next is the entry after which the next page begins, nil when
+// the list has ended: one that the caller does not get, if the call has looked at as many
+// entries as it may, or if large entries have ended a read. The errors are those of read.
+func CollectPage[T any](
+	size int, shows func(*T) bool, read func(limit int, after *T) (items []T, more bool, err error),
+) (page []T, next *T, err error) {
+	for lookedAt := 0; ; {
+		items, more, err := read(size+1, next)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range items {
+			if !shows(&items[i]) {
+				continue
+			}
+			if len(page) == size {
+				return page, &page[size-1], nil
+			}
+			page = append(page, items[i])
+		}
+		if !more || len(items) == 0 {
+			return page, nil, nil
+		}
+		next = &items[len(items)-1]
+		lookedAt += len(items)
+		if lookedAt >= maxLookedAt || len(items) <= size && len(page) > 0 {
+			return page, next, nil
+		}
+	}
 }
 
 // PageBudget ends a page before the entry with which it would be too large for a

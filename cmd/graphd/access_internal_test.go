@@ -1,0 +1,582 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	grpcmetadata "google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/access"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/identity/apikey"
+	"github.com/graphd-dev/graphd/internal/server"
+)
+
+// accessServer is a server with a caller for each role, by the name of the role, which
+// has it for the graphs "open" and "asking" and not for "hidden". The caller "root" may do
+// everything. Each graph has a thread of its name.
+type accessServer struct {
+	conn   *grpc.ClientConn
+	tokens map[string]string // by caller
+	policy string            // path
+}
+
+const rolePolicyHead = `bindings:
+- {roles: [admin], principals: [root], rights: [approve-changes]}
+- {roles: [author], principals: [approver], graphs: [open, asking], rights: [approve-changes]}
+`
+
+func startAccessServer(t *testing.T) *accessServer {
+	t.Helper()
+	dir := t.TempDir()
+	s := &accessServer{tokens: map[string]string{}, policy: filepath.Join(dir, "access.yaml")}
+	keys := filepath.Join(dir, "keys.yaml")
+	text := rolePolicyHead
+	names := []string{"root", "nobody", "approver"}
+	for _, row := range access.Roles() {
+		names = append(names, string(row.Role))
+		text += fmt.Sprintf("- {roles: [%s], principals: [%s], graphs: [open, asking]}\n", row.Role, row.Role)
+	}
+	require.NoError(t, os.WriteFile(s.policy, []byte(text), 0o600))
+	for _, name := range names {
+		_, token, err := apikey.Create(t.Context(), keys, apikey.Key{Name: name}, time.Now())
+		require.NoError(t, err)
+		s.tokens[name] = token
+	}
+	started := startServerWith(t, server.Options{
+		Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}, AccessOptions: server.AccessOptions{Access: s.policy},
+		LimitOptions: server.LimitOptions{Reflection: true},
+	})
+	var err error
+	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.conn.Close()) })
+	root := s.as(t.Context(), "root")
+	for _, name := range []string{"open", "hidden", "asking"} {
+		s.putGraph(t, root, name, name == "asking")
+		_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(root, &graphdv1.CreateThreadRequest{ThreadId: name, Thread: &graphdv1.Thread{Graph: name}})
+		require.NoError(t, err)
+	}
+	return s
+}
+
+// as returns the context of the calls of a caller.
+func (s *accessServer) as(ctx context.Context, caller string) context.Context {
+	return grpcmetadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+s.tokens[caller])
+}
+
+const openGraph = `graph: %s
+channels: {x: {}}
+nodes:
+  n: {expr: {update: {x: "1"}}}
+edges: [{from: __start__, to: n}]
+`
+
+const askingGraph = openGraph + `interrupt_before: [n]
+`
+
+func (s *accessServer) putGraph(t *testing.T, ctx context.Context, name string, asks bool) {
+	t.Helper()
+	text := openGraph
+	if asks {
+		text = askingGraph
+	}
+	_, err := graphdv1.NewRegistryServiceClient(s.conn).PutGraph(ctx, &graphdv1.PutGraphRequest{
+		Definition: &graphdv1.PutGraphRequest_Document{Document: fmt.Sprintf(text, name)}, DocumentName: "g.yaml",
+	})
+	require.NoError(t, err)
+}
+
+// call makes a call by the name of its method and returns its first error.
+func (s *accessServer) call(t *testing.T, ctx context.Context, method string, request proto.Message) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := findMethod(t, method)
+	answer := dynamicpb.NewMessage(m.Output())
+	if !m.IsStreamingServer() {
+		return s.conn.Invoke(ctx, method, request, answer)
+	}
+	stream, err := s.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: m.IsStreamingClient()}, method)
+	require.NoError(t, err)
+	if err := stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := stream.RecvMsg(answer); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+func findMethod(t *testing.T, method string) protoreflect.MethodDescriptor {
+	t.Helper()
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")))
+	require.NoError(t, err)
+	m, ok := found.(protoreflect.MethodDescriptor)
+	require.True(t, ok)
+	return m
+}
+
+// requestTexts has a request for each method, with GRAPH for a graph and its thread. A
+// call that is permitted changes nothing: it asks for what there is not.
+func requestTexts() map[string]string {
+	const graph, thread, interrupts, registry, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "WorkerService/"
+	return map[string]string{
+		graph + "Stream":    `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
+		graph + "StartRun":  `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
+		graph + "Resume":    `resume {thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}}`,
+		graph + "ResumeRun": `resume {thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}}`,
+		graph + "Watch":     `thread_id: "GRAPH" run_id: "none"`,
+		graph + "WaitRun":   `thread_id: "GRAPH" run_id: "none"`,
+		graph + "GetRun":    `thread_id: "GRAPH" run_id: "none"`,
+		graph + "ListRuns":  `thread_id: "GRAPH"`,
+		graph + "CancelRun": `thread_id: "GRAPH" run_id: "none"`,
+
+		thread + "CreateThread":    `thread_id: "root-thread" thread {graph: "GRAPH"}`,
+		thread + "GetThread":       `thread_id: "GRAPH"`,
+		thread + "ListThreads":     ``,
+		thread + "UpdateThread":    `thread {thread_id: "GRAPH" etag: "999"  metadata {key: "a" value: "b"}}`,
+		thread + "DeleteThread":    `thread_id: "GRAPH" etag: "999"`,
+		thread + "ForkThread":      `source_thread_id: "GRAPH" at {checkpoint_id: "none"}`,
+		thread + "CopyThread":      `source_thread_id: "GRAPH" thread_id: "GRAPH"`,
+		thread + "PruneThread":     `thread_id: "GRAPH" keep_checkpoints: 1 etag: "999"`,
+		thread + "GetState":        `thread_id: "GRAPH"`,
+		thread + "UpdateState":     `thread_id: "GRAPH" expected_checkpoint_id: "none" values {json: "{}"}`,
+		thread + "BulkUpdateState": `thread_id: "GRAPH" expected_checkpoint_id: "none" supersteps {updates {values {json: "{}"}}}`,
+		thread + "ListCheckpoints": `thread_id: "GRAPH"`,
+
+		interrupts + "ListInterrupts":  ``,
+		interrupts + "GetInterrupt":    `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "UpdateInterrupt": `interrupt {thread_id: "GRAPH" interrupt_id: "none" assignees: "x"} update_mask {paths: "assignees"}`,
+		interrupts + "WatchInterrupts": ``,
+
+		registry + "GetServerInfo":      ``,
+		registry + "ListGraphs":         ``,
+		registry + "GetGraph":           `graph: "GRAPH"`,
+		registry + "PutGraph":           `validate_only: true spec {name: "GRAPH" nodes {name: "n" expr {}} edges {sources: "__start__" target: "n"}}`,
+		registry + "DeleteGraph":        `graph: "GRAPH"`,
+		registry + "DeleteGraphVersion": `graph: "GRAPH" version: "none"`,
+		registry + "ListWorkers":        ``,
+
+		worker + "Connect":      ``,
+		worker + "CompleteTask": `lease_token: "none" result {}`,
+		worker + "RecordMemo":   `lease_token: "none" key: "k" value {json: "1"}`,
+		worker + "CallGraph":    `lease_token: "none" graph: "GRAPH" input {json: "1"}`,
+
+		"grpc.health.v1.Health/Check":                                   ``,
+		"grpc.health.v1.Health/List":                                    ``,
+		"grpc.health.v1.Health/Watch":                                   ``,
+		"grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      ``,
+		"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": ``,
+	}
+}
+
+func newRequest(t *testing.T, method, graph string) *dynamicpb.Message {
+	t.Helper()
+	text, ok := requestTexts()[strings.TrimPrefix(strings.TrimPrefix(method, "/"), "graphd.v1.")]
+	require.True(t, ok, "no request for %s", method)
+	request := dynamicpb.NewMessage(findMethod(t, method).Input())
+	require.NoError(t, prototext.Unmarshal([]byte(strings.ReplaceAll(text, "GRAPH", graph)), request), method)
+	return request
+}
+
+// The outcomes of a call.
+const (
+	outcomePassed = "passed"
+	outcomeDenied = "denied"
+	outcomeHidden = "hidden"
+)
+
+// describeOutcome says whether a call passed the decision. An id that does not exist and
+// a thread that may not be seen differ by the reason.
+func describeOutcome(err error) string {
+	switch reasonOfRefusal(err) {
+	case "ACCESS_DENIED":
+		return outcomeDenied
+	case "THREAD_NOT_FOUND", "GRAPH_NOT_FOUND":
+		return outcomeHidden
+	}
+	return outcomePassed
+}
+
+// wantOutcome says by the tables what comes of a call.
+func wantOutcome(role access.Role, row access.MethodRow, graph string) string {
+	sees := []string{"/graphd.v1.ThreadService/GetThread", "/graphd.v1.GraphService/GetRun", "/graphd.v1.InterruptService/GetInterrupt"}
+	if strings.Contains(row.Method, "RegistryService") || strings.HasSuffix(row.Method, "/CreateThread") {
+		sees = []string{"/graphd.v1.RegistryService/GetGraph"}
+	}
+	canSee := slices.ContainsFunc(access.Methods(), func(m access.MethodRow) bool {
+		return slices.Contains(sees, m.Method) && slices.Contains(m.Roles, role)
+	})
+	switch hasRole := slices.Contains(row.Roles, role); {
+	case row.Scope.IsForAllCallers():
+		return outcomePassed
+	case row.Scope != access.ScopeGraph && hasRole:
+		return outcomePassed
+	case row.Scope != access.ScopeGraph, strings.HasSuffix(row.Method, "/PutGraph") && (graph == "hidden" || !hasRole):
+		return outcomeDenied
+	case graph == "hidden" || !hasRole && !canSee:
+		return outcomeHidden
+	case hasRole:
+		return outcomePassed
+	}
+	return outcomeDenied
+}
+
+// Every method with every role, for a graph that the role is bound to and for another.
+func TestEveryMethodWithEveryRole(t *testing.T) {
+	s := startAccessServer(t)
+	_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(s.as(t.Context(), "root"), &graphdv1.CreateThreadRequest{ThreadId: "root-thread", Thread: &graphdv1.Thread{Graph: "open"}})
+	require.NoError(t, err)
+	roles := []access.Role{"nobody"}
+	for _, row := range access.Roles() {
+		roles = append(roles, row.Role)
+	}
+	calls := 0
+	for _, row := range access.Methods() {
+		if row.Scope == access.ScopeEndpoint {
+			continue // the server does not serve it
+		}
+		for _, role := range roles {
+			for _, graph := range []string{"open", "hidden"} {
+				err := s.call(t, s.as(t.Context(), string(role)), row.Method, newRequest(t, row.Method, graph))
+				require.Equal(t, wantOutcome(role, row, graph), describeOutcome(err), "%s as %s for %s: %v", row.Method, role, graph, err)
+				calls++
+			}
+		}
+		if !row.Scope.IsForAllCallers() {
+			err := s.call(t, t.Context(), row.Method, newRequest(t, row.Method, "open"))
+			require.Equal(t, codes.Unauthenticated, status.Code(err), row.Method)
+		}
+	}
+	t.Logf("%d calls", calls)
+}
+
+// setField sets a field of a request to a value that needs its right.
+func setField(t *testing.T, m protoreflect.Message, field access.Field) {
+	t.Helper()
+	names := strings.Split(field.Path, ".")
+	for i, name := range names {
+		f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+		require.NotNil(t, f)
+		last := i == len(names)-1
+		switch {
+		case f.IsList() && !last:
+			m = m.Mutable(f).List().Get(0).Message()
+		case f.IsList():
+			list := m.Mutable(f).List()
+			list.Append(list.NewElement())
+		case f.Message() != nil && f.Message().FullName() == "google.protobuf.FieldMask":
+			require.NoError(t, prototext.Unmarshal([]byte(`paths: "ttl"`), m.Mutable(f).Message().Interface()))
+		case f.Message() != nil:
+			m = m.Mutable(f).Message()
+		case f.Enum() != nil:
+			m.Set(f, protoreflect.ValueOfEnum(f.Enum().Values().ByName(protoreflect.Name(field.When)).Number()))
+		case f.Kind() == protoreflect.BoolKind:
+			m.Set(f, protoreflect.ValueOfBool(true))
+		case f.Kind() == protoreflect.StringKind:
+			m.Set(f, protoreflect.ValueOfString("n"))
+		case f.Kind() == protoreflect.Int32Kind:
+			m.Set(f, protoreflect.ValueOfInt32(1))
+		default:
+			require.Fail(t, "a kind that is not handled", field.Path)
+		}
+	}
+}
+
+// Every field that needs a right, with every role that has the method.
+func TestEveryRightWithEveryRole(t *testing.T) {
+	s := startAccessServer(t)
+	methods := map[string]access.MethodRow{}
+	for _, row := range access.Methods() {
+		methods[row.Method] = row
+	}
+	calls := 0
+	for _, right := range access.Rights() {
+		for _, field := range right.Fields {
+			if right.Right == access.ApproveChanges || right.Right == access.BringGraphs {
+				continue // they depend on what is stored, see the tests below
+			}
+			for _, role := range methods[field.Method].Roles {
+				request := newRequest(t, field.Method, "open")
+				setField(t, request, field)
+				s.putGraph(t, s.as(t.Context(), "root"), "open", false) // a forced deletion deletes it
+				err := s.call(t, s.as(t.Context(), string(role)), field.Method, request)
+				want := outcomePassed
+				if !slices.Contains(right.Roles, role) {
+					want = outcomeDenied
+					require.Equal(t, "right: "+string(right.Right), metadataOf(err)["rule"])
+				}
+				require.Equal(t, want, describeOutcome(err), "%s of %s as %s: %v", field.Path, field.Method, role, err)
+				calls++
+			}
+		}
+	}
+	require.Greater(t, calls, 20)
+}
+
+func metadataOf(err error) map[string]string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetMetadata()
+		}
+	}
+	return nil
+}
+
+// A thread or a graph that a caller may not see gives the error of one that does not
+// exist, to the byte.
+func TestWhatIsHiddenLooksAsIfItDidNotExist(t *testing.T) {
+	s := startAccessServer(t)
+	show := func(err error, name string) string {
+		text, marshalErr := prototext.Marshal(status.Convert(err).Proto())
+		require.NoError(t, marshalErr)
+		return strings.ReplaceAll(strings.Join(strings.Fields(string(text)), " "), name, "NAME")
+	}
+	for _, row := range access.Methods() {
+		if row.Scope != access.ScopeGraph {
+			continue
+		}
+		for _, role := range []string{"nobody", "viewer", "answerer", "starter", "author", "operator", "admin"} {
+			ctx := s.as(t.Context(), role)
+			hidden := s.call(t, ctx, row.Method, newRequest(t, row.Method, "hidden"))
+			missing := s.call(t, ctx, row.Method, newRequest(t, row.Method, "absent"))
+			if shown := show(hidden, "hidden"); strings.Contains(shown, "requestId") {
+				require.Fail(t, "ids differ", shown)
+			}
+			require.Equal(t, show(missing, "absent"), show(hidden, "hidden"), "%s as %s", row.Method, role)
+			require.NotContains(t, hidden.Error(), "asking", "an error names another graph")
+		}
+	}
+}
+
+// Lists have what the caller may see, over pages too, and nothing tells how many others
+// there are.
+func TestListsHaveWhatTheCallerSees(t *testing.T) {
+	s := startAccessServer(t)
+	root := s.as(t.Context(), "root")
+	threads, runs, inbox := graphdv1.NewThreadServiceClient(s.conn), graphdv1.NewGraphServiceClient(s.conn), graphdv1.NewInterruptServiceClient(s.conn)
+	want := map[string]bool{"open": true, "asking": true}
+	s.putGraph(t, root, "secret", true)
+	for i := range 30 {
+		graph := "secret"
+		if i%10 == 0 {
+			graph = "asking"
+		}
+		id := fmt.Sprintf("%s-%d", graph, i)
+		_, err := runs.StartRun(root, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+			ThreadId: id, CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: "{}"}}},
+		}})
+		require.NoError(t, err)
+		_, err = runs.WaitRun(root, &graphdv1.WaitRunRequest{ThreadId: id})
+		require.NoError(t, err)
+		if graph == "asking" {
+			want[id] = true
+		}
+	}
+	viewer := s.as(t.Context(), "viewer")
+	for _, size := range []int32{1, 2, 3, 50} {
+		seen, token := map[string]bool{}, ""
+		for pages := 0; ; pages++ {
+			require.Less(t, pages, 20)
+			page, err := threads.ListThreads(viewer, &graphdv1.ListThreadsRequest{PageSize: size, PageToken: token})
+			require.NoError(t, err)
+			for _, th := range page.GetThreads() {
+				require.False(t, seen[th.GetThreadId()])
+				seen[th.GetThreadId()] = true
+			}
+			if token = page.GetNextPageToken(); token == "" {
+				break
+			}
+			require.Len(t, page.GetThreads(), int(size), "a page that ends early tells of others")
+			require.NotContains(t, token, "secret")
+		}
+		require.Equal(t, want, seen)
+		questions, token := 0, ""
+		for {
+			page, err := inbox.ListInterrupts(viewer, &graphdv1.ListInterruptsRequest{PageSize: size, PageToken: token})
+			require.NoError(t, err)
+			for _, q := range page.GetInterrupts() {
+				require.True(t, want[q.GetThreadId()], q.GetThreadId())
+			}
+			questions += len(page.GetInterrupts())
+			if token = page.GetNextPageToken(); token == "" {
+				break
+			}
+		}
+		require.Equal(t, 3, questions)
+	}
+	empty, err := inbox.ListInterrupts(viewer, &graphdv1.ListInterruptsRequest{ThreadId: "secret-1"})
+	require.NoError(t, err)
+	require.Empty(t, empty.GetInterrupts())
+	graphs, err := graphdv1.NewRegistryServiceClient(s.conn).ListGraphs(viewer, &graphdv1.ListGraphsRequest{PageSize: 2})
+	require.NoError(t, err)
+	require.Len(t, graphs.GetGraphs(), 2)
+	require.Empty(t, graphs.GetNextPageToken())
+
+	ctx, cancel := context.WithCancel(viewer)
+	defer cancel()
+	watch, err := inbox.WatchInterrupts(ctx, &graphdv1.WatchInterruptsRequest{})
+	require.NoError(t, err)
+	asked := map[string]bool{}
+	for {
+		change, err := watch.Recv()
+		require.NoError(t, err)
+		if change.GetBookmark() {
+			break
+		}
+		asked[change.GetInterrupt().GetThreadId()] = true
+	}
+	maps.DeleteFunc(want, func(id string, _ bool) bool { return !strings.Contains(id, "-") })
+	require.Equal(t, want, asked)
+}
+
+// A version that takes a question away needs the right approve-changes, and so does the
+// deletion of one.
+func TestQuestionsAreNotRemovedWithoutTheRight(t *testing.T) {
+	s := startAccessServer(t)
+	registry := graphdv1.NewRegistryServiceClient(s.conn)
+	put := func(caller, document string, only bool) error {
+		_, err := registry.PutGraph(s.as(t.Context(), caller), &graphdv1.PutGraphRequest{
+			Definition: &graphdv1.PutGraphRequest_Document{Document: document}, DocumentName: "g.yaml", ValidateOnly: only,
+		})
+		return err
+	}
+	without, with := fmt.Sprintf(openGraph, "asking"), fmt.Sprintf(askingGraph, "asking")
+	for _, caller := range []string{"author", "admin"} {
+		require.NoError(t, put(caller, with, false), "the same version again")
+		require.NoError(t, put(caller, without, true))
+		err := put(caller, without, false)
+		require.Equal(t, "right: approve-changes", metadataOf(err)["rule"], caller)
+		require.ErrorContains(t, err, `the breakpoint before "n"`)
+		_, err = registry.DeleteGraph(s.as(t.Context(), caller), &graphdv1.DeleteGraphRequest{Graph: "asking"})
+		require.Equal(t, "right: approve-changes", metadataOf(err)["rule"], caller)
+		got, err := registry.GetGraph(s.as(t.Context(), "root"), &graphdv1.GetGraphRequest{Graph: "asking"})
+		require.NoError(t, err)
+		_, err = registry.DeleteGraphVersion(s.as(t.Context(), caller), &graphdv1.DeleteGraphVersionRequest{Graph: "asking", Version: got.GetVersion()})
+		require.Equal(t, "right: approve-changes", metadataOf(err)["rule"], caller)
+	}
+	require.NoError(t, put("author", with+"step_limit: 7\n", false), "another version with the question")
+	got, err := registry.GetGraph(s.as(t.Context(), "author"), &graphdv1.GetGraphRequest{Graph: "asking"})
+	require.NoError(t, err)
+	_, err = registry.DeleteGraphVersion(s.as(t.Context(), "author"), &graphdv1.DeleteGraphVersionRequest{Graph: "asking", Version: got.GetVersion()})
+	require.NoError(t, err, "the version that is left asks the same")
+	err = put("author", "graph: open\nchannels: {x: {}}\nnodes:\n  n: {graph: hidden}\nedges: [{from: __start__, to: n}]\n", false)
+	require.Equal(t, "hidden", metadataOf(err)["graph"], "a graph inside that the author does not see")
+	require.Equal(t, outcomeDenied, describeOutcome(put("author", fmt.Sprintf(openGraph, "hidden"), false)))
+	require.NoError(t, put("approver", without, false))
+}
+
+// connectWorker opens the stream of a worker. The error is that of the hello.
+func (s *accessServer) connectWorker(t *testing.T, caller, hello string) error {
+	t.Helper()
+	stream, err := graphdv1.NewWorkerServiceClient(s.conn).Connect(s.as(t.Context(), caller))
+	require.NoError(t, err)
+	request := &graphdv1.ConnectRequest{}
+	require.NoError(t, prototext.Unmarshal([]byte(hello), request))
+	require.NoError(t, stream.Send(request))
+	answer, err := stream.Recv()
+	if err == nil {
+		for _, g := range answer.GetWelcome().GetGraphs() {
+			for _, p := range g.GetProblems() {
+				return errors.New(p.GetDescription())
+			}
+		}
+	}
+	return err
+}
+
+func TestWorkersServeTheirGraphs(t *testing.T) {
+	s := startAccessServer(t)
+	hello := func(id, manifest string) string {
+		return fmt.Sprintf("hello {worker_id: %q credit {total_slots: 1} manifest {%s}}", id, manifest)
+	}
+	require.NoError(t, s.connectWorker(t, "worker", hello("w1", `nodes {graph: "open" node: "n"}`)))
+	err := s.connectWorker(t, "worker", hello("w2", `nodes {graph: "open" node: "n"} nodes {graph: "hidden" node: "n"}`))
+	require.Equal(t, "hidden", metadataOf(err)["graph"])
+	require.Equal(t, outcomeDenied, describeOutcome(err))
+	brought := `graphs {name: "open" channels {name: "x"} nodes {name: "n" remote {}} edges {sources: "__start__" target: "n"}}`
+	require.ErrorContains(t, s.connectWorker(t, "worker", hello("w3", brought)), "right: bring-graphs")
+	require.NoError(t, s.connectWorker(t, "root", hello("w4", brought)))
+	require.NoError(t, s.connectWorker(t, "worker", hello("w5", brought)), "the server has the version")
+
+	// The id of a connected worker belongs to its principal.
+	err = s.connectWorker(t, "root", hello("w1", `nodes {graph: "open" node: "n"}`))
+	require.Equal(t, "WORKER_ID_TAKEN", reasonOfRefusal(err))
+	require.NoError(t, s.connectWorker(t, "worker", hello("w1", `nodes {graph: "open" node: "n"}`)))
+
+	// A viewer sees the workers of its graphs.
+	require.NoError(t, s.connectWorker(t, "root", hello("w6", `nodes {graph: "hidden" node: "n"}`)))
+	listed, err := graphdv1.NewRegistryServiceClient(s.conn).ListWorkers(s.as(t.Context(), "viewer"), &graphdv1.ListWorkersRequest{})
+	require.NoError(t, err)
+	for _, w := range listed.GetWorkers() {
+		require.NotEqual(t, "w6", w.GetWorkerId())
+	}
+}
+
+// A policy that changes is taken up, and a broken one changes nothing.
+func TestThePolicyIsFollowed(t *testing.T) {
+	s := startAccessServer(t)
+	mayList := func() bool {
+		return s.call(t, s.as(t.Context(), "nobody"), graphdv1.ThreadService_ListThreads_FullMethodName, &graphdv1.ListThreadsRequest{}) == nil
+	}
+	require.False(t, mayList())
+	require.NoError(t, os.WriteFile(s.policy, []byte("bindings: [{roles: [viewer], principals: [nobody]}]"), 0o600))
+	require.Eventually(t, mayList, time.Minute, 50*time.Millisecond)
+	require.NoError(t, os.WriteFile(s.policy, []byte("bindings: [{roles: [king], principals: [nobody]}]"), 0o600))
+	require.True(t, mayList())
+}
+
+func TestServeRefusesAPolicyThatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	policy, keys := filepath.Join(dir, "access.yaml"), filepath.Join(dir, "keys.yaml")
+	require.NoError(t, os.WriteFile(policy, []byte("bindings:\n- roles: [king]\n  principals: [ana]\n"), 0o600))
+	_, _, err := apikey.Create(t.Context(), keys, apikey.Key{Name: "ana"}, time.Now())
+	require.NoError(t, err)
+	r := commandRunner{}.runCommand(t, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--api-keys", keys, "--access", policy)
+	require.Equal(t, exit.CodeUsage, r.code)
+	require.Contains(t, r.err, policy+`: line 2: bindings[0].roles[0]: unknown role "king"`)
+	r = commandRunner{}.runCommand(t, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--access", policy)
+	require.Equal(t, exit.CodeUsage, r.code)
+	require.Contains(t, r.err, "--access needs a way to know who calls")
+}
+
+// Without a policy, callers have the roles of their credentials and no others.
+func TestRolesOfCredentialsCountWithoutAPolicy(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	s := &accessServer{tokens: map[string]string{}}
+	for name, roles := range map[string][]string{"reader": {"viewer"}, "stranger": nil} {
+		_, token, err := apikey.Create(t.Context(), keys, apikey.Key{Name: name, Roles: roles}, time.Now())
+		require.NoError(t, err)
+		s.tokens[name] = token
+	}
+	started := startServerWith(t, server.Options{Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}})
+	var err error
+	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.conn.Close()) })
+	method, request := graphdv1.ThreadService_ListThreads_FullMethodName, &graphdv1.ListThreadsRequest{}
+	require.NoError(t, s.call(t, s.as(t.Context(), "reader"), method, request))
+	require.Equal(t, outcomeDenied, describeOutcome(s.call(t, s.as(t.Context(), "stranger"), method, request)))
+}

@@ -1,0 +1,195 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/permission"
+)
+
+// graphChanges decides who may put and delete graphs: what their content needs beside the
+// method.
+type graphChanges struct {
+	access *permission.Authorizer // nil = every caller may change every graph
+	graphs Registry
+}
+
+// putGraph puts a graph for a method, if the caller may. Errors: ACCESS_DENIED, and those
+// of Registry.PutGraph.
+func (c graphChanges) putGraph(ctx context.Context, method string, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+	if c.access == nil {
+		return c.graphs.PutGraph(ctx, put)
+	}
+	if err := c.checkNames(ctx, method, put); err != nil {
+		return runtime.GraphEntry{}, err
+	}
+	valid := put
+	valid.ValidateOnly = true
+	entry, err := c.graphs.PutGraph(ctx, valid)
+	if err != nil || put.ValidateOnly {
+		return entry, err
+	}
+	isKnown, err := c.hasVersion(ctx, entry.Graph)
+	if err != nil {
+		return runtime.GraphEntry{}, err
+	}
+	if !isKnown {
+		if err := c.checkNewVersion(ctx, method, entry.Graph); err != nil {
+			return runtime.GraphEntry{}, err
+		}
+	}
+	// What was checked is put: the document would find the newest versions of the graphs
+	// inside anew.
+	checked := *entry.Graph.Spec
+	checked.Version = entry.Graph.Version
+	put.Spec, put.Document = &checked, ""
+	return c.graphs.PutGraph(ctx, put)
+}
+
+// checkNames decides about the graph and about those inside it by their names, before
+// anything is looked up: whether there is such a graph must not show.
+func (c graphChanges) checkNames(ctx context.Context, method string, put runtime.PutGraphRequest) error {
+	spec, err := c.graphs.ParseGraph(put)
+	if err != nil {
+		return err
+	}
+	if err := c.access.CheckGraph(ctx, method, spec.Name); err != nil {
+		return err
+	}
+	inside := method
+	if method == graphdv1.RegistryService_PutGraph_FullMethodName {
+		inside = graphdv1.RegistryService_GetGraph_FullMethodName
+	}
+	for i := range spec.Nodes {
+		if sub := spec.Nodes[i].Graph; sub != nil && sub.Name != spec.Name {
+			if err := c.access.CheckGraph(ctx, inside, sub.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkNewVersion decides about a version that the server does not have.
+func (c graphChanges) checkNewVersion(ctx context.Context, method string, g *graph.Graph) error {
+	var rights []permission.Right
+	if method == graphdv1.WorkerService_Connect_FullMethodName {
+		rights = append(rights, permission.BringGraphs)
+	}
+	newest, err := c.findGraph(ctx, g.Name, "")
+	if err != nil {
+		return err
+	}
+	var removed []string
+	if newest != nil {
+		removed = graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)
+	}
+	if len(removed) > 0 {
+		rights = append(rights, permission.ApproveChanges)
+	}
+	return explainRemoved(c.access.CheckGraph(ctx, method, g.Name, rights...), removed)
+}
+
+// checkDelete decides about the deletion of versions of a graph, "" = all, which removes
+// their questions. Errors: ACCESS_DENIED, and those of the store.
+func (c graphChanges) checkDelete(ctx context.Context, method, name, version string) error {
+	if c.access == nil || c.access.CheckGraph(ctx, method, name, permission.ApproveChanges) == nil {
+		return nil
+	}
+	removed, err := c.listDeletedQuestions(ctx, name, version)
+	if err != nil || len(removed) == 0 {
+		return err
+	}
+	return explainRemoved(c.access.CheckGraph(ctx, method, name, permission.ApproveChanges), removed)
+}
+
+// listDeletedQuestions returns the questions that go with versions of a graph.
+func (c graphChanges) listDeletedQuestions(ctx context.Context, name, version string) ([]string, error) {
+	newest, err := c.findGraph(ctx, name, "")
+	if err != nil || newest == nil {
+		return nil, err
+	}
+	var left *graph.Spec
+	versions := newest.Versions
+	if version != "" {
+		i := slices.Index(versions, version)
+		if i < 0 {
+			return nil, nil
+		}
+		if left, err = c.findNewestBeside(ctx, newest, version); err != nil {
+			return nil, err
+		}
+		versions = versions[i : i+1]
+	}
+	var removed []string
+	for _, v := range versions {
+		doomed, err := c.findGraph(ctx, name, v)
+		switch {
+		case err != nil:
+			return nil, err
+		case doomed == nil: // it does not compile here
+			removed = append(removed, "what version "+v+" asks, which can't be read")
+		case left == nil:
+			removed = append(removed, graph.ListQuestions(doomed.Graph.Spec)...)
+		default:
+			removed = append(removed, graph.ListRemovedQuestions(doomed.Graph.Spec, left)...)
+		}
+	}
+	return removed, nil
+}
+
+// findNewestBeside returns the version that is the newest without another one, nil for
+// none.
+func (c graphChanges) findNewestBeside(ctx context.Context, newest *runtime.GraphEntry, version string) (*graph.Spec, error) {
+	if newest.Graph.Version != version {
+		return newest.Graph.Spec, nil
+	}
+	others := slices.DeleteFunc(slices.Clone(newest.Versions), func(v string) bool { return v == version })
+	if len(others) == 0 {
+		return nil, nil
+	}
+	entry, err := c.findGraph(ctx, newest.Graph.Name, others[len(others)-1])
+	if err != nil || entry == nil {
+		return nil, err
+	}
+	return entry.Graph.Spec, nil
+}
+
+// findGraph returns a version of a graph, nil if there is none that can be used.
+func (c graphChanges) findGraph(ctx context.Context, name, version string) (*runtime.GraphEntry, error) {
+	entry, err := c.graphs.GetGraph(ctx, name, version)
+	for _, missing := range []string{runtime.ReasonGraphNotFound, runtime.ReasonGraphVersionUnavailable} {
+		if errors.Is(err, &runtime.Error{Reason: missing}) {
+			return nil, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &entry, nil
+}
+
+func (c graphChanges) hasVersion(ctx context.Context, g *graph.Graph) (bool, error) {
+	found, err := c.findGraph(ctx, g.Name, g.Version)
+	return found != nil, err
+}
+
+// explainRemoved adds to a refusal which questions the change would remove.
+func explainRemoved(err error, removed []string) error {
+	refused, ok := errors.AsType[*runtime.Error](err)
+	if !ok || len(removed) == 0 {
+		return err
+	}
+	const most = 3
+	text, more := removed, ""
+	if len(text) > most {
+		text, more = text[:most], ", and more"
+	}
+	return runtime.Errorf(refused.Reason, "%s: the change removes or may pass by %s%s", refused.Message, strings.Join(text, ", "), more).
+		With("rule", refused.Meta["rule"]).With("graph", refused.Meta["graph"])
+}

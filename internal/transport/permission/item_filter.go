@@ -1,0 +1,39 @@
+package permission
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/access"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+)
+
+// ItemFilter decides which items of a call the caller gets. A nil ItemFilter shows all.
+type ItemFilter struct {
+	policy *access.Policy
+	wanted access.Request
+}
+
+// NewItemFilter makes the filter of a call; nil when the caller gets every item. A filter
+// keeps its policy: a call that goes on for long makes another one.
+func (a *Authorizer) NewItemFilter(ctx context.Context, method string) *ItemFilter {
+	if a == nil {
+		return nil
+	}
+	f := &ItemFilter{policy: a.opts.Policy(), wanted: a.newRequest(interceptor.CallerOf(ctx), method)}
+	if isAllowedForAll(f.policy, f.wanted) {
+		return nil
+	}
+	f.wanted.Extent = access.OneItem
+	return f
+}
+
+// Shows reports whether the caller gets an item of a graph, and of a thread if it
+// belongs to one.
+func (f *ItemFilter) Shows(graph, thread string) bool {
+	if f == nil {
+		return true
+	}
+	wanted := f.wanted
+	wanted.Graph, wanted.Thread = graph, thread
+	return f.policy.Decide(wanted).Allowed
+}
