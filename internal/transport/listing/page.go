@@ -83,23 +83,24 @@ func (t TokenCodec) EncodeToken(listDigest string, position any) (string, error)
 		return "", err
 	}
 	if t.IsSealed {
-		return base64.RawURLEncoding.EncodeToString(t.newCipher().Seal(nil, nil, body, nil)), nil
+		sealed, err := t.newCipher()
+		if err != nil {
+			return "", err
+		}
+		body = sealed.Seal(nil, nil, body, nil) //nolint:gosec // the cipher makes the nonce
+		return base64.RawURLEncoding.EncodeToString(body), nil
 	}
 	return base64.RawURLEncoding.EncodeToString(append(t.computeMAC(body), body...)), nil
 }
 
 // newCipher makes the cipher of sealed tokens. It puts a random nonce before each.
-func (t TokenCodec) newCipher() cipher.AEAD {
+func (t TokenCodec) newCipher() (cipher.AEAD, error) {
 	key := sha256.Sum256(append([]byte("graphd.v1 sealed page tokens\x00"), t.Key...))
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic(err) // a key of 32 bytes is always valid
+		return nil, err
 	}
-	sealed, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		panic(err) // as is the block size of AES
-	}
-	return sealed
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // openToken returns the body of a token; ok is false for one that this service did not
@@ -110,7 +111,11 @@ func (t TokenCodec) openToken(text string) (body []byte, ok bool) {
 		return nil, false
 	}
 	if t.IsSealed {
-		body, err = t.newCipher().Open(nil, nil, raw, nil)
+		sealed, err := t.newCipher()
+		if err != nil {
+			return nil, false
+		}
+		body, err = sealed.Open(nil, nil, raw, nil)
 		return body, err == nil
 	}
 	if len(raw) < macBytes || !hmac.Equal(raw[:macBytes], t.computeMAC(raw[macBytes:])) {

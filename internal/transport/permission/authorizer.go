@@ -47,8 +47,8 @@ type Authorizer struct {
 	readers map[string]*methodReader
 }
 
-// New makes an authorizer. The error names a missing option, or a row of the tables of package access that
-// does not fit the protos.
+// New makes an authorizer. The error names a missing option, or a row of the tables of
+// package access that does not fit the protos.
 func New(opts Options) (*Authorizer, error) {
 	if opts.Policy == nil || opts.Threads == nil || opts.Now == nil {
 		return nil, fmt.Errorf("permission: Policy, Threads and Now must be set")

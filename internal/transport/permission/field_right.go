@@ -23,13 +23,7 @@ type Right = access.Right
 // isDecidedByService reports whether a right depends on what the server has stored. The
 // service of the method asks for it, see Authorizer.CheckGraph.
 func isDecidedByService(right access.Right, field access.Field) bool {
-	switch right {
-	case ApproveChanges:
-		return true
-	case BringGraphs:
-		return field.Method == graphdv1.WorkerService_Connect_FullMethodName
-	}
-	return false
+	return right == ApproveChanges || right == BringGraphs && field.Method == graphdv1.WorkerService_Connect_FullMethodName
 }
 
 // fieldRight is a right that a field of a request needs.
