@@ -379,7 +379,9 @@ var layers = []layer{
 	},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{"internal/identity", "internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
+		mayImport: []string{
+			"internal/identity", "internal/quota", "internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload",
+		},
 	},
 	{
 		path: "internal/transport/wire", containsPanics: true, neverLinks: driverPackages,
@@ -406,7 +408,8 @@ var layers = []layer{
 	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "internal/identity", "internal/runtime",
+			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "gen",
+			"internal/identity", "internal/quota", "internal/runtime", "internal/tenant",
 		},
 	},
 	{

@@ -37,6 +37,14 @@ func (r *ExceededError) Subject() string {
 	return "tenant:" + r.Tenant + "/" + r.Limit.String()
 }
 
+// OwnerKind says whose limit it is: tenant or caller.
+func (r *ExceededError) OwnerKind() string {
+	if r.IsCaller {
+		return "caller"
+	}
+	return "tenant"
+}
+
 // FormatMost returns the value of the limit.
 func (r *ExceededError) FormatMost() string {
 	if r.Limit.IsRate() {

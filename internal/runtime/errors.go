@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -64,6 +65,7 @@ const (
 
 	ReasonThreadQueueFull    = "THREAD_QUEUE_FULL"
 	ReasonRateLimited        = "RATE_LIMITED"
+	ReasonQuotaExceeded      = "QUOTA_EXCEEDED"
 	ReasonTooManyRuns        = "TOO_MANY_RUNS"
 	ReasonTooManyRequests    = "TOO_MANY_REQUESTS"
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
@@ -118,6 +120,11 @@ type Error struct {
 	// Violations lists the problems of each field. It is nil for a reason
 	// without fields.
 	Violations []Violation
+	// Quota names the limit of a tenant or a caller that refuses the call, and whose it
+	// is; "" = none.
+	Quota string
+	// RetryAfter is the time after which the call may succeed; 0 = unknown.
+	RetryAfter time.Duration
 	// Cause is the underlying error. It is logged and never sent.
 	Cause error
 }

@@ -54,6 +54,7 @@ type Options struct {
 	CallerOptions
 	AuditOptions
 	AccessOptions
+	QuotaOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -100,6 +101,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.CallerOptions.RegisterFlags(f)
 	o.AuditOptions.RegisterFlags(f)
 	o.AccessOptions.RegisterFlags(f)
+	o.QuotaOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)

@@ -68,6 +68,7 @@ type Server struct {
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
 	serveErrors     chan error   // an error that ended serving
+	quotas          *quotaFile   // nil = callers have no limits
 	stopBackground  func()       // ends the goroutines of startBackground; nil = none
 	isDraining      atomic.Bool
 }
@@ -90,6 +91,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		return s, err
 	}
 	if s.tls, err = o.readTLS(log); err != nil {
+		return s, err
+	}
+	if s.quotas, err = o.openQuotas(log); err != nil {
 		return s, err
 	}
 	if s.callers, err = o.openCallerFiles(callerFileInterval, log.Named("callers")); err != nil {
@@ -141,9 +145,9 @@ func listFeatures(o Options) []string {
 // put at other servers on the same store.
 const graphRefreshInterval = time.Second
 
-// startBackground follows the files of callers and checks the store until the server
-// is released: whether it takes changes and, if other servers write to it, which graphs
-// they have put.
+// startBackground follows the files of callers and of their limits, and checks the
+// store until the server is released: whether it takes changes and, if other servers
+// write to it, which graphs they have put.
 func (s *Server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -154,6 +158,9 @@ func (s *Server) startBackground(ctx context.Context, shared bool) {
 		for _, follow := range s.callers.followers {
 			tasks.Go(contain.Func(func() { follow(ctx) }, contain.LogPanic(s.log, "following a file of callers panicked")))
 		}
+	}
+	if s.quotas != nil {
+		tasks.Go(contain.Func(func() { s.quotas.followFile(ctx) }, contain.LogPanic(s.log, "following the limits of tenants panicked")))
 	}
 	if store, ok := s.store.(checkpoint.WriteChecker); ok {
 		tasks.Go(contain.Func(func() { s.grpc.WatchStore(ctx, store) }, contain.LogPanic(s.log, "watching the store panicked")))
@@ -264,6 +271,9 @@ func (s *Server) buildServices(
 	if trail != nil {
 		options.Auditor, options.AuditReads = trail, o.AuditReads
 		s.closeAudit = func() error { return trail.close(ctx) }
+	}
+	if s.quotas != nil {
+		options.Quotas = s.quotas
 	}
 	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)

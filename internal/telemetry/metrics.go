@@ -55,6 +55,7 @@ type Metrics struct {
 	callsRefused       *prometheus.CounterVec
 	auditRecords       *prometheus.CounterVec
 	auditLost          *prometheus.CounterVec
+	quotasExceeded     *prometheus.CounterVec
 }
 
 // DefaultLabelValues is the number of graphs, nodes and reasons that have series of
@@ -118,6 +119,8 @@ func NewMetrics(version string, limit int) *Metrics {
 		"Calls that were written to a sink of the audit, by how they ended.", "sink", "outcome")
 	m.auditLost = newCounter("graphd_audit_lost_total",
 		"Records of the audit that a sink has not got. A record of the gap tells how many.", "sink")
+	m.quotasExceeded = newCounter("graphd_quota_refusals_total",
+		"Calls that a quota refused, by the limit and by whose it is, a tenant's or a caller's.", "limit", "of")
 	m.runsActive.WithLabelValues(otherValue)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
@@ -127,7 +130,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
 		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
-		m.auditRecords, m.auditLost, build,
+		m.auditRecords, m.auditLost, m.quotasExceeded, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -244,6 +247,12 @@ func (m *Metrics) CountAuditRecord(name string, outcome audit.Outcome) {
 // CountLostAuditRecords counts records that a sink of the audit has not got.
 func (m *Metrics) CountLostAuditRecords(name string, n int) {
 	m.auditLost.WithLabelValues(name).Add(float64(n))
+}
+
+// CountExceededQuota counts a call that a quota refused. The names are those of the
+// limits; clients can't choose others.
+func (m *Metrics) CountExceededQuota(limit, of string) {
+	m.quotasExceeded.WithLabelValues(limit, of).Inc()
 }
 
 // Tasks counts the tasks that a server hands to its workers.

@@ -103,6 +103,7 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 	m.WatchTasks(fakeTasks{})
 	m.SetStoreRefusal("STORE_FULL", true)
 	m.SetStoreRefusal("STORE_REPLACED", false)
+	m.CountExceededQuota("streams", "tenant")
 	m.CountRefusedCall("THREAD_BUSY")
 	m.CountRefusedCall("THREAD_BUSY")
 	page := scrapeMetrics(t, m)
@@ -110,6 +111,7 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 		`graphd_store_refuses_changes{reason="STORE_FULL"} 1`,
 		`graphd_store_refuses_changes{reason="STORE_REPLACED"} 0`,
 		`graphd_calls_refused_total{reason="THREAD_BUSY"} 2`,
+		`graphd_quota_refusals_total{limit="streams",of="tenant"} 1`,
 		`graphd_tasks_waiting{reason="no_worker"} 3`,
 		`graphd_tasks_waiting{reason="busy"} 2`,
 		"graphd_deliveries_lost_total 4",

@@ -23,6 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/quota"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
@@ -74,7 +75,8 @@ OUT_OF_RANGE CURSOR_TRIMMED oldestSequence headSequence
 OUT_OF_RANGE CURSOR_AHEAD oldestSequence headSequence
 OUT_OF_RANGE CURSOR_LOST oldestSequence headSequence
 RESOURCE_EXHAUSTED THREAD_QUEUE_FULL limit option
-RESOURCE_EXHAUSTED RATE_LIMITED limit
+RESOURCE_EXHAUSTED RATE_LIMITED limit option of
+RESOURCE_EXHAUSTED QUOTA_EXCEEDED limit most of
 RESOURCE_EXHAUSTED TOO_MANY_RUNS limit most
 RESOURCE_EXHAUSTED TOO_MANY_SUBSCRIBERS limit option
 RESOURCE_EXHAUSTED TOO_MANY_GRAPHS limit most
@@ -200,6 +202,7 @@ func sampleErrors() map[string]struct {
 		"payload.KindError":                {kind, "INVALID_FIELD"},
 		"payload.OperandError":             {operand, "INVALID_FIELD"},
 		"payload.MessageError":             {message, "INVALID_FIELD"},
+		"quota.ExceededError":              {&quota.ExceededError{Limit: quota.Streams}, "QUOTA_EXCEEDED"},
 		"runtime.ErrElsewhere":             {runtime.ErrElsewhere, "INTERNAL"},
 		"runtime.ErrMoved":                 {runtime.ErrMoved, "INTERNAL"},
 		"runtime.ErrSiblingFailed":         {runtime.ErrSiblingFailed, "INTERNAL"},
@@ -209,7 +212,7 @@ func sampleErrors() map[string]struct {
 
 func TestEveryErrorOfTheLayersBelowHasAReason(t *testing.T) {
 	all := sampleErrors()
-	for _, memory := range []string{"checkpoint", "graph", "payload", "runtime"} {
+	for _, memory := range []string{"checkpoint", "graph", "payload", "quota", "runtime"} {
 		for _, name := range exportedErrors(t, "../"+memory) {
 			require.Contains(t, all, memory+"."+name, "an error that transport has not heard of")
 		}
@@ -292,7 +295,7 @@ func requireErrorInfo(t *testing.T, err error) *errdetails.ErrorInfo {
 		}
 	}
 	require.NotNil(t, found, "no ErrorInfo in %v", err)
-	require.LessOrEqual(t, len(st.Details()), 2)
+	require.LessOrEqual(t, len(st.Details()), 3)
 	require.Equal(t, "graphd.dev", found.GetDomain())
 	require.LessOrEqual(t, proto.Size(st.Proto()), 6<<10)
 	return found

@@ -21,7 +21,7 @@ type graphService struct {
 // Stream starts a run and follows it. Errors: those of StartRun,
 // TOO_MANY_SUBSCRIBERS, and those of Streamer.ServeStream.
 func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream) error {
-	if err := s.streams.AddStream(); err != nil {
+	if err := s.streams.AddStream(ss.Context()); err != nil {
 		return err
 	}
 	defer s.streams.RemoveStream()
@@ -39,7 +39,7 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream
 // Resume answers interrupts and follows the run that continues. Errors: those of
 // ResumeRun, TOO_MANY_SUBSCRIBERS, and those of Streamer.ServeStream.
 func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream) error {
-	if err := s.streams.AddStream(); err != nil {
+	if err := s.streams.AddStream(ss.Context()); err != nil {
 		return err
 	}
 	defer s.streams.RemoveStream()

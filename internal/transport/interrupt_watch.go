@@ -37,7 +37,7 @@ type interruptWatch struct {
 
 // WatchInterrupts follows interrupts: the open interrupts, then each change.
 func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, ss interruptStream) error {
-	if err := s.streams.AddInterruptStream(); err != nil {
+	if err := s.streams.AddInterruptStream(ss.Context()); err != nil {
 		return err
 	}
 	defer s.streams.RemoveInterruptStream()

@@ -68,6 +68,8 @@ type Options struct {
 	AuditReads bool
 	// Access decides what callers may do; it needs an Authenticator. nil = everything.
 	Access *permission.Authorizer
+	// Quotas refuse calls beyond the limits of their tenant or caller; nil = they have none.
+	Quotas interceptor.Quotas
 	// TLS encrypts connections, nil = plain text.
 	TLS          *tls.Config
 	NoReflection bool
@@ -201,6 +203,7 @@ func NewServer(o Options) (*Server, error) {
 	if o.Access != nil {
 		d.AuthorizeCalls(o.Access)
 	}
+	d.LimitCalls(o.Quotas)
 	incoming := flow.NewRequestTracker(flow.RequestLimits{
 		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
 	}, o.Log)

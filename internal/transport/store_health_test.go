@@ -37,10 +37,11 @@ type refusalCounts struct {
 	mu    sync.Mutex
 	store map[string]bool
 	calls map[string]int
+	quota map[string]int // by the limit and whose it is
 }
 
 func newRefusalCounts() *refusalCounts {
-	return &refusalCounts{store: map[string]bool{}, calls: map[string]int{}}
+	return &refusalCounts{store: map[string]bool{}, calls: map[string]int{}, quota: map[string]int{}}
 }
 
 func (r *refusalCounts) SetStoreRefusal(reason string, refuses bool) {
@@ -53,6 +54,12 @@ func (r *refusalCounts) CountRefusedCall(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[reason]++
+}
+
+func (r *refusalCounts) CountExceededQuota(limit, of string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.quota[limit+" of "+of]++
 }
 
 func (r *refusalCounts) storeRefusals() map[string]bool {

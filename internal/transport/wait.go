@@ -33,7 +33,7 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 		interceptor.CallMemoryOf(ctx).Release()
 	}
 	if req.GetWait() == nil || wait > 0 {
-		if err := s.streams.AddStream(); err != nil {
+		if err := s.streams.AddStream(ctx); err != nil {
 			return nil, err
 		}
 		defer s.streams.RemoveStream()
@@ -82,7 +82,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 		return nil, err
 	}
 	if req.GetWait() {
-		if err := s.streams.AddStream(); err != nil {
+		if err := s.streams.AddStream(ctx); err != nil {
 			return nil, err
 		}
 		defer s.streams.RemoveStream()

@@ -11,7 +11,7 @@ import (
 // of stream.Registry, those of Streamer.NewWatchSubscription, and those of
 // Streamer.ServeStream.
 func (s *graphService) Watch(req *graphdv1.WatchRequest, ss stream.EventStream) error {
-	if err := s.streams.AddStream(); err != nil {
+	if err := s.streams.AddStream(ss.Context()); err != nil {
 		return err
 	}
 	defer s.streams.RemoveStream()

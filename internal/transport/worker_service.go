@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -42,9 +43,12 @@ type workerStream = interface {
 const helloTimeout = 10 * time.Second
 
 // Connect keeps the session of a worker until one side ends it. Errors:
-// INVALID_FIELD, those with which the hub ends the session, and those of the
+// INVALID_FIELD, QUOTA_EXCEEDED, those with which the hub ends the session, and those of the
 // stream.
 func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) error {
+	if err := interceptor.HoldWorker(stream.Context()); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	incoming := receiveMessages(ctx, stream)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/quota"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
@@ -31,6 +32,9 @@ type callContext struct {
 	requestID string              // of the call, from the client's header or made here
 	unread    flow.CallUnread     // bytes that the client has not read
 	memory    runtime.CallMemory  // what it holds of large states that it shows
+	quotas    Quotas              // nil = no limits of callers
+	refusal   error               // of a limit, before the handler is called
+	held      quota.Hold          // until the call ends
 	caller    *identity.Principal // set before the handler is called; nil = not known
 	onlyGraph *string             // set before the handler is called; nil = any graph
 

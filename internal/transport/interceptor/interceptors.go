@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/ratelimit"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -23,7 +24,7 @@ import (
 )
 
 // Interceptors wrap every call: identify, count, log, convert errors, validate,
-// authenticate, authorize.
+// authenticate, limit, authorize.
 type Interceptors struct {
 	errorMapper *reason.Mapper
 	callMetrics *callMetrics // nil = not counted
@@ -33,6 +34,7 @@ type Interceptors struct {
 	authenticator Authenticator // nil = callers are not known
 	audit         *callAudit    // nil = not recorded
 	authorizer    Authorizer    // nil = every caller may make every call
+	quotas        Quotas        // nil = callers have no limits
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
@@ -49,6 +51,10 @@ func New(
 	}
 }
 
+// LimitCalls makes the interceptors refuse calls beyond quotas; nil = they refuse none.
+// It is called before ServerOptions.
+func (i *Interceptors) LimitCalls(quotas Quotas) { i.quotas = quotas }
+
 // CountCalls makes the interceptors count calls, with metrics that it registers.
 // Errors: those of metrics.Register.
 func (i *Interceptors) CountCalls(metrics prometheus.Registerer) error {
@@ -64,16 +70,20 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 }
 
 // ServerOptions returns the interceptors, from the outside in: identify and count,
-// log, audit, convert errors, refuse unknown enum numbers, recover, authenticate,
-// authorize. One interceptor of streams does all but the last three, because each would
-// wrap the stream again. Without an authenticator none authenticates, without an
-// authorizer none authorizes.
+// log, audit, convert errors, refuse unknown enum numbers, recover, authenticate, limit
+// the rate, authorize. One interceptor of streams does all but the last four, because
+// each would wrap the stream again. Without an authenticator none authenticates, without
+// quotas none limits, without an authorizer none authorizes.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
 	unary := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
 	streams := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}
 	if i.authenticator != nil {
 		unary = append(unary, auth.UnaryServerInterceptor(i.authenticate))
 		streams = append(streams, auth.StreamServerInterceptor(i.authenticate))
+	}
+	if i.quotas != nil {
+		unary = append(unary, ratelimit.UnaryServerInterceptor(rateLimiter{i.quotas}))
+		streams = append(streams, ratelimit.StreamServerInterceptor(rateLimiter{i.quotas}))
 	}
 	if i.authorizer != nil {
 		unary, streams = append(unary, i.authorizeUnary), append(streams, i.authorizeStream)
@@ -96,6 +106,7 @@ func (i *Interceptors) interceptUnary(
 		err = ClientLeftError(ctx)
 	} else if err = wire.ValidateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
+		err = c.refusalOr(err)
 	} else if refused := i.checkCaller(ctx); refused != nil {
 		err = refused // what is wrong with its request is not for every client
 	}
@@ -104,6 +115,7 @@ func (i *Interceptors) interceptUnary(
 		resp, err = c.unread.EncodeAnswer(ctx, resp, &c.memory)
 	}
 	c.memory.Release()
+	c.held.Release()
 	end, err := i.toStatus(ctx, err)
 	audited.finish(ctx, answer, err)
 	if err == nil {
@@ -127,8 +139,10 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 		err = handler(srv, &interceptedStream{
 			ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: i, request: flow.TrackedRequestOf(ctx), audited: audited,
 		})
+		err = c.refusalOr(err)
 	}
 	c.memory.Release()
+	c.held.Release()
 	end, err := i.toStatus(ctx, err)
 	audited.finish(ctx, nil, err)
 	i.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)

@@ -1,6 +1,7 @@
 package reason
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/quota"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -57,6 +59,9 @@ type RefusalMetrics interface {
 	CountRefusedCall(reason string)
 	// SetStoreRefusal records whether the store takes no changes for this reason.
 	SetStoreRefusal(reason string, refuses bool)
+	// CountExceededQuota counts a call that a quota refused: the name of the limit, and
+	// whether it is that of a tenant or of a caller.
+	CountExceededQuota(limit, of string)
 }
 
 // NewMapper makes a Mapper of the table; counts = nil counts nothing.
@@ -92,6 +97,9 @@ func (m *Mapper) ToStatus(err error, subject map[string]string) (CallEnd, error)
 	end.Level, end.Fields = callLogLevel(code, e.Reason), append(end.Fields, zap.String("reason", e.Reason))
 	if m.metrics != nil {
 		m.metrics.CountRefusedCall(e.Reason)
+		if exceeded, ok := errors.AsType[*quota.ExceededError](err); ok {
+			m.metrics.CountExceededQuota(exceeded.Limit.String(), exceeded.OwnerKind())
+		}
 	}
 	return end, BuildStatus(code, e, subject)
 }
@@ -155,7 +163,7 @@ func BuildStatus(code codes.Code, e *runtime.Error, subject map[string]string) e
 	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: Domain, Metadata: meta}
 	st := status.New(code, ClipText(e.Message, maxStatusMessageLength))
 	for shown := min(len(e.Violations), maxViolations); ; shown-- {
-		full, err := st.WithDetails(statusDetails(info, code, e.Violations[:shown])...)
+		full, err := st.WithDetails(statusDetails(info, code, e, e.Violations[:shown])...)
 		if err != nil {
 			return st.Err()
 		}
@@ -165,8 +173,9 @@ func BuildStatus(code codes.Code, e *runtime.Error, subject map[string]string) e
 	}
 }
 
-// statusDetails returns the ErrorInfo and at most one more detail.
-func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Violation) []protoadapt.MessageV1 {
+// statusDetails returns the ErrorInfo, and either the violations of fields or when to try
+// again, with the quota that refuses the call.
+func statusDetails(info *errdetails.ErrorInfo, code codes.Code, e *runtime.Error, bad []runtime.Violation) []protoadapt.MessageV1 {
 	list := []protoadapt.MessageV1{protoadapt.MessageV1Of(info)}
 	switch {
 	case len(bad) > 0:
@@ -178,7 +187,12 @@ func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Vi
 		}
 		list = append(list, protoadapt.MessageV1Of(request))
 	case code == codes.ResourceExhausted, code == codes.Unavailable:
-		list = append(list, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay)}))
+		list = append(list, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(cmp.Or(e.RetryAfter, retryDelay))}))
+		if e.Quota != "" {
+			list = append(list, protoadapt.MessageV1Of(&errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{
+				Subject: ClipText(e.Quota, MaxMetadataLength), Description: ClipText(e.Message, maxDescriptionLength),
+			}}}))
+		}
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/quota"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -101,7 +102,8 @@ func Table() []Row {
 		{runtime.ReasonCursorLost, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
 
 		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit", "option"}},
-		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit", "option", "of"}},
+		{runtime.ReasonQuotaExceeded, codes.ResourceExhausted, []string{"limit", "most", "of"}},
 		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit", "option"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
@@ -181,6 +183,9 @@ func ToClientError(err error) *runtime.Error {
 	if refused, ok := errors.AsType[*identity.Error](err); ok {
 		return toIdentityError(refused)
 	}
+	if exceeded, ok := errors.AsType[*quota.ExceededError](err); ok {
+		return toQuotaError(exceeded)
+	}
 	if build, ok := errors.AsType[*graph.BuildError](err); ok {
 		return toGraphError(build)
 	}
@@ -204,6 +209,22 @@ func toIdentityError(refused *identity.Error) *runtime.Error {
 	if refused.Field != "" {
 		e = e.With("field", refused.Field)
 	}
+	return e
+}
+
+// toQuotaError converts the refusal of a quota. In RATE_LIMITED the value is in limit,
+// because the key is older than the rule for limits.
+func toQuotaError(exceeded *quota.ExceededError) *runtime.Error {
+	var e *runtime.Error
+	if exceeded.Limit.IsRate() {
+		e = runtime.Errorf(runtime.ReasonRateLimited, "%s", exceeded.Error()).
+			With("limit", exceeded.FormatMost()).With("option", exceeded.Limit.String())
+	} else {
+		e = runtime.Errorf(runtime.ReasonQuotaExceeded, "%s", exceeded.Error()).
+			WithLimit(exceeded.Limit.String(), exceeded.Most, 0)
+	}
+	e = e.With("of", exceeded.OwnerKind())
+	e.Quota, e.RetryAfter = exceeded.Subject(), exceeded.RetryAfter
 	return e
 }
 

@@ -269,7 +269,7 @@ func selectEvents(f *graphdv1.EventFilter) wire.EventSelection {
 
 func newWatchCall(req *graphdv1.WatchRequest) streamCall {
 	return func(p *Streamer, stream EventStream) error {
-		if err := p.AddStream(); err != nil {
+		if err := p.AddStream(stream.Context()); err != nil {
 			return err
 		}
 		defer p.RemoveStream()
@@ -290,7 +290,7 @@ func newWatchCall(req *graphdv1.WatchRequest) streamCall {
 // newStartCall follows the run of a thread as if the call had started it.
 func newStartCall(th *fakeThread, policy graphdv1.DisconnectPolicy) streamCall {
 	return func(p *Streamer, stream EventStream) error {
-		if err := p.AddStream(); err != nil {
+		if err := p.AddStream(stream.Context()); err != nil {
 			return err
 		}
 		defer p.RemoveStream()

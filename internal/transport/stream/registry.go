@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
 
 // Settings hold for all streams of a server.
@@ -50,11 +51,14 @@ func NewRegistry(settings Settings) *Registry {
 	return s
 }
 
-// AddStream counts a new stream. The caller calls RemoveStream. It returns an error
-// while the server drains, and beyond the limit.
-func (r *Registry) AddStream() error {
+// AddStream counts a new stream of a call. The caller calls RemoveStream. It returns an
+// error while the server drains, beyond the limit, and beyond a quota of the caller.
+func (r *Registry) AddStream(ctx context.Context) error {
 	if r.IsDraining() {
 		return DrainingError()
+	}
+	if err := interceptor.HoldStream(ctx); err != nil {
+		return err
 	}
 	return addIfBelow(&r.openCount, r.MaxStreams, "max-streams", "the server has %d open streams, its limit (--max-streams)")
 }
@@ -65,8 +69,8 @@ func (r *Registry) RemoveStream() { r.openCount.Add(-1) }
 // AddInterruptStream counts a new stream of the interrupts of all threads, which
 // polls the store. The caller calls RemoveInterruptStream. The errors are those of
 // AddStream.
-func (r *Registry) AddInterruptStream() error {
-	if err := r.AddStream(); err != nil {
+func (r *Registry) AddInterruptStream(ctx context.Context) error {
+	if err := r.AddStream(ctx); err != nil {
 		return err
 	}
 	err := addIfBelow(&r.openInterruptCount, r.MaxInterruptStreams, "max-inbox-streams",

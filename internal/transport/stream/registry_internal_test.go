@@ -15,10 +15,10 @@ import (
 // The error of a caller that exceeds a limit names the option of the server.
 func TestStreamLimitsNameTheOption(t *testing.T) {
 	s := NewRegistry(Settings{MaxStreams: 1, MaxInterruptStreams: 1, MaxThreadStreams: 1})
-	require.NoError(t, s.AddInterruptStream())
-	require.ErrorContains(t, s.AddStream(), "(--max-streams)")
+	require.NoError(t, s.AddInterruptStream(t.Context()))
+	require.ErrorContains(t, s.AddStream(t.Context()), "(--max-streams)")
 	s.MaxStreams = 9
-	require.ErrorContains(t, s.AddInterruptStream(), "(--max-inbox-streams)")
+	require.ErrorContains(t, s.AddInterruptStream(t.Context()), "(--max-inbox-streams)")
 	require.NoError(t, s.AddThreadStream("t"))
 	require.ErrorContains(t, s.AddThreadStream("t"), "(--max-thread-streams)")
 }

@@ -49,6 +49,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "TOO_MANY_REQUESTS",
         "THREAD_QUEUE_FULL",
         "RATE_LIMITED",
+        "QUOTA_EXCEEDED",
         "SLOW_CONSUMER",
     ),
     UnauthenticatedError: (

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/quota"
+)
+
+// QuotaOptions name the file with the limits of tenants and callers. Without it they
+// have none.
+type QuotaOptions struct {
+	Quotas string
+}
+
+// RegisterFlags registers the option.
+func (o *QuotaOptions) RegisterFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Quotas, "quotas", "",
+		"YAML file with the limits of tenants and callers: calls per second, streams, workers; read again when it changes")
+}
+
+const (
+	quotaFileInterval = 5 * time.Second // how often the file is read again
+	quotaDropInterval = time.Minute     // how often absent callers are forgotten
+)
+
+// quotaFile keeps tenants and callers within the limits of a file.
+type quotaFile struct {
+	*quota.Limiter
+
+	file *file.Reloaded[*quota.Policy]
+}
+
+// openQuotas reads the file with the limits, nil without one. The error is an
+// *exit.UsageError.
+func (o *QuotaOptions) openQuotas(log *zap.Logger) (*quotaFile, error) {
+	if o.Quotas == "" {
+		return nil, nil
+	}
+	parse := func(text []byte) (*quota.Policy, error) { return quota.Parse(o.Quotas, text) }
+	report := func(err error) { log.Error("the limits of tenants can't be renewed", zap.Error(err)) }
+	read, err := file.Load(o.Quotas, parse, report)
+	if err != nil {
+		return nil, exit.Usagef("--quotas: %v", err).WithHint("correct the file")
+	}
+	return &quotaFile{quota.New(read.Value()), read}, nil
+}
+
+// followFile takes up new limits and forgets absent callers until ctx ends.
+func (q *quotaFile) followFile(ctx context.Context) {
+	reread, drop := time.NewTicker(quotaFileInterval), time.NewTicker(quotaDropInterval)
+	defer reread.Stop()
+	defer drop.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-reread.C:
+			q.file.CheckFile()
+			q.SetPolicy(q.file.Value())
+		case now := <-drop.C:
+			q.DropAbsent(now)
+		}
+	}
+}

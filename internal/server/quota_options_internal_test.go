@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/graphd-dev/graphd/internal/backoff"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/quota"
+)
+
+// The limits change, and their file breaks, while calls are served.
+func TestQuotasAreTakenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "quotas.yaml")
+		write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+		write("caller: {streams: 1}\n")
+		core, logs := observer.New(zap.ErrorLevel)
+		q, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.New(core))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		go q.followFile(ctx)
+		ana := quota.Caller{Tenant: "acme", Principal: "ana"}
+		acquire := func() error {
+			_, err := q.Acquire(time.Now(), ana, quota.Streams)
+			return err
+		}
+		require.NoError(t, acquire())
+		require.Error(t, acquire())
+
+		write("caller: {streams: 2}\n")
+		require.NoError(t, backoff.Sleep(ctx, quotaFileInterval))
+		synctest.Wait()
+		require.NoError(t, acquire())
+		require.Error(t, acquire(), "what is held counts for the new limit, too")
+
+		write("caller: {streams: many}\n")
+		require.NoError(t, backoff.Sleep(ctx, 3*quotaFileInterval))
+		synctest.Wait()
+		require.Error(t, acquire())
+		require.Equal(t, 1, logs.Len())
+		require.Contains(t, logs.All()[0].ContextMap()["error"], "quotas.yaml:1: a value has the wrong type")
+
+		require.NoError(t, q.TakeCall(time.Now(), quota.Caller{Tenant: "b", Principal: "ben"}, quota.Calls))
+		require.Equal(t, 4, q.CountAccounts())
+		require.NoError(t, backoff.Sleep(ctx, 2*quotaDropInterval))
+		synctest.Wait()
+		require.Equal(t, 2, q.CountAccounts(), "ben is absent")
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestWrongQuotasAreRefusedAtTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "quotas.yaml")
+	_, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())
+	require.ErrorContains(t, err, "--quotas: "+path+": can't be read: no such file or directory")
+	require.NoError(t, os.WriteFile(path, []byte("\ntenant: {calls: 5}\n"), 0o600))
+	_, err = (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())
+	require.ErrorContains(t, err, path+":2: a value has the wrong type: want a mapping")
+	_, ok := errors.AsType[*exit.UsageError](err)
+	require.True(t, ok)
+	none, err := (&QuotaOptions{}).openQuotas(zap.NewNop())
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
