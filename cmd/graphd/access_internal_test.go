@@ -53,7 +53,7 @@ func startAccessServer(t *testing.T) *accessServer {
 	s := &accessServer{tokens: map[string]string{}, policy: filepath.Join(dir, "access.yaml")}
 	keys := filepath.Join(dir, "keys.yaml")
 	text := rolePolicyHead
-	names := []string{"root", "nobody", "approver"}
+	names := []string{"root", "unbound", "approver"}
 	for _, row := range access.Roles() {
 		names = append(names, string(row.Role))
 		text += fmt.Sprintf("- {roles: [%s], principals: [%s], graphs: [open, asking]}\n", row.Role, row.Role)
@@ -249,7 +249,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 	s := startAccessServer(t)
 	_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(s.as(t.Context(), "root"), &graphdv1.CreateThreadRequest{ThreadId: "root-thread", Thread: &graphdv1.Thread{Graph: "open"}})
 	require.NoError(t, err)
-	roles := []access.Role{"nobody"}
+	roles := []access.Role{"unbound"}
 	for _, row := range access.Roles() {
 		roles = append(roles, row.Role)
 	}
@@ -358,7 +358,7 @@ func TestWhatIsHiddenLooksAsIfItDidNotExist(t *testing.T) {
 		if row.Scope != access.ScopeGraph {
 			continue
 		}
-		for _, role := range []string{"nobody", "viewer", "answerer", "starter", "author", "operator", "admin"} {
+		for _, role := range []string{"unbound", "viewer", "answerer", "starter", "author", "operator", "admin"} {
 			ctx := s.as(t.Context(), role)
 			hidden := s.call(t, ctx, row.Method, newRequest(t, row.Method, "hidden"))
 			missing := s.call(t, ctx, row.Method, newRequest(t, row.Method, "absent"))
@@ -539,12 +539,12 @@ func TestWorkersServeTheirGraphs(t *testing.T) {
 func TestThePolicyIsFollowed(t *testing.T) {
 	s := startAccessServer(t)
 	mayList := func() bool {
-		return s.call(t, s.as(t.Context(), "nobody"), graphdv1.ThreadService_ListThreads_FullMethodName, &graphdv1.ListThreadsRequest{}) == nil
+		return s.call(t, s.as(t.Context(), "unbound"), graphdv1.ThreadService_ListThreads_FullMethodName, &graphdv1.ListThreadsRequest{}) == nil
 	}
 	require.False(t, mayList())
-	require.NoError(t, os.WriteFile(s.policy, []byte("bindings: [{roles: [viewer], principals: [nobody]}]"), 0o600))
+	require.NoError(t, os.WriteFile(s.policy, []byte("bindings: [{roles: [viewer], principals: [unbound]}]"), 0o600))
 	require.Eventually(t, mayList, time.Minute, 50*time.Millisecond)
-	require.NoError(t, os.WriteFile(s.policy, []byte("bindings: [{roles: [king], principals: [nobody]}]"), 0o600))
+	require.NoError(t, os.WriteFile(s.policy, []byte("bindings: [{roles: [king], principals: [unbound]}]"), 0o600))
 	require.True(t, mayList())
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
 
-func (p *program) auditCommand() *cobra.Command {
+func newAuditCommand(p *program) *cobra.Command {
 	var r auditlog.Request
 	var since string
 	cmd := &cobra.Command{

@@ -45,7 +45,7 @@ process: prefer --token-file.`,
 				return exit.Usagef("--server is missing").WithHint("want HOST:PORT")
 			}
 			given := c.at.readFlags()
-			return c.edit(cmd.Context(), args[0], func(ctx context.Context, path string) (string, error) {
+			return c.editContexts(cmd.Context(), args[0], func(ctx context.Context, path string) (string, error) {
 				err := contexts.AddContext(ctx, path, contexts.Context{
 					Name: args[0], Server: c.at.server, TLS: given.SystemRoots, TLSCA: given.CA, TLSCert: given.Cert, TLSKey: given.Key,
 					Token: given.Token, TokenFile: tokenFile,
@@ -64,8 +64,8 @@ process: prefer --token-file.`,
 	return cmd
 }
 
-// edit changes the file of contexts, and says what was done with one.
-func (c *contextCommands) edit(ctx context.Context, name string, change func(ctx context.Context, path string) (string, error)) error {
+// editContexts changes the file of contexts, and says what was done with one.
+func (c *contextCommands) editContexts(ctx context.Context, name string, change func(ctx context.Context, path string) (string, error)) error {
 	out, err := c.to()
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *contextCommands) useCommand() *cobra.Command {
 			if !none {
 				name, shown = args[0], args[0]
 			}
-			return c.edit(cmd.Context(), shown, func(ctx context.Context, path string) (string, error) {
+			return c.editContexts(cmd.Context(), shown, func(ctx context.Context, path string) (string, error) {
 				return "commands use", contexts.UseContext(ctx, path, name)
 			})
 		},
@@ -156,7 +156,7 @@ func (c *contextCommands) removeCommand() *cobra.Command {
 		Args:  exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wasCurrent := false
-			err := c.edit(cmd.Context(), args[0], func(ctx context.Context, path string) (did string, err error) {
+			err := c.editContexts(cmd.Context(), args[0], func(ctx context.Context, path string) (did string, err error) {
 				wasCurrent, err = contexts.RemoveContext(ctx, path, args[0])
 				return "removed", err
 			})

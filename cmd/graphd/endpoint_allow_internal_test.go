@@ -21,7 +21,7 @@ func endpointGraph(endpoint string) string {
 	return fmt.Sprintf("graph: g\nchannels: { x: {} }\nnodes:\n  n: { remote: { endpoint: %q }, timeout: 1m }\nedges: [START -> n -> END]\n", endpoint)
 }
 
-// Whoever may put a graph can have the server dial only what its operator allows.
+// A caller who may put a graph can have the server dial only what its operator allows.
 func TestEndpointsOfGraphsAreRefused(t *testing.T) {
 	attacks := map[string]string{ // endpoint: pattern that would allow it
 		"unix:///var/run/docker.sock":                  "unix:/var/run/docker.sock",

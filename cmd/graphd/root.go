@@ -83,7 +83,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		groupRun: {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
 		groupInspect: {
 			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),
-			p.updateCommand(), p.graphCommand(), p.auditCommand(),
+			p.updateCommand(), p.graphCommand(), newAuditCommand(p),
 		},
 	} {
 		for _, c := range list {

@@ -217,17 +217,17 @@ func TestDecisions(t *testing.T) {
 // conditions on what is not known, do not count.
 func TestDecisionsForEveryGraph(t *testing.T) {
 	for text, want := range map[string]struct{ forThread, forAll, forList bool }{
-		`roles: [viewer]`:                                            {true, true, true},
-		`roles: [viewer], graphs: [payout]`:                          {false, false, false},
-		`roles: [viewer], graphs: ["*"]`:                             {false, false, false},
-		`roles: [viewer], condition: 'graph != "secret"'`:            {false, false, false},
-		`roles: [viewer], condition: 'graph == "" || graph == "x"'`:  {false, false, false},
-		`roles: [viewer], condition: 'thread.startsWith("t")'`:       {true, false, false},
-		`roles: [viewer], condition: 'principal.name == "ana"'`:      {true, true, true},
-		`roles: [viewer], condition: '.graph != "secret"'`:           {false, false, false},
-		`roles: [viewer], condition: '[graph].exists(g, g != "s")'`:  {false, false, false},
-		`roles: [answerer]`:                                          {true, true, false},
-		`roles: [viewer], condition: 'principal.name == "somebody"'`: {false, false, false},
+		`roles: [viewer]`:                                           {true, true, true},
+		`roles: [viewer], graphs: [payout]`:                         {false, false, false},
+		`roles: [viewer], graphs: ["*"]`:                            {false, false, false},
+		`roles: [viewer], condition: 'graph != "secret"'`:           {false, false, false},
+		`roles: [viewer], condition: 'graph == "" || graph == "x"'`: {false, false, false},
+		`roles: [viewer], condition: 'thread.startsWith("t")'`:      {true, false, false},
+		`roles: [viewer], condition: 'principal.name == "ana"'`:     {true, true, true},
+		`roles: [viewer], condition: '.graph != "secret"'`:          {false, false, false},
+		`roles: [viewer], condition: '[graph].exists(g, g != "s")'`: {false, false, false},
+		`roles: [answerer]`:                                         {true, true, false},
+		`roles: [viewer], condition: 'principal.name == "another"'`: {false, false, false},
 	} {
 		p := parse(t, "bindings: [{principals: [ana], "+text+"}]")
 		request := access.Request{Caller: access.Caller{Name: "ana", Tenant: "acme"}, Method: getThread, Extent: access.EveryGraph, Thread: "t"}

@@ -41,10 +41,10 @@ type graphVersion struct {
 
 type versionID struct{ name, version string }
 
-// owner returns the tenant of the graph.
-func (v versionID) owner() string {
-	owner, _ := tenant.Split(v.name)
-	return owner
+// tenantName returns the tenant of the graph.
+func (v versionID) tenantName() string {
+	name, _ := tenant.Split(v.name)
+	return name
 }
 
 func (v versionID) String() string { return v.name + "@" + v.version }

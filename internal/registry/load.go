@@ -98,7 +98,7 @@ func (l *versionLoader) compileVersion(v *graphVersion, around []versionID) (*gr
 		return nil, err
 	}
 	file, _ := made.(storedFile)
-	inside, err := l.loadSubgraphs(v.owner(), file.Spec, append(slices.Clone(around), v.versionID))
+	inside, err := l.loadSubgraphs(v.tenantName(), file.Spec, append(slices.Clone(around), v.versionID))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (l *versionLoader) readVersion(ctx context.Context, v *graphVersion) (store
 	if err != nil {
 		return storedFile{}, unusableError(v, err)
 	}
-	inside := subgraphsOf(v.owner(), file.Spec)
+	inside := subgraphsOf(v.tenantName(), file.Spec)
 	v.subgraphs.Store(&inside)
 	return storedFile{file, len(source)}, nil
 }
@@ -194,7 +194,7 @@ func (l *versionLoader) compileStored(v *graphVersion, file storedFile, inside c
 	env.CheckEndpoint = nil
 	l.compileSlots <- struct{}{}
 	defer func() { <-l.compileSlots }()
-	g, err := compileFile(v.owner(), file.File, env)
+	g, err := compileFile(v.tenantName(), file.File, env)
 	if err != nil {
 		return nil, unusableError(v, err)
 	}
@@ -281,7 +281,7 @@ func (l *versionLoader) readSubgraphs(ctx context.Context, v *graphVersion) ([]v
 	if err != nil {
 		return nil, err
 	}
-	inside := subgraphsOf(v.owner(), g.Spec)
+	inside := subgraphsOf(v.tenantName(), g.Spec)
 	v.subgraphs.Store(&inside)
 	return inside, nil
 }

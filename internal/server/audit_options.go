@@ -133,8 +133,8 @@ func (o *AuditOptions) newAuditOptions(version string, now func() time.Time, met
 	}
 }
 
-// close writes what waits, for a while, and closes the files.
-func (t *auditTrail) close(ctx context.Context) error {
+// closeSinks writes what waits, for a while, and closes the files.
+func (t *auditTrail) closeSinks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditFlushTimeout)
 	defer cancel()
 	t.Close(ctx)

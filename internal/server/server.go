@@ -270,7 +270,7 @@ func (s *Server) buildServices(
 	}
 	if trail != nil {
 		options.Auditor, options.AuditReads = trail, o.AuditReads
-		s.closeAudit = func() error { return trail.close(ctx) }
+		s.closeAudit = func() error { return trail.closeSinks(ctx) }
 	}
 	if s.quotas != nil {
 		options.Quotas = s.quotas

@@ -82,9 +82,9 @@ func (a *auditedCall) noteRequest(m any) {
 	a.request, _ = m.(proto.Message)
 }
 
-// finish records a call, once. A stream is finished when its first message has left,
+// finishRecord records a call, once. A stream is finished when its first message has left,
 // or when it ends before. A panic ends the record, not the call.
-func (a *auditedCall) finish(ctx context.Context, answer any, err error) {
+func (a *auditedCall) finishRecord(ctx context.Context, answer any, err error) {
 	if a == nil {
 		return
 	}
@@ -94,13 +94,13 @@ func (a *auditedCall) finish(ctx context.Context, answer any, err error) {
 		return
 	}
 	a.isDone = true
-	if p := contain.Call(func() { a.record(ctx, answer, err) }); p != nil {
+	if p := contain.Call(func() { a.writeRecord(ctx, answer, err) }); p != nil {
 		a.audit.log.Error("recording a call panicked", p.Fields()...)
 	}
 	a.request = nil
 }
 
-func (a *auditedCall) record(ctx context.Context, answer any, err error) {
+func (a *auditedCall) writeRecord(ctx context.Context, answer any, err error) {
 	r := audit.Record{Method: strings.TrimPrefix(a.method, "/"), Door: doorGRPC, Outcome: audit.OutcomeOK}
 	describeError(&r, err)
 	if !a.isRecorded(r.Outcome) {

@@ -31,14 +31,14 @@ const (
 	schemeBearer        = "bearer"
 )
 
-// authenticate records the caller of a call, or refuses the call. Health checks need
+// authenticateCall records the caller of a call, or refuses the call. Health checks need
 // no credentials: probes have none.
 //
 // It runs before the first message of a stream is read. A unary request has been
 // decoded: gRPC decodes it before all interceptors, and verifying earlier, where
 // headers arrive, would hold up all other calls of the connection. Requests that
 // arrive or are decoded are bounded for all clients together, see flow.RequestTracker.
-func (i *Interceptors) authenticate(ctx context.Context) (context.Context, error) {
+func (i *Interceptors) authenticateCall(ctx context.Context) (context.Context, error) {
 	if method, ok := grpc.Method(ctx); ok && isProbe(method) {
 		return ctx, nil
 	}
@@ -60,7 +60,7 @@ func (i *Interceptors) checkCaller(ctx context.Context) (err error) {
 	if i.authenticator == nil {
 		return nil
 	}
-	if p := contain.Call(func() { _, err = i.authenticate(ctx) }); p != nil {
+	if p := contain.Call(func() { _, err = i.authenticateCall(ctx) }); p != nil {
 		return p
 	}
 	return err

@@ -28,7 +28,7 @@ func (i *Interceptors) refuseEarly(ctx context.Context, method string, err error
 		return nil
 	}
 	end, err := i.errorMapper.ToStatus(err, nil)
-	i.audit.newCall(method).finish(ctx, nil, err)
+	i.audit.newCall(method).finishRecord(ctx, nil, err)
 	if entry := i.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
 		entry.Write(append(end.Fields, zap.String("grpc.error", err.Error()))...)
 	}

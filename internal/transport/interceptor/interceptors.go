@@ -78,8 +78,8 @@ func (i *Interceptors) ServerOptions() []grpc.ServerOption {
 	unary := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
 	streams := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}
 	if i.authenticator != nil {
-		unary = append(unary, auth.UnaryServerInterceptor(i.authenticate))
-		streams = append(streams, auth.StreamServerInterceptor(i.authenticate))
+		unary = append(unary, auth.UnaryServerInterceptor(i.authenticateCall))
+		streams = append(streams, auth.StreamServerInterceptor(i.authenticateCall))
 	}
 	if i.quotas != nil {
 		unary = append(unary, ratelimit.UnaryServerInterceptor(rateLimiter{i.quotas}))
@@ -117,7 +117,7 @@ func (i *Interceptors) interceptUnary(
 	c.memory.Release()
 	c.held.Release()
 	end, err := i.toStatus(ctx, err)
-	audited.finish(ctx, answer, err)
+	audited.finishRecord(ctx, answer, err)
 	if err == nil {
 		n.countSent()
 	}
@@ -144,7 +144,7 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	c.memory.Release()
 	c.held.Release()
 	end, err := i.toStatus(ctx, err)
-	audited.finish(ctx, nil, err)
+	audited.finishRecord(ctx, nil, err)
 	i.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
 }
@@ -266,7 +266,7 @@ func (s *interceptedStream) SendMsg(m any) error {
 	}
 	if err = s.ServerStream.SendMsg(m); err == nil {
 		s.metrics.countSent()
-		s.audited.finish(s.ctx, shown, nil)
+		s.audited.finishRecord(s.ctx, shown, nil)
 	}
 	return err
 }
