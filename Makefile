@@ -111,7 +111,7 @@ crash: ## Let every store call of every drama fail in every way, in memory and o
 .PHONY: ledger
 ledger: $(VENV)/ok ## Kill servers KILLS (300) times on each store while workers have effects, and count the effects; SEED=number draws the same kills again
 	TEST_PYTHON='$(VENV)/bin/python' go test ./tests/ledger -run=Effects -count=1 -v -timeout=3h \
-		-args -kills=$(KILLS) -seed=$(SEED) -every=4s -lease=3s -limit=170m
+		-args -kills=$(KILLS) -seed=$(SEED) -every=4s -limit=170m
 
 .PHONY: faults
 faults: ## Break servers, Redis, clocks and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again

@@ -36,7 +36,10 @@ var (
 	seed  = flag.Uint64("seed", 1, "which servers are killed, and when")
 	cut   = flag.Duration("cut", 500*time.Millisecond, "how long until the next connection is cut; up to half as long again")
 	every = flag.Duration("every", 3*time.Second, "how long a server lives; up to half as long again")
-	lease = flag.Duration("lease", 8*time.Second, "how long a task waits for its worker, which may have little of a busy machine")
+	// A killed server starts within 2 s on a busy machine, and the connections of its
+	// workers may be cut twice meanwhile. A lease of 3 s ends before some workers have
+	// reached a server again.
+	lease = flag.Duration("lease", 8*time.Second, "how long a task waits for its worker; longer than a worker takes to reach a server again")
 	limit = flag.Duration("limit", 5*time.Minute, "how long all may take")
 )
 
