@@ -402,6 +402,9 @@ var layers = []layer{
 		mayImport: []string{"internal/transport/reason", "internal/runtime"},
 	},
 	{
+		path: "internal/transport/handshake", containsPanics: true, neverLinks: driverPackages,
+	},
+	{
 		path: "internal/transport/callrecord", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{"gen", "internal/audit", "internal/payload"},
 	},
@@ -435,7 +438,7 @@ var layers = []layer{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
-			"internal/transport/flow", "internal/transport/interceptor", "internal/transport/permission", "internal/transport/stream",
+			"internal/transport/flow", "internal/transport/handshake", "internal/transport/interceptor", "internal/transport/permission", "internal/transport/stream",
 			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},

@@ -34,8 +34,8 @@ var logKeys = map[string]string{
 	// Servers.
 	"address": "that is listened on", "metrics": "address of the metrics", "mode": "permissions of a file", "protocol": "of a call",
 	"from": "earlier format of a store", "to": "later one", "done": "how many so far", "threads": "how many",
-	"sink":  "name of a place that the audit is written to",
-	"bytes": "how many", "calls": "how many",
+	"sink":    "name of a place that the audit is written to",
+	"omitted": "lines that the log has not got", "bytes": "how many", "calls": "how many",
 	"begins": "when a certificate becomes valid", "expires": "when it ceases to be",
 	"unused": "what was given in vain", "unreadable": "what could not be read", "message": "of a failure",
 	// As gRPC's middleware names them.

@@ -253,7 +253,7 @@ func (s *Server) buildServices(
 			return s.Engine.FollowInterrupts(memory, q, after)
 		},
 		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.Engine.Now, TLS: s.tls,
-		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics,
+		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics, HandshakeMetrics: metrics,
 	}
 	if s.callers != nil {
 		options.Authenticator = s.callers

@@ -53,6 +53,7 @@ type Metrics struct {
 	runsEvicted        *prometheus.CounterVec
 	storeRefusals      *prometheus.GaugeVec
 	callsRefused       *prometheus.CounterVec
+	handshakesRefused  *prometheus.CounterVec
 	auditRecords       *prometheus.CounterVec
 	auditLost          *prometheus.CounterVec
 	quotasExceeded     *prometheus.CounterVec
@@ -115,6 +116,8 @@ func NewMetrics(version string, limit int) *Metrics {
 	}, []string{"reason"})
 	m.callsRefused = newCounter("graphd_calls_refused_total",
 		"Calls that ended with an error, by its reason.", "reason")
+	m.handshakesRefused = newCounter("graphd_tls_handshakes_failed_total",
+		"Connections of clients that ended before their first call, because their TLS handshake failed.", "reason")
 	m.auditRecords = newCounter("graphd_audit_records_total",
 		"Calls that were written to a sink of the audit, by how they ended.", "sink", "outcome")
 	m.auditLost = newCounter("graphd_audit_lost_total",
@@ -130,7 +133,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
 		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
-		m.auditRecords, m.auditLost, m.quotasExceeded, build,
+		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -238,6 +241,11 @@ func (m *Metrics) SetStoreRefusal(reason string, refuses bool) {
 // CountRefusedCall counts a call that ended with an error. The reasons are those of
 // the protocol; clients can't choose others.
 func (m *Metrics) CountRefusedCall(reason string) { m.callsRefused.WithLabelValues(reason).Inc() }
+
+// CountRefusedHandshake counts a connection whose TLS handshake failed.
+func (m *Metrics) CountRefusedHandshake(reason string) {
+	m.handshakesRefused.WithLabelValues(reason).Inc()
+}
 
 // CountAuditRecord counts a call that was written to a sink of the audit.
 func (m *Metrics) CountAuditRecord(name string, outcome audit.Outcome) {

@@ -106,8 +106,10 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 	m.CountExceededQuota("streams", "tenant")
 	m.CountRefusedCall("THREAD_BUSY")
 	m.CountRefusedCall("THREAD_BUSY")
+	m.CountRefusedHandshake("not_tls")
 	page := scrapeMetrics(t, m)
 	for _, line := range []string{
+		`graphd_tls_handshakes_failed_total{reason="not_tls"} 1`,
 		`graphd_store_refuses_changes{reason="STORE_FULL"} 1`,
 		`graphd_store_refuses_changes{reason="STORE_REPLACED"} 0`,
 		`graphd_calls_refused_total{reason="THREAD_BUSY"} 2`,

@@ -27,6 +27,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/handshake"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/permission"
@@ -59,6 +60,8 @@ type Options struct {
 	StreamMetrics stream.Metrics
 	// RefusalMetrics count refusals, nil = not counted.
 	RefusalMetrics reason.RefusalMetrics
+	// HandshakeMetrics count connections whose TLS handshake fails, nil = not counted.
+	HandshakeMetrics handshake.RefusalCounter
 	// Authenticator tells who calls: every call but health checks needs credentials
 	// then. nil = callers are not known.
 	Authenticator interceptor.Authenticator
@@ -272,7 +275,7 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 	}
 	protection := insecure.NewCredentials()
 	if o.TLS != nil {
-		protection = credentials.NewTLS(o.TLS)
+		protection = handshake.ReportRefusals(credentials.NewTLS(o.TLS), o.HandshakeMetrics, o.Log)
 	}
 	list = append(list, grpc.Creds(incoming.WrapCredentials(protection)))
 	if o.MaxCalls > 0 {
