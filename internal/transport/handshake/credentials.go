@@ -4,6 +4,7 @@ package handshake
 
 import (
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 const (
 	maxLinesPerSecond = 5
 	maxLinesAtOnce    = 20
+	// maxCauseBytes bounds a cause, which may have a name from the client's certificate.
+	maxCauseBytes = 512
 )
 
 // RefusalCounter counts handshakes that failed.
@@ -71,7 +74,7 @@ func (r *reporter) reportRefusal(client net.Addr, err error) {
 		r.omitted.Add(1)
 		return
 	}
-	fields := []zap.Field{zap.String("reason", reason), zap.String("cause", err.Error())}
+	fields := []zap.Field{zap.String("reason", reason), zap.String("cause", shortenCause(err.Error()))}
 	if client != nil {
 		fields = append(fields, zap.Stringer("peer.address", client))
 	}
@@ -79,4 +82,8 @@ func (r *reporter) reportRefusal(client net.Addr, err error) {
 		fields = append(fields, zap.Int64("omitted", n))
 	}
 	r.log.Info("a TLS handshake failed", fields...)
+}
+
+func shortenCause(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxCauseBytes)], "")
 }

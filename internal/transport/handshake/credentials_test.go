@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -113,6 +114,7 @@ func (s *testServer) handshakeWith(change func(*tls.Config)) func(net.Conn) {
 		if c.Handshake() == nil {
 			_, _ = c.Read(make([]byte, 1)) // in TLS 1.3 the client learns later that it is refused
 		}
+		_, _ = io.Copy(io.Discard, conn) // a close with unread bytes may reset the connection before its alert is read
 		_ = c.Close()
 	}
 }
