@@ -43,6 +43,29 @@ func TestFailover(t *testing.T) {
 	require.Len(t, cp.Channels[1].List.Items, 9)
 }
 
+// A replica that was cut off for longer than Sentinel's own patience allows is made the
+// master all the same: how long a test takes until it kills the master does not matter.
+func TestFailoverToAReplicaThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	group := redistest.StartSentinel(t)
+	s := openStore(t, group.URL())
+	applySupersteps(t, s, "t", 1, 2)
+	waitReplicated(t, group.Master.Client)
+	require.NoError(t, group.DisconnectReplica(t.Context()))
+	cutOff := regexp.MustCompile(`master_link_down_since_seconds:(\d+)`)
+	require.Eventually(t, func() bool {
+		info, err := group.Replica.Client.Info(t.Context(), "replication").Result()
+		require.NoError(t, err)
+		found := cutOff.FindStringSubmatch(info)
+		return found != nil && len(found[1]) > 1 // 10 s or more
+	}, time.Minute, 100*time.Millisecond)
+	require.NoError(t, group.Lose(t.Context()))
+	require.Eventually(t, func() bool {
+		h, err := s.Head(t.Context(), "t")
+		return err == nil && h.Revision == 2
+	}, time.Minute, 10*time.Millisecond)
+}
+
 var (
 	written  = regexp.MustCompile(`master_repl_offset:(\d+)`)
 	received = regexp.MustCompile(`slave0:.*offset=(\d+)`)

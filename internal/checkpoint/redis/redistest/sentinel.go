@@ -2,9 +2,11 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,8 +22,8 @@ type Sentinel struct {
 }
 
 // StartSentinel starts a master, a replica of it, and a Sentinel that makes the
-// replica the master when Lose kills the master. Until then it is patient: a
-// master on a busy machine may be silent for seconds, and is not lost.
+// replica the master when Lose says so. It is patient: a master on a busy machine may
+// be silent for seconds, and is not lost.
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{Master: Start(tb), Replica: Start(tb)}
@@ -32,7 +34,7 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	}
 	config := filepath.Join(tb.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\nsentinel down-after-milliseconds main 600000\n"+
-		"sentinel failover-timeout main 5000\n", s.Master.port)
+		"sentinel failover-timeout main 60000\n", s.Master.port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -54,14 +56,32 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	return s
 }
 
-// Lose kills the master, which Sentinel finds out half a second later.
+// Lose kills the master and returns when its replica is the master. Sentinel is told to
+// fail over: left to itself it would refuse a replica that was without its master for
+// longer than ten times its patience, which a busy machine takes at any time.
 func (s *Sentinel) Lose(ctx context.Context) error {
 	s.Master.Kill()
-	if err := s.monitor.Client.Do(ctx, "SENTINEL", "SET", "main", "down-after-milliseconds", 500).Err(); err != nil {
-		return fmt.Errorf("patience of the sentinel: %w", err)
+	ctx, cancel := context.WithTimeout(ctx, promotionTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		// A failover that is under way is refused, and so is one while Sentinel has not heard of the replica lately.
+		refused := s.monitor.Client.Do(ctx, "SENTINEL", "FAILOVER", "main").Err()
+		master, err := s.monitor.Client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").StringSlice()
+		if err == nil && slices.Contains(master, strconv.Itoa(s.Replica.port)) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the replica does not become the master: %w", errors.Join(refused, err, ctx.Err()))
+		case <-tick.C:
+		}
 	}
-	return nil
 }
+
+// promotionTimeout is how long the busiest machine may take for a failover.
+const promotionTimeout = 2 * time.Minute
 
 // URL returns the URL for graphd.
 func (s *Sentinel) URL() string { return "redis://" + s.monitor.Addr() + "/0?master_name=main" }
