@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ import (
 const graphWatchInterval = 500 * time.Millisecond
 
 // devStore is the store of `dev` without --store.
-const devStore = ".graphd/dev.db"
+const devStore = devFolder + "/dev.db"
 
 func (p *program) devCommand() *cobra.Command {
 	var o server.Options
@@ -29,7 +30,12 @@ func (p *program) devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Serve on a local store and take up changed graph files",
 		Long: `Serve like ` + "`serve`" + `, on a store in .graphd and with logs for people. The graph files of --graphs
-(default: this folder) are read again when they change: a changed file is a new version of its graph.`,
+(default: this folder) are read again when they change: a changed file is a new version of its graph.
+
+On loopback everybody may call. With another address in --listen the command makes what the server lacks, in .graphd: a
+CA and a certificate, and an API key of an admin. It prints the token, and how other machines call.`,
+		Example: `  graphd dev
+  graphd dev --listen 0.0.0.0:7700`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Store, o.LogFormat, o.LogsFailuresOnly = "", telemetry.FormatConsole, true
@@ -53,6 +59,10 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 	if len(o.Graphs) == 0 {
 		o.Graphs = []string{"."}
 	}
+	made, err := secureDev(ctx, &o)
+	if err != nil {
+		return err
+	}
 	log, err := p.newLogger(o)
 	if err != nil {
 		return err
@@ -67,20 +77,26 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 		for _, dir := range dirs {
 			watching.Go(s.WatchGraphs(watch, dir, graphWatchInterval))
 		}
-		p.connection.useOwnServer(s.Address(), o)
-		if err := printWelcome(p.Err, s.Address(), p.newInvocation()); err != nil {
+		p.connection.CA = cmp.Or(made.ca, p.connection.CA)
+		p.connection.useOwnServer(callableAddress(s.Address()), o)
+		if err := printWelcome(p.Err, s.Address(), made.token, p.newInvocation()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
 	})
 }
 
-// printWelcome prints how to call the server.
-func printWelcome(w io.Writer, address string, call shell.Invocation) error {
+// printWelcome prints how to call the server, with the token of a server that knows
+// callers by a key of its own.
+func printWelcome(w io.Writer, address, token string, call shell.Invocation) error {
+	first := ""
+	if token != "" {
+		first = "\n  export GRAPHD_TOKEN=" + token
+	}
 	return output.WriteLine(w, `
-graphd listens on %s. In another terminal:
+graphd listens on %s. In another terminal:%s
   %s
   %s
   %s
-`, address, call.CommandLine("graph", "list"),
+`, address, first, call.CommandLine("graph", "list"),
 		call.CommandLine("run", "GRAPH", "--thread", "t1", "--input", "{}"), call.CommandLine("inbox"))
 }

@@ -27,7 +27,7 @@ func (o *AccessOptions) RegisterFlags(f *pflag.FlagSet) {
 
 // validateAccess returns an *exit.UsageError for a file that would have no effect.
 func (o *Options) validateAccess() error {
-	if o.Access == "" || o.knowsCallers() {
+	if o.Access == "" || o.KnowsCallers() {
 		return nil
 	}
 	return exit.Usagef("--access needs a way to know who calls").

@@ -35,10 +35,6 @@ func (o *CallerOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Insecure, "insecure", false, "serve other machines than this one without TLS, or without knowing who calls")
 }
 
-func (o *CallerOptions) knowsCallers() bool {
-	return o.APIKeys != "" || o.TokenIssuers != "" || o.CertificateRules != ""
-}
-
 // validateCallers returns an *exit.UsageError for files that don't suffice.
 func (o *Options) validateCallers() error {
 	if o.CertificateRules != "" && o.TLSClientCA == "" {
@@ -52,19 +48,31 @@ func (o *Options) validateCallers() error {
 // encrypted and callers known. The error is an *exit.UsageError.
 func (o *Options) checkExposure(listen net.Addr) error {
 	at, ok := listen.(*net.TCPAddr)
-	if o.Insecure || ok && at.IP.IsLoopback() || o.TLSCert != "" && o.knowsCallers() {
+	if o.Insecure || ok && at.IP.IsLoopback() || o.TLSCert != "" && o.KnowsCallers() {
 		return nil
 	}
 	lacking := "neither TLS nor a way to know who calls"
 	switch {
 	case o.TLSCert != "":
 		lacking = "no way to know who calls"
-	case o.knowsCallers():
+	case o.KnowsCallers():
 		lacking = "no TLS"
 	}
 	return exit.Usagef("other machines may reach --listen %s, and the server has %s", o.Listen, lacking).
 		WithHint("give --tls-cert and --tls-key with --api-keys, --token-issuers or --certificate-rules; " +
 			"or --listen 127.0.0.1:7700; or --insecure where a network keeps others out")
+}
+
+// IsExposed reports whether other machines may reach --listen and --insecure does not
+// permit that. An address that can't be resolved is not: the start refuses it.
+func (o *Options) IsExposed() bool {
+	at, err := net.ResolveTCPAddr("tcp", o.Listen)
+	return err == nil && !o.Insecure && !at.IP.IsLoopback()
+}
+
+// KnowsCallers reports whether an option says who may call.
+func (o *CallerOptions) KnowsCallers() bool {
+	return o.APIKeys != "" || o.TokenIssuers != "" || o.CertificateRules != ""
 }
 
 // callerFileInterval is how often the files of callers are read again.
@@ -80,7 +88,7 @@ type callerFiles struct {
 // openCallerFiles reads the files of callers, nil without any. The error is an
 // *exit.UsageError.
 func (o *CallerOptions) openCallerFiles(every time.Duration, log *zap.Logger) (*callerFiles, error) {
-	if !o.knowsCallers() {
+	if !o.KnowsCallers() {
 		return nil, nil
 	}
 	report := func(err error) { log.Error("what says who calls can't be renewed", zap.Error(err)) }
