@@ -40,7 +40,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		require.False(t, ok, "%q", token)
 	}
 	own := sign(signer, newTask(1, 1)).Token
-	all, forged := signer.ParseTokens([]string{own, given, own, given}, "")
+	all, forged := signer.ParseTokens([]string{own, given, own, given}, lease.Holder{})
 	require.Len(t, all, 1)
 	require.Equal(t, []string{given}, forged)
 }
@@ -124,11 +124,44 @@ func TestLeasesAreOfPrincipals(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, made, read)
 		require.True(t, signer.IsOwn(read))
-		require.True(t, read.IsOf(owner))
-		require.Equal(t, owner == "", read.IsOf("ben"))
-		require.Equal(t, owner == "", read.IsOf("ana2"))
-		_, forged := signer.ParseTokens([]string{made.Token}, "ben")
+		require.True(t, read.IsOf(lease.Holder{Principal: owner}))
+		require.Equal(t, owner == "", read.IsOf(lease.Holder{Principal: "ben"}))
+		require.Equal(t, owner == "", read.IsOf(lease.Holder{Principal: "ana2"}))
+		_, forged := signer.ParseTokens([]string{made.Token}, lease.Holder{Principal: "ben"})
 		require.Equal(t, owner != "", len(forged) == 1)
 		require.NotContains(t, made.Token, "ana")
+	}
+}
+
+// A lease belongs to the tenant of its task, also that of an endpoint, whose holder is not
+// known. No name of a principal looks like one in a tenant.
+func TestLeasesAreOfTenants(t *testing.T) {
+	signer := lease.NewSigner([]byte("key"))
+	holders := []lease.Holder{
+		{}, {Principal: "ana"}, {Principal: "acme@ana"}, {Principal: "acme"},
+		{Tenant: "acme"}, {Tenant: "acme", Principal: "ana"}, {Tenant: "acme@ana"}, {Tenant: "zenith"}, {Tenant: "zenith", Principal: "ana"},
+	}
+	for _, c := range []struct {
+		thread, principal string
+		want              []lease.Holder
+	}{
+		{"t", "", []lease.Holder{{}, {Principal: "ana"}, {Principal: "acme@ana"}, {Principal: "acme"}}},
+		{"t", "ana", []lease.Holder{{Principal: "ana"}}},
+		{"acme@t", "", []lease.Holder{{Tenant: "acme"}, {Tenant: "acme", Principal: "ana"}}},
+		{"acme@t", "ana", []lease.Holder{{Tenant: "acme", Principal: "ana"}}},
+	} {
+		task := &runtime.Task{ID: "t", Thread: c.thread}
+		made := signer.SignLease(task, lease.KeyOf(task), c.principal)
+		read, ok := signer.ParseToken(made.Token)
+		require.True(t, ok)
+		var may []lease.Holder
+		for _, h := range holders {
+			if read.IsOf(h) {
+				may = append(may, h)
+			}
+		}
+		require.Equal(t, c.want, may, "%+v", c)
+		require.True(t, read.IsOf(lease.Holder{Tenant: "default", Principal: c.principal}) == (c.thread == "t"))
+		require.NotContains(t, made.Token, "acme")
 	}
 }
