@@ -56,9 +56,9 @@ func (*overheard) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Co
 func (o *overheard) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	switch e := event.(type) {
 	case *stats.InHeader:
-		o.add(ctx, "header", fmt.Sprint(e.Header))
+		o.add(ctx, "header", fmt.Sprint(map[string][]string(e.Header))) // metadata.MD hides values
 	case *stats.InTrailer:
-		o.add(ctx, "trailer", fmt.Sprint(e.Trailer))
+		o.add(ctx, "trailer", fmt.Sprint(map[string][]string(e.Trailer)))
 	case *stats.InPayload:
 		if m, ok := e.Payload.(proto.Message); ok {
 			o.add(ctx, "message", prototext.Format(m))
@@ -377,6 +377,7 @@ func TestNothingOfATenantLeaves(t *testing.T) {
 	acme.heard.requireNothingOf(t, "acme@", "zenith")
 	zenith.heard.requireNothingOf(t, "zenith@", "acme")
 	toEndpoint.requireNothingOf(t, "acme@", "zenith")
+	require.Contains(t, strings.Join(acme.heard.texts[graphdv1.GraphService_Watch_FullMethodName], " "), "graphd-thread-id:[t-asking]")
 	t.Logf("reasons: %s", slices.Sorted(maps.Keys(acme.heard.reasons)))
 	for _, reason := range []string{
 		"ACCESS_DENIED", "CHECKPOINT_CONFLICT", "CHECKPOINT_NOT_FOUND", "ETAG_MISMATCH", "GRAPH_EXISTS", "GRAPH_IN_USE", "GRAPH_NOT_FOUND",

@@ -50,7 +50,8 @@ class StateGraph(Builder):
         first call, or at ``serve()``. Otherwise ``checkpointer`` decides: a saver
         of graphd names its server, and None runs without memory. ``security``
         says how a server is called; what it leaves out, GRAPHD_TLS,
-        GRAPHD_TLS_CA, GRAPHD_TLS_CERT, GRAPHD_TLS_KEY and GRAPHD_TOKEN say.
+        GRAPHD_TLS_CA, GRAPHD_TLS_CERT, GRAPHD_TLS_KEY, GRAPHD_TOKEN and
+        GRAPHD_TENANT say.
 
         ``drift`` holds for the questions of the graph that say nothing
         themselves: what happens when a node asks something else on its replay
