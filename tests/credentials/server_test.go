@@ -1,0 +1,139 @@
+// Package credentials_test gives a server 1,000 credentials that are wrong. All are
+// refused, with a reason that clients may know, and none shows up anywhere.
+package credentials_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/server"
+)
+
+const (
+	tokenIssuer   = "https://issuer.example.org"
+	tokenAudience = "graphd"
+)
+
+// rulesText names the callers of some certificates.
+const rulesText = `rules:
+- uri: spiffe://example.org/ns/workers/*
+  name: worker:$1
+- uri: spiffe://example.org/admin
+  name: root
+- dns: "*.clients.example.org"
+  name: $1
+- dns: build.example.org
+  name: build
+- cn: alice
+  name: alice
+- cn: old-*
+  name: old $1
+`
+
+// testServer is a whole server in this process, which wants a client certificate for
+// each connection and knows callers by certificates, JWTs and API keys.
+type testServer struct {
+	*server.Server
+
+	logs    *observer.ObservedLogs
+	metrics string // address
+}
+
+// startServer starts a server with the keys and the CA of a forger.
+func startServer(t testing.TB, f *forger) *testServer {
+	t.Helper()
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	cert, key := f.ca.encodePair(t, f.issueServer())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &testServer{metrics: listener.Addr().String()}
+	require.NoError(t, listener.Close())
+	var o server.Options
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.RegisterFlags(flags)
+	require.NoError(t, flags.Parse([]string{
+		"--listen", "127.0.0.1:0", "--store", "memory", "--metrics", s.metrics,
+		"--tls-cert", file("server.pem", cert), "--tls-key", file("server-key.pem", key), "--tls-client-ca", file("ca.pem", f.ca.encode()),
+		"--api-keys", f.keyFile, "--certificate-rules", file("rules.yaml", rulesText),
+		"--token-issuers", file("issuers.yaml", fmt.Sprintf(
+			"issuers:\n- issuer: %s\n  audiences: [%s]\n  jwks_file: %s\n  claims: { groups: groups, tenant: org, roles: realm.roles }\n",
+			tokenIssuer, tokenAudience, file("jwks.json", f.publicKeys()))),
+	}))
+	core, logs := observer.New(zap.DebugLevel)
+	s.logs = logs
+	s.Server, err = server.NewServer(t.Context(), o, zap.New(core), "test")
+	require.NoError(t, err)
+	s.StartServing()
+	t.Cleanup(func() { require.NoError(t, s.DrainServer(context.WithoutCancel(t.Context()))) })
+	return s
+}
+
+// dial makes a connection of its own with a certificate, nil = none.
+func (s *testServer) dial(t testing.TB, f *forger, shown *tls.Certificate) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(s.Address(), grpc.WithTransportCredentials(credentials.NewTLS(f.clientConfig(shown))))
+	require.NoError(t, err)
+	return conn
+}
+
+// call makes a call with each value as an authorization header, and returns what the
+// server says, and its error.
+func call(ctx context.Context, conn *grpc.ClientConn, headers ...string) (*graphdv1.ServerInfo, error) {
+	md := metadata.MD{}
+	for _, value := range headers {
+		md.Append("authorization", value)
+	}
+	return graphdv1.NewRegistryServiceClient(conn).GetServerInfo(metadata.NewOutgoingContext(ctx, md), &graphdv1.GetServerInfoRequest{})
+}
+
+// takeLog returns all that was logged since the last time, as text.
+func (s *testServer) takeLog() string {
+	var b strings.Builder
+	for _, entry := range s.logs.TakeAll() {
+		fmt.Fprintln(&b, entry.Level, entry.LoggerName, entry.Message, entry.ContextMap())
+	}
+	return b.String()
+}
+
+// countHandshakes returns the number of failed handshakes by reason.
+func (s *testServer) countHandshakes(t testing.TB) map[string]int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.metrics+"/metrics", http.NoBody)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	counts := make(map[string]int)
+	for _, found := range regexp.MustCompile(`graphd_tls_handshakes_failed_total\{reason="(\w+)"\} (\d+)`).FindAllSubmatch(text, -1) {
+		n, err := strconv.Atoi(string(found[2]))
+		require.NoError(t, err)
+		counts[string(found[1])] = n
+	}
+	return counts
+}
