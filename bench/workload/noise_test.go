@@ -16,6 +16,9 @@ import (
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
+// pass waits in the time of a bubble.
+func pass(d time.Duration) { <-time.NewTimer(d).C }
+
 var errRefused = fmt.Errorf("a call: %w", status.Error(codes.ResourceExhausted, "too many"))
 
 func TestNoiseCallsOnTimeWhateverBecomesOfTheCalls(t *testing.T) {
@@ -23,13 +26,13 @@ func TestNoiseCallsOnTimeWhateverBecomesOfTheCalls(t *testing.T) {
 		var made atomic.Int64
 		n := workload.StartNoise(t.Context(), 1000, func(context.Context, int, *workload.Times) error {
 			if made.Add(1)%100 == 1 {
-				time.Sleep(50 * time.Millisecond) // this one is served
+				pass(50 * time.Millisecond) // this one is served
 				return nil
 			}
 			return errRefused
 		})
 		require.NoError(t, n.AwaitRefusal(t.Context()))
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		perSecond, err := n.Stop()
 		require.NoError(t, err)
 		require.InDelta(t, 1000, perSecond, 10)
@@ -39,7 +42,7 @@ func TestNoiseCallsOnTimeWhateverBecomesOfTheCalls(t *testing.T) {
 func TestNoiseWantsRefusalsForQuotasOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := workload.StartNoise(t.Context(), 1000, func(context.Context, int, *workload.Times) error { return nil })
-		time.Sleep(time.Second)
+		pass(time.Second)
 		_, err := n.Stop()
 		require.ErrorIs(t, err, workload.ErrNotRefused)
 

@@ -42,7 +42,8 @@ func (f *forger) untrustedCertificates() []class {
 		fails("self-signed", signAlone, handshake.ReasonUnknownAuthority),
 		fails("signed by a client", func() *tls.Certificate {
 			client := f.issueAlice()
-			made := authority{client.Leaf, client.PrivateKey.(*ecdsa.PrivateKey)}.issue(f.clientTemplate(func(c *x509.Certificate) { c.Subject.CommonName = "alice" }))
+			template := f.clientTemplate(func(c *x509.Certificate) { c.Subject.CommonName = "alice" })
+			made := authority{client.Leaf, client.PrivateKey.(*ecdsa.PrivateKey)}.issue(template)
 			made.Certificate = append(made.Certificate, client.Certificate[0])
 			return &made
 		}, handshake.ReasonUnknownAuthority, handshake.ReasonCertificateInvalid),
@@ -79,7 +80,9 @@ func (f *forger) unfitCertificates() []class {
 			c.NotBefore = time.Now().Add(f.between(time.Minute, 20*time.Hour))
 		}), handshake.ReasonCertificateExpired),
 		fails("for another use", alice(func(c *x509.Certificate) {
-			c.ExtKeyUsage = []x509.ExtKeyUsage{pick(f, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageCodeSigning, x509.ExtKeyUsageEmailProtection, x509.ExtKeyUsageOCSPSigning)}
+			c.ExtKeyUsage = []x509.ExtKeyUsage{
+				pick(f, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageCodeSigning, x509.ExtKeyUsageEmailProtection, x509.ExtKeyUsageOCSPSigning),
+			}
 		}), handshake.ReasonCertificateInvalid),
 		fails("critical extension", alice(func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 1 + f.random.IntN(1000)}, Critical: true, Value: f.randomBytes(8)}}
@@ -103,8 +106,9 @@ func (f *forger) namelessCertificates() []class {
 		}),
 		unmapped("SPIFFE look-alikes", func(c *x509.Certificate) {
 			text := pick(f, "spiffe://example.org.evil/ns/workers/a", "spiffe://EXAMPLE.org/ns/workers/a", "spiffe://example.org/ns/workersx/a",
-				"spiffe://example.org/ns/workers/", "spiffe://example.org/ns/workers/../../admin", "spiffe://example.org/ns/workers/.", "spiffe://u@example.org/admin",
-				"spiffe://example.org:443/admin", "spiffe://example.org/admin?x", "spiffe://example.org/admin#x", "spiffe://example.org/%61dmin", "spiffe://example.org/admin%00",
+				"spiffe://example.org/ns/workers/", "spiffe://example.org/ns/workers/../../admin", "spiffe://example.org/ns/workers/.",
+				"spiffe://u@example.org/admin", "spiffe://example.org:443/admin", "spiffe://example.org/admin?x", "spiffe://example.org/admin#x",
+				"spiffe://example.org/%61dmin", "spiffe://example.org/admin%00",
 				"https://example.org/admin", "spiffe:example.org/admin", "spiffe://example.org//admin", "SPIFFE:///example.org/admin")
 			u, err := url.Parse(text)
 			if err != nil {
@@ -113,8 +117,9 @@ func (f *forger) namelessCertificates() []class {
 			c.URIs = []*url.URL{u}
 		}),
 		unmapped("common names", func(c *x509.Certificate) {
-			c.Subject.CommonName = pick(f, "alice\x00", "alice\x00.evil", "alice ", " alice", "Alice", "ALICE", "аlice", "al\u200bice", "alice\n", "alice,CN=x", "old-", "old-\x1b[2J",
-				"old-\x00", "old-"+strings.Repeat("a", 300), "build.example.org", "x.clients.example.org", "spiffe://example.org/admin", "*")
+			c.Subject.CommonName = pick(f, "alice\x00", "alice\x00.evil", "alice ", " alice", "Alice", "ALICE", "аlice", "al\u200bice", "alice\n",
+				"alice,CN=x", "old-", "old-\x1b[2J", "old-\x00", "old-"+strings.Repeat("a", 300), "build.example.org", "x.clients.example.org",
+				"spiffe://example.org/admin", "*")
 		}),
 		unmapped("names of hosts", func(c *x509.Certificate) {
 			c.DNSNames = []string{pick(f, "*.clients.example.org", "*.example.org", "clients.example.org", "a.b.clients.example.org", "build.example.org.evil.example",

@@ -91,7 +91,7 @@ func readStatus(framer *http2.Framer) error {
 		case *http2.RSTStreamFrame:
 			return status.Error(codes.Unavailable, frame.ErrCode.String())
 		case *http2.MetaHeadersFrame:
-			if err, ok := parseStatus(frame); ok {
+			if isEnd, err := parseStatus(frame); isEnd {
 				return err
 			}
 		}
@@ -99,22 +99,20 @@ func readStatus(framer *http2.Framer) error {
 }
 
 // parseStatus returns the status in trailers, false when these are other headers.
-func parseStatus(frame *http2.MetaHeadersFrame) (error, bool) {
+func parseStatus(frame *http2.MetaHeadersFrame) (isEnd bool, err error) {
 	var code int
-	var isThere bool
 	for _, field := range frame.Fields {
 		switch field.Name {
 		case "grpc-status":
-			var err error
 			code, err = strconv.Atoi(field.Value)
-			isThere = err == nil
+			isEnd = err == nil
 		case "grpc-status-details-bin":
 			text, err := base64.RawStdEncoding.DecodeString(field.Value)
 			var details spb.Status
 			if err == nil && proto.Unmarshal(text, &details) == nil {
-				return status.FromProto(&details).Err(), true
+				return true, status.FromProto(&details).Err()
 			}
 		}
 	}
-	return status.Error(codes.Code(code), "a status without details"), isThere
+	return isEnd, status.Error(codes.Code(code), "a status without details")
 }

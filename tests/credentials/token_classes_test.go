@@ -195,7 +195,8 @@ func (f *forger) oddJSON(one oneToken) []class {
 		}, identity.TokenMalformed),
 		one("no JSON object", func() string {
 			return text(func(claims string) string {
-				return pick(f, "["+claims+"]", claims+claims, claims[1:], "null", `"x"`, "1", "", claims+"\x00", "\xef\xbb\xbf"+claims, strings.ReplaceAll(claims, ",", ",,"))
+				return pick(f, "["+claims+"]", claims+claims, claims[1:], "null", `"x"`, "1", "", claims+"\x00",
+					"\xef\xbb\xbf"+claims, strings.ReplaceAll(claims, ",", ",,"))
 			})()
 		}, identity.TokenMalformed),
 		one("header no JSON object", func() string {
@@ -226,7 +227,8 @@ func (f *forger) wrongClaims(one oneToken) []class {
 			for i := range many {
 				many[i] = "g"
 			}
-			return f.makeToken(map[string]any{"groups": pick[any](f, 1, map[string]any{}, []int{1}, many, []string{strings.Repeat("g", 257)}, []string{"a\x00"}, []string{""})})
+			return f.makeToken(map[string]any{"groups": pick[any](f, 1, map[string]any{}, []int{1}, many,
+				[]string{strings.Repeat("g", 257)}, []string{"a\x00"}, []string{""})})
 		}, identity.TokenClaim),
 		one("tenants and roles of a wrong form", func() string {
 			if f.random.IntN(2) == 0 {
@@ -248,8 +250,8 @@ func (f *forger) apiKeyClasses(one oneToken) []class {
 			return "gk_" + strings.ToLower(strings.NewReplacer("-", "a", "_", "b").Replace(f.randomText(12))) + "_" + secret
 		}, identity.TokenUnknown),
 		one("API keys of a wrong form", func() string {
-			return pick(f, "gk_", "gk_goodgoodgood", "gk_goodgoodgood_", "gk_../../etc/passwd_"+secret, "gk_GOODGOODGOOD_"+secret, good+"A", good[:len(good)-1], "gk__"+secret,
-				"GK_goodgoodgood_"+secret, "gk_goodgoodgood_"+strings.Repeat("A", 42)+"B")
+			return pick(f, "gk_", "gk_goodgoodgood", "gk_goodgoodgood_", "gk_../../etc/passwd_"+secret, "gk_GOODGOODGOOD_"+secret, good+"A",
+				good[:len(good)-1], "gk__"+secret, "GK_goodgoodgood_"+secret, "gk_goodgoodgood_"+strings.Repeat("A", 42)+"B")
 		}, identity.TokenMalformed),
 		one("API keys as JWTs", func() string {
 			return pick(f, encode(good)+"."+encode(good)+"."+encode(good), good+"."+good+"."+good, "gk_"+f.makeToken(nil))
