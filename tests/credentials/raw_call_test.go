@@ -15,8 +15,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
 // patience is for a server that does not answer at all.
@@ -51,7 +49,7 @@ func encodeHeaders(headers []string) []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "https"}, {":path", graphdv1.RegistryService_GetServerInfo_FullMethodName}, {":authority", "test"},
+		{":method", "POST"}, {":scheme", "https"}, {":path", auditedMethod}, {":authority", "test"},
 		{"content-type", "application/grpc"}, {"te", "trailers"},
 	} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a buffer takes all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -78,23 +79,19 @@ func (c *client) try(t testing.TB, of class, a attempt) error {
 	case of.isOwn || a.shown != nil:
 		conn := c.dial(t, c.forger, a.shown)
 		defer func() { require.NoError(t, conn.Close()) }()
-		_, err := call(ctx, conn, a.headers...)
-		return err
+		return call(ctx, conn, auditedMethod, a.headers...)
 	}
-	_, err := call(ctx, c.open, a.headers...)
-	return err
+	return call(ctx, c.open, auditedMethod, a.headers...)
 }
 
 // callGood makes calls with good credentials of each kind.
 func (c *client) callGood(t testing.TB) {
 	t.Helper()
 	for _, token := range []string{c.forger.makeGoodToken(), c.forger.apiKeys["goodgoodgood"]} {
-		_, err := call(t.Context(), c.open, "Bearer "+token)
-		require.NoError(t, err)
+		require.NoError(t, call(t.Context(), c.open, freeMethod, "Bearer "+token))
 	}
 	conn := c.dial(t, c.forger, c.alice)
-	_, err := call(t.Context(), conn)
-	require.NoError(t, err)
+	require.NoError(t, call(t.Context(), conn, freeMethod))
 	require.NoError(t, conn.Close())
 }
 
@@ -130,10 +127,16 @@ func TestHostileCredentialsAreRefused(t *testing.T) {
 	log := c.takeLog()
 	require.Contains(t, log, "TOKEN_EXPIRED")
 	require.Contains(t, log, handshake.ReasonUnknownAuthority)
+	c.drain()
+	records, err := os.ReadFile(c.audit)
+	require.NoError(t, err)
+	require.Contains(t, string(records), "TOKEN_EXPIRED")
 	for _, secret := range secrets {
 		require.NotContains(t, log, secret)
+		require.NotContains(t, string(records), secret)
 	}
 	requireVisible(t, log)
+	requireVisible(t, string(records))
 }
 
 // requireRefusal checks that an error is a refusal of the class. It returns the reason,
@@ -239,10 +242,10 @@ func (c *client) measureClasses(b *testing.B, classes []class) {
 		began = time.Now()
 		if of.isOwn || of.isRaw || a.shown != nil {
 			conn := c.dial(b, c.forger, c.alice)
-			_, err = call(b.Context(), conn)
+			err = call(b.Context(), conn, freeMethod)
 			require.NoError(b, conn.Close())
 		} else {
-			_, err = call(b.Context(), c.open, goodToken)
+			err = call(b.Context(), c.open, freeMethod, goodToken)
 		}
 		good = append(good, time.Since(began))
 		require.NoError(b, err)

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -23,6 +24,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/server"
@@ -56,6 +58,8 @@ type testServer struct {
 
 	logs    *observer.ObservedLogs
 	metrics string // address
+	audit   string // file
+	drain   func() // once
 }
 
 // startServer starts a server with the keys and the CA of a forger.
@@ -70,13 +74,13 @@ func startServer(t testing.TB, f *forger) *testServer {
 	cert, key := f.ca.encodePair(t, f.issueServer())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &testServer{metrics: listener.Addr().String()}
+	s := &testServer{metrics: listener.Addr().String(), audit: filepath.Join(dir, "audit.jsonl")}
 	require.NoError(t, listener.Close())
 	var o server.Options
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.RegisterFlags(flags)
 	require.NoError(t, flags.Parse([]string{
-		"--listen", "127.0.0.1:0", "--store", "memory", "--metrics", s.metrics,
+		"--listen", "127.0.0.1:0", "--store", "memory", "--metrics", s.metrics, "--audit", "file:" + s.audit,
 		"--tls-cert", file("server.pem", cert), "--tls-key", file("server-key.pem", key), "--tls-client-ca", file("ca.pem", f.ca.encode()),
 		"--api-keys", f.keyFile, "--certificate-rules", file("rules.yaml", rulesText),
 		"--token-issuers", file("issuers.yaml", fmt.Sprintf(
@@ -88,7 +92,8 @@ func startServer(t testing.TB, f *forger) *testServer {
 	s.Server, err = server.NewServer(t.Context(), o, zap.New(core), "test")
 	require.NoError(t, err)
 	s.StartServing()
-	t.Cleanup(func() { require.NoError(t, s.DrainServer(context.WithoutCancel(t.Context()))) })
+	s.drain = sync.OnceFunc(func() { require.NoError(t, s.DrainServer(context.WithoutCancel(t.Context()))) })
+	t.Cleanup(s.drain)
 	return s
 }
 
@@ -100,14 +105,20 @@ func (s *testServer) dial(t testing.TB, f *forger, shown *tls.Certificate) *grpc
 	return conn
 }
 
-// call makes a call with each value as an authorization header, and returns what the
-// server says, and its error.
-func call(ctx context.Context, conn *grpc.ClientConn, headers ...string) (*graphdv1.ServerInfo, error) {
+// The methods of calls. The audit has the calls of the first one, and the second is for
+// every caller.
+const (
+	auditedMethod = graphdv1.ThreadService_CreateThread_FullMethodName
+	freeMethod    = graphdv1.RegistryService_GetServerInfo_FullMethodName
+)
+
+// call makes a call with an empty request, and with each value as an authorization header.
+func call(ctx context.Context, conn *grpc.ClientConn, method string, headers ...string) error {
 	md := metadata.MD{}
 	for _, value := range headers {
 		md.Append("authorization", value)
 	}
-	return graphdv1.NewRegistryServiceClient(conn).GetServerInfo(metadata.NewOutgoingContext(ctx, md), &graphdv1.GetServerInfoRequest{})
+	return conn.Invoke(metadata.NewOutgoingContext(ctx, md), method, &emptypb.Empty{}, &emptypb.Empty{})
 }
 
 // takeLog returns all that was logged since the last time, as text.

@@ -116,6 +116,10 @@ func (f *forger) injectedKeys(one oneToken) []class {
 			header := pick(f, `"crit":["b64"],"b64":false`, `"crit":["exp"],"exp":1`, `"crit":[]`, `"crit":null`, `"crit":["`+f.randomText(8)+`"]`)
 			return f.resign(`{"alg":"ES256","kid":"main",`+header+`}`, f.claims(nil))
 		}, identity.TokenMalformed),
+		one("signed critical header", func() string {
+			name := pick(f, "exp", f.randomText(8))
+			return f.sign("main", f.claims(nil), map[jose.HeaderKey]any{"crit": []string{name}, jose.HeaderKey(name): pick[any](f, true, 1)})
+		}, identity.TokenMalformed),
 	}
 }
 
