@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -11,7 +12,6 @@ import (
 	"github.com/graphd-dev/graphd/bench/credential"
 	"github.com/graphd-dev/graphd/bench/measure"
 	"github.com/graphd-dev/graphd/bench/report"
-	"github.com/graphd-dev/graphd/bench/stand"
 	"github.com/graphd-dev/graphd/bench/workload"
 )
 
@@ -53,7 +53,7 @@ func (r *round) startNoisy() (map[string]workload.Target, error) {
 // noise does W1 and W2 for one tenant, alone and beside another one that calls far beyond
 // its limit. The server starts with the first cell.
 func noise(r *round) [][]measure.Cell {
-	if r.Setting != stand.Memory && r.Setting != stand.RedisEverysec {
+	if !r.wide() || !slices.Contains(securedStores(), r.Setting) {
 		return nil
 	}
 	start := sync.OnceValues(r.startNoisy)
@@ -99,7 +99,7 @@ func (r *round) besideNoise(ctx context.Context, t workload.Target, take func() 
 // neighbours are the goals of noise.
 func neighbours(b *bench) []report.Line {
 	var all []report.Line
-	for _, c := range []struct{ store, name string }{{stand.RedisEverysec, "Redis"}, {stand.Memory, "memory"}} {
+	for _, c := range b.nameStores("W1" + noiseWorkload) {
 		for _, w := range []string{"W1", "W2"} {
 			of := at(c.store, w+noiseWorkload, 1).As(besideNoise)
 			all = append(all, b.slower(fmt.Sprintf("p99 of %s beside a noisy tenant, %s", w, c.name), "alone", of, of.As(alone), 2, p99))

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +11,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/graphd-dev/graphd/bench/credential"
 	"github.com/graphd-dev/graphd/bench/measure"
@@ -24,7 +28,26 @@ const (
 	withTokens = "plain text, JWT"
 	withKeys   = "plain text, API key"
 	secured    = "mTLS and JWT"
+	// unknown has no token, and is refused where the others are served.
+	unknown = "unknown"
 )
+
+// securedStores are those of the parts security and noise.
+func securedStores() []string { return []string{stand.RedisEverysec, stand.Memory} }
+
+// nameStores returns the names of the stores that lines are about: memory only where it
+// was tried with a workload.
+func (b *bench) nameStores(tried string) []storeName {
+	all := []storeName{{stand.RedisEverysec, "Redis"}}
+	for k := range b.series {
+		if k.Workload == tried && k.Store == stand.Memory {
+			return append(all, storeName{stand.Memory, "memory"})
+		}
+	}
+	return all
+}
+
+type storeName struct{ store, name string }
 
 // keyFile is the file of API keys.
 const keyFile = "keys.yaml"
@@ -88,19 +111,25 @@ func (r *round) startSecured() (map[string]workload.Target, error) {
 		{nil, nil, map[string][]grpc.DialOption{plainText: nil}},
 		{
 			slices.Concat(r.credentials.TokenOptions(), r.credentials.KeyOptions(keyFile)), nil,
-			map[string][]grpc.DialOption{withTokens: {token}, withKeys: {credential.SendToken(r.keys[quiet])}},
+			map[string][]grpc.DialOption{withTokens: {token}, withKeys: {credential.SendToken(r.keys[quiet])}, unknown: nil},
 		},
 		{
 			slices.Concat(r.credentials.TokenOptions(), r.credentials.TLSOptions()), []grpc.DialOption{certificate},
-			map[string][]grpc.DialOption{secured: {certificate, token}},
+			map[string][]grpc.DialOption{secured: {certificate, token}, unknown: {certificate}},
 		},
 	} {
 		targets, err := r.startTwin(twin.options, twin.ready, twin.dial)
 		if err != nil {
 			return nil, err
 		}
+		if target, ok := targets[unknown]; ok {
+			if err := workload.W1(target)(r.context, 0, &workload.Times{}); status.Code(err) != codes.Unauthenticated {
+				return nil, fmt.Errorf("a call without a token is not refused: %w", cmp.Or(err, errServed))
+			}
+		}
 		maps.Copy(all, targets)
 	}
+	delete(all, unknown)
 	for who, target := range all {
 		if err := r.warmUp(r.context, target); err != nil {
 			return nil, fmt.Errorf("%s: %w", who, err)
@@ -108,6 +137,8 @@ func (r *round) startSecured() (map[string]workload.Target, error) {
 	}
 	return all, nil
 }
+
+var errServed = errors.New("it was served")
 
 // repeated is a workload that clients repeat.
 type repeated struct {
@@ -126,7 +157,7 @@ func (r *round) repeated() []repeated {
 // security does W1 and W2 with and without it. The servers start with the first cell, so
 // that the parts before are not disturbed.
 func security(r *round) [][]measure.Cell {
-	if r.Setting != stand.Memory && r.Setting != stand.RedisEverysec {
+	if !r.wide() || !slices.Contains(securedStores(), r.Setting) {
 		return nil
 	}
 	start := sync.OnceValues(r.startSecured)
@@ -155,7 +186,7 @@ const securityWorkload = ", security"
 // securityCosts are the goals of security: at most a tenth on open connections.
 func securityCosts(b *bench) []report.Line {
 	var all []report.Line
-	for _, c := range []struct{ store, name string }{{stand.RedisEverysec, "Redis"}, {stand.Memory, "memory"}} {
+	for _, c := range b.nameStores("W1" + securityWorkload) {
 		for _, w := range []string{"W1", "W2"} {
 			for _, clients := range []int{1, 64} {
 				of := at(c.store, w+securityWorkload, clients).As(secured)
