@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -56,10 +55,9 @@ const rulesText = `rules:
 type testServer struct {
 	*server.Server
 
-	logs    *observer.ObservedLogs
-	metrics string // address
-	audit   string // file
-	drain   func() // once
+	logs  *observer.ObservedLogs
+	audit string // file
+	drain func() // once
 }
 
 // startServer starts a server with the keys and the CA of a forger.
@@ -72,15 +70,12 @@ func startServer(t testing.TB, f *forger) *testServer {
 		return path
 	}
 	cert, key := f.ca.encodePair(t, f.issueServer())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &testServer{metrics: listener.Addr().String(), audit: filepath.Join(dir, "audit.jsonl")}
-	require.NoError(t, listener.Close())
+	s := &testServer{audit: filepath.Join(dir, "audit.jsonl")}
 	var o server.Options
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.RegisterFlags(flags)
 	require.NoError(t, flags.Parse([]string{
-		"--listen", "127.0.0.1:0", "--store", "memory", "--metrics", s.metrics, "--audit", "file:" + s.audit,
+		"--listen", "127.0.0.1:0", "--store", "memory", "--metrics", "127.0.0.1:0", "--audit", "file:" + s.audit,
 		"--tls-cert", file("server.pem", cert), "--tls-key", file("server-key.pem", key), "--tls-client-ca", file("ca.pem", f.ca.encode()),
 		"--api-keys", f.keyFile, "--certificate-rules", file("rules.yaml", rulesText),
 		"--token-issuers", file("issuers.yaml", fmt.Sprintf(
@@ -89,6 +84,7 @@ func startServer(t testing.TB, f *forger) *testServer {
 	}))
 	core, logs := observer.New(zap.DebugLevel)
 	s.logs = logs
+	var err error
 	s.Server, err = server.NewServer(t.Context(), o, zap.New(core), "test")
 	require.NoError(t, err)
 	s.StartServing()
@@ -133,7 +129,7 @@ func (s *testServer) takeLog() string {
 // countHandshakes returns the number of failed handshakes by reason.
 func (s *testServer) countHandshakes(t testing.TB) map[string]int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.metrics+"/metrics", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.MetricsAddress()+"/metrics", http.NoBody)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
