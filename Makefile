@@ -149,7 +149,7 @@ freeze: ## Keep stores of the present formats for ever, for tests/upgrade (KINDS
 	tools/freeze '$(KINDS)'
 
 .PHONY: bench
-bench: $(VENV)/ok bench-build bench-peers ## Measure graphd beside its limits and peers, five minutes (see bench; BENCHFLAGS="--only W1")
+bench: $(VENV)/ok bench-build bench-peers ## Measure graphd beside its limits and peers, six minutes (see bench; BENCHFLAGS="--only W1")
 	cd bench && '$(BENCHMARK)' --python '$(VENV)/bin/python' --out results $(BENCHFLAGS)
 
 .PHONY: bench-full

@@ -13,7 +13,7 @@ import (
 // lines are the goals, each a ratio of figures of the same round, or an amount.
 func lines(b *bench) []report.Line {
 	var all []report.Line
-	for _, part := range []func(*bench) []report.Line{againstLimits, againstPeers, growth} {
+	for _, part := range []func(*bench) []report.Line{againstLimits, againstPeers, growth, securityCosts, neighbours} {
 		all = append(all, part(b)...)
 	}
 	return all

@@ -29,7 +29,7 @@ type options struct {
 
 const usage = `Measure graphd beside its limits and its peers, all in this run on this machine.
 
-  bench                        everything, about five minutes; 7 rounds
+  bench                        everything, about six minutes; 7 rounds
   bench --size full            the same for longer, with 100,000 parked threads and all numbers of clients
   bench --size smoke           one short round of everything: does it work? seconds
   bench --only W1 --stores redis-everysec --rounds 3

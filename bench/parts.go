@@ -29,6 +29,8 @@ func parts() []part {
 		{"remote", "nodes in processes in Go and Python", far},
 		{"start", "start-up time and size of the binary", start},
 		{"history", "a thread of 10,000 checkpoints", history},
+		{"security", "W1 and W2 with TLS, client certificates and tokens, beside plain text", security},
+		{"noise", "W1 and W2 of a tenant, beside one that calls at 100 times its limit", noise},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd-dev/graphd/bench/credential"
 	"github.com/graphd-dev/graphd/bench/limit"
 	"github.com/graphd-dev/graphd/bench/measure"
 	"github.com/graphd-dev/graphd/bench/peer"
@@ -30,6 +31,10 @@ type bench struct {
 	parked  *parked
 	remote  *remote
 	began   time.Time
+
+	credentials   *credential.Set
+	credentialDir string
+	keys          map[string]string // API keys by tenant
 }
 
 // Who is measured.
@@ -56,6 +61,10 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 	defer cancel()
 	defer b.stopNodes()
 	if err := b.startNodes(ctx); err != nil {
+		return report.Result{}, err
+	}
+	defer b.removeCredentials()
+	if err := b.makeCredentials(ctx); err != nil {
 		return report.Result{}, err
 	}
 	if err := b.record(ctx); err != nil {
@@ -180,10 +189,8 @@ func (b *bench) round(ctx context.Context, number int, s *stand.Stand) error {
 		}
 	}()
 	for _, t := range []workload.Target{s.Graphd, s.Limit} {
-		for _, clients := range []int{1, 16} {
-			if _, err := workload.Load(ctx, clients, b.long/2, 1, workload.W1(t)); err != nil {
-				return fmt.Errorf("%s: %w", s.Setting, err)
-			}
+		if err := b.warmUp(ctx, t); err != nil {
+			return fmt.Errorf("%s: %w", s.Setting, err)
 		}
 	}
 	var groups [][]measure.Cell
@@ -193,4 +200,14 @@ func (b *bench) round(ctx context.Context, number int, s *stand.Stand) error {
 		}
 	}
 	return b.series.Round(ctx, number, groups)
+}
+
+// warmUp has one client and many use a server.
+func (b *bench) warmUp(ctx context.Context, t workload.Target) error {
+	for _, clients := range []int{1, 16} {
+		if _, err := workload.Load(ctx, clients, b.long/2, 1, workload.W1(t)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -114,9 +114,14 @@ func (s Series) Rate(k Key) Spread {
 // Ratio compares the rates of two keys round by round. A round counts only
 // when both were measured and neither is broken.
 func (s Series) Ratio(of, to Key) Spread {
+	return s.Compare(of, to, func(w workload.Sample) float64 { return w.Rate })
+}
+
+// Compare is Ratio for another number of the samples.
+func (s Series) Compare(of, to Key, number func(workload.Sample) float64) Spread {
 	var all []float64
 	for i := range min(len(s[of]), len(s[to])) {
-		if one, other := s[of][i].Rate, s[to][i].Rate; one > 0 && other > 0 {
+		if one, other := number(s[of][i]), number(s[to][i]); one > 0 && other > 0 {
 			all = append(all, one/other)
 		}
 	}

@@ -35,6 +35,10 @@ func TestRatiosAreThoseOfSingleRounds(t *testing.T) {
 	require.Equal(t, measure.Spread{Median: 0.5, Min: 0.25, Max: 0.75, Rounds: 3}, s.Ratio(k, k.As("limit")))
 	require.Equal(t, measure.Spread{Median: 3, Min: 3, Max: 3, Rounds: 1}, s.Ratio(k, k.As("zero")), "nothing has no ratio")
 	require.Zero(t, s.Ratio(k, k.As("absent")).Rounds)
+
+	p99 := func(w workload.Sample) float64 { return w.P99 }
+	s = measure.Series{k: {{Rate: 1, P99: 3}, {Rate: 1}, {P99: 8}}, k.As("limit"): {{P99: 2}, {Rate: 1, P99: 5}, {P99: 2}}}
+	require.Equal(t, measure.Spread{Median: 2.75, Min: 1.5, Max: 4, Rounds: 2}, s.Compare(k, k.As("limit"), p99))
 }
 
 func TestRoundsTakeAllContestantsInTurn(t *testing.T) {

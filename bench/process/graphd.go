@@ -27,9 +27,18 @@ type Graphd struct {
 	Started time.Duration
 }
 
-// StartGraphd starts a binary on a store with the graphs of a folder, and with
-// the options it has by default.
-func StartGraphd(ctx context.Context, binary, store, graphs string) (*Graphd, error) {
+// Launch says how a graphd is started.
+type Launch struct {
+	// Binary is started on a store, with the graphs of a folder.
+	Binary, Store, Graphs string
+	// Options are those that are not as by default.
+	Options []string
+	// Dial is how it is asked whether it is ready, besides by plain text.
+	Dial []grpc.DialOption
+}
+
+// StartGraphd starts a server.
+func StartGraphd(ctx context.Context, l Launch) (*Graphd, error) {
 	g := &Graphd{}
 	var err, err2 error
 	g.address, err = freeAddress(ctx)
@@ -37,24 +46,26 @@ func StartGraphd(ctx context.Context, binary, store, graphs string) (*Graphd, er
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	command := loud(exec.Command(binary, "serve", "--store", store, "--graphs", graphs, //nolint:gosec,noctx // the caller names it; start ends it
-		"--listen", g.address, "--metrics", g.metrics, "--profiles", "--log-level", "error"))
+	command := loud(exec.Command(l.Binary, append([]string{ //nolint:gosec,noctx // the caller names it; start ends it
+		"serve", "--store", l.Store, "--graphs", l.Graphs, "--listen", g.address, "--metrics", g.metrics, "--profiles", "--log-level", "error",
+	}, l.Options...)...))
 	command.Env = append(os.Environ(), "GRAPHD_CONFIG=")
 	began := time.Now()
 	if g.process, err = start(ctx, command); err != nil {
 		return nil, err
 	}
-	if err := g.ready(ctx); err != nil {
+	if err := g.ready(ctx, l.Dial); err != nil {
 		g.Stop()
-		return nil, fmt.Errorf("graphd on %s does not serve: %w", store, err)
+		return nil, fmt.Errorf("graphd on %s does not serve: %w", l.Store, err)
 	}
 	g.Started = time.Since(began)
 	return g, nil
 }
 
-func (g *Graphd) ready(ctx context.Context) error {
-	conn, err := grpc.NewClient(g.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second}))
+func (g *Graphd) ready(ctx context.Context, dial []grpc.DialOption) error {
+	conn, err := grpc.NewClient(g.address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second}),
+	}, dial...)...)
 	if err != nil {
 		return err
 	}

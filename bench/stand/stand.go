@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"google.golang.org/grpc"
+
 	"github.com/graphd-dev/graphd/bench/limit"
 	"github.com/graphd-dev/graphd/bench/process"
 	"github.com/graphd-dev/graphd/bench/wire"
@@ -50,6 +52,7 @@ type Stand struct {
 	dir     string
 	calls   map[string]limit.Script
 	limit   *process.Child
+	twins   int // that were started since the store was empty
 }
 
 // The databases of a Redis.
@@ -58,6 +61,8 @@ const (
 	// PeerDatabase is for peers, which take turns.
 	PeerDatabase
 	limitDatabase
+	// Each twin has one of the others.
+	firstTwinDatabase
 )
 
 // Start puts up a stand. Renew comes before anything is measured.
@@ -90,7 +95,9 @@ func (s *Stand) Renew(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.Server, err = process.StartGraphd(ctx, s.program.Graphd, s.store(graphdDatabase, "graphd.db"), s.program.Graphs); err != nil {
+	if s.Server, err = process.StartGraphd(ctx, process.Launch{
+		Binary: s.program.Graphd, Store: s.store(graphdDatabase, "graphd.db"), Graphs: s.program.Graphs,
+	}); err != nil {
 		return err
 	}
 	client, err := wire.Dial(s.Server.Address(), s.program.Connections)
@@ -102,6 +109,21 @@ func (s *Stand) Renew(ctx context.Context) error {
 		return nil
 	}
 	return s.startLimit(ctx)
+}
+
+// StartTwin starts a further graphd beside that of the stand, on a store of its own of the
+// same setting. Whoever starts it stops it, before the stand is renewed. ready is how
+// to call it.
+func (s *Stand) StartTwin(ctx context.Context, options []string, ready ...grpc.DialOption) (*process.Graphd, error) {
+	name := fmt.Sprintf("twin-%d", s.twins)
+	store := s.store(firstTwinDatabase+s.twins, name+".db")
+	if s.Redis != nil {
+		store += "?prefix=" + name // all databases of a Redis share the signals of its clients
+	}
+	s.twins++
+	return process.StartGraphd(ctx, process.Launch{
+		Binary: s.program.Graphd, Store: store, Graphs: s.program.Graphs, Options: options, Dial: ready,
+	})
 }
 
 func (s *Stand) startLimit(ctx context.Context) error {
@@ -156,7 +178,7 @@ func (s *Stand) end() {
 		s.Server.Stop()
 	}
 	s.limit.Stop()
-	s.Server, s.limit = nil, nil
+	s.Server, s.limit, s.twins = nil, nil, 0
 }
 
 // Stop ends everything; nothing is left of it.

@@ -18,12 +18,15 @@ type Client struct {
 	frames sync.Pool
 }
 
-// Dial prepares connections; they are made by the first calls.
-func Dial(address string, connections int) (*Client, error) {
+// Dial prepares connections; they are made by the first calls. Without options that say
+// otherwise they are in plain text.
+func Dial(address string, connections int, options ...grpc.DialOption) (*Client, error) {
 	c := &Client{frames: sync.Pool{New: func() any { return &Frame{Bytes: make([]byte, 0, 4<<10)} }}}
+	options = append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()), Calls(), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)),
+	}, options...)
 	for range connections {
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), Calls(),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+		conn, err := grpc.NewClient(address, options...)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}

@@ -28,8 +28,8 @@ func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment,
 	}
 	s.StartServing()
 	fields := []zap.Field{zap.String("address", s.Address()), zap.String("version", own.Version)}
-	if s.metricsListener != nil {
-		fields = append(fields, zap.String("metrics", s.metricsListener.Addr().String()))
+	if at := s.MetricsAddress(); at != "" {
+		fields = append(fields, zap.String("metrics", at))
 	}
 	log.Info("serving", fields...)
 	if ready != nil {

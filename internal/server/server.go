@@ -370,6 +370,14 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 // Address returns the address at which gRPC is served.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
+// MetricsAddress returns the address at which metrics are served, "" = nowhere.
+func (s *Server) MetricsAddress() string {
+	if s.metricsListener == nil {
+		return ""
+	}
+	return s.metricsListener.Addr().String()
+}
+
 // StartServing serves in the background. serveErrors gets the error when serving
 // ends by itself.
 func (s *Server) StartServing() {

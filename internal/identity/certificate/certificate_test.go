@@ -88,6 +88,10 @@ func TestRulesMapNames(t *testing.T) {
 		"user":                      {uris: []string{"spiffe://u@example.org/ns/a"}},
 		"escaped":                   {uris: []string{"spiffe://example.org/ns/a%2Fb"}},
 		"escaped letter":            {uris: []string{"spiffe://example.org/%61dmin"}},
+		"up and down again":         {uris: []string{"spiffe://example.org/ns/../admin"}},
+		"up at the end":             {uris: []string{"spiffe://example.org/ns/a/.."}},
+		"the same segment":          {uris: []string{"spiffe://example.org/./admin"}},
+		"dots in a segment":         {uris: []string{"spiffe://example.org/ns/..a"}, want: worker("worker:..a")},
 		"DNS":                       {dns: []string{"build.example.org"}, want: named("build")},
 		"DNS in capitals":           {dns: []string{"BUILD.example.org"}, want: named("build")},
 		"DNS label":                 {dns: []string{"x.example.org", "alice.people.example.org"}, want: identity.Principal{Name: "alice@example.org", Tenant: "acme", Tenants: []string{"acme", "b"}, How: identity.HowCertificate}},
@@ -129,6 +133,24 @@ func TestRulesMapNames(t *testing.T) {
 	requireReason(t, err, identity.CertificateUnmapped)
 }
 
+// Who may sign certificates has no name of a client, whatever stands in its own.
+func TestCertificatesOfCAsNameNobody(t *testing.T) {
+	m := mapper(t, rules)
+	for name, leaf := range map[string]*x509.Certificate{
+		"CA":                {IsCA: true, BasicConstraintsValid: true},
+		"signs":             {KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign},
+		"signs revocations": {KeyUsage: x509.KeyUsageCRLSign},
+	} {
+		leaf.Subject.CommonName = "Exact Name"
+		_, err := m.Authenticate(t.Context(), identity.Credentials{Certificates: []*x509.Certificate{leaf}})
+		require.Error(t, err, name)
+		requireReason(t, err, identity.CertificateUnmapped)
+	}
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "Exact Name"}, KeyUsage: x509.KeyUsageDigitalSignature}
+	_, err := m.Authenticate(t.Context(), identity.Credentials{Certificates: []*x509.Certificate{leaf}})
+	require.NoError(t, err)
+}
+
 func requireReason(t *testing.T, err error, want identity.Reason) {
 	t.Helper()
 	refused, ok := errors.AsType[*identity.Error](err)
@@ -151,6 +173,7 @@ func TestWrongRulesAreRefusedWithTheLine(t *testing.T) {
 		"two *":               {"uri: spiffe://example.org/*/*\n  name: a", "rules[0].uri has a *"},
 		"URI with a query":    {"uri: spiffe://example.org/a?b\n  name: a", "rules[0].uri has a query"},
 		"URI with escapes":    {"uri: spiffe://example.org/%61\n  name: a", "rules[0].uri has a query, a fragment, a user or escapes"},
+		"URI up again":        {"uri: spiffe://a/../b\n  name: x", "rules[0].uri has a query, a fragment, a user or escapes, or . or .. as a segment"},
 		"* in a label":        {"dns: a*.example.org\n  name: a", "rules[0].dns is not a DNS name"},
 		"* alone":             {"dns: \"*\"\n  name: a", "rules[0].dns is not a DNS name"},
 		"empty label":         {"dns: a..b\n  name: a", "rules[0].dns is not a DNS name"},

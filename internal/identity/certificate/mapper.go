@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/identity"
@@ -20,12 +21,15 @@ func New(config Config) *Mapper { return &Mapper{rules: config.Rules} }
 
 // Authenticate returns the principal of the first rule that a name of the leaf
 // matches. The names of one kind are tried in the order of the certificate. The
-// error is an *identity.Error: CERTIFICATE_UNMAPPED when no rule matches, or when
-// what * stands for makes a name out of bounds, and NO_CREDENTIALS without a
-// certificate.
+// error is an *identity.Error: CERTIFICATE_UNMAPPED when no rule matches, when what *
+// stands for makes a name out of bounds, or when the leaf is the certificate of a CA,
+// and NO_CREDENTIALS without a certificate.
 func (m *Mapper) Authenticate(_ context.Context, given identity.Credentials) (identity.Principal, error) {
 	if len(given.Certificates) == 0 {
 		return identity.Principal{}, &identity.Error{Reason: identity.NoCredentials}
+	}
+	if isAuthority(given.Certificates[0]) {
+		return identity.Principal{}, &identity.Error{Reason: identity.CertificateUnmapped}
 	}
 	names := readNames(given.Certificates[0])
 	for i := range m.rules {
@@ -44,6 +48,12 @@ func (m *Mapper) Authenticate(_ context.Context, given identity.Credentials) (id
 		return p, nil
 	}
 	return identity.Principal{}, &identity.Error{Reason: identity.CertificateUnmapped}
+}
+
+// isAuthority reports whether a certificate may sign others. Such a certificate names a
+// CA and no client; SPIFFE demands to refuse it.
+func isAuthority(c *x509.Certificate) bool {
+	return c.IsCA || c.KeyUsage&(x509.KeyUsageCertSign|x509.KeyUsageCRLSign) != 0
 }
 
 // leafNames are the names of a certificate that rules look at.
@@ -68,9 +78,11 @@ func readNames(leaf *x509.Certificate) leafNames {
 }
 
 // isPlainURI reports whether a URI has only a scheme, a host and a path without
-// escapes, as SPIFFE requires. Others have spellings that rules would have to know.
+// escapes and without the segments . and .., as SPIFFE requires. Others have spellings
+// that rules would have to know.
 func isPlainURI(u *url.URL) bool {
-	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.Opaque == "" && u.EscapedPath() == u.Path
+	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.Opaque == "" && u.EscapedPath() == u.Path &&
+		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(segment string) bool { return segment == "." || segment == ".." })
 }
 
 // matchNames returns the text that * stands for.

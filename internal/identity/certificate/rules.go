@@ -137,7 +137,7 @@ func checkURI(pattern string) (is, want string) {
 		return "is not a URI with a scheme and a host", form
 	}
 	if !isPlainURI(u) || u.String() != fixed {
-		return "has a query, a fragment, a user or escapes", form
+		return "has a query, a fragment, a user or escapes, or . or .. as a segment", form
 	}
 	return "", ""
 }

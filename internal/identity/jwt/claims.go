@@ -22,14 +22,24 @@ func (i *Issuer) checkAudience(claims payload.JSON) error {
 	return nil
 }
 
-// checkTimes requires exp, and checks exp, nbf and iat.
-func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) error {
+// period is when a token is valid, with the accepted difference of the clocks.
+type period struct {
+	from  time.Time // zero = always
+	until time.Time // not included
+}
+
+func (p period) contains(now time.Time) bool { return !now.Before(p.from) && now.Before(p.until) }
+
+// checkTimes requires exp, and checks exp, nbf and iat. It returns when the token is
+// valid.
+func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) (period, error) {
 	expires, ok := lookupTime(claims, "exp")
 	if !ok {
-		return newClaimError("exp")
+		return period{}, newClaimError("exp")
 	}
-	if !now.Before(expires.Add(i.acceptedSkew())) {
-		return &identity.Error{Reason: identity.TokenExpired}
+	valid := period{until: expires.Add(i.acceptedSkew())}
+	if !now.Before(valid.until) {
+		return period{}, &identity.Error{Reason: identity.TokenExpired}
 	}
 	for _, name := range []string{"nbf", "iat"} {
 		if _, isGiven := payload.Lookup(claims, name); !isGiven {
@@ -37,13 +47,17 @@ func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) error {
 		}
 		from, ok := lookupTime(claims, name)
 		if !ok {
-			return newClaimError(name)
+			return period{}, newClaimError(name)
 		}
-		if now.Add(i.acceptedSkew()).Before(from) {
-			return &identity.Error{Reason: identity.TokenNotYetValid}
+		from = from.Add(-i.acceptedSkew())
+		if now.Before(from) {
+			return period{}, &identity.Error{Reason: identity.TokenNotYetValid}
+		}
+		if from.After(valid.from) {
+			valid.from = from
 		}
 	}
-	return nil
+	return valid, nil
 }
 
 // readPrincipal reads the principal of verified claims.

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ const (
 
 // keySet is the public keys of an issuer.
 type keySet struct {
-	keys []publicKey
+	keys   []publicKey
+	digest digest // of the text with the keys
 }
 
 type publicKey struct {
@@ -61,7 +63,7 @@ func parseKeys(text []byte) (*keySet, error) {
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("the key set has %d keys: want at most %d", len(set.Keys), maxKeys)
 	}
-	s := &keySet{}
+	s := &keySet{digest: sha256.Sum256(text)}
 	for _, raw := range set.Keys {
 		var k jose.JSONWebKey
 		if k.UnmarshalJSON(raw) != nil || !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" || len(k.KeyID) > maxKeyBytes {

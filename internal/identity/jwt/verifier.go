@@ -2,6 +2,7 @@ package jwt
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"slices"
 	"sync"
@@ -33,9 +34,10 @@ type Options struct {
 
 // Verifier verifies tokens. Its methods may be called at the same time.
 type Verifier struct {
-	now     func() time.Time
-	report  func(error)
-	issuers map[string]*issuer
+	now      func() time.Time
+	report   func(error)
+	issuers  map[string]*issuer
+	verified *verifiedTokens // for these issuers: another configuration has another Verifier
 }
 
 // issuer is a configured issuer with its keys.
@@ -61,7 +63,9 @@ func New(opts Options) (*Verifier, error) { return newVerifier(opts, nil) }
 // newVerifier makes a Verifier. An issuer whose keys come from where they came from
 // before takes over the keys.
 func newVerifier(opts Options, before map[string]*issuer) (*Verifier, error) {
-	v := &Verifier{now: opts.Now, report: opts.Report, issuers: make(map[string]*issuer, len(opts.Config.Issuers))}
+	v := &Verifier{
+		now: opts.Now, report: opts.Report, issuers: make(map[string]*issuer, len(opts.Config.Issuers)), verified: newVerifiedTokens(),
+	}
 	if v.now == nil {
 		v.now = time.Now
 	}
@@ -100,41 +104,71 @@ func (v *Verifier) Run(ctx context.Context) {
 }
 
 // Authenticate returns the principal of a token. The error is an *identity.Error, or
-// the cause of ctx. Whatever the token, it waits at most 2 s for keys.
+// the cause of ctx. Whatever the token, it waits at most 2 s for keys. A token that was
+// verified before is not verified again while it is valid and its issuer has the same
+// keys.
 func (v *Verifier) Authenticate(ctx context.Context, given identity.Credentials) (identity.Principal, error) {
 	if given.Token == "" {
 		return identity.Principal{}, &identity.Error{Reason: identity.NoCredentials}
 	}
-	t, err := parseToken(given.Token)
+	if len(given.Token) > identity.MaxTokenBytes {
+		return identity.Principal{}, &identity.Error{Reason: identity.TokenTooLarge}
+	}
+	sum := digest(sha256.Sum256([]byte(given.Token)))
+	if caller, ok := v.verified.findCaller(sum, v.now()); ok {
+		return caller, nil
+	}
+	verified, err := v.verifyToken(ctx, given.Token)
 	if err != nil {
 		return identity.Principal{}, err
+	}
+	v.verified.rememberToken(sum, verified)
+	return verified.caller, nil
+}
+
+// verifyToken verifies a token anew. The errors are those of Authenticate.
+func (v *Verifier) verifyToken(ctx context.Context, text string) (*verifiedToken, error) {
+	t, err := parseToken(text)
+	if err != nil {
+		return nil, err
 	}
 	by := v.issuers[t.issuer]
 	if by == nil {
-		return identity.Principal{}, &identity.Error{Reason: identity.TokenIssuer}
+		return nil, &identity.Error{Reason: identity.TokenIssuer}
 	}
 	claims, err := by.verifySignature(ctx, t)
 	if err != nil {
-		return identity.Principal{}, err
+		return nil, err
 	}
-	if err := by.checkAudience(claims); err != nil {
-		return identity.Principal{}, err
+	if err := by.checkAudience(claims.text); err != nil {
+		return nil, err
 	}
-	if err := by.checkTimes(claims, v.now()); err != nil {
-		return identity.Principal{}, err
+	valid, err := by.checkTimes(claims.text, v.now())
+	if err != nil {
+		return nil, err
 	}
-	return by.readPrincipal(claims)
+	caller, err := by.readPrincipal(claims.text)
+	if err != nil {
+		return nil, err
+	}
+	return &verifiedToken{caller: caller, valid: valid, issuer: by, keys: claims.keys}, nil
+}
+
+// signedClaims are claims that a key has signed.
+type signedClaims struct {
+	text payload.JSON
+	keys digest // of the set with the key
 }
 
 // verifySignature returns the claims of a token that a key of the issuer has signed.
-func (i *issuer) verifySignature(ctx context.Context, t token) (payload.JSON, error) {
+func (i *issuer) verifySignature(ctx context.Context, t token) (signedClaims, error) {
 	algorithms := i.acceptedAlgorithms()
 	if !slices.Contains(algorithms, t.algorithm) {
-		return "", &identity.Error{Reason: identity.TokenAlgorithm}
+		return signedClaims{}, &identity.Error{Reason: identity.TokenAlgorithm}
 	}
 	signed, err := jose.ParseSignedCompact(t.text, algorithms)
 	if err != nil {
-		return "", newMalformedError("")
+		return signedClaims{}, newMalformedError("")
 	}
 	claims, isKnown, ok := i.tryKeys(signed, t)
 	if ok {
@@ -142,32 +176,32 @@ func (i *issuer) verifySignature(ctx context.Context, t token) (payload.JSON, er
 	}
 	if !isKnown { // the issuer may have a new key
 		if err := i.keys.refreshKeys(ctx); err != nil {
-			return "", err
+			return signedClaims{}, err
 		}
 		if claims, _, ok = i.tryKeys(signed, t); ok {
 			return claims, nil
 		}
 	}
 	if i.keys.currentKeys() == nil {
-		return "", &identity.Error{Reason: identity.KeysUnavailable}
+		return signedClaims{}, &identity.Error{Reason: identity.KeysUnavailable}
 	}
-	return "", &identity.Error{Reason: identity.TokenSignature}
+	return signedClaims{}, &identity.Error{Reason: identity.TokenSignature}
 }
 
 // tryKeys verifies a token with the keys that fit it. isKnown reports that it names a
 // key of the issuer.
-func (i *issuer) tryKeys(signed *jose.JSONWebSignature, t token) (claims payload.JSON, isKnown, ok bool) {
+func (i *issuer) tryKeys(signed *jose.JSONWebSignature, t token) (claims signedClaims, isKnown, ok bool) {
 	keys := i.keys.currentKeys()
 	if keys == nil {
-		return "", false, false
+		return signedClaims{}, false, false
 	}
 	candidates := keys.findKeys(t.algorithm, t.keyID)
 	for _, key := range candidates {
 		if text, err := signed.Verify(key); err == nil {
-			return payload.JSON(text), true, true
+			return signedClaims{payload.JSON(text), keys.digest}, true, true
 		}
 	}
-	return "", t.keyID != "" && len(candidates) > 0, false
+	return signedClaims{}, t.keyID != "" && len(candidates) > 0, false
 }
 
 // fileKeys are keys in a file.
