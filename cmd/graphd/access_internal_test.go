@@ -355,6 +355,55 @@ func TestOtherTenantsLookAsIfTheyDidNotExist(t *testing.T) {
 	require.Greater(t, calls, 200)
 }
 
+// namingFields calls do with each field of a message, or of one inside, that names a thread, a
+// graph or a worker.
+func namingFields(m protoreflect.Message, do func(in protoreflect.Message, field protoreflect.FieldDescriptor)) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch {
+		case f.IsList(), f.IsMap(), f.ContainingOneof() != nil && !m.Has(f):
+		case f.Message() != nil && strings.HasPrefix(string(f.Message().FullName()), "graphd.v1."):
+			if f.Message().Name() != "Payload" {
+				namingFields(m.Mutable(f).Message(), do)
+			}
+		case slices.Contains([]protoreflect.Name{"thread_id", "source_thread_id", "graph", "worker_id"}, f.Name()):
+			do(m, f)
+		}
+	}
+}
+
+// No field of any request reaches into another tenant by the name that stores have: it is
+// refused, or it is one that the server sets itself and ignores.
+func TestNoFieldNamesAnotherTenant(t *testing.T) {
+	s := startAccessServer(t)
+	root := s.as(t.Context(), "root")
+	refused := 0
+	for _, row := range access.Methods() {
+		if row.Scope == access.ScopeEndpoint || !strings.HasPrefix(row.Method, "/graphd.") {
+			continue
+		}
+		request := newRequest(t, row.Method, "open")
+		if strings.HasSuffix(row.Method, "/Connect") {
+			require.NoError(t, prototext.Unmarshal([]byte(`hello {manifest {}}`), request))
+		}
+		usual := metadataOf(s.call(t, root, row.Method, proto.Clone(request)))
+		namingFields(request, func(in protoreflect.Message, field protoreflect.FieldDescriptor) {
+			before := in.Get(field)
+			in.Set(field, protoreflect.ValueOfString(otherTenant+"@open"))
+			err := s.call(t, root, row.Method, request)
+			if reasonOfRefusal(err) == "INVALID_FIELD" && strings.HasSuffix(metadataOf(err)["field"], string(field.Name())) {
+				refused++
+			} else {
+				require.Equal(t, usual, metadataOf(err), "%s: %s", row.Method, field.FullName())
+				require.Contains(t, []string{"Thread", "Interrupt"}, string(in.Descriptor().Name()), "%s: %s is not looked at", row.Method, field.FullName())
+			}
+			in.Set(field, before)
+		})
+	}
+	require.Greater(t, refused, 25)
+}
+
 // setField sets a field of a request to a value that needs its right.
 func setField(t *testing.T, m protoreflect.Message, field access.Field) {
 	t.Helper()

@@ -29,6 +29,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/access"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/identity/apikey"
 	"github.com/graphd-dev/graphd/internal/server"
 )
@@ -126,7 +127,7 @@ func (c tokenOfTenant) GetRequestMetadata(context.Context, ...string) (map[strin
 func (tokenOfTenant) RequireTransportSecurity() bool { return false }
 
 // startTenants starts a server with a caller in each tenant who may do everything there.
-func startTenants(t *testing.T, names ...string) map[string]*tenantClient {
+func startTenants(t *testing.T, store string, names ...string) map[string]*tenantClient {
 	t.Helper()
 	dir := t.TempDir()
 	keys, policy := filepath.Join(dir, "keys.yaml"), filepath.Join(dir, "access.yaml")
@@ -139,7 +140,7 @@ func startTenants(t *testing.T, names ...string) map[string]*tenantClient {
 		started[name] = token
 	}
 	s := startServerWith(t, server.Options{
-		Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}, AccessOptions: server.AccessOptions{Access: policy},
+		Store: store, CallerOptions: server.CallerOptions{APIKeys: keys}, AccessOptions: server.AccessOptions{Access: policy},
 		LimitOptions: server.LimitOptions{MaxTaskMemoBytes: 1 << 10},
 	})
 	clients := map[string]*tenantClient{}
@@ -332,7 +333,18 @@ func (f *farService) ExecuteTask(req *graphdv1.ExecuteTaskRequest, to grpc.Serve
 // and looks at all that comes back: nothing names the tenant itself, nor anything of the
 // other one.
 func TestNothingOfATenantLeaves(t *testing.T) {
-	clients := startTenants(t, "acme", "zenith")
+	for name, store := range map[string]string{
+		"memory": "memory",
+		"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "graphd.db"),
+		"redis":  redistest.Start(t).URL(""),
+	} {
+		t.Run(name, func(t *testing.T) { testNothingLeaves(t, store) })
+	}
+}
+
+func testNothingLeaves(t *testing.T, store string) {
+	t.Helper()
+	clients := startTenants(t, store, "acme", "zenith")
 	toEndpoint := newOverheard()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

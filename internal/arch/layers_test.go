@@ -435,10 +435,18 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/transport/workers", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/interceptor", "internal/transport/permission",
+			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
 			"internal/transport/flow", "internal/transport/handshake", "internal/transport/interceptor", "internal/transport/permission", "internal/transport/stream",
+			"internal/transport/workers",
 			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},

@@ -19,9 +19,9 @@ type graphChanges struct {
 	graphs Registry
 }
 
-// putGraph puts a graph for a method, if the caller may. Errors: ACCESS_DENIED, and those
+// PutGraph puts a graph for a method, if the caller may. Errors: ACCESS_DENIED, and those
 // of Registry.PutGraph.
-func (c graphChanges) putGraph(ctx context.Context, method string, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+func (c graphChanges) PutGraph(ctx context.Context, method string, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
 	if c.access == nil {
 		return c.graphs.PutGraph(ctx, put)
 	}

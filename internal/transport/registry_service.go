@@ -139,7 +139,7 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	entry, err := s.changes.putGraph(ctx, graphdv1.RegistryService_PutGraph_FullMethodName, put)
+	entry, err := s.changes.PutGraph(ctx, graphdv1.RegistryService_PutGraph_FullMethodName, put)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
+	"github.com/graphd-dev/graphd/internal/transport/workers"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -305,9 +306,10 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry}, workers: o.Workers, info: o.Info,
 	})
 	if o.Hub != nil {
-		graphdv1.RegisterWorkerServiceServer(at, &workerService{
-			service: common, hub: o.Hub, changes: graphChanges{o.Access, o.Registry}, version: o.Info.Version,
-		})
+		graphdv1.RegisterWorkerServiceServer(at, workers.New(workers.Options{
+			Hub: o.Hub, Graphs: graphChanges{o.Access, o.Registry}, Access: o.Access,
+			Limits: o.Limits, MaxMessageBytes: o.MaxMessageBytes, Version: o.Info.Version,
+		}))
 	}
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

@@ -63,12 +63,7 @@ func digestList(ctx context.Context, parts ...string) string {
 
 // callerNameOf returns the name of the authenticated caller, "" when the server does
 // not know its callers.
-func callerNameOf(ctx context.Context) string {
-	if caller := interceptor.CallerOf(ctx); caller != nil {
-		return caller.Name
-	}
-	return ""
-}
+func callerNameOf(ctx context.Context) string { return interceptor.CallerNameOf(ctx) }
 
 // checkAnswerSize refuses an answer that is larger than any client accepts.
 func (s *service) checkAnswerSize(m proto.Message, instead string) error {

@@ -161,7 +161,7 @@ func TestLeasesAreOfTenants(t *testing.T) {
 			}
 		}
 		require.Equal(t, c.want, may, "%+v", c)
-		require.True(t, read.IsOf(lease.Holder{Tenant: "default", Principal: c.principal}) == (c.thread == "t"))
+		require.Equal(t, c.thread == "t", read.IsOf(lease.Holder{Tenant: "default", Principal: c.principal}))
 		require.NotContains(t, made.Token, "acme")
 	}
 }

@@ -1,4 +1,4 @@
-package transport
+package workers
 
 import (
 	"context"
@@ -8,19 +8,16 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/graph"
-	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // slowRegistry stores a graph in the time in which something else happens.
 type slowRegistry struct {
-	Registry
-
 	meanwhile func()
 }
 
-func (r slowRegistry) PutGraph(context.Context, runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+func (r slowRegistry) PutGraph(context.Context, string, runtime.PutGraphRequest) (runtime.GraphEntry, error) {
 	r.meanwhile()
 	return runtime.GraphEntry{Graph: &graph.Graph{Name: "g", Version: "1"}}, nil
 }
@@ -34,14 +31,14 @@ func TestAHelloOfABrokenStreamBeginsNoSession(t *testing.T) {
 			ctx, breakStream := context.WithCancel(t.Context())
 			defer breakStream()
 			var newer *worker.Session
-			s := &workerService{service: &service{limits: payload.Limits{}}, hub: hub, changes: graphChanges{graphs: slowRegistry{meanwhile: func() {
+			s := New(Options{Hub: hub, Graphs: slowRegistry{meanwhile: func() {
 				if isNoticed {
 					breakStream()
 				}
 				var err error
 				newer, _, err = hub.OpenSession(worker.Hello{Worker: "w1", Number: hub.NumberHello()})
 				require.NoError(t, err)
-			}}}}
+			}}})
 			_, err := s.openSession(ctx, nil, hub.NumberHello(), &graphdv1.Hello{
 				WorkerId: "w1", Manifest: &graphdv1.WorkerManifest{Graphs: []*graphdv1.GraphSpec{{Name: "g"}}}, Credit: &graphdv1.Credit{TotalSlots: 1},
 			})

@@ -1,0 +1,125 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
+)
+
+// workerFeatures returns the optional parts of the protocol that the server
+// supports.
+func workerFeatures() []string { return []string{"complete", "next", wire.FeatureDrift} }
+
+type workerStream = interface {
+	Send(*graphdv1.ConnectResponse) error
+	Recv() (*graphdv1.ConnectRequest, error)
+	Context() context.Context
+}
+
+// helloTimeout is how long a stream may stay without its first message.
+const helloTimeout = 10 * time.Second
+
+// Connect keeps the session of a worker until one side ends it. Errors:
+// INVALID_FIELD, QUOTA_EXCEEDED, those with which the hub ends the session, and those of the
+// stream.
+func (s *Service) Connect(stream graphdv1.WorkerService_ConnectServer) error {
+	if err := interceptor.HoldWorker(stream.Context()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	incoming := receiveMessages(ctx, stream)
+	hello, err := s.receiveHello(ctx, incoming)
+	if err != nil {
+		return err
+	}
+	session, err := s.openSession(ctx, stream, s.hub.NumberHello(), hello)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	go contain.Func(func() { cancel(s.handleMessages(ctx, session, incoming)) },
+		func(p *contain.PanicError) { cancel(p) })()
+	spoken := make(chan error, 1)
+	go contain.Func(func() { spoken <- s.sendMessages(ctx, session, stream) },
+		func(p *contain.PanicError) { spoken <- p })()
+	select {
+	case err := <-spoken:
+		return err
+	case <-session.Ended():
+	}
+	timer := time.NewTimer(lastMessageTimeout)
+	defer timer.Stop()
+	select {
+	case err := <-spoken:
+		return err
+	case <-timer.C: // the worker does not read; the end of the stream ends the goroutine
+		_, err := session.NextMessage(ctx)
+		return streamEndError(ctx, err)
+	}
+}
+
+// lastMessageTimeout is how long a session that has ended may take to send the
+// reason.
+const lastMessageTimeout = time.Second
+
+// receivedMessage is a message from a worker, or the error that ended the stream.
+type receivedMessage struct {
+	message *graphdv1.ConnectRequest
+	err     error
+}
+
+// receiveMessages reads the stream. It ends with the stream.
+func receiveMessages(ctx context.Context, stream workerStream) <-chan receivedMessage {
+	out := make(chan receivedMessage)
+	hand := func(r receivedMessage) (more bool) {
+		select {
+		case out <- r:
+			return r.err == nil
+		case <-ctx.Done():
+			return false
+		}
+	}
+	go contain.Func(func() {
+		for more := true; more; {
+			m, err := stream.Recv()
+			more = hand(receivedMessage{m, err})
+		}
+	}, func(p *contain.PanicError) { hand(receivedMessage{nil, p}) })()
+	return out
+}
+
+// receiveHello waits for the first message.
+func (*Service) receiveHello(ctx context.Context, incoming <-chan receivedMessage) (*graphdv1.Hello, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, helloTimeout, errNoHello)
+	defer cancel()
+	select {
+	case r := <-incoming:
+		if r.err != nil {
+			return nil, r.err
+		}
+		hello := r.message.GetHello()
+		if hello == nil {
+			return nil, noHelloError()
+		}
+		return hello, nil
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errNoHello) {
+			return nil, noHelloError()
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+var errNoHello = errors.New("no hello")
+
+func noHelloError() error {
+	return runtime.Errorf(runtime.ReasonInvalidField, "the first message must be hello").
+		With("field", "hello").WithViolation("hello", "must be the first message, within %s", helloTimeout)
+}
