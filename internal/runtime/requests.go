@@ -44,7 +44,7 @@ type StartRequest struct {
 	Request      checkpoint.RunRequest
 	RequestID    string
 	Digest       string // of the request's content, for RequestID
-	By           string
+	By           Actor
 	// OnlyGraph is the graph that the thread must have if there is one, nil = any. The
 	// caller was allowed to make the call for this graph.
 	OnlyGraph *string
@@ -96,7 +96,7 @@ type ResumeRequest struct {
 	Settings  *RunSettings // nil = the run keeps its settings
 	RequestID string
 	Digest    string
-	By        string
+	By        Actor
 	OnlyGraph *string   // that the thread must have, nil = any; see StartRequest
 	OnStart   StartHook // nil = the run is not followed from here
 }
@@ -116,7 +116,7 @@ type CancelRequest struct {
 	Rollback bool
 	Grace    time.Duration
 	Reason   string
-	By       string
+	By       Actor
 	Memory   *CallMemory // of the call that shows the run; nil = none
 }
 
@@ -166,7 +166,7 @@ type UpdateStateRequest struct {
 	SupersedeInterrupts bool // open interrupts may be dropped
 	RequestID           string
 	Digest              string
-	By                  string
+	By                  Actor
 	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 
@@ -211,7 +211,7 @@ type BulkUpdateStateRequest struct {
 	SupersedeInterrupts bool // open interrupts may be dropped
 	RequestID           string
 	Digest              string
-	By                  string
+	By                  Actor
 	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 
