@@ -272,9 +272,10 @@ func TestTheCallerIsTheResponder(t *testing.T) {
 		require.NoError(t, err, kind)
 	}
 	conn := s.dialAs(t, s.open, "", nil)
-	for name, token := range map[string]string{
-		"jwt:ana": s.signToken(t, s.signer, nil), "first": s.token,
+	for name, caller := range map[string]struct{ token, how string }{
+		"jwt:ana": {s.signToken(t, s.signer, nil), "jwt"}, "first": {s.token, "api key"},
 	} {
+		token := caller.token
 		ctx := grpcmetadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
 		for kind, err := range callEachKind(ctx, t, conn) {
 			require.NoError(t, err, kind)
@@ -290,7 +291,15 @@ func TestTheCallerIsTheResponder(t *testing.T) {
 		require.NotEmpty(t, listed.GetInterrupts())
 		for _, q := range listed.GetInterrupts() {
 			require.Equal(t, name, q.GetResponder())
+			require.Equal(t, caller.how, q.GetResponderHow())
+			require.Equal(t, "graphd.v1.GraphService/Resume", q.GetResponseMethod())
+			require.NotNil(t, q.GetResponseTime())
 		}
+		runs, err := graphdv1.NewGraphServiceClient(conn).ListRuns(ctx, &graphdv1.ListRunsRequest{ThreadId: thread})
+		require.NoError(t, err)
+		require.Equal(t, name, runs.GetRuns()[0].GetStartedBy())
+		r = s.open.runCommand(t, append([]string{"inbox", "--thread", thread, "--filter", `state = "*"`}, flags...)...)
+		require.Contains(t, r.out, "    by  "+name+"  ")
 	}
 	r := s.open.runCommand(t, "inbox", "--tls-ca", s.file("ca.pem"))
 	require.Equal(t, exit.CodeError, r.code)

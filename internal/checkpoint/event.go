@@ -33,6 +33,9 @@ type Event struct {
 	Node      string
 	Task      string
 	Attempt   int
+	// Actor is the principal whose call caused the event, "" = not known, or the graph
+	// itself caused it.
+	Actor string
 	// Ephemeral events are never stored; Seq is that of the durable event
 	// before them.
 	Ephemeral bool

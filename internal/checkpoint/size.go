@@ -93,7 +93,7 @@ func (m *Memo) Size() int { return recordBytes + len(m.Key) + len(m.Value) }
 
 // Size estimates how many bytes an event holds.
 func (e *Event) Size() int {
-	n := recordBytes + len(e.Value) + len(e.Namespace) + sizeOfNext(e.Next) + sizeOfFailure(e.Failure) + headerBytes*len(e.Triggers)
+	n := recordBytes + len(e.Value) + len(e.Namespace) + len(e.Actor) + sizeOfNext(e.Next) + sizeOfFailure(e.Failure) + headerBytes*len(e.Triggers)
 	for i := range e.Interrupts {
 		n += e.Interrupts[i].Size()
 	}
@@ -102,7 +102,8 @@ func (e *Event) Size() int {
 
 // Size estimates how many bytes an interrupt holds.
 func (i *Interrupt) Size() int {
-	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note)
+	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note) +
+		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod)
 	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted} {
 		for _, text := range list {
 			n += headerBytes + len(text)
@@ -125,7 +126,7 @@ func (h *Head) Size() int {
 // Size estimates how many bytes a run holds.
 func (r *Run) Size() int {
 	q := &r.Request
-	n := 2*recordBytes + sizeOfLabels(r.Metadata) + sizeOfFailure(r.Failure) +
+	n := 2*recordBytes + len(r.StartedBy) + sizeOfLabels(r.Metadata) + sizeOfFailure(r.Failure) +
 		len(r.Output) + len(q.Input) + len(q.Update) + len(q.Context)
 	for i := range q.Goto {
 		n += 2*headerBytes + len(q.Goto[i].Node) + len(q.Goto[i].Input)

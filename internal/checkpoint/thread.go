@@ -137,10 +137,12 @@ type Run struct {
 	State    RunState
 	Failure  *Failure
 	Metadata map[string]string
-	Created  time.Time
-	Updated  time.Time
-	Order    uint64 // position among the thread's runs
-	Deadline time.Time
+	// StartedBy is the principal whose call started the run, "" = not known.
+	StartedBy string
+	Created   time.Time
+	Updated   time.Time
+	Order     uint64 // position among the thread's runs
+	Deadline  time.Time
 
 	Request RunRequest
 	Base    string // root checkpoint before the run, for rollback
@@ -225,8 +227,13 @@ type Interrupt struct {
 	Response  payload.JSON // "" = none; a dismissed interrupt has none
 	Dismissed bool
 	Note      string // the answerer's remark, or the reason of a dismissal
-	Responder string
-	Request   string // id of the request that answered
+	// Responder is the principal that answered, "" = not known, or nobody answered. The
+	// three fields after it are empty without it.
+	Responder      string
+	ResponderHow   string    // kind of the credential that identified the responder
+	ResponseMethod string    // method by which the answer came
+	ResponseTime   time.Time // Updated is later than that once the answer is used
+	Request        string    // id of the request that answered
 
 	// ShownDigest is the digest of the message, value and schema that are shown.
 	ShownDigest string

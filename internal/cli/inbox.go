@@ -143,7 +143,7 @@ func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.Inte
 		p.PrintInterrupt(q)
 	}
 	if len(q.GetAccepted()) > 0 {
-		p.PrintResolved(q)
+		p.PrintResolved(q, q.GetResponder())
 	}
 	return p.WriteError()
 }

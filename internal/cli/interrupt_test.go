@@ -2,12 +2,15 @@ package cli_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/output"
 )
 
 func newPayInterrupt(id, value string, more func(*graphdv1.Interrupt)) *graphdv1.Interrupt {
@@ -101,6 +104,42 @@ func TestAnAcceptedAnswerSaysWhatDiffered(t *testing.T) {
 	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Filter: `state = "*"`}))
 	require.Contains(t, out.String(),
 		"    answered  true\n    accepted  for what the node asked later, which differs: /pay, message\n")
+}
+
+// Who did something is shown where it is known, and is fit for a terminal.
+func TestEventsAndQuestionsSayByWhom(t *testing.T) {
+	answered := newPayInterrupt("one", `{"pay":100}`, func(q *graphdv1.Interrupt) {
+		q.State, q.Response = graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED, newPayload("true")
+		q.Responder, q.ResponderHow, q.ResponseMethod = "ben\u202e", "api key", "graphd.v1.GraphService/ResumeRun"
+		q.ResponseTime = timestamppb.New(time.Date(2026, 11, 24, 9, 30, 0, 0, time.UTC))
+	})
+	opened := openedEvent()
+	opened.GetOpened().GetRun().StartedBy = "ana"
+	resolved := withCursor(1, &graphdv1.Event{Actor: answered.GetResponder(), Kind: &graphdv1.Event_InterruptResolved{
+		InterruptResolved: &graphdv1.InterruptResolved{Interrupts: []*graphdv1.Interrupt{answered}},
+	}})
+	byHand := updateEvent(2, "a", `{"x":1}`)
+	byHand.Actor = "eve"
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{answered}, calls: []scriptedCall{{events: []*graphdv1.Event{
+		opened, resolved, byHand, updateEvent(3, "b", `{"x":2}`), endEvent(stopped, 4, succeeded),
+	}}}}
+	c, out := newSession(t, s, "")
+	require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g"}))
+	for _, want := range []string{
+		"run r1  started by ana\n", `ask: question consumed by ben\u{202e}  true` + "\n", "\na  by eve\n", "\nb\n",
+	} {
+		require.Contains(t, out.String(), want)
+	}
+
+	c, out = newSession(t, s, "")
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Filter: `state = "*"`}))
+	by := `    by  ben\u{202e}  ` + output.FormatTime(answered.GetResponseTime()) + "  api key, graphd.v1.GraphService/ResumeRun\n"
+	require.Contains(t, out.String(), "    answered  true\n"+by)
+
+	answered.Response, answered.Dismissed, answered.ResponseTime = nil, true, nil
+	c, out = newSession(t, s, "")
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Filter: `state = "*"`}))
+	require.Contains(t, out.String(), `    by  ben\u{202e}`+"\n", "an earlier version kept the name alone")
 }
 
 // Messages of several lines have a bar before each further line. A line break in an

@@ -17,7 +17,7 @@ type CreateThreadRequest struct {
 	KeepCheckpoints int // checkpoints to keep at rest; 0 = as the server says, -1 = all
 	RequestID       string
 	Digest          string // of the request's content, for RequestID
-	By              string
+	By              Actor
 }
 
 // Expiration is the time at which a thread is deleted; zero = never. At most
@@ -38,7 +38,7 @@ type UpdateThreadRequest struct {
 	DropKeys        []string
 	Expiration      *Expiration // nil = stays
 	KeepCheckpoints *int        // nil = stays
-	By              string
+	By              Actor
 }
 
 // ForkRequest is a request for a thread with another thread's history up to a
@@ -50,7 +50,7 @@ type ForkRequest struct {
 	Metadata   map[string]string // nil = the source's
 	RequestID  string
 	Digest     string
-	By         string
+	By         Actor
 }
 
 // CopyRequest is a request for a copy of a thread.
@@ -60,7 +60,7 @@ type CopyRequest struct {
 	Metadata  map[string]string // nil = the source's
 	RequestID string
 	Digest    string
-	By        string
+	By        Actor
 }
 
 // PruneRequest asks to remove the oldest part of a history.
@@ -68,7 +68,7 @@ type PruneRequest struct {
 	Thread          string
 	KeepCheckpoints int    // newest checkpoints to keep, at least 1
 	Etag            uint64 // revision the thread must be at, 0 = any
-	By              string
+	By              Actor
 }
 
 // HistoryQuery selects snapshots of one namespace, newest first.
@@ -93,7 +93,7 @@ type UpdateInterruptRequest struct {
 	Etag      uint64     // revision the interrupt must be at, 0 = any
 	Assignees *[]string  // nil = stays
 	Expires   *time.Time // nil = stays, zero = never
-	By        string
+	By        Actor
 }
 
 // GraphEntry is one version of a graph in a registry.

@@ -45,7 +45,7 @@ type StartRequest struct {
 	Request      checkpoint.RunRequest
 	RequestID    string
 	Digest       string // of the request's content, for RequestID
-	By           string
+	By           Actor
 	// OnlyGraph is the graph that the thread must have if there is one, nil = any. The
 	// caller was allowed to make the call for this graph.
 	OnlyGraph *string
@@ -97,7 +97,7 @@ type ResumeRequest struct {
 	Settings  *RunSettings // nil = the run keeps its settings
 	RequestID string
 	Digest    string
-	By        string
+	By        Actor
 	OnlyGraph *string   // that the thread must have, nil = any; see StartRequest
 	OnStart   StartHook // nil = the run is not followed from here
 }
@@ -117,7 +117,7 @@ type CancelRequest struct {
 	Rollback bool
 	Grace    time.Duration
 	Reason   string
-	By       string
+	By       Actor
 	Memory   *CallMemory // of the call that shows the run; nil = none
 }
 
@@ -167,7 +167,7 @@ type UpdateStateRequest struct {
 	SupersedeInterrupts bool // open interrupts may be dropped
 	RequestID           string
 	Digest              string
-	By                  string
+	By                  Actor
 	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 
@@ -212,7 +212,7 @@ type BulkUpdateStateRequest struct {
 	SupersedeInterrupts bool // open interrupts may be dropped
 	RequestID           string
 	Digest              string
-	By                  string
+	By                  Actor
 	Memory              *CallMemory // of the call that shows the new state; nil = none
 }
 

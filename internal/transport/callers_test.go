@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -17,10 +20,12 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/access"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
@@ -64,11 +69,17 @@ func withHeaders(t *testing.T, values ...string) context.Context {
 // of the first answer.
 func callMethod(ctx context.Context, t *testing.T, conn *grpc.ClientConn, method string) error {
 	t.Helper()
+	return callMethodWith(ctx, t, conn, method, &emptypb.Empty{})
+}
+
+// callMethodWith calls a method of any kind, and returns the error of the first answer.
+func callMethodWith(ctx context.Context, t *testing.T, conn *grpc.ClientConn, method string, request proto.Message) error {
+	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 	require.NoError(t, err)
-	if err := s.SendMsg(&emptypb.Empty{}); !errors.Is(err, io.EOF) { // refused already: RecvMsg has the error
+	if err := s.SendMsg(request); !errors.Is(err, io.EOF) { // refused already: RecvMsg has the error
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.CloseSend())
@@ -164,12 +175,12 @@ func TestTheCallerIsPassedOn(t *testing.T) {
 	require.NoError(t, err)
 	created, ok := e.lastRequest(t).(runtime.CreateThreadRequest)
 	require.True(t, ok)
-	require.Equal(t, "ana", created.By)
+	require.Equal(t, runtime.Actor{Name: "ana", How: "jwt", Method: "graphd.v1.ThreadService/CreateThread"}, created.By)
 	_, err = c.StartRun(withHeaders(t, "Bearer token-of-ben"), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{}})
 	require.NoError(t, err)
 	started, ok := e.lastRequest(t).(runtime.StartRequest)
 	require.True(t, ok)
-	require.Equal(t, "ben", started.By)
+	require.Equal(t, runtime.Actor{Name: "ben", How: "jwt", Method: "graphd.v1.GraphService/StartRun"}, started.By)
 	_, err = c.CreateThread(withHeaders(t, "Bearer forged"), &graphdv1.CreateThreadRequest{})
 	require.Error(t, err)
 	lines := logs.FilterMessage("finished call").All()
@@ -178,6 +189,111 @@ func TestTheCallerIsPassedOn(t *testing.T) {
 	require.Equal(t, "TOKEN_MALFORMED", refused["reason"])
 	require.NotContains(t, refused, "principal")
 	require.NotContains(t, fmt.Sprint(refused), "forged")
+}
+
+// actorOfRequest returns the actor of the newest request that has one.
+func actorOfRequest(t *testing.T, e *fakeEngine) runtime.Actor {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, req := range slices.Backward(e.requests) {
+		if v := reflect.ValueOf(req); v.Kind() == reflect.Struct && v.FieldByName("By").IsValid() {
+			actor, ok := v.FieldByName("By").Interface().(runtime.Actor)
+			require.True(t, ok)
+			return actor
+		}
+	}
+	t.Fatal("no request has an actor")
+	return runtime.Actor{}
+}
+
+// Every request of the runtime has the caller and the method of its call, whatever the
+// call says of itself.
+func TestRequestsHaveTheirActor(t *testing.T) {
+	said := map[string]string{"actor": "eve", "started_by": "eve", "responder": "eve", "by": "eve"}
+	value := newJSONPayload(`{"responder":"eve","actor":"eve"}`)
+	answer := &graphdv1.ResumeSpec{ThreadId: "t1", Metadata: said, Single: &graphdv1.InterruptResponse{
+		Outcome: &graphdv1.InterruptResponse_Value{Value: value}, Note: "eve",
+	}}
+	question := &graphdv1.Interrupt{
+		ThreadId: "t1", InterruptId: "q1", Assignees: []string{"ben"}, Responder: "eve", ResponderHow: "certificate", ResponseMethod: "eve",
+	}
+	supersteps := []*graphdv1.StateSuperstep{{Updates: []*graphdv1.StateUpdate{{Values: value}}}}
+	for method, request := range map[string]proto.Message{
+		"GraphService/StartRun":            &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{Metadata: said}},
+		"GraphService/Stream":              &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{Metadata: said}},
+		"GraphService/ResumeRun":           &graphdv1.ResumeRunRequest{Resume: answer},
+		"GraphService/Resume":              &graphdv1.ResumeRequest{Resume: answer},
+		"GraphService/CancelRun":           &graphdv1.CancelRunRequest{ThreadId: "t1", Reason: "eve"},
+		"ThreadService/CreateThread":       &graphdv1.CreateThreadRequest{Thread: &graphdv1.Thread{Metadata: said}},
+		"ThreadService/UpdateThread":       &graphdv1.UpdateThreadRequest{Thread: &graphdv1.Thread{ThreadId: "t1", Metadata: said}},
+		"ThreadService/ForkThread":         &graphdv1.ForkThreadRequest{SourceThreadId: "t1", Metadata: said},
+		"ThreadService/CopyThread":         &graphdv1.CopyThreadRequest{SourceThreadId: "t1", Metadata: said},
+		"ThreadService/PruneThread":        &graphdv1.PruneThreadRequest{ThreadId: "t1", KeepCheckpoints: 1},
+		"ThreadService/UpdateState":        &graphdv1.UpdateStateRequest{ThreadId: "t1", Values: value},
+		"ThreadService/BulkUpdateState":    &graphdv1.BulkUpdateStateRequest{ThreadId: "t1", Supersteps: supersteps},
+		"InterruptService/UpdateInterrupt": &graphdv1.UpdateInterruptRequest{Interrupt: question},
+	} {
+		method = "graphd.v1." + method
+		e := newFakeEngine()
+		e.interrupts = []checkpoint.Interrupt{{ID: "q1"}}
+		require.NoError(t, callMethodWith(withHeaders(t, "Bearer token-of-ana"), t, startServer(t, e, withCallers).conn, "/"+method, request), method)
+		require.Equal(t, runtime.Actor{Name: "ana", How: "jwt", Method: method}, actorOfRequest(t, e))
+		require.NoError(t, callMethodWith(withHeaders(t, "Bearer token-of-eve"), t, startServer(t, e).conn, "/"+method, request), method)
+		require.Zero(t, actorOfRequest(t, e), "a server that does not know its callers believes none")
+	}
+}
+
+// A client that asked for the cancel of its run when it leaves is who cancels it.
+func TestAClientThatLeavesIsWhoCancels(t *testing.T) {
+	e := newFakeEngine()
+	c := startServer(t, e, withCallers)
+	ctx, leave := context.WithCancel(withHeaders(t, "Bearer token-of-ana"))
+	s, err := c.Stream(ctx, &graphdv1.StreamRequest{
+		Run: &graphdv1.RunSpec{}, OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
+	})
+	require.NoError(t, err)
+	_, err = s.Recv()
+	require.NoError(t, err)
+	leave()
+	var cancel runtime.CancelRequest
+	require.Eventually(t, func() (ok bool) {
+		cancel, ok = e.lastRequest(t).(runtime.CancelRequest)
+		return ok
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, runtime.Actor{Name: "ana", How: "jwt", Method: "graphd.v1.GraphService/Stream"}, cancel.By)
+}
+
+// What the store keeps about who did something is what clients read.
+func TestClientsReadWhoDidWhat(t *testing.T) {
+	e := newFakeEngine()
+	e.run.StartedBy = "ana"
+	at := time.Date(2026, 11, 24, 9, 30, 0, 0, time.UTC)
+	answered := checkpoint.Interrupt{
+		ID: "q1", Thread: "t1", State: checkpoint.InterruptAnswered, Responder: "ben", ResponderHow: "api key",
+		ResponseMethod: "graphd.v1.GraphService/Resume", ResponseTime: at,
+	}
+	e.interrupts = []checkpoint.Interrupt{answered}
+	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventResolved, Actor: "ben", Interrupts: e.interrupts})
+	c := startServer(t, e)
+	run, err := c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "run-1"})
+	require.NoError(t, err)
+	require.Equal(t, "ana", run.GetStartedBy())
+	q, err := c.GetInterrupt(t.Context(), &graphdv1.GetInterruptRequest{ThreadId: "t1", InterruptId: "q1"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ben", "api key", "graphd.v1.GraphService/Resume"}, []string{q.GetResponder(), q.GetResponderHow(), q.GetResponseMethod()})
+	require.True(t, at.Equal(q.GetResponseTime().AsTime()))
+	s, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}})
+	require.NoError(t, err)
+	for {
+		event, err := s.Recv()
+		require.NoError(t, err)
+		if event.GetInterruptResolved() != nil {
+			require.Equal(t, "ben", event.GetActor())
+			require.Equal(t, "api key", event.GetInterruptResolved().GetInterrupts()[0].GetResponderHow())
+			break
+		}
+	}
 }
 
 func TestABrokenAuthenticatorRefusesItsCalls(t *testing.T) {

@@ -57,7 +57,7 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 	require.Equal(t, runtime.StartRequest{
 		Tenant: "default", Thread: "t1", CreateThread: true, Graph: "g", Version: "v1", Run: "run-1",
 		Metadata: map[string]string{"user": "u1"}, Concurrency: runtime.RollbackActive, Open: runtime.DiscardOpen,
-		RequestID: "req-1", By: "ann",
+		RequestID: "req-1", By: runtime.Actor{Name: "ann", How: "jwt", Method: "graphd.v1.GraphService/StartRun"},
 		Request: checkpoint.RunRequest{
 			Input: bigNumberText, Context: "null", Update: "{}",
 			Goto:            []checkpoint.Send{{Node: "n"}, {Node: "m", Input: "1"}},

@@ -94,7 +94,7 @@ func (s *graphService) startRun(
 	if req.Digest, err = wire.DigestIfRepeatable(requestID, spec); err != nil {
 		return nil, err
 	}
-	req.By, req.Request.OnDisconnect, req.OnStart = callerNameOf(ctx), wire.OnDisconnectFromProto(leave), watch
+	req.By, req.Request.OnDisconnect, req.OnStart = interceptor.ActorOf(ctx), wire.OnDisconnectFromProto(leave), watch
 	req.OnlyGraph = interceptor.OnlyGraphOf(ctx)
 	started, err := s.engine.Start(ctx, req)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *graphService) resumeRun(
 	if req.Digest, err = wire.DigestIfRepeatable(requestID, spec); err != nil {
 		return nil, err
 	}
-	req.By, req.OnStart = callerNameOf(ctx), watch
+	req.By, req.OnStart = interceptor.ActorOf(ctx), watch
 	req.OnlyGraph = interceptor.OnlyGraphOf(ctx)
 	started, err := s.engine.Resume(ctx, req)
 	if err != nil {

@@ -119,7 +119,7 @@ func (s *interruptService) UpdateInterrupt(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	change.By = callerNameOf(ctx)
+	change.By = interceptor.ActorOf(ctx)
 	changed, err := s.engine.UpdateInterrupt(ctx, change)
 	if err != nil {
 		return nil, err

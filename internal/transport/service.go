@@ -61,10 +61,6 @@ func digestList(ctx context.Context, parts ...string) string {
 	return listing.DigestList(parts...)
 }
 
-// callerNameOf returns the name of the authenticated caller, "" when the server does
-// not know its callers.
-func callerNameOf(ctx context.Context) string { return interceptor.CallerNameOf(ctx) }
-
 // checkAnswerSize refuses an answer that is larger than any client accepts.
 func (s *service) checkAnswerSize(m proto.Message, instead string) error {
 	if size := proto.Size(m); size > s.maxMessageBytes {

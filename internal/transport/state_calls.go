@@ -51,7 +51,7 @@ func (s *threadService) UpdateState(
 	if update.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	update.By, update.Memory = callerNameOf(ctx), interceptor.CallMemoryOf(ctx)
+	update.By, update.Memory = interceptor.ActorOf(ctx), interceptor.CallMemoryOf(ctx)
 	state, err := s.engine.UpdateState(ctx, update)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *threadService) BulkUpdateState(
 	if update.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	update.By, update.Memory = callerNameOf(ctx), interceptor.CallMemoryOf(ctx)
+	update.By, update.Memory = interceptor.ActorOf(ctx), interceptor.CallMemoryOf(ctx)
 	state, err := s.engine.BulkUpdateState(ctx, update)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (s *threadService) CreateThread(
 	if create.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	create.By = callerNameOf(ctx)
+	create.By = interceptor.ActorOf(ctx)
 	head, err := s.engine.CreateThread(ctx, create)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *threadService) UpdateThread(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	change.By = callerNameOf(ctx)
+	change.By = interceptor.ActorOf(ctx)
 	head, err := s.engine.UpdateThread(ctx, change)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 		Thread:    v.CheckOptionalThread("thread_id", req.GetThreadId()),
 		Metadata:  v.CheckLabels("metadata", req.GetMetadata()),
 		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
-		By:        callerNameOf(ctx),
+		By:        interceptor.ActorOf(ctx),
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 		Thread:    v.CheckOptionalThread("thread_id", req.GetThreadId()),
 		Metadata:  v.CheckLabels("metadata", req.GetMetadata()),
 		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
-		By:        callerNameOf(ctx),
+		By:        interceptor.ActorOf(ctx),
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThre
 	v := s.newValidator(ctx)
 	p := runtime.PruneRequest{
 		Thread: v.CheckThread("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
-		Etag: v.ParseEtag("etag", req.GetEtag()), By: callerNameOf(ctx),
+		Etag: v.ParseEtag("etag", req.GetEtag()), By: interceptor.ActorOf(ctx),
 	}
 	if p.KeepCheckpoints < 1 {
 		v.AddViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)

@@ -88,7 +88,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 		}
 		defer s.streams.RemoveStream()
 	}
-	cancel.By, cancel.Memory = callerNameOf(ctx), interceptor.CallMemoryOf(ctx)
+	cancel.By, cancel.Memory = interceptor.ActorOf(ctx), interceptor.CallMemoryOf(ctx)
 	run, err := s.engine.Cancel(ctx, cancel)
 	if err != nil {
 		return nil, err

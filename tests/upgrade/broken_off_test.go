@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -141,4 +143,41 @@ func TestServeMigrates(t *testing.T) {
 		require.Contains(t, run.GetOutput().GetJson(), "closed")
 		s.Kill()
 	}
+}
+
+// TestAMigrationThatOnlyChangesTheNumber brings a store of format 3 to the present one: it
+// writes no record, and does not begin while a server that was killed has a lease.
+func TestAMigrationThatOnlyChangesTheNumber(t *testing.T) {
+	t.Parallel()
+	at := restoreFrozen(t, "redis-3")
+	setLease := func(seconds int) {
+		heads, err := at.redis.Client.Keys(t.Context(), "*}:h:waiting").Result()
+		require.NoError(t, err)
+		require.Len(t, heads, 1)
+		require.NoError(t, at.redis.Client.Eval(t.Context(), `local s = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'n'))
+			s[8] = tonumber(ARGV[1]) == 0 and 0 or (redis.call('TIME')[1] + ARGV[1]) * 1000000
+			return redis.call('HSET', KEYS[1], 'n', cmsgpack.pack(s))`, heads, seconds).Err())
+	}
+	listRecords := func() []string {
+		return slices.DeleteFunc(strings.Split(string(listKeys(t, at.redis)), "\n"), func(line string) bool {
+			return strings.Contains(line, `"key":"graphd{meta}:format"`) || strings.Contains(line, `}:store"`)
+		})
+	}
+	migrate := func() (checkpoint.Migration, error) {
+		return setup.Migrate(t.Context(), redis.Options{URL: at.store}, false, ignoreProgress)
+	}
+	setLease(3600)
+	before := listRecords()
+	_, err := migrate()
+	require.ErrorContains(t, err, `a server runs the thread "waiting"`)
+	require.Equal(t, before, listRecords())
+	require.Equal(t, "3", at.redis.Client.HGet(t.Context(), "graphd{meta}:format", "format").Val())
+
+	setLease(0)
+	before = listRecords()
+	m, err := migrate()
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.Migration{From: 3, To: redis.Format, Threads: m.Threads, Done: m.Threads}, m)
+	require.NotZero(t, m.Threads)
+	require.Equal(t, before, listRecords())
 }

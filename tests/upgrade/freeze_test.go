@@ -47,6 +47,7 @@ func freezeStore(t *testing.T, kind, name string) {
 		r = redistest.Start(t, "--appendfsync", "no")
 		store = r.URL("")
 	}
+	createKnown(t, *program, store, storeFlags(name)...)
 	s := startServer(t, *program, store, append(storeFlags(name), "--graphs", "testdata/graphs", "--lease", "5s")...)
 	s.createThreads()
 	require.Eventually(t, func() bool {

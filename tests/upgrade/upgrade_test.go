@@ -56,10 +56,14 @@ func TestTodaysStores(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
+			createKnown(t, built.Graphd(t), store)
 			s := startServer(t, built.Graphd(t), store, "--graphs", "testdata/graphs", "--lease", "5s")
 			s.createThreads()
 			atRest := func(thread string) bool { return thread != "queued" }
 			was := s.readContents().selectThreads(atRest)
+			for kind, who := range map[string]string{"runs": `"startedBy":"ana"`, "questions": `"responderHow":"api key"`} {
+				require.Contains(t, strings.ReplaceAll(string(was["known "+kind]), ": ", ":"), who)
+			}
 			s.Kill()
 			s = startServer(t, built.Graphd(t), store)
 			problems := was.listMissing(s.readContents().selectThreads(atRest))

@@ -405,6 +405,11 @@ type Event struct {
 	// The event carries a value too large to be sent (ServerInfo.max_message_bytes)
 	// and comes without it. Read it with GetState.
 	ValueOmitted bool `protobuf:"varint,12,opt,name=value_omitted,json=valueOmitted,proto3" json:"value_omitted,omitempty"`
+	// Who caused it: the authenticated caller whose call the event is a part of, such as
+	// the start of a run, an answer, a cancel or an update of the state. Set by
+	// the server. Empty for what the graph itself does, and when the server knows
+	// no callers.
+	Actor string `protobuf:"bytes,13,opt,name=actor,proto3" json:"actor,omitempty"`
 	// What happened.
 	//
 	// Types that are valid to be assigned to Kind:
@@ -539,6 +544,13 @@ func (x *Event) GetValueOmitted() bool {
 		return x.ValueOmitted
 	}
 	return false
+}
+
+func (x *Event) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
 }
 
 func (x *Event) GetKind() isEvent_Kind {
@@ -1616,7 +1628,7 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\fcustom_names\x18\x04 \x03(\tR\vcustomNamesB\b\n" +
 	"\x06_depth\"\x1f\n" +
 	"\tNamespace\x12\x12\n" +
-	"\x04path\x18\x01 \x03(\tR\x04path\"\xa8\b\n" +
+	"\x04path\x18\x01 \x03(\tR\x04path\"\xbe\b\n" +
 	"\x05Event\x12)\n" +
 	"\x06cursor\x18\x01 \x01(\v2\x11.graphd.v1.CursorR\x06cursor\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1b\n" +
@@ -1630,7 +1642,8 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\tephemeral\x18\n" +
 	" \x01(\bR\tephemeral\x12\x18\n" +
 	"\achannel\x18\v \x01(\tR\achannel\x12#\n" +
-	"\rvalue_omitted\x18\f \x01(\bR\fvalueOmitted\x121\n" +
+	"\rvalue_omitted\x18\f \x01(\bR\fvalueOmitted\x12\x14\n" +
+	"\x05actor\x18\r \x01(\tR\x05actor\x121\n" +
 	"\x06opened\x18\x14 \x01(\v2\x17.graphd.v1.StreamOpenedH\x00R\x06opened\x129\n" +
 	"\trun_state\x18\x15 \x01(\v2\x1a.graphd.v1.RunStateChangedH\x00R\brunState\x120\n" +
 	"\x06values\x18\x16 \x01(\v2\x16.graphd.v1.StateValuesH\x00R\x06values\x12/\n" +

@@ -296,7 +296,15 @@ type Interrupt struct {
 	Differs []string `protobuf:"bytes,44,rep,name=differs,proto3" json:"differs,omitempty"`
 	// What differed in what the node asked when it used the answer all the same,
 	// as DRIFT_ACCEPT allows.
-	Accepted      []string `protobuf:"bytes,45,rep,name=accepted,proto3" json:"accepted,omitempty"`
+	Accepted []string `protobuf:"bytes,45,rep,name=accepted,proto3" json:"accepted,omitempty"`
+	// How the server knew the responder: "certificate", "jwt", "api key" or "none", as in
+	// the audit. Empty when there is no responder.
+	ResponderHow string `protobuf:"bytes,46,opt,name=responder_how,json=responderHow,proto3" json:"responder_how,omitempty"`
+	// Method by which the answer came, like "graphd.v1.GraphService/ResumeRun", as in the
+	// audit. Empty when there is no responder.
+	ResponseMethod string `protobuf:"bytes,47,opt,name=response_method,json=responseMethod,proto3" json:"response_method,omitempty"`
+	// When the responder answered. Unset when there is no responder.
+	ResponseTime  *timestamppb.Timestamp `protobuf:"bytes,48,opt,name=response_time,json=responseTime,proto3" json:"response_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -562,11 +570,33 @@ func (x *Interrupt) GetAccepted() []string {
 	return nil
 }
 
+func (x *Interrupt) GetResponderHow() string {
+	if x != nil {
+		return x.ResponderHow
+	}
+	return ""
+}
+
+func (x *Interrupt) GetResponseMethod() string {
+	if x != nil {
+		return x.ResponseMethod
+	}
+	return ""
+}
+
+func (x *Interrupt) GetResponseTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ResponseTime
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\x94\t\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xa3\n" +
+	"\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -606,7 +636,10 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x05round\x18* \x01(\rR\x05round\x12\x1a\n" +
 	"\breplaces\x18+ \x01(\tR\breplaces\x12\x18\n" +
 	"\adiffers\x18, \x03(\tR\adiffers\x12\x1a\n" +
-	"\baccepted\x18- \x03(\tR\baccepted*\xe3\x01\n" +
+	"\baccepted\x18- \x03(\tR\baccepted\x12#\n" +
+	"\rresponder_how\x18. \x01(\tR\fresponderHow\x12'\n" +
+	"\x0fresponse_method\x18/ \x01(\tR\x0eresponseMethod\x12?\n" +
+	"\rresponse_time\x180 \x01(\v2\x1a.google.protobuf.TimestampR\fresponseTime*\xe3\x01\n" +
 	"\x0eInterruptState\x12\x1f\n" +
 	"\x1bINTERRUPT_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14INTERRUPT_STATE_OPEN\x10\x01\x12\x1c\n" +
@@ -662,11 +695,12 @@ var file_graphd_v1_interrupt_proto_depIdxs = []int32{
 	5,  // 8: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
 	5,  // 9: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
 	2,  // 10: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 11: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }

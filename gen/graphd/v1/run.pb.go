@@ -371,7 +371,11 @@ type Run struct {
 	Output *Payload `protobuf:"bytes,12,opt,name=output,proto3" json:"output,omitempty"`
 	// Changes with every change of the run. Unset from StartRun, ResumeRun and in
 	// the opened of Stream and Resume.
-	Etag          string `protobuf:"bytes,13,opt,name=etag,proto3" json:"etag,omitempty"`
+	Etag string `protobuf:"bytes,13,opt,name=etag,proto3" json:"etag,omitempty"`
+	// Who started it: the authenticated caller of Stream or StartRun, or of the
+	// Resume or ResumeRun that went on after a run that had ended. Set by the server.
+	// Empty when the server knows no callers.
+	StartedBy     string `protobuf:"bytes,14,opt,name=started_by,json=startedBy,proto3" json:"started_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +497,13 @@ func (x *Run) GetOutput() *Payload {
 func (x *Run) GetEtag() string {
 	if x != nil {
 		return x.Etag
+	}
+	return ""
+}
+
+func (x *Run) GetStartedBy() string {
+	if x != nil {
+		return x.StartedBy
 	}
 	return ""
 }
@@ -1104,7 +1115,7 @@ var File_graphd_v1_run_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xe8\x04\n" +
+	"\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\x87\x05\n" +
 	"\x03Run\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x14\n" +
@@ -1121,7 +1132,9 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	" \x01(\v2\x11.graphd.v1.CursorR\x0eappliedThrough\x12,\n" +
 	"\x12open_interrupt_ids\x18\v \x03(\tR\x10openInterruptIds\x12*\n" +
 	"\x06output\x18\f \x01(\v2\x12.graphd.v1.PayloadR\x06output\x12\x12\n" +
-	"\x04etag\x18\r \x01(\tR\x04etag\x1a;\n" +
+	"\x04etag\x18\r \x01(\tR\x04etag\x12\x1d\n" +
+	"\n" +
+	"started_by\x18\x0e \x01(\tR\tstartedBy\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\a\n" +

@@ -22,12 +22,14 @@ func logCases() []testCase {
 
 func logComplete(e *env) {
 	th := e.newThread("t")
+	answered := newInterrupt("t", "q", "c")
+	answered.Responder, answered.ResponderHow, answered.ResponseMethod, answered.ResponseTime = "ben", "jwt", "GraphService/Resume", testDay(2)
 	all := []checkpoint.Event{
-		{Seq: 1, Time: testDay(1), Kind: checkpoint.EventRunState, Run: "r", State: checkpoint.RunFailed, Failure: &checkpoint.Failure{Reason: "X", Message: "ü", Attempt: 1}},
+		{Seq: 1, Time: testDay(1), Kind: checkpoint.EventRunState, Run: "r", Actor: "ana", State: checkpoint.RunFailed, Failure: &checkpoint.Failure{Reason: "X", Message: "ü", Attempt: 1}},
 		{Seq: 2, Time: testDay(2), Kind: checkpoint.EventTask, Namespace: "a:1", Step: -1, Node: "n", Task: "x", Attempt: 2, Phase: checkpoint.PhaseRetrying, Delay: 1500 * time.Millisecond, Triggers: []string{"a", "b"}},
 		{Seq: 3, Time: testDay(3), Kind: checkpoint.EventUpdate, Step: 4, Value: `{"b": 9007199254740993, "a":1.0}`, Cached: true},
 		{Seq: 4, Time: testDay(4), Kind: checkpoint.EventCheckpoint, Checkpoint: "c", Parent: "p", Source: checkpoint.SourceLoop, Next: []checkpoint.NextTask{{ID: "i", Node: "n"}}},
-		{Seq: 5, Time: testDay(5), Kind: checkpoint.EventInterrupt, Interrupts: []checkpoint.Interrupt{newInterrupt("t", "q", "c")}},
+		{Seq: 5, Time: testDay(5), Kind: checkpoint.EventInterrupt, Interrupts: []checkpoint.Interrupt{answered}},
 		{Seq: 6, Time: testDay(6), Kind: checkpoint.EventCustom, Name: "tick", Value: "null"},
 	}
 	th.applyEdits(func(c *checkpoint.Change) { c.Events, c.Head.LastEvent = all, 6 })

@@ -48,7 +48,7 @@ func recordRun(e *env) {
 	run := checkpoint.Run{
 		ID: "r", Thread: "t", Graph: "g", Version: "v", State: checkpoint.RunFailed,
 		Failure:  &checkpoint.Failure{Reason: "X", Details: map[string]string{"a": "b"}},
-		Metadata: map[string]string{"k": "v"}, Created: testDay(1), Updated: testDay(2), Order: 3, Deadline: testDay(4),
+		Metadata: map[string]string{"k": "v"}, StartedBy: "ana", Created: testDay(1), Updated: testDay(2), Order: 3, Deadline: testDay(4),
 		Request: checkpoint.RunRequest{
 			Input: `{"n": 1.0}`, From: "c", FromNamespace: "a:1", Update: "null",
 			Goto: []checkpoint.Send{{Node: "n", Input: "1"}, {Node: "m"}}, Context: "{}",
@@ -116,6 +116,7 @@ func recordQuestion(e *env) {
 	require.Equal(e, q, first)
 
 	q.State, q.Response, q.Note, q.Responder, q.Request = checkpoint.InterruptAnswered, "null", "why", "me", "req"
+	q.ResponderHow, q.ResponseMethod, q.ResponseTime = "api key", "GraphService/Resume", testDay(2)
 	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q, newInterrupt("t", "q2", "c")} })
 	second, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)

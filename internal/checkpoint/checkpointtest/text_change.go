@@ -22,7 +22,7 @@ func ChangeWithText(thread, text string) *checkpoint.Change {
 	questions := []checkpoint.Interrupt{{
 		ID: "q", Thread: thread, Checkpoint: "c", Graph: "g", Node: "n", State: checkpoint.InterruptAnswered,
 		Message: text, Value: value, Schema: value, Default: value, Assignees: []string{text},
-		Response: value, Note: text, Responder: text,
+		Response: value, Note: text, Responder: text, ResponderHow: text, ResponseMethod: text,
 	}}
 	return &checkpoint.Change{
 		Thread: thread, Op: "1",
@@ -47,14 +47,14 @@ func ChangeWithText(thread, text string) *checkpoint.Change {
 		Memos:      []checkpoint.Memo{{Checkpoint: "c", Task: "task", Scope: "s", Key: "k", Value: value}},
 		Interrupts: questions,
 		Runs: []checkpoint.Run{{
-			ID: "r", Thread: thread, Failure: failure, Metadata: labels, Output: value,
+			ID: "r", Thread: thread, Failure: failure, Metadata: labels, StartedBy: text, Output: value,
 			Request: checkpoint.RunRequest{
 				Input: value, Update: value, Context: value, Goto: []checkpoint.Send{{Node: "n", Input: value}},
 			},
 		}},
 		Request: &checkpoint.Request{ID: "x", Digest: text},
 		Events: []checkpoint.Event{
-			{Seq: 1, Time: at, Kind: checkpoint.EventUpdate, Value: long, Failure: failure},
+			{Seq: 1, Time: at, Kind: checkpoint.EventUpdate, Value: long, Failure: failure, Actor: text},
 			{Seq: 2, Time: at, Kind: checkpoint.EventResolved, Interrupts: questions},
 		},
 	}

@@ -281,6 +281,34 @@ func TestEventsShareWhatTheyHaveInCommon(t *testing.T) {
 	require.Equal(t, list, back)
 }
 
+// A record of something that nobody known has done has not a byte for who did it.
+func TestRecordsWithoutCallersHaveNoFieldsForThem(t *testing.T) {
+	at := time.Unix(1, 0).UTC()
+	run := checkpoint.Run{ID: "r", Metadata: map[string]string{"started_by": "eve"}}
+	question := checkpoint.Interrupt{ID: "q", State: checkpoint.InterruptAnswered, Response: "true", Updated: at}
+	events := []checkpoint.Event{{Seq: 1, Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{question}}}
+	pack := func() []string {
+		return []string{string(codec.PackRun(nil, &run)), string(codec.PackInterrupt(nil, &question)), string(codec.PackEvents(nil, events))}
+	}
+	fields := []string{`"started_by":"ana"`, `"responder_how":"jwt"`, `"actor":"ana"`}
+	without := pack()
+	for i, record := range without {
+		text, err := codec.AppendJSON(nil, record)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), fields[i])
+	}
+	run.StartedBy, question.ResponderHow, events[0].Actor = "ana", "jwt", "ana"
+	question.ResponseMethod, question.ResponseTime = "m", at
+	for i, record := range pack() {
+		text, err := codec.AppendJSON(nil, record)
+		require.NoError(t, err)
+		require.Contains(t, string(text), fields[i])
+	}
+	run.StartedBy, question.ResponderHow, events[0].Actor = "", "", ""
+	question.ResponseMethod, question.ResponseTime = "", time.Time{}
+	require.Equal(t, without, pack())
+}
+
 func TestTextsOfAllKindsSurvivePacking(t *testing.T) {
 	for _, text := range []string{
 		"sha-d2d767528c3d", "sha-", "sha-abc", "sha-ABCD", "sha-" + strings.Repeat("ab", 200), "0123456789abcdef", "0123456789ABCDEF",

@@ -122,6 +122,7 @@ func writeEvent(w *packed.Writer, e, before *checkpoint.Event) {
 	writeNextTasks(w, fNext, e.Next)
 	writeInterrupts(w, fInterrupts, e.Interrupts)
 	w.WriteStrings(fTriggers, e.Triggers)
+	writeString(w, fActor, e.Actor)
 }
 
 func readEventField(rd *packed.Reader, e *checkpoint.Event, f packed.Field) {
@@ -170,6 +171,8 @@ func readEventField(rd *packed.Reader, e *checkpoint.Event, f packed.Field) {
 		e.Interrupts = readInterrupts(rd)
 	case fTriggers:
 		e.Triggers = rd.ReadStrings()
+	case fActor:
+		e.Actor = rd.ReadString()
 	default:
 		rd.SkipValue()
 	}

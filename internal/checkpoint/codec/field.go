@@ -121,6 +121,11 @@ const (
 	fReplaces
 	fDiffers
 	fAccepted
+	fStartedBy
+	fActor
+	fResponderHow
+	fResponseMethod
+	fResponseTime
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -257,6 +262,11 @@ var fields = [...]struct {
 	fReplaces:        {"replaces", Plain},
 	fDiffers:         {"differs", Plain},
 	fAccepted:        {"accepted", Plain},
+	fStartedBy:       {"started_by", Plain},
+	fActor:           {"actor", Plain},
+	fResponderHow:    {"responder_how", Plain},
+	fResponseMethod:  {"response_method", Plain},
+	fResponseTime:    {"response_time", Time},
 }
 
 // fieldNumbers are the fields by their names.

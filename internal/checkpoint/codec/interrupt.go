@@ -49,6 +49,9 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeString(w, fReplaces, in.Replaces)
 	w.WriteStrings(fDiffers, in.Differs)
 	w.WriteStrings(fAccepted, in.Accepted)
+	writeString(w, fResponderHow, in.ResponderHow)
+	writeString(w, fResponseMethod, in.ResponseMethod)
+	w.WriteTime(fResponseTime, in.ResponseTime)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps
@@ -144,6 +147,12 @@ func readDriftField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field)
 		in.Differs = rd.ReadStrings()
 	case fAccepted:
 		in.Accepted = rd.ReadStrings()
+	case fResponderHow:
+		in.ResponderHow = rd.ReadString()
+	case fResponseMethod:
+		in.ResponseMethod = rd.ReadString()
+	case fResponseTime:
+		in.ResponseTime = rd.ReadTime()
 	default:
 		rd.SkipValue()
 	}

@@ -32,6 +32,7 @@ func writeRun(w *packed.Writer, r *checkpoint.Run) {
 	w.WriteUint(fFirstEvent, r.FirstEvent)
 	w.WriteUint(fLastEvent, r.LastEvent)
 	w.WriteUint(fRevision, r.Revision)
+	writeString(w, fStartedBy, r.StartedBy)
 }
 
 // DecodeRun reads a record that PackRun wrote. An error wraps
@@ -85,6 +86,8 @@ func readRunField(rd *packed.Reader, r *checkpoint.Run, f packed.Field) {
 		r.LastEvent = rd.ReadUint()
 	case fRevision:
 		r.Revision = rd.ReadUint()
+	case fStartedBy:
+		r.StartedBy = rd.ReadString()
 	default:
 		rd.SkipValue()
 	}

@@ -125,10 +125,15 @@ func TestAllRecordsOfAThread(t *testing.T) {
 			}
 			require.Equal(t, 1, old, "what checkpoints share stands there once")
 			require.Contains(t, text, `"name":"small","version":4,"stored":4,"value":{"a":1.0}`)
+			require.Contains(t, text, `"actor":"event.Actor"`)
+			for _, field := range []string{"responder", "responder_how", "response_method", "response_time"} {
+				require.Contains(t, text, `"`+field+`":"`)
+			}
 			for _, l := range lines {
 				if l.Kind != "run" {
 					continue
 				}
+				require.Contains(t, l.Record["started_by"], "StartedBy")
 				request, ok := l.Record["request"].(map[string]any)
 				require.True(t, ok)
 				for _, hidden := range []string{"input", "update", "goto", "context"} {

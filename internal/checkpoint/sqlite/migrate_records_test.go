@@ -60,6 +60,7 @@ func TestAMigratedFileIsOneOfToday(t *testing.T) {
 	for name, want := range map[string]checkpoint.Migration{
 		"sqlite-3": {From: 3, To: sqlite.SchemaVersion, Threads: 19, Done: 19, Changed: 19},
 		"sqlite-4": {From: 4, To: sqlite.SchemaVersion, Threads: 19, Done: 19},
+		"sqlite-5": {From: 5, To: sqlite.SchemaVersion, Threads: 19, Done: 19},
 	} {
 		t.Run(name, func(t *testing.T) { requireFileOfToday(t, name, want) })
 	}

@@ -66,6 +66,7 @@ func (p *EventPrinter) printOpened(e *graphdv1.Event, o *graphdv1.StreamOpened) 
 	if id := o.GetRun().GetRunId(); id != "" {
 		text += "  run " + id
 	}
+	text += formatActor("  started ", o.GetRun().GetStartedBy())
 	if o.GetAttached() {
 		text += "  (the request was known; this is its run)"
 	}
@@ -78,7 +79,7 @@ func (p *EventPrinter) printRunState(e *graphdv1.Event, c *graphdv1.RunStateChan
 	if !p.ShowsRuns {
 		return
 	}
-	p.PrintLine("%s", p.Colorize(Dim, "run "+e.GetRunId()+" "+RunStateName(c.GetState())))
+	p.PrintLine("%s", p.Colorize(Dim, "run "+e.GetRunId()+" "+RunStateName(c.GetState())+formatActor("  ", e.GetActor())))
 	if f := c.GetFailure(); f != nil {
 		p.PrintFailure("  ", f)
 	}
@@ -101,6 +102,7 @@ func (p *EventPrinter) printUpdate(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
 	if u.GetCached() {
 		head += p.Colorize(Dim, "  (kept from before)")
 	}
+	head += p.Colorize(Dim, formatActor("  ", e.GetActor()))
 	p.PrintLine("%s", head)
 	switch list := jsontext.SplitObject(u.GetValues().GetJson()); {
 	case e.GetValueOmitted():
@@ -134,7 +136,7 @@ func (p *EventPrinter) printAllResolved(e *graphdv1.Event, questions []*graphdv1
 		if !e.GetValueOmitted() {
 			p.RecordReplaced(q)
 		}
-		p.PrintResolved(q)
+		p.PrintResolved(q, e.GetActor())
 	}
 	p.printOmission(e)
 }
@@ -215,7 +217,7 @@ func (p *EventPrinter) printMessagePart(m *graphdv1.MessageDelta) {
 }
 
 func (p *EventPrinter) printCheckpoint(e *graphdv1.Event, c *graphdv1.CheckpointSaved) {
-	text := "checkpoint " + c.GetCheckpoint().GetCheckpointId() + formatStep(e)
+	text := "checkpoint " + c.GetCheckpoint().GetCheckpointId() + formatStep(e) + formatActor("  ", e.GetActor())
 	var next []string
 	for _, t := range c.GetNext() {
 		next = append(next, t.GetNode())
@@ -254,6 +256,14 @@ func nodePath(namespace []string, node string) string {
 		b.WriteString(name + "/")
 	}
 	return b.String() + node
+}
+
+// formatActor formats who did something, after other words; "" when that is not known.
+func formatActor(before, name string) string {
+	if name == "" {
+		return ""
+	}
+	return before + "by " + name
 }
 
 func formatStep(e *graphdv1.Event) string { return "  step " + FormatInteger(e.GetStep()) }

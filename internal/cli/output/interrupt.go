@@ -37,14 +37,28 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 		if list := q.GetAccepted(); len(list) > 0 {
 			p.PrintLine("    %s  for what the node asked later, which differs: %s", p.Colorize(Yellow, "accepted"), strings.Join(list, ", "))
 		}
+		p.printResponder(q)
 		return
 	}
+	p.printResponder(q) // who dismissed it
 	if wanted := form.ParseSchema(q.GetResponseSchema().GetJson()).DescribeAnswer(); wanted != "" {
 		p.PrintLine("    %s  %s", p.Colorize(Green, "answer"), wanted)
 	}
 	if q.GetExpireTime() != nil {
 		p.PrintLine("    %s  %s", p.Colorize(cyan, "expires"), FormatTime(q.GetExpireTime()))
 	}
+}
+
+// printResponder prints who answered, when, and what the server knows of the way.
+func (p *Printer) printResponder(q *graphdv1.Interrupt) {
+	if q.GetResponder() == "" {
+		return
+	}
+	text := q.GetResponder()
+	if q.GetResponseTime() != nil { // answers of earlier versions have the name alone
+		text += "  " + FormatTime(q.GetResponseTime()) + "  " + q.GetResponderHow() + ", " + q.GetResponseMethod()
+	}
+	p.PrintLine("    %s  %s", p.Colorize(cyan, "by"), text)
 }
 
 // printChangedParts prints the differences from the question that was answered, and
@@ -103,9 +117,10 @@ func (p *Printer) RecordReplaced(questions ...*graphdv1.Interrupt) {
 	}
 }
 
-// PrintResolved prints how a question was resolved.
-func (p *Printer) PrintResolved(q *graphdv1.Interrupt) {
-	text := nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()) + ": question " + InterruptStateName(q)
+// PrintResolved prints how a question was resolved, and by whom. by is "" when that is not
+// known.
+func (p *Printer) PrintResolved(q *graphdv1.Interrupt, by string) {
+	text := nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()) + ": question " + InterruptStateName(q) + formatActor(" ", by)
 	accepted := q.GetAccepted()
 	if len(accepted) > 0 {
 		text = nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()) + ": the answer was used (accepted)"

@@ -156,7 +156,8 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		}
 	}
 	q.State, q.Dismissed, q.Note = checkpoint.InterruptAnswered, resp.Dismissed, resp.Note
-	q.Responder, q.Request = r.req.By, r.req.RequestID
+	q.Request = r.req.RequestID
+	q.Responder, q.ResponderHow, q.ResponseMethod = r.req.By.Name, r.req.By.How, r.req.By.Method
 	if !resp.Dismissed {
 		q.Response = resp.Value
 	}
@@ -218,6 +219,11 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 
 // putAnswers adds the answers to a change.
 func (b *answerBatch) putAnswers(t *commit.Tx) {
+	for i := range b.answered {
+		if q := &b.answered[i]; q.Responder != "" {
+			q.ResponseTime = t.Now
+		}
+	}
 	all := make([]checkpoint.Interrupt, 0, len(b.answered)+len(b.passedBreakpoints))
 	all = append(append(all, b.answered...), b.passedBreakpoints...)
 	for i := range all {

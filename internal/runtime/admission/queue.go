@@ -37,6 +37,7 @@ func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 		if err := s.recheckDecision(ctx, t, head); err != nil {
 			return err
 		}
+		t.Actor = s.req.By.Name
 		if n := len(t.Head.Queue); n >= s.opts.QueueLimit {
 			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
 				With("limit", strconv.Itoa(s.opts.QueueLimit)).With("option", "queued-runs")
@@ -90,7 +91,7 @@ func (s *startCall) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 	}
 	err := s.opts.Canceller.PutRequest(ctx, t, checkpoint.Cancel{
 		Run: t.Head.Run, Rollback: s.req.Concurrency == runtime.RollbackActive,
-		Reason: "another run takes its place", By: s.req.By,
+		Reason: "another run takes its place", By: s.req.By.Name,
 	})
 	if errors.Is(err, commit.ErrNoChange) {
 		return nil // it was asked already

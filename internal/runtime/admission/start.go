@@ -223,7 +223,7 @@ func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 	}
 	run := &checkpoint.Run{
 		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
-		Metadata: s.req.Metadata, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,
+		Metadata: s.req.Metadata, StartedBy: s.req.By.Name, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,
 		Request: s.req.Request, Base: t.Head.Checkpoint,
 	}
 	run.Request.DiscardOpen = s.req.Open == runtime.DiscardOpen

@@ -27,6 +27,7 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 				return err
 			}
 		}
+		t.Actor = r.req.By.Name
 		if err := r.storeSettings(ctx, reader, t); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (c *Canceller) tryCancel(ctx context.Context, req runtime.CancelRequest, se
 	if err != nil || run.State.Terminal() {
 		return run, err
 	}
-	request := checkpoint.Cancel{Run: run.ID, Rollback: req.Rollback, Reason: req.Reason, Grace: req.Grace, By: req.By}
+	request := checkpoint.Cancel{Run: run.ID, Rollback: req.Rollback, Reason: req.Reason, Grace: req.Grace, By: req.By.Name}
 	switch {
 	case head.Run != run.ID:
 		err = c.cancelQueued(ctx, head, run, request)
@@ -94,6 +94,7 @@ func (c *Canceller) cancelLive(ctx context.Context, head checkpoint.Head, run ch
 		if t.Head.Run != run.ID || t.Head.State != checkpoint.ThreadBusy {
 			return checkpoint.ErrConflict
 		}
+		t.Actor = request.By
 		return c.PutRequest(ctx, t, request)
 	})
 	return err
@@ -132,6 +133,7 @@ func (c *Canceller) cancelQueued(ctx context.Context, head checkpoint.Head, run 
 		if at < 0 {
 			return checkpoint.ErrConflict
 		}
+		t.Actor = request.By
 		t.Head.Queue = slices.Delete(slices.Clone(t.Head.Queue), at, at+1)
 		ended := run
 		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
@@ -172,6 +174,7 @@ func (c *Canceller) PutCancelledEnd(ctx context.Context, t *commit.Tx, run check
 // endParkedRun adds the end of a cancelled run without a driver to a change. The error
 // is a *checkpoint.LargeError when there is no memory yet for a rollback.
 func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
+	t.Actor = request.By
 	t.Head.Owner, t.Head.Due = "", time.Time{}
 	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
 	if err := superstep.WithdrawInterrupts(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
@@ -183,6 +186,7 @@ func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReserv
 		}
 	}
 	t.RecordRunEnd(&run)
+	t.Actor = ""
 	return nil
 }
 

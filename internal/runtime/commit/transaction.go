@@ -15,7 +15,10 @@ import (
 type Tx struct {
 	checkpoint.Change
 
-	Now        time.Time
+	Now time.Time
+	// Actor is the principal whose call causes the events that are emitted, "" = not known,
+	// or the graph itself causes them.
+	Actor      string
 	LiveEvents []checkpoint.Event // for followers: Events with states filled in
 	redactions []redaction        // stored in place of parts of the change
 }
@@ -42,12 +45,15 @@ func (t *Tx) StartFrom(head *checkpoint.Head, now time.Time) *Tx {
 }
 
 // EmitEvent appends a durable event. It sets the number and the time of the event, and
-// its run when the event names none.
+// its run and its actor when the event names none.
 func (t *Tx) EmitEvent(e checkpoint.Event) {
 	t.Head.LastEvent++
 	e.Seq, e.Time = t.Head.LastEvent, t.Now
 	if e.Run == "" {
 		e.Run = t.Head.Run
+	}
+	if e.Actor == "" {
+		e.Actor = t.Actor
 	}
 	if t.LiveEvents == nil {
 		t.GrowEvents(UsualEvents)

@@ -349,6 +349,7 @@ func (c *cluster) callOnce(call func(ctx context.Context, e *engine.Engine) erro
 func (c *cluster) startRun(name string, req runtime.StartRequest) checkpoint.Run {
 	c.t.Helper()
 	req.RequestID, req.Digest, req.CreateThread = name, name, true
+	req.By = runtime.Actor{Name: "starter of " + name, How: ana.How, Method: ana.Method}
 	var run checkpoint.Run
 	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
 		s, err := e.Start(ctx, req)
@@ -381,7 +382,7 @@ func (c *cluster) answerOpen(run checkpoint.Run, name string, most int) bool {
 	})
 	require.NoError(c.t, err)
 	slices.SortFunc(open, func(a, b checkpoint.Interrupt) int { return strings.Compare(string(a.Value), string(b.Value)) })
-	req := runtime.ResumeRequest{Thread: run.Thread, RequestID: name, Digest: name}
+	req := runtime.ResumeRequest{Thread: run.Thread, RequestID: name, Digest: name, By: ben}
 	for _, q := range open[:min(most, len(open))] {
 		if q.Reason == checkpoint.ReasonBreakpoint {
 			req.Responses = nil
@@ -439,7 +440,7 @@ func (c *cluster) summarizeThread(thread string) threadSummary {
 		if r.Failure != nil {
 			f = " " + r.Failure.Reason
 		}
-		s.Runs = append(s.Runs, string(r.State)+f+" "+string(r.Output))
+		s.Runs = append(s.Runs, string(r.State)+f+" "+string(r.Output)+" by "+r.StartedBy)
 	}
 	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
 		snap, err := e.State(ctx, runtime.StateRequest{Thread: thread})
@@ -471,11 +472,20 @@ func (c *cluster) describeInterrupts(thread string) []string {
 	for _, q := range list {
 		if q.Response != "" {
 			require.Equal(c.t, payload.Array([]payload.JSON{q.Value}), q.Response)
+			require.Equal(c.t, ben, runtime.Actor{Name: q.Responder, How: q.ResponderHow, Method: q.ResponseMethod})
+			require.False(c.t, q.ResponseTime.Before(q.Created) || q.ResponseTime.After(q.Updated))
 		}
-		out = append(out, fmt.Sprintf("%s %d %s %s %s %v", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs))
+		out = append(out, fmt.Sprintf("%s %d %s %s %s %v %s", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs, q.Responder))
 	}
 	slices.Sort(out)
 	return out
+}
+
+func byActor(e checkpoint.Event) string {
+	if e.Actor == "" {
+		return ""
+	}
+	return " by " + e.Actor
 }
 
 func checkpointNamespaces(events []checkpoint.Event) []string {
@@ -513,13 +523,13 @@ func (c *cluster) summarizeEvents(s *threadSummary, events []checkpoint.Event) {
 		at := fmt.Sprintf("%03d %s ", e.Step+2, pregel.NodePath(e.Namespace))
 		switch e.Kind {
 		case checkpoint.EventRunState:
-			s.States = append(s.States, describeEvent(e))
+			s.States = append(s.States, describeEvent(e)+byActor(e))
 		case checkpoint.EventUpdate:
 			if !e.Cached {
-				s.Events = append(s.Events, at+describeEvent(e))
+				s.Events = append(s.Events, at+describeEvent(e)+byActor(e))
 			}
 		case checkpoint.EventInterrupt, checkpoint.EventCheckpoint:
-			s.Events = append(s.Events, at+describeEvent(e))
+			s.Events = append(s.Events, at+describeEvent(e)+byActor(e))
 		case checkpoint.EventResolved:
 			s.Resolved += len(e.Interrupts)
 		default: // how often the others are told is not the same on every way

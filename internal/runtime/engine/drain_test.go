@@ -51,7 +51,9 @@ func TestDrainFinishesTheSuperstepAndHandsOff(t *testing.T) {
 		r, err = next.WaitRun(t.Context(), "t", queued.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
-		require.Equal(t, []string{"run running", "run queued", "run succeeded", "run running", "run succeeded"}, c.summarizeThread("t").States)
+		require.Equal(t, []string{
+			"run running by starter of r", "run queued by starter of r2", "run succeeded", "run running by starter of r2", "run succeeded",
+		}, c.summarizeThread("t").States)
 	})
 }
 

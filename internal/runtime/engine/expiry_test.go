@@ -252,13 +252,15 @@ func TestCancelWinsOverTheInterrupt(t *testing.T) {
 		c.startEngine(c.store)
 		run := c.beginRun("r")
 		sleepVirtual(time.Second)
-		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Grace: time.Minute})
+		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Grace: time.Minute, By: eve})
 		require.NoError(t, err)
 		r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State, "an accepted cancel is not forgotten")
 		require.Empty(t, c.listOpen("t"))
-		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.summarizeThread("t").States)
+		require.Equal(t, []string{
+			"run running by starter of r", "run cancelling by eve", "run cancelled CANCELLED_BY_CLIENT by eve",
+		}, c.summarizeThread("t").States)
 	})
 }
 
@@ -272,12 +274,14 @@ func TestCancelOfARunWhoseOwnerDied(t *testing.T) {
 		run := c.beginRun("r")
 		c.faulty.killProcess()
 		c.startEngine(c.store)
-		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Rollback: true})
+		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Rollback: true, By: eve})
 		require.NoError(t, err)
 		r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State)
-		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.summarizeThread("t").States)
+		require.Equal(t, []string{
+			"run running by starter of r", "run cancelling by eve", "run cancelled CANCELLED_BY_CLIENT by eve",
+		}, c.summarizeThread("t").States)
 		require.Equal(t, `{"log":[]}`, c.summarizeThread("t").Values) //nolint:testifylint // the text counts
 	})
 }

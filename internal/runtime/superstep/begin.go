@@ -18,6 +18,7 @@ import (
 // run a node that is due, and *checkpoint.LargeError for a state without memory.
 func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	run := l.run
+	t.Actor = run.StartedBy // also for a run that was queued
 	t.GrowEvents(firstEvents)
 	if run.Request.DiscardOpen {
 		if err := SupersedeInterrupts(ctx, reader, t); err != nil {
@@ -130,6 +131,7 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 		return RefusalError("update", err)
 	}
 	if t != nil {
+		t.Actor = "" // from here on the graph acts
 		l.writeTo(t).emitValues(l.state, ahead)
 	}
 	return nil

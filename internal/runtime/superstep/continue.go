@@ -72,7 +72,7 @@ func newSuccessor(t *commit.Tx, old checkpoint.Run) checkpoint.Run {
 	request.Input, request.From, request.Update, request.Goto, request.Expected = "", "", "", nil, ""
 	return checkpoint.Run{
 		ID: uuid.Must(uuid.NewV7()).String(), Thread: t.Thread, Graph: old.Graph, Version: old.Version,
-		State: checkpoint.RunQueued, Metadata: old.Metadata, Created: t.Now, Updated: t.Now,
+		State: checkpoint.RunQueued, Metadata: old.Metadata, StartedBy: t.Actor, Created: t.Now, Updated: t.Now,
 		Order: t.Head.LastEvent + 1, Request: request, Base: t.Head.Checkpoint,
 	}
 }

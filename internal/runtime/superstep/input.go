@@ -43,6 +43,7 @@ func (l *graphLoop) enterInput(t *commit.Tx, input payload.JSON) error {
 	}
 	next := l.nextFrame(state, tasks)
 	next.writeTo(t).putStateAndCheckpoint(state, tasks)
+	t.Actor = "" // from here on the graph acts
 	next.runStartInline(t)
 	l.state, l.tasks, l.maybeBegun, l.pending = next.state, next.tasks, false, progress{}
 	return nil

@@ -153,6 +153,7 @@ func (m *Manager) ForkThread(ctx context.Context, req runtime.ForkRequest) (chec
 		}
 	}
 	made, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.Actor = req.By.Name
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return putForkedState(t, origin)
 	})

@@ -456,6 +456,7 @@ func (a *activeStream) cancelLeftRun(ctx context.Context) {
 	run := a.run
 	_, err := a.Engine.Cancel(ctx, runtime.CancelRequest{
 		Thread: run.Thread, Run: run.ID, Reason: "the client that asked for DISCONNECT_POLICY_CANCEL left",
+		By: interceptor.ActorOf(ctx),
 	})
 	if err != nil {
 		a.Log.Warn("run of a client that left was not cancelled", append(interceptor.CallLogFields(ctx), zap.Error(err))...)

@@ -93,7 +93,7 @@ func newEvent(e *checkpoint.Event, thread, logID string) *graphdv1.Event {
 	}
 	event.Namespace, event.Step = namespaceToProto(e.Namespace), int32(e.Step)
 	event.Node, event.TaskId = e.Node, e.Task
-	event.Attempt, event.Ephemeral = ClampUint32(e.Attempt), e.Ephemeral
+	event.Attempt, event.Ephemeral, event.Actor = ClampUint32(e.Attempt), e.Ephemeral, e.Actor
 	return event
 }
 

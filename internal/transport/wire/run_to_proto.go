@@ -17,5 +17,6 @@ func RunToProto(r checkpoint.Run, logID string, open []string) *graphdv1.Run {
 		OpenInterruptIds: open,
 		Output:           JSONToProto(r.Output),
 		Etag:             formatEtag(r.Revision),
+		StartedBy:        r.StartedBy,
 	}
 }

@@ -473,7 +473,12 @@ def test_an_answer_is_of_the_caller_of_the_key(knowing: DevServer) -> None:
     graph.invoke(Command(resume="yes"), config("responder-1"))
     request = ins.GetInterruptRequest(thread_id="responder-1", interrupt_id=question.id)
     stubs = server_at(knowing.address, saver.security).stubs
-    assert call_unary(stubs.interrupts.GetInterrupt, request).responder == "ann"
+    answered = call_unary(stubs.interrupts.GetInterrupt, request)
+    assert (answered.responder, answered.responder_how) == ("ann", "api key")
+    assert answered.response_method == "graphd.v1.GraphService/Resume"
+    assert answered.HasField("response_time")
+    runs = call_unary(stubs.graphs.ListRuns, gs.ListRunsRequest(thread_id="responder-1")).runs
+    assert [run.started_by for run in runs] == ["ann"]
     graph.detach()
 
 

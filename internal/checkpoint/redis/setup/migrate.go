@@ -202,7 +202,14 @@ func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) er
 	return d.Client.Set(ctx, d.Keys.PartitionKey(p, layout.KeyStoreMark), d.Mark, 0).Err()
 }
 
-// migrateThreads brings some threads of a partition from format 2 to format 3.
+// migrationSteps returns the scripts that bring a thread from an earlier format to the
+// present one, in order.
+func (m *migration) migrationSteps() []*goredis.Script {
+	all := []*goredis.Script{m.database.Scripts.Migrate2, m.database.Scripts.Migrate3}
+	return all[max(m.From, layout.OldestFormat)-layout.OldestFormat:]
+}
+
+// migrateThreads brings some threads of a partition to the present format.
 func (m *migration) migrateThreads(ctx context.Context, members []string) error {
 	d := m.database
 	look := "0"
@@ -218,19 +225,27 @@ func (m *migration) migrateThreads(ctx context.Context, members []string) error 
 			inputs = append(inputs, script.Input{Keys: keys, Args: []any{look}})
 		}
 	}
-	replies, err := d.Runner.RunPerThread(ctx, d.Scripts.Migrate2, inputs)
-	if err != nil {
-		return err
+	unreadable, changed := make([]bool, len(threads)), make([]bool, len(threads))
+	for _, step := range m.migrationSteps() {
+		replies, err := d.Runner.RunPerThread(ctx, step, inputs)
+		if err != nil {
+			return err
+		}
+		for i, r := range replies {
+			unreadable[i] = unreadable[i] || r == nil
+			apart, _ := r.IntAt(0)
+			changed[i] = changed[i] || apart > 0
+			if r.TextAt(1) != "" {
+				return m.leasedThreadError(threads[i])
+			}
+		}
 	}
-	for i, r := range replies {
-		if r == nil {
-			m.Unreadable = append(m.Unreadable, threads[i])
+	for i, thread := range threads {
+		if unreadable[i] {
+			m.Unreadable = append(m.Unreadable, thread)
 		}
-		if apart, _ := r.IntAt(0); apart > 0 {
+		if changed[i] {
 			m.Changed++
-		}
-		if r.TextAt(1) != "" {
-			return m.leasedThreadError(threads[i])
 		}
 	}
 	return nil

@@ -19,8 +19,12 @@ import (
 const oldestVersion = 2
 
 // packedVersion is the first layout whose records are packed: a file of an earlier one is
-// written anew.
-const packedVersion = 4
+// written anew. indexedVersion is the first whose indexes are by tenant: those of an
+// earlier one are made anew.
+const (
+	packedVersion  = 4
+	indexedVersion = 5
+)
 
 // migrationStep brings a file from one version to the next, within the transaction of
 // the migration. It counts in m what it does, and tells of it now and then.
@@ -28,7 +32,7 @@ type migrationStep func(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration
 
 // migrationSteps are those of all versions that a file can be migrated from.
 func migrationSteps() map[int64]migrationStep {
-	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5}
+	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5, 5: migrateToVersion6}
 }
 
 // migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
@@ -53,6 +57,13 @@ var toVersion5 string
 func migrateToVersion5(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
 	_, err := tx.ExecContext(ctx, toVersion5)
 	return err
+}
+
+// migrateToVersion6 changes nothing but the number. Records of version 6 have fields for
+// who did something, which an earlier graphd would drop when it writes a record anew.
+// Records without them are read as before.
+func migrateToVersion6(context.Context, *sql.Tx, *checkpoint.Migration, func(checkpoint.Migration)) error {
+	return nil
 }
 
 // Migrate brings the file at a path to the present version. A file that has

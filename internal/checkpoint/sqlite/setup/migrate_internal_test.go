@@ -165,3 +165,18 @@ func TestNewIndexesTakeTheSpaceThatIsAskedFor(t *testing.T) {
 	require.LessOrEqual(t, taken, short.Needed)
 	t.Logf("the file had %d bytes, it has %d, the log had %d, %d were asked for", before, readSize(t, path), log, short.Needed)
 }
+
+// A migration that changes the number alone asks for no space of rows or indexes.
+func TestANumberAloneTakesLittleSpace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	restoreFrozen(t, "sqlite-5", path)
+	ignore := func(checkpoint.Migration) {}
+	var short *SpaceError
+	_, err := migrateFile(t.Context(), path, false, ignore, func(string) int64 { return minMigrationSpace - 1 })
+	require.ErrorAs(t, err, &short)
+	require.EqualValues(t, minMigrationSpace, short.Needed)
+	m, err := migrateFile(t.Context(), path, false, ignore, func(string) int64 { return minMigrationSpace })
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.Migration{From: 5, To: SchemaVersion, Threads: m.Threads, Done: m.Threads}, m)
+	require.NotZero(t, m.Threads)
+}

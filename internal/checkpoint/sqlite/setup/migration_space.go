@@ -25,7 +25,10 @@ const minMigrationSpace = 1 << 20
 
 // measureMigration returns how many bytes a migration may take of the disk beside the file.
 func measureMigration(ctx context.Context, tx *sql.Tx, version int64) (int64, error) {
-	if version >= packedVersion {
+	switch {
+	case version >= indexedVersion:
+		return minMigrationSpace, nil
+	case version >= packedVersion:
 		return measureIndexes(ctx, tx)
 	}
 	return measureTables(ctx, tx)

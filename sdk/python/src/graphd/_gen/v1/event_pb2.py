@@ -20,7 +20,7 @@ from graphd._gen.v1 import run_pb2 as graphd_dot_v1_dot_run__pb2
 from graphd._gen.v1 import thread_pb2 as graphd_dot_v1_dot_thread__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15graphd/v1/event.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\x1a\x16graphd/v1/thread.proto\"\x91\x01\n\x0b\x45ventFilter\x12$\n\x08\x63hannels\x18\x01 \x03(\x0e\x32\x12.graphd.v1.Channel\x12(\n\nnamespaces\x18\x02 \x03(\x0b\x32\x14.graphd.v1.Namespace\x12\x12\n\x05\x64\x65pth\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x0c\x63ustom_names\x18\x04 \x03(\tB\x08\n\x06_depth\"\x19\n\tNamespace\x12\x0c\n\x04path\x18\x01 \x03(\t\"\xc7\x06\n\x05\x45vent\x12!\n\x06\x63ursor\x18\x01 \x01(\x0b\x32\x11.graphd.v1.Cursor\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12\x11\n\tnamespace\x18\x05 \x03(\t\x12\x0c\n\x04step\x18\x06 \x01(\x05\x12\x0c\n\x04node\x18\x07 \x01(\t\x12\x0f\n\x07task_id\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\r\x12\x11\n\tephemeral\x18\n \x01(\x08\x12\x0f\n\x07\x63hannel\x18\x0b \x01(\t\x12\x15\n\rvalue_omitted\x18\x0c \x01(\x08\x12)\n\x06opened\x18\x14 \x01(\x0b\x32\x17.graphd.v1.StreamOpenedH\x00\x12/\n\trun_state\x18\x15 \x01(\x0b\x32\x1a.graphd.v1.RunStateChangedH\x00\x12(\n\x06values\x18\x16 \x01(\x0b\x32\x16.graphd.v1.StateValuesH\x00\x12\'\n\x06update\x18\x17 \x01(\x0b\x32\x15.graphd.v1.NodeUpdateH\x00\x12/\n\tinterrupt\x18\x18 \x01(\x0b\x32\x1a.graphd.v1.InterruptRaisedH\x00\x12:\n\x12interrupt_resolved\x18\x19 \x01(\x0b\x32\x1c.graphd.v1.InterruptResolvedH\x00\x12%\n\x04task\x18\x1a \x01(\x0b\x32\x15.graphd.v1.TaskChangeH\x00\x12*\n\x07message\x18\x1b \x01(\x0b\x32\x17.graphd.v1.MessageDeltaH\x00\x12(\n\x06\x63ustom\x18\x1c \x01(\x0b\x32\x16.graphd.v1.CustomEventH\x00\x12\x30\n\ncheckpoint\x18\x1d \x01(\x0b\x32\x1a.graphd.v1.CheckpointSavedH\x00\x12\x1d\n\x03gap\x18\x1e \x01(\x0b\x32\x0e.graphd.v1.GapH\x00\x12)\n\theartbeat\x18\x1f \x01(\x0b\x32\x14.graphd.v1.HeartbeatH\x00\x12%\n\x03\x65nd\x18  \x01(\x0b\x32\x16.graphd.v1.EndOfStreamH\x00\x42\x06\n\x04kind\"^\n\x0cStreamOpened\x12\x1b\n\x03run\x18\x01 \x01(\x0b\x32\x0e.graphd.v1.Run\x12\x1f\n\x04head\x18\x02 \x01(\x0b\x32\x11.graphd.v1.Cursor\x12\x10\n\x08\x61ttached\x18\x03 \x01(\x08\"Z\n\x0fRunStateChanged\x12\"\n\x05state\x18\x01 \x01(\x0e\x32\x13.graphd.v1.RunState\x12#\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Failure\"\x97\x01\n\x0bStateValues\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12,\n\ncheckpoint\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12(\n\ninterrupts\x18\x03 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\x0c\n\x04next\x18\x04 \x03(\t\"@\n\nNodeUpdate\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0e\n\x06\x63\x61\x63hed\x18\x02 \x01(\x08\";\n\x0fInterruptRaised\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\"=\n\x11InterruptResolved\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\"\x9d\x03\n\nTaskChange\x12*\n\x05phase\x18\x01 \x01(\x0e\x32\x1b.graphd.v1.TaskChange.Phase\x12#\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Failure\x12.\n\x0bretry_delay\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12!\n\x05value\x18\x04 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x10\n\x08triggers\x18\x05 \x03(\t\"\xd8\x01\n\x05Phase\x12\x15\n\x11PHASE_UNSPECIFIED\x10\x00\x12\x13\n\x0fPHASE_SCHEDULED\x10\x01\x12\x11\n\rPHASE_STARTED\x10\x02\x12\x12\n\x0ePHASE_RETRYING\x10\x03\x12\x13\n\x0fPHASE_SUCCEEDED\x10\x04\x12\x10\n\x0cPHASE_FAILED\x10\x05\x12\x15\n\x11PHASE_INTERRUPTED\x10\x06\x12\x13\n\x0fPHASE_CANCELLED\x10\x07\x12\x14\n\x10PHASE_UNASSIGNED\x10\x08\x12\x13\n\x0fPHASE_RESTARTED\x10\t\"?\n\x0cMessageDelta\x12!\n\x05value\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04name\x18\x02 \x01(\t\">\n\x0b\x43ustomEvent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Payload\"\xdc\x01\n\x0f\x43heckpointSaved\x12,\n\ncheckpoint\x18\x01 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12(\n\x06parent\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12+\n\x06source\x18\x03 \x01(\x0e\x32\x1b.graphd.v1.CheckpointSource\x12 \n\x04next\x18\x04 \x03(\x0b\x32\x12.graphd.v1.DueTask\x12\"\n\x06values\x18\x05 \x01(\x0b\x32\x12.graphd.v1.Payload\"(\n\x07\x44ueTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\",\n\x03Gap\x12\x0f\n\x07missing\x18\x01 \x01(\x04\x12\x14\n\x0c\x64urable_lost\x18\x02 \x01(\x08\"/\n\tHeartbeat\x12\"\n\x07scanned\x18\x01 \x01(\x0b\x32\x11.graphd.v1.Cursor\"\x8f\x02\n\x0b\x45ndOfStream\x12+\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x1c.graphd.v1.EndOfStream.Cause\x12\x1b\n\x03run\x18\x02 \x01(\x0b\x32\x0e.graphd.v1.Run\x12$\n\tresume_at\x18\x03 \x01(\x0b\x32\x11.graphd.v1.Cursor\"\x8f\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43\x41USE_RUN_STOPPED\x10\x01\x12\x12\n\x0e\x43\x41USE_DRAINING\x10\x02\x12\x17\n\x13\x43\x41USE_SLOW_CONSUMER\x10\x03\x12\x18\n\x14\x43\x41USE_THREAD_DELETED\x10\x04\x12\x11\n\rCAUSE_LOG_END\x10\x05*\xb4\x01\n\x07\x43hannel\x12\x17\n\x13\x43HANNEL_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43HANNEL_UPDATES\x10\x01\x12\x12\n\x0e\x43HANNEL_VALUES\x10\x02\x12\x14\n\x10\x43HANNEL_MESSAGES\x10\x03\x12\x12\n\x0e\x43HANNEL_CUSTOM\x10\x04\x12\x11\n\rCHANNEL_TASKS\x10\x05\x12\x17\n\x13\x43HANNEL_CHECKPOINTS\x10\x06\x12\x11\n\rCHANNEL_DEBUG\x10\x07\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15graphd/v1/event.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\x1a\x16graphd/v1/thread.proto\"\x91\x01\n\x0b\x45ventFilter\x12$\n\x08\x63hannels\x18\x01 \x03(\x0e\x32\x12.graphd.v1.Channel\x12(\n\nnamespaces\x18\x02 \x03(\x0b\x32\x14.graphd.v1.Namespace\x12\x12\n\x05\x64\x65pth\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x0c\x63ustom_names\x18\x04 \x03(\tB\x08\n\x06_depth\"\x19\n\tNamespace\x12\x0c\n\x04path\x18\x01 \x03(\t\"\xd6\x06\n\x05\x45vent\x12!\n\x06\x63ursor\x18\x01 \x01(\x0b\x32\x11.graphd.v1.Cursor\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12\x11\n\tnamespace\x18\x05 \x03(\t\x12\x0c\n\x04step\x18\x06 \x01(\x05\x12\x0c\n\x04node\x18\x07 \x01(\t\x12\x0f\n\x07task_id\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\r\x12\x11\n\tephemeral\x18\n \x01(\x08\x12\x0f\n\x07\x63hannel\x18\x0b \x01(\t\x12\x15\n\rvalue_omitted\x18\x0c \x01(\x08\x12\r\n\x05\x61\x63tor\x18\r \x01(\t\x12)\n\x06opened\x18\x14 \x01(\x0b\x32\x17.graphd.v1.StreamOpenedH\x00\x12/\n\trun_state\x18\x15 \x01(\x0b\x32\x1a.graphd.v1.RunStateChangedH\x00\x12(\n\x06values\x18\x16 \x01(\x0b\x32\x16.graphd.v1.StateValuesH\x00\x12\'\n\x06update\x18\x17 \x01(\x0b\x32\x15.graphd.v1.NodeUpdateH\x00\x12/\n\tinterrupt\x18\x18 \x01(\x0b\x32\x1a.graphd.v1.InterruptRaisedH\x00\x12:\n\x12interrupt_resolved\x18\x19 \x01(\x0b\x32\x1c.graphd.v1.InterruptResolvedH\x00\x12%\n\x04task\x18\x1a \x01(\x0b\x32\x15.graphd.v1.TaskChangeH\x00\x12*\n\x07message\x18\x1b \x01(\x0b\x32\x17.graphd.v1.MessageDeltaH\x00\x12(\n\x06\x63ustom\x18\x1c \x01(\x0b\x32\x16.graphd.v1.CustomEventH\x00\x12\x30\n\ncheckpoint\x18\x1d \x01(\x0b\x32\x1a.graphd.v1.CheckpointSavedH\x00\x12\x1d\n\x03gap\x18\x1e \x01(\x0b\x32\x0e.graphd.v1.GapH\x00\x12)\n\theartbeat\x18\x1f \x01(\x0b\x32\x14.graphd.v1.HeartbeatH\x00\x12%\n\x03\x65nd\x18  \x01(\x0b\x32\x16.graphd.v1.EndOfStreamH\x00\x42\x06\n\x04kind\"^\n\x0cStreamOpened\x12\x1b\n\x03run\x18\x01 \x01(\x0b\x32\x0e.graphd.v1.Run\x12\x1f\n\x04head\x18\x02 \x01(\x0b\x32\x11.graphd.v1.Cursor\x12\x10\n\x08\x61ttached\x18\x03 \x01(\x08\"Z\n\x0fRunStateChanged\x12\"\n\x05state\x18\x01 \x01(\x0e\x32\x13.graphd.v1.RunState\x12#\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Failure\"\x97\x01\n\x0bStateValues\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12,\n\ncheckpoint\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12(\n\ninterrupts\x18\x03 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\x0c\n\x04next\x18\x04 \x03(\t\"@\n\nNodeUpdate\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0e\n\x06\x63\x61\x63hed\x18\x02 \x01(\x08\";\n\x0fInterruptRaised\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\"=\n\x11InterruptResolved\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\"\x9d\x03\n\nTaskChange\x12*\n\x05phase\x18\x01 \x01(\x0e\x32\x1b.graphd.v1.TaskChange.Phase\x12#\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Failure\x12.\n\x0bretry_delay\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12!\n\x05value\x18\x04 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x10\n\x08triggers\x18\x05 \x03(\t\"\xd8\x01\n\x05Phase\x12\x15\n\x11PHASE_UNSPECIFIED\x10\x00\x12\x13\n\x0fPHASE_SCHEDULED\x10\x01\x12\x11\n\rPHASE_STARTED\x10\x02\x12\x12\n\x0ePHASE_RETRYING\x10\x03\x12\x13\n\x0fPHASE_SUCCEEDED\x10\x04\x12\x10\n\x0cPHASE_FAILED\x10\x05\x12\x15\n\x11PHASE_INTERRUPTED\x10\x06\x12\x13\n\x0fPHASE_CANCELLED\x10\x07\x12\x14\n\x10PHASE_UNASSIGNED\x10\x08\x12\x13\n\x0fPHASE_RESTARTED\x10\t\"?\n\x0cMessageDelta\x12!\n\x05value\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04name\x18\x02 \x01(\t\">\n\x0b\x43ustomEvent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Payload\"\xdc\x01\n\x0f\x43heckpointSaved\x12,\n\ncheckpoint\x18\x01 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12(\n\x06parent\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12+\n\x06source\x18\x03 \x01(\x0e\x32\x1b.graphd.v1.CheckpointSource\x12 \n\x04next\x18\x04 \x03(\x0b\x32\x12.graphd.v1.DueTask\x12\"\n\x06values\x18\x05 \x01(\x0b\x32\x12.graphd.v1.Payload\"(\n\x07\x44ueTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\",\n\x03Gap\x12\x0f\n\x07missing\x18\x01 \x01(\x04\x12\x14\n\x0c\x64urable_lost\x18\x02 \x01(\x08\"/\n\tHeartbeat\x12\"\n\x07scanned\x18\x01 \x01(\x0b\x32\x11.graphd.v1.Cursor\"\x8f\x02\n\x0b\x45ndOfStream\x12+\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x1c.graphd.v1.EndOfStream.Cause\x12\x1b\n\x03run\x18\x02 \x01(\x0b\x32\x0e.graphd.v1.Run\x12$\n\tresume_at\x18\x03 \x01(\x0b\x32\x11.graphd.v1.Cursor\"\x8f\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43\x41USE_RUN_STOPPED\x10\x01\x12\x12\n\x0e\x43\x41USE_DRAINING\x10\x02\x12\x17\n\x13\x43\x41USE_SLOW_CONSUMER\x10\x03\x12\x18\n\x14\x43\x41USE_THREAD_DELETED\x10\x04\x12\x11\n\rCAUSE_LOG_END\x10\x05*\xb4\x01\n\x07\x43hannel\x12\x17\n\x13\x43HANNEL_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43HANNEL_UPDATES\x10\x01\x12\x12\n\x0e\x43HANNEL_VALUES\x10\x02\x12\x14\n\x10\x43HANNEL_MESSAGES\x10\x03\x12\x12\n\x0e\x43HANNEL_CUSTOM\x10\x04\x12\x11\n\rCHANNEL_TASKS\x10\x05\x12\x17\n\x13\x43HANNEL_CHECKPOINTS\x10\x06\x12\x11\n\rCHANNEL_DEBUG\x10\x07\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -28,44 +28,44 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'graphd.v1.event_pb2', _glob
 if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['DESCRIPTOR']._options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1'
-  _globals['_CHANNEL']._serialized_start=2927
-  _globals['_CHANNEL']._serialized_end=3107
+  _globals['_CHANNEL']._serialized_start=2942
+  _globals['_CHANNEL']._serialized_end=3122
   _globals['_EVENTFILTER']._serialized_start=199
   _globals['_EVENTFILTER']._serialized_end=344
   _globals['_NAMESPACE']._serialized_start=346
   _globals['_NAMESPACE']._serialized_end=371
   _globals['_EVENT']._serialized_start=374
-  _globals['_EVENT']._serialized_end=1213
-  _globals['_STREAMOPENED']._serialized_start=1215
-  _globals['_STREAMOPENED']._serialized_end=1309
-  _globals['_RUNSTATECHANGED']._serialized_start=1311
-  _globals['_RUNSTATECHANGED']._serialized_end=1401
-  _globals['_STATEVALUES']._serialized_start=1404
-  _globals['_STATEVALUES']._serialized_end=1555
-  _globals['_NODEUPDATE']._serialized_start=1557
-  _globals['_NODEUPDATE']._serialized_end=1621
-  _globals['_INTERRUPTRAISED']._serialized_start=1623
-  _globals['_INTERRUPTRAISED']._serialized_end=1682
-  _globals['_INTERRUPTRESOLVED']._serialized_start=1684
-  _globals['_INTERRUPTRESOLVED']._serialized_end=1745
-  _globals['_TASKCHANGE']._serialized_start=1748
-  _globals['_TASKCHANGE']._serialized_end=2161
-  _globals['_TASKCHANGE_PHASE']._serialized_start=1945
-  _globals['_TASKCHANGE_PHASE']._serialized_end=2161
-  _globals['_MESSAGEDELTA']._serialized_start=2163
-  _globals['_MESSAGEDELTA']._serialized_end=2226
-  _globals['_CUSTOMEVENT']._serialized_start=2228
-  _globals['_CUSTOMEVENT']._serialized_end=2290
-  _globals['_CHECKPOINTSAVED']._serialized_start=2293
-  _globals['_CHECKPOINTSAVED']._serialized_end=2513
-  _globals['_DUETASK']._serialized_start=2515
-  _globals['_DUETASK']._serialized_end=2555
-  _globals['_GAP']._serialized_start=2557
-  _globals['_GAP']._serialized_end=2601
-  _globals['_HEARTBEAT']._serialized_start=2603
-  _globals['_HEARTBEAT']._serialized_end=2650
-  _globals['_ENDOFSTREAM']._serialized_start=2653
-  _globals['_ENDOFSTREAM']._serialized_end=2924
-  _globals['_ENDOFSTREAM_CAUSE']._serialized_start=2781
-  _globals['_ENDOFSTREAM_CAUSE']._serialized_end=2924
+  _globals['_EVENT']._serialized_end=1228
+  _globals['_STREAMOPENED']._serialized_start=1230
+  _globals['_STREAMOPENED']._serialized_end=1324
+  _globals['_RUNSTATECHANGED']._serialized_start=1326
+  _globals['_RUNSTATECHANGED']._serialized_end=1416
+  _globals['_STATEVALUES']._serialized_start=1419
+  _globals['_STATEVALUES']._serialized_end=1570
+  _globals['_NODEUPDATE']._serialized_start=1572
+  _globals['_NODEUPDATE']._serialized_end=1636
+  _globals['_INTERRUPTRAISED']._serialized_start=1638
+  _globals['_INTERRUPTRAISED']._serialized_end=1697
+  _globals['_INTERRUPTRESOLVED']._serialized_start=1699
+  _globals['_INTERRUPTRESOLVED']._serialized_end=1760
+  _globals['_TASKCHANGE']._serialized_start=1763
+  _globals['_TASKCHANGE']._serialized_end=2176
+  _globals['_TASKCHANGE_PHASE']._serialized_start=1960
+  _globals['_TASKCHANGE_PHASE']._serialized_end=2176
+  _globals['_MESSAGEDELTA']._serialized_start=2178
+  _globals['_MESSAGEDELTA']._serialized_end=2241
+  _globals['_CUSTOMEVENT']._serialized_start=2243
+  _globals['_CUSTOMEVENT']._serialized_end=2305
+  _globals['_CHECKPOINTSAVED']._serialized_start=2308
+  _globals['_CHECKPOINTSAVED']._serialized_end=2528
+  _globals['_DUETASK']._serialized_start=2530
+  _globals['_DUETASK']._serialized_end=2570
+  _globals['_GAP']._serialized_start=2572
+  _globals['_GAP']._serialized_end=2616
+  _globals['_HEARTBEAT']._serialized_start=2618
+  _globals['_HEARTBEAT']._serialized_end=2665
+  _globals['_ENDOFSTREAM']._serialized_start=2668
+  _globals['_ENDOFSTREAM']._serialized_end=2939
+  _globals['_ENDOFSTREAM_CAUSE']._serialized_start=2796
+  _globals['_ENDOFSTREAM_CAUSE']._serialized_end=2939
 # @@protoc_insertion_point(module_scope)

@@ -50,7 +50,7 @@ class Namespace(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("cursor", "time", "thread_id", "run_id", "namespace", "step", "node", "task_id", "attempt", "ephemeral", "channel", "value_omitted", "opened", "run_state", "values", "update", "interrupt", "interrupt_resolved", "task", "message", "custom", "checkpoint", "gap", "heartbeat", "end")
+    __slots__ = ("cursor", "time", "thread_id", "run_id", "namespace", "step", "node", "task_id", "attempt", "ephemeral", "channel", "value_omitted", "actor", "opened", "run_state", "values", "update", "interrupt", "interrupt_resolved", "task", "message", "custom", "checkpoint", "gap", "heartbeat", "end")
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +63,7 @@ class Event(_message.Message):
     EPHEMERAL_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     VALUE_OMITTED_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     RUN_STATE_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +89,7 @@ class Event(_message.Message):
     ephemeral: bool
     channel: str
     value_omitted: bool
+    actor: str
     opened: StreamOpened
     run_state: RunStateChanged
     values: StateValues
@@ -101,7 +103,7 @@ class Event(_message.Message):
     gap: Gap
     heartbeat: Heartbeat
     end: EndOfStream
-    def __init__(self, cursor: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., step: _Optional[int] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt: _Optional[int] = ..., ephemeral: bool = ..., channel: _Optional[str] = ..., value_omitted: bool = ..., opened: _Optional[_Union[StreamOpened, _Mapping]] = ..., run_state: _Optional[_Union[RunStateChanged, _Mapping]] = ..., values: _Optional[_Union[StateValues, _Mapping]] = ..., update: _Optional[_Union[NodeUpdate, _Mapping]] = ..., interrupt: _Optional[_Union[InterruptRaised, _Mapping]] = ..., interrupt_resolved: _Optional[_Union[InterruptResolved, _Mapping]] = ..., task: _Optional[_Union[TaskChange, _Mapping]] = ..., message: _Optional[_Union[MessageDelta, _Mapping]] = ..., custom: _Optional[_Union[CustomEvent, _Mapping]] = ..., checkpoint: _Optional[_Union[CheckpointSaved, _Mapping]] = ..., gap: _Optional[_Union[Gap, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., end: _Optional[_Union[EndOfStream, _Mapping]] = ...) -> None: ...
+    def __init__(self, cursor: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., step: _Optional[int] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt: _Optional[int] = ..., ephemeral: bool = ..., channel: _Optional[str] = ..., value_omitted: bool = ..., actor: _Optional[str] = ..., opened: _Optional[_Union[StreamOpened, _Mapping]] = ..., run_state: _Optional[_Union[RunStateChanged, _Mapping]] = ..., values: _Optional[_Union[StateValues, _Mapping]] = ..., update: _Optional[_Union[NodeUpdate, _Mapping]] = ..., interrupt: _Optional[_Union[InterruptRaised, _Mapping]] = ..., interrupt_resolved: _Optional[_Union[InterruptResolved, _Mapping]] = ..., task: _Optional[_Union[TaskChange, _Mapping]] = ..., message: _Optional[_Union[MessageDelta, _Mapping]] = ..., custom: _Optional[_Union[CustomEvent, _Mapping]] = ..., checkpoint: _Optional[_Union[CheckpointSaved, _Mapping]] = ..., gap: _Optional[_Union[Gap, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., end: _Optional[_Union[EndOfStream, _Mapping]] = ...) -> None: ...
 
 class StreamOpened(_message.Message):
     __slots__ = ("run", "head", "attached")

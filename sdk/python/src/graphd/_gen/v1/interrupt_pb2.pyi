@@ -48,7 +48,7 @@ DRIFT_ASK_AGAIN: Drift
 DRIFT_ACCEPT: Drift
 
 class Interrupt(_message.Message):
-    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted")
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,9 @@ class Interrupt(_message.Message):
     REPLACES_FIELD_NUMBER: _ClassVar[int]
     DIFFERS_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    RESPONDER_HOW_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_METHOD_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_TIME_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     thread_id: str
     run_id: str
@@ -115,4 +118,7 @@ class Interrupt(_message.Message):
     replaces: str
     differs: _containers.RepeatedScalarFieldContainer[str]
     accepted: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ...) -> None: ...
+    responder_how: str
+    response_method: str
+    response_time: _timestamp_pb2.Timestamp
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -77,7 +77,7 @@ RESUME_COVERAGE_ALL: ResumeCoverage
 RESUME_COVERAGE_COLLECT: ResumeCoverage
 
 class Run(_message.Message):
-    __slots__ = ("run_id", "thread_id", "graph", "graph_version", "state", "failure", "metadata", "create_time", "update_time", "applied_through", "open_interrupt_ids", "output", "etag")
+    __slots__ = ("run_id", "thread_id", "graph", "graph_version", "state", "failure", "metadata", "create_time", "update_time", "applied_through", "open_interrupt_ids", "output", "etag", "started_by")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -98,6 +98,7 @@ class Run(_message.Message):
     OPEN_INTERRUPT_IDS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    STARTED_BY_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     thread_id: str
     graph: str
@@ -111,7 +112,8 @@ class Run(_message.Message):
     open_interrupt_ids: _containers.RepeatedScalarFieldContainer[str]
     output: _payload_pb2.Payload
     etag: str
-    def __init__(self, run_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., applied_through: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., open_interrupt_ids: _Optional[_Iterable[str]] = ..., output: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
+    started_by: str
+    def __init__(self, run_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., applied_through: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., open_interrupt_ids: _Optional[_Iterable[str]] = ..., output: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., etag: _Optional[str] = ..., started_by: _Optional[str] = ...) -> None: ...
 
 class RunSpec(_message.Message):
     __slots__ = ("thread_id", "create_thread", "graph", "graph_version", "input", "replay_from", "context", "metadata", "interrupt_before", "interrupt_after", "step_limit", "run_timeout", "concurrency", "open_interrupts", "run_id", "expected_checkpoint_id", "update", "goto_targets")
