@@ -57,6 +57,8 @@ type Options struct {
 	// Limits bound values, states, and the writes of a superstep: 4 MiB, 8 MiB, 8 MiB and
 	// 4096 Sends.
 	Limits pregel.Limits
+	// Tenants limit what each tenant holds; nil = no tenant has a limit.
+	Tenants runtime.TenantLimits
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -154,7 +156,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
-	e.capacity = capacity.New(capacity.Options{MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Uptime: e.uptime, Wake: e.wakeScheduler})
+	e.capacity = capacity.New(capacity.Options{
+		MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Tenants: opts.Tenants, Uptime: e.uptime, Wake: e.wakeScheduler,
+	})
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
 	if opts.Workers != nil {
 		e.peers = placement.New(opts.Workers, e.unserved)
@@ -163,7 +167,8 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.scheduler = e.newScheduler(isShared)
 	e.feed = e.newFeed()
 	e.reader = query.New(query.Options{
-		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
+		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
+		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved}
 	e.committer = e.newCommitter(store)
@@ -284,6 +289,10 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 		Unknown: e.hooks.noteUnknownOutcome, Committed: e.hooks.noteCommitted, Published: e.feed.PublishEvents,
 	})
 }
+
+// RecheckTenants begins runs that waited for a limit of their tenant, because limits have
+// changed.
+func (e *Engine) RecheckTenants() { e.capacity.RecheckTenants() }
 
 // Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }
