@@ -21,6 +21,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/due"
 	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/holdings"
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -134,6 +135,7 @@ type Engine struct {
 	peers        *placement.Peers        // nil when it does not matter where workers are
 
 	capacity   *capacity.Limiter // of live runs
+	holdings   *holdings.Keeper  // of what tenants have in the store
 	readBudget *runtime.ReadBudget
 	unserved   *placement.UnservedRuns // runs that wait for workers
 	scheduler  *scheduler.Scheduler
@@ -170,10 +172,13 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
-	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved}
+	e.holdings = holdings.New(holdings.Options{Limits: opts.Tenants, Store: client, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
+		e.owner.RunUntilDrain(f, "counting the queued runs of a tenant panicked")
+	}})
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, holdings: e.holdings}
 	e.committer = e.newCommitter(store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
-	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed)
+	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.holdings.NoteRemoved)
 	e.loopEnv = e.newLoopEnv(executor)
 	e.canceller = cancellation.New(cancellation.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changer.ChangeFrom, WakeScheduler: e.wakeScheduler,
@@ -181,7 +186,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
-		Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
+		Holdings: e.holdings, Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
 	})
 	e.owner = e.newOwner(ctx)
 	e.hooks.owner = e.owner
@@ -197,7 +202,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	e.admitter = admission.New(admission.Options{
 		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Observer: e.observer, Views: client, Owner: e.owner,
-		Changer: e.changer, Heads: e.threads, Canceller: e.canceller, Capacity: e.capacity, Commands: e.editor,
+		Changer: e.changer, Heads: e.threads, Canceller: e.canceller, Capacity: e.capacity, Holdings: e.holdings, Commands: e.editor,
 		QueueLimit: opts.QueueLimit, Now: e.now, IsLive: e.held.IsLive, WakeScheduler: e.wakeScheduler,
 	})
 	if signals, ok := store.(checkpoint.Notifier); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/faulty"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -243,5 +245,291 @@ func TestBytesOfATenantsState(t *testing.T) {
 				require.Equal(t, "state_bytes", errorMeta(err, "limit"))
 			}
 		}
+	})
+}
+
+func (f *tenantFixture) tryCreate(thread string, edits ...func(*runtime.CreateThreadRequest)) error {
+	req := runtime.CreateThreadRequest{Thread: thread}
+	for _, edit := range edits {
+		edit(&req)
+	}
+	_, err := f.engine.CreateThread(f.t.Context(), req)
+	return err
+}
+
+func TestThreadsOfATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := newTenantLimits(runtime.HoldingThreads, 3)
+		f := newTenantFixture(t, memory.New(memory.Options{}), limits)
+		f.begin("acme@1", "computes")
+		repeated := func(r *runtime.CreateThreadRequest) { r.RequestID, r.Digest = "r", "d" }
+		require.NoError(t, f.tryCreate("acme@2", repeated))
+		_, err := f.engine.ForkThread(t.Context(), runtime.ForkRequest{Source: "acme@1", Thread: "acme@3"})
+		require.NoError(t, err)
+		refuseAll := func(most string) {
+			t.Helper()
+			requireExceeded(t, f.tryCreate("acme@new"), runtime.HoldingThreads, most)
+			_, err = f.tryBegin("acme@new", "computes")
+			requireExceeded(t, err, runtime.HoldingThreads, most)
+			_, err = f.engine.ForkThread(t.Context(), runtime.ForkRequest{Source: "acme@1", Thread: "acme@new"})
+			requireExceeded(t, err, runtime.HoldingThreads, most)
+			_, err = f.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "acme@1", Thread: "acme@new"})
+			requireExceeded(t, err, runtime.HoldingThreads, most)
+			_, err = f.store.Head(t.Context(), "acme@new")
+			require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
+		}
+		refuseAll("3")
+		f.begin("acme@1", "computes") // the thread is there
+		require.NoError(t, f.tryCreate("acme@2", repeated), "the same request again")
+		require.ErrorIs(t, f.tryCreate("acme@1"), &runtime.Error{Reason: runtime.ReasonThreadExists})
+		for i := range 5 {
+			require.NoError(t, f.tryCreate(fmt.Sprint("other@", i)))
+			require.NoError(t, f.tryCreate(fmt.Sprint("t", i)))
+			f.begin(fmt.Sprint("new", i), "computes")
+		}
+
+		require.NoError(t, f.engine.DeleteThread(t.Context(), "acme@3", 0, false))
+		require.NoError(t, f.tryCreate("acme@4"), "at once")
+		refuseAll("3")
+		f.engine.Close()
+		f.startEngine()
+		refuseAll("3")
+		limits.setLimit(runtime.HoldingThreads, 2)
+		refuseAll("2")
+		f.begin("acme@1", "computes")
+		limits.setLimit(runtime.HoldingThreads, runtime.NoTenantLimit)
+		require.NoError(t, f.tryCreate("acme@5"))
+	})
+}
+
+// Many calls at the same time make as many threads as the tenant may have, at one server.
+// Others on the store learn of them within a second.
+func TestThreadsOfATenantAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		limits := newTenantLimits(runtime.HoldingThreads, 20)
+		f := newTenantFixture(t, store, limits)
+		second := newTenantFixture(t, store, limits)
+		require.NoError(t, second.tryCreate("acme@second"), "it keeps a count of 0")
+		var made atomic.Int64
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				if f.tryCreate(fmt.Sprint("acme@", i)) == nil {
+					made.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 19, made.Load())
+		sleepVirtual(time.Second)
+		requireExceeded(t, second.tryCreate("acme@late"), runtime.HoldingThreads, "20")
+		require.NoError(t, second.tryCreate("other@late"))
+	})
+}
+
+// countedCalls is a store that counts how often it counts.
+type countedCalls struct {
+	checkpoint.Store
+
+	counts atomic.Int64
+}
+
+func (s *countedCalls) CountThreads(ctx context.Context, tenant string, atMost int) (int, error) {
+	s.counts.Add(1)
+	return s.Store.CountThreads(ctx, tenant, atMost)
+}
+
+func (s *countedCalls) CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error) {
+	s.counts.Add(1)
+	return s.Store.CountOpenInterrupts(ctx, tenant, atMost)
+}
+
+// Tenants without a limit are never counted, and those with one once a second, or ten
+// times where they are at it.
+func TestCountsOfATenantAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &countedCalls{Store: memory.New(memory.Options{})}
+		limits := newTenantLimits(runtime.HoldingThreads, 50)
+		limits.setLimit(runtime.HoldingOpenQuestions, 5)
+		f := newTenantFixture(t, store, limits)
+		for i := range 20 {
+			f.begin(fmt.Sprint("other@", i), "computes")
+			f.begin(fmt.Sprint("t", i), "computes")
+		}
+		require.Zero(t, store.counts.Load())
+		for i := range 20 {
+			f.begin(fmt.Sprint("acme@", i), "computes")
+			f.begin(fmt.Sprint("acme@", i), "computes")
+		}
+		require.EqualValues(t, 2, store.counts.Load())
+		sleepVirtual(time.Second)
+		f.begin("acme@0", "computes")
+		require.EqualValues(t, 3, store.counts.Load(), "a thread that is there is not counted")
+
+		limits.setLimit(runtime.HoldingThreads, 20)
+		before := store.counts.Load()
+		for range 100 {
+			requireExceeded(t, f.tryCreate("acme@new"), runtime.HoldingThreads, "20")
+			sleepVirtual(10 * time.Millisecond)
+		}
+		require.LessOrEqual(t, store.counts.Load()-before, int64(11))
+	})
+}
+
+// A change whose answer is lost counts as the store has it, and a store that does not
+// answer refuses nothing as a limit.
+func TestThreadsOfATenantAfterFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		for _, mode := range []faulty.FaultMode{faulty.FailBefore, faulty.FailAfter} {
+			owner := fmt.Sprint("acme@", mode)
+			store := faulty.New(inner, faulty.Plan{At: 2, For: -1, Mode: mode, Only: []faulty.Method{faulty.Apply}})
+			f := newTenantFixture(t, store, newTenantLimits(runtime.HoldingThreads, 4))
+			require.NoError(t, f.tryCreate(owner+"-1"))
+			require.Error(t, f.tryCreate(owner+"-2"))
+			store.StopFaults()
+			sleepVirtual(time.Second)
+			n, err := inner.CountThreads(t.Context(), "acme", 100)
+			require.NoError(t, err)
+			for i := range 4 - n {
+				require.NoError(t, f.tryCreate(fmt.Sprint(owner, "-more", i)), mode)
+			}
+			requireExceeded(t, f.tryCreate(owner+"-last"), runtime.HoldingThreads, "4")
+			for _, thread := range []string{"-1", "-more0", "-more1", "-more2"} {
+				if err := f.engine.DeleteThread(t.Context(), owner+thread, 0, false); err != nil {
+					require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonThreadNotFound})
+				}
+			}
+		}
+		f := newTenantFixture(t, faulty.New(inner, faulty.Plan{At: 1, For: -1, Only: []faulty.Method{faulty.CountThreads}}),
+			newTenantLimits(runtime.HoldingThreads, 4))
+		require.ErrorIs(t, f.tryCreate("acme@t"), &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
+		require.NoError(t, f.tryCreate("other@t"))
+	})
+}
+
+func TestOpenQuestionsOfATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newTenantFixture(t, memory.New(memory.Options{}), newTenantLimits(runtime.HoldingOpenQuestions, 2))
+		f.begin("acme@1", "asks")
+		f.begin("acme@2", "asks")
+		refuseAll := func() {
+			t.Helper()
+			for _, thread := range []string{"acme@new", "acme@idle"} {
+				_, err := f.tryBegin(thread, "asks")
+				requireExceeded(t, err, runtime.HoldingOpenQuestions, "2")
+			}
+			_, err := f.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "acme@1", Thread: "acme@copy"})
+			requireExceeded(t, err, runtime.HoldingOpenQuestions, "2")
+		}
+		require.NoError(t, f.tryCreate("acme@idle", func(r *runtime.CreateThreadRequest) { r.Graph = "asks" }), "an empty thread asks nothing")
+		refuseAll()
+		for i := range 3 {
+			f.begin(fmt.Sprint("other@", i), "asks")
+			f.begin(fmt.Sprint("t", i), "asks")
+		}
+		f.begin("acme@1", "asks", func(r *runtime.StartRequest) { r.Open = runtime.DiscardOpen }) // it asks in place of the other
+		refuseAll()
+		_, err := f.tryBegin("acme@1", "asks")
+		require.Equal(t, runtime.ReasonQuotaExceeded, errorReason(err))
+
+		f.engine.Close()
+		f.startEngine()
+		refuseAll()
+		_, err = f.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "acme@2", Single: &runtime.Response{Value: `"yes"`}})
+		require.NoError(t, err, "an answer is never refused")
+		f.begin("acme@3", "asks")
+		refuseAll()
+		f.finish("acme@2")
+	})
+}
+
+// A run that is live asks whatever its tenant has open: a question is never lost.
+func TestALiveRunAsksBeyondTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := newTenantLimits(runtime.HoldingOpenQuestions, 2)
+		f := newTenantFixture(t, memory.New(memory.Options{}), limits)
+		f.nodes.funcs["then ask"] = askOnceNode
+		f.compileGraph(chainSpec("works and asks", channelsLog, "work", "then ask"))
+		for i := range 4 {
+			f.begin(fmt.Sprint("acme@", i), "works and asks")
+		}
+		for i := range 4 {
+			f.proceedOf(fmt.Sprint("acme@", i)) <- struct{}{}
+		}
+		synctest.Wait()
+		open, err := f.store.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "acme", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}})
+		require.NoError(t, err)
+		require.Len(t, open, 4)
+		_, err = f.tryBegin("acme@new", "computes")
+		requireExceeded(t, err, runtime.HoldingOpenQuestions, "2")
+	})
+}
+
+func TestQueuedRunsOfATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := newTenantLimits(runtime.HoldingQueuedRuns, 3)
+		f := newTenantFixture(t, memory.New(memory.Options{}), limits)
+		sleepVirtual(time.Second) // a look just before would stand
+		for _, thread := range []string{"acme@1", "acme@2", "other@1", "t1"} {
+			f.begin(thread, "works")
+		}
+		f.begin("acme@1", "works", enqueueBusy)
+		f.begin("acme@1", "works", enqueueBusy)
+		f.begin("acme@2", "works", enqueueBusy)
+		refuseAll := func() {
+			t.Helper()
+			for _, thread := range []string{"acme@1", "acme@2"} {
+				_, err := f.tryBegin(thread, "works", enqueueBusy)
+				requireExceeded(t, err, runtime.HoldingQueuedRuns, "3")
+			}
+		}
+		refuseAll()
+		for range 5 {
+			f.begin("other@1", "works", enqueueBusy)
+			f.begin("t1", "works", enqueueBusy)
+		}
+		f.begin("acme@3", "works") // it waits for nothing
+
+		f.engine.Close()
+		f.startEngine()
+		sleepVirtual(time.Second)
+		first, err := f.tryBegin("acme@2", "works", enqueueBusy)
+		if err == nil { // it began before the queues of the store were counted
+			require.Equal(t, checkpoint.RunQueued, first.Run.State)
+		}
+		sleepVirtual(time.Second)
+		_, err = f.tryBegin("acme@1", "works", enqueueBusy)
+		requireExceeded(t, err, runtime.HoldingQueuedRuns, "3")
+
+		f.proceedOf("acme@1") <- struct{}{} // its next run begins
+		f.proceedOf("acme@1") <- struct{}{}
+		sleepVirtual(time.Second)
+		f.begin("acme@1", "works", enqueueBusy)
+		require.NoError(t, f.engine.DeleteThread(t.Context(), "acme@1", 0, true))
+		f.begin("acme@2", "works", enqueueBusy)
+	})
+}
+
+// Where another server has begun the queued runs, the limit has room for others.
+func TestQueuedRunsThatAnotherServerBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		limits := newTenantLimits(runtime.HoldingQueuedRuns, 1)
+		f := newTenantFixture(t, store, limits)
+		second := newTenantFixture(t, store, newTenantLimits(runtime.HoldingThreads, 100))
+		sleepVirtual(time.Second)
+		second.begin("acme@1", "works")
+		second.begin("acme@2", "works")
+		f.begin("acme@1", "works", enqueueBusy)
+		_, err := f.tryBegin("acme@2", "works", enqueueBusy)
+		requireExceeded(t, err, runtime.HoldingQueuedRuns, "1")
+		for range 2 {
+			second.proceedOf("acme@1") <- struct{}{}
+			f.proceedOf("acme@1") <- struct{}{}
+			sleepVirtual(time.Second)
+		}
+		f.begin("acme@2", "works", enqueueBusy)
 	})
 }

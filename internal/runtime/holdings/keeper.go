@@ -1,0 +1,225 @@
+// Package holdings keeps tenants within the limits of what they hold in the store: threads,
+// open questions and queued runs. It costs nothing for a tenant without such a limit.
+//
+// The store counts threads and open questions for all servers. A server keeps a count for
+// a second and adds what it does itself, so that few calls wait for the store. Queued runs
+// are counted by each server, see queues.
+package holdings
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
+)
+
+// Store counts what tenants hold, and reads the heads of threads.
+type Store interface {
+	checkpoint.Counter
+	Head(ctx context.Context, thread string) (checkpoint.Head, error)
+	Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
+}
+
+// Options are the collaborators of a Keeper.
+type Options struct {
+	Limits runtime.TenantLimits // nil = no tenant has a limit
+	Store  Store
+	Uptime func() time.Duration // by a monotonic clock
+	// RunBackground runs a function whose context ends when the server stops.
+	RunBackground func(f func(ctx context.Context))
+}
+
+// Keeper counts what tenants hold, and refuses what exceeds their limits.
+type Keeper struct {
+	opts   Options
+	queues queues
+
+	mu      sync.Mutex
+	tallies map[tallyKey]*tally
+}
+
+type tallyKey struct {
+	tenant string
+	of     runtime.Holding
+}
+
+// maxTallies is the number of counts from which those that are out of date are forgotten.
+const maxTallies = 4096
+
+// New makes a keeper.
+func New(o Options) *Keeper {
+	k := &Keeper{opts: o, tallies: make(map[tallyKey]*tally)}
+	k.queues = queues{opts: &k.opts, byTenant: make(map[string]*tenantQueues)}
+	return k
+}
+
+// AddThread takes one of the threads that a tenant may have. done is called once, with
+// whether the thread was made. The error is an *Error: QUOTA_EXCEEDED, and those of the
+// store.
+func (k *Keeper) AddThread(ctx context.Context, thread string) (done func(isMade bool), err error) {
+	owner, most := k.findLimit(thread, runtime.HoldingThreads)
+	if most < 0 {
+		return doNothing, nil
+	}
+	t := k.findTally(owner, runtime.HoldingThreads)
+	if err := k.admit(ctx, t, owner, most, 1); err != nil {
+		return nil, err
+	}
+	return t.settle, nil
+}
+
+func doNothing(bool) {}
+
+// CheckQuestions refuses what may ask further questions, when the tenant of a thread has as
+// many open questions as it may. Errors are those of AddThread.
+func (k *Keeper) CheckQuestions(ctx context.Context, thread string) error {
+	owner, most := k.findLimit(thread, runtime.HoldingOpenQuestions)
+	if most < 0 {
+		return nil
+	}
+	return k.admit(ctx, k.findTally(owner, runtime.HoldingOpenQuestions), owner, most, 0)
+}
+
+// AddQueuedRun takes one of the queued runs that a tenant may have. done is called once,
+// after NoteCommitted. Errors are those of AddThread.
+func (k *Keeper) AddQueuedRun(ctx context.Context, thread string) (done func(), err error) {
+	owner, most := k.findLimit(thread, runtime.HoldingQueuedRuns)
+	if most < 0 {
+		return func() {}, nil
+	}
+	return k.queues.addRun(ctx, owner, most)
+}
+
+// NoteCommitted notes what a change has done to a thread that has so many queued runs now.
+func (k *Keeper) NoteCommitted(thread string, queued int, events []checkpoint.Event) {
+	if k.opts.Limits == nil {
+		return
+	}
+	owner, _ := tenant.Split(thread)
+	k.queues.setQueue(owner, thread, queued)
+	change := 0
+	for i := range events {
+		switch events[i].Kind {
+		case checkpoint.EventInterrupt:
+			change += len(events[i].Interrupts)
+		case checkpoint.EventResolved:
+			change -= len(events[i].Interrupts)
+		default: // not about questions
+		}
+	}
+	if change != 0 {
+		k.adjustTally(owner, runtime.HoldingOpenQuestions, change)
+	}
+}
+
+// NoteRemoved notes that a thread was removed.
+func (k *Keeper) NoteRemoved(thread string) {
+	if k.opts.Limits == nil {
+		return
+	}
+	owner, _ := tenant.Split(thread)
+	k.queues.setQueue(owner, thread, 0)
+	k.adjustTally(owner, runtime.HoldingThreads, -1)
+	k.outdateTally(owner, runtime.HoldingOpenQuestions)
+}
+
+// findLimit returns the limit of a thread's tenant, negative = none.
+func (k *Keeper) findLimit(thread string, of runtime.Holding) (owner string, most int64) {
+	if k.opts.Limits == nil {
+		return "", runtime.NoTenantLimit
+	}
+	owner, _ = tenant.Split(thread)
+	return owner, k.opts.Limits.FindTenantLimit(owner, of)
+}
+
+// admit counts more of what a tenant holds, or refuses it: then the tenant has most
+// already. With more of 0 it asks whether there is room for one.
+func (k *Keeper) admit(ctx context.Context, t *tally, owner string, most int64, more int) error {
+	for {
+		switch t.tryAdd(k.opts.Uptime(), most, more) {
+		case added:
+			return nil
+		case full:
+			return runtime.TenantLimitError(owner, t.of, most)
+		case unknown:
+		}
+		if err := k.readTally(ctx, t, owner, most); err != nil {
+			return err
+		}
+	}
+}
+
+// readTally reads a count from the store, unless another call has just done so.
+func (k *Keeper) readTally(ctx context.Context, t *tally, owner string, most int64) error {
+	select {
+	case t.reading <- struct{}{}:
+		defer func() { <-t.reading }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	atMost := int(min(most, math.MaxInt32))
+	before, needed := t.beginRead(k.opts.Uptime(), most)
+	if !needed {
+		return nil
+	}
+	count := k.opts.Store.CountThreads
+	if t.of == runtime.HoldingOpenQuestions {
+		count = k.opts.Store.CountOpenInterrupts
+	}
+	n, err := count(ctx, owner, atMost)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	t.endRead(before, n, n >= atMost)
+	return nil
+}
+
+// findTally returns a count of a tenant, which may be new.
+func (k *Keeper) findTally(owner string, of runtime.Holding) *tally {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := tallyKey{owner, of}
+	t := k.tallies[key]
+	if t == nil {
+		if len(k.tallies) >= maxTallies {
+			k.dropTallies()
+		}
+		t = &tally{of: of, reading: make(chan struct{}, 1)}
+		k.tallies[key] = t
+	}
+	return t
+}
+
+// dropTallies forgets counts that have to be read again. The lock is held.
+func (k *Keeper) dropTallies() {
+	now := k.opts.Uptime()
+	for key, t := range k.tallies {
+		if t.isUseless(now) {
+			delete(k.tallies, key)
+		}
+	}
+}
+
+// adjustTally notes what this server has added or removed.
+func (k *Keeper) adjustTally(owner string, of runtime.Holding, change int) {
+	k.mu.Lock()
+	t := k.tallies[tallyKey{owner, of}]
+	k.mu.Unlock()
+	if t != nil {
+		t.adjust(change)
+	}
+}
+
+// outdateTally notes that there may be less than the count says.
+func (k *Keeper) outdateTally(owner string, of runtime.Holding) {
+	k.mu.Lock()
+	t := k.tallies[tallyKey{owner, of}]
+	k.mu.Unlock()
+	if t != nil {
+		t.outdate()
+	}
+}
