@@ -38,8 +38,9 @@ type Keeper struct {
 	opts   Options
 	queues queues
 
-	mu      sync.Mutex
-	tallies map[tallyKey]*tally
+	mu        sync.Mutex
+	tallies   map[tallyKey]*tally
+	droppedAt time.Duration // uptime when counts were forgotten
 }
 
 type tallyKey struct {
@@ -47,7 +48,8 @@ type tallyKey struct {
 	of     runtime.Holding
 }
 
-// maxTallies is the number of counts from which those that are out of date are forgotten.
+// maxTallies is the number of counts from which those that are out of date are forgotten,
+// once in their age.
 const maxTallies = 4096
 
 // New makes a keeper.
@@ -111,8 +113,11 @@ func (k *Keeper) NoteCommitted(thread string, queued int, events []checkpoint.Ev
 		default: // not about questions
 		}
 	}
-	if change != 0 {
-		k.adjustTally(owner, runtime.HoldingOpenQuestions, change)
+	if change == 0 {
+		return
+	}
+	if t := k.lookUpTally(owner, runtime.HoldingOpenQuestions); t != nil {
+		t.adjust(change)
 	}
 }
 
@@ -123,8 +128,11 @@ func (k *Keeper) NoteRemoved(thread string) {
 	}
 	owner, _ := tenant.Split(thread)
 	k.queues.setQueue(owner, thread, 0)
-	k.adjustTally(owner, runtime.HoldingThreads, -1)
-	k.outdateTally(owner, runtime.HoldingOpenQuestions)
+	for _, of := range []runtime.Holding{runtime.HoldingThreads, runtime.HoldingOpenQuestions} {
+		if t := k.lookUpTally(owner, of); t != nil {
+			t.outdate() // the store may have counted without the thread already
+		}
+	}
 }
 
 // findLimit returns the limit of a thread's tenant, negative = none.
@@ -174,7 +182,7 @@ func (k *Keeper) readTally(ctx context.Context, t *tally, owner string, most int
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	t.endRead(before, n, n >= atMost)
+	t.endRead(k.opts.Uptime(), before, n, n >= atMost)
 	return nil
 }
 
@@ -185,8 +193,9 @@ func (k *Keeper) findTally(owner string, of runtime.Holding) *tally {
 	key := tallyKey{owner, of}
 	t := k.tallies[key]
 	if t == nil {
-		if len(k.tallies) >= maxTallies {
-			k.dropTallies()
+		if now := k.opts.Uptime(); len(k.tallies) >= maxTallies && now-k.droppedAt >= tallyAge {
+			k.droppedAt = now
+			k.dropTallies(now)
 		}
 		t = &tally{of: of, reading: make(chan struct{}, 1)}
 		k.tallies[key] = t
@@ -195,8 +204,7 @@ func (k *Keeper) findTally(owner string, of runtime.Holding) *tally {
 }
 
 // dropTallies forgets counts that have to be read again. The lock is held.
-func (k *Keeper) dropTallies() {
-	now := k.opts.Uptime()
+func (k *Keeper) dropTallies(now time.Duration) {
 	for key, t := range k.tallies {
 		if t.isUseless(now) {
 			delete(k.tallies, key)
@@ -204,22 +212,9 @@ func (k *Keeper) dropTallies() {
 	}
 }
 
-// adjustTally notes what this server has added or removed.
-func (k *Keeper) adjustTally(owner string, of runtime.Holding, change int) {
+// lookUpTally returns a count of a tenant, nil = there is none.
+func (k *Keeper) lookUpTally(owner string, of runtime.Holding) *tally {
 	k.mu.Lock()
-	t := k.tallies[tallyKey{owner, of}]
-	k.mu.Unlock()
-	if t != nil {
-		t.adjust(change)
-	}
-}
-
-// outdateTally notes that there may be less than the count says.
-func (k *Keeper) outdateTally(owner string, of runtime.Holding) {
-	k.mu.Lock()
-	t := k.tallies[tallyKey{owner, of}]
-	k.mu.Unlock()
-	if t != nil {
-		t.outdate()
-	}
+	defer k.mu.Unlock()
+	return k.tallies[tallyKey{owner, of}]
 }

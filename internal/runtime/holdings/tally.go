@@ -14,6 +14,9 @@ const (
 	// refusalAge is how old a count must be to be read again before a call is refused:
 	// a tenant at its limit must not have every call count.
 	refusalAge = 100 * time.Millisecond
+	// restFactor is how many times as long as a read the time between two reads is at
+	// least: a tenant that has much must not occupy the store.
+	restFactor = 10
 )
 
 // tally is how much a tenant holds of one kind.
@@ -24,11 +27,12 @@ type tally struct {
 	mu         sync.Mutex
 	isRead     bool
 	readAt     time.Duration // uptime before the store was read
-	stored     int           // what the store had then
-	isClipped  bool          // it may have more
-	change     int           // what this server has added since, and removed
-	pending    int           // what it is about to add
-	isOutdated bool          // there may be less
+	readTook   time.Duration
+	stored     int  // what the store had then
+	isClipped  bool // it may have more
+	change     int  // what this server has added since, and removed
+	pending    int  // what it is about to add
+	isOutdated bool // there may be less
 }
 
 type verdict int
@@ -58,6 +62,9 @@ func (t *tally) count() int { return t.stored + t.change + t.pending }
 // mustRead reports whether the count is too old for an answer. The lock is held.
 func (t *tally) mustRead(now time.Duration, hasRoom bool) bool {
 	age := now - t.readAt
+	if t.isRead && age < restFactor*t.readTook {
+		return false
+	}
 	return !t.isRead || age >= tallyAge || !hasRoom && (t.isOutdated || age >= refusalAge)
 }
 
@@ -71,8 +78,8 @@ func (t *tally) settle(isMade bool) {
 	}
 }
 
-// adjust notes what this server has added or removed. What was removed of a clipped number
-// says nothing about the rest.
+// adjust notes which questions this server has added, or removed. What was removed of a
+// clipped number says nothing about the rest.
 func (t *tally) adjust(change int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,6 +90,7 @@ func (t *tally) adjust(change int) {
 	t.change += change
 }
 
+// outdate notes that there may be less than the count says.
 func (t *tally) outdate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,10 +115,10 @@ type tallyRead struct {
 }
 
 // endRead takes over what the store has counted.
-func (t *tally) endRead(before tallyRead, n int, isClipped bool) {
+func (t *tally) endRead(now time.Duration, before tallyRead, n int, isClipped bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.isRead, t.readAt, t.stored, t.isClipped = true, before.at, n, isClipped
+	t.isRead, t.readAt, t.readTook, t.stored, t.isClipped = true, before.at, now-before.at, n, isClipped
 	t.change -= before.change
 }
 
@@ -118,5 +126,5 @@ func (t *tally) endRead(before tallyRead, n int, isClipped bool) {
 func (t *tally) isUseless(now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.pending == 0 && (!t.isRead || now-t.readAt >= tallyAge)
+	return t.pending == 0 && (!t.isRead || now-t.readAt >= max(tallyAge, restFactor*t.readTook))
 }
