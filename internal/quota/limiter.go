@@ -103,6 +103,30 @@ func (l *Limiter) FindTenantLimit(now time.Time, tenant string, limit Limit) int
 	return l.openAccount(now, l.policy.Load(), Caller{Tenant: tenant}, false).limits.counts[limit]
 }
 
+// Held is how much a tenant holds of one kind.
+type Held struct {
+	Tenant string
+	Limit  Limit // Streams or Workers
+	Count  int64
+}
+
+// ListHeld lists what tenants hold.
+func (l *Limiter) ListHeld() (list []Held) {
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for key, a := range s.accounts {
+			for _, limit := range []Limit{Streams, Workers} {
+				if !key.isCaller && a.held[limit] > 0 {
+					list = append(list, Held{key.tenant, limit, a.held[limit]})
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+	return list
+}
+
 // DropAbsent forgets the tenants and callers that hold nothing and whose rates have
 // recovered, as if they had never called.
 func (l *Limiter) DropAbsent(now time.Time) {

@@ -33,6 +33,13 @@ func FindTenantLimit(limits TenantLimits, tenant string, of Holding) int64 {
 	return limits.FindTenantLimit(tenant, of)
 }
 
+// TenantHolding is how much a tenant holds of one kind, and how much it may.
+type TenantHolding struct {
+	Tenant     string
+	Of         Holding
+	Held, Most int64
+}
+
 // TenantLimitError refuses a call because its tenant holds as much as it may. The error is
 // an *Error QUOTA_EXCEEDED, which names the tenant's own limit.
 func TenantLimitError(tenant string, of Holding, most int64) *Error {

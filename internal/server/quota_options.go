@@ -48,6 +48,25 @@ func (q *quotaFile) FindTenantLimit(tenant string, of runtime.Holding) int64 {
 	return q.Limiter.FindTenantLimit(time.Now(), tenant, limit)
 }
 
+// tenantUse lists what tenants hold of what they have a limit of.
+type tenantUse struct {
+	quotas *quotaFile
+	engine interface {
+		ListTenantHoldings() []runtime.TenantHolding
+	}
+}
+
+// ListTenantHoldings adds the streams and workers to what the engine has counted.
+func (u tenantUse) ListTenantHoldings() []runtime.TenantHolding {
+	list, now := u.engine.ListTenantHoldings(), time.Now()
+	for _, h := range u.quotas.ListHeld() {
+		if most := u.quotas.Limiter.FindTenantLimit(now, h.Tenant, h.Limit); most >= 0 {
+			list = append(list, runtime.TenantHolding{Tenant: h.Tenant, Of: runtime.Holding(h.Limit.String()), Held: h.Count, Most: most})
+		}
+	}
+	return list
+}
+
 // limitOfHolding returns the limit in the file for what the engine counts.
 func limitOfHolding(of runtime.Holding) (l quota.Limit, ok bool) {
 	switch of {

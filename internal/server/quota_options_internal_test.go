@@ -103,6 +103,27 @@ func TestLimitsOfTenantsReachTheEngine(t *testing.T) {
 	})
 }
 
+// What the engine has counted is listed with the streams and workers that have a limit.
+func TestWhatTenantsHoldIsListed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "quotas.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("overrides:\n- tenants: [acme]\n  tenant: {streams: 5}\n"), 0o600))
+	q, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())
+	require.NoError(t, err)
+	for _, tenant := range []string{"acme", "acme", "other"} {
+		for _, l := range []quota.Limit{quota.Streams, quota.Workers} {
+			_, err := q.Acquire(time.Now(), quota.Caller{Tenant: tenant, Principal: "ana"}, l)
+			require.NoError(t, err)
+		}
+	}
+	counted := runtime.TenantHolding{Tenant: "acme", Of: runtime.HoldingThreads, Held: 1, Most: 2}
+	require.Equal(t, []runtime.TenantHolding{counted, {Tenant: "acme", Of: "streams", Held: 2, Most: 5}},
+		tenantUse{q, fakeHoldings{counted}}.ListTenantHoldings())
+}
+
+type fakeHoldings []runtime.TenantHolding
+
+func (f fakeHoldings) ListTenantHoldings() []runtime.TenantHolding { return f }
+
 func TestWrongQuotasAreRefusedAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "quotas.yaml")
 	_, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())

@@ -278,6 +278,7 @@ func (s *Server) buildServices(
 	}
 	if s.quotas != nil {
 		options.Quotas, s.quotas.changed = s.quotas, s.Engine.RecheckTenants
+		metrics.WatchTenants(tenantUse{s.quotas, s.Engine})
 	}
 	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)

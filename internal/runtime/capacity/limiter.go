@@ -223,6 +223,22 @@ func (l *Limiter) removeIdleLocked(h *Holder) {
 	l.tenants.removeIdle(h)
 }
 
+// ListTenants lists the tenants with a limit that have live runs.
+func (l *Limiter) ListTenants() (list []runtime.TenantHolding) {
+	l.mu.Lock()
+	used := make(map[string]int, len(l.tenants.byTenant))
+	for owner, u := range l.tenants.byTenant {
+		used[owner] = u.used
+	}
+	l.mu.Unlock()
+	for owner, n := range used {
+		if most, isLimited := l.tenants.findLimit(owner); isLimited {
+			list = append(list, runtime.TenantHolding{Tenant: owner, Of: runtime.HoldingLiveRuns, Held: int64(n), Most: most})
+		}
+	}
+	return list
+}
+
 // Counts are the counts of a limiter.
 type Counts struct {
 	HeldBytes, EvictingBytes, HeavyRuns  int64

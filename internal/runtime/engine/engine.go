@@ -299,6 +299,12 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 // changed.
 func (e *Engine) RecheckTenants() { e.capacity.RecheckTenants() }
 
+// ListTenantHoldings lists what tenants hold of what they have a limit of, as far as this
+// server has counted it.
+func (e *Engine) ListTenantHoldings() []runtime.TenantHolding {
+	return append(e.capacity.ListTenants(), e.holdings.ListTenants()...)
+}
+
 // Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }
 

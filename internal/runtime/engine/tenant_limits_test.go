@@ -302,6 +302,25 @@ func TestThreadsOfATenant(t *testing.T) {
 	})
 }
 
+func TestWhatTenantsHoldIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := newTenantLimits(runtime.HoldingThreads, 9)
+		f := newTenantFixture(t, memory.New(memory.Options{}), limits)
+		limits.setLimit(runtime.HoldingLiveRuns, 8)
+		limits.setLimit(runtime.HoldingQueuedRuns, 7)
+		limits.setLimit(runtime.HoldingOpenQuestions, 6)
+		require.Empty(t, f.engine.ListTenantHoldings())
+		f.begin("acme@1", "works")
+		f.begin("acme@1", "works", enqueueBusy)
+		f.begin("acme@2", "asks")
+		f.begin("other@1", "works")
+		require.ElementsMatch(t, []runtime.TenantHolding{
+			{Tenant: "acme", Of: runtime.HoldingThreads, Held: 2, Most: 9}, {Tenant: "acme", Of: runtime.HoldingLiveRuns, Held: 1, Most: 8},
+			{Tenant: "acme", Of: runtime.HoldingQueuedRuns, Held: 1, Most: 7}, {Tenant: "acme", Of: runtime.HoldingOpenQuestions, Held: 1, Most: 6},
+		}, f.engine.ListTenantHoldings())
+	})
+}
+
 // Many calls at the same time make as many threads as the tenant may have, at one server.
 // Others on the store learn of them within a second.
 func TestThreadsOfATenantAtTheSameTime(t *testing.T) {

@@ -135,6 +135,26 @@ func (k *Keeper) NoteRemoved(thread string) {
 	}
 }
 
+// ListTenants lists the tenants with a limit whose threads, open questions or queued runs
+// were counted. A count may be out of date where the tenant has not called since.
+func (k *Keeper) ListTenants() []runtime.TenantHolding {
+	list := k.queues.listCounts()
+	k.mu.Lock()
+	for key, t := range k.tallies {
+		if n, isRead := t.lookUpCount(); isRead {
+			list = append(list, runtime.TenantHolding{Tenant: key.tenant, Of: key.of, Held: int64(n)})
+		}
+	}
+	k.mu.Unlock()
+	limited := list[:0]
+	for _, h := range list {
+		if h.Most = k.opts.Limits.FindTenantLimit(h.Tenant, h.Of); h.Most >= 0 {
+			limited = append(limited, h)
+		}
+	}
+	return limited
+}
+
 // findLimit returns the limit of a thread's tenant, negative = none.
 func (k *Keeper) findLimit(thread string, of runtime.Holding) (owner string, most int64) {
 	if k.opts.Limits == nil {

@@ -115,6 +115,16 @@ func (q *queues) chooseQueues(owner string) (threads []string) {
 	return threads
 }
 
+// listCounts lists the queued runs of tenants.
+func (q *queues) listCounts() (list []runtime.TenantHolding) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for owner, t := range q.byTenant {
+		list = append(list, runtime.TenantHolding{Tenant: owner, Of: runtime.HoldingQueuedRuns, Held: int64(t.count)})
+	}
+	return list
+}
+
 // listOnce begins to count the queues of a tenant.
 func (q *queues) listOnce(owner string) {
 	q.mu.Lock()

@@ -59,6 +59,13 @@ func (t *tally) tryAdd(now time.Duration, most int64, more int) verdict {
 
 func (t *tally) count() int { return t.stored + t.change + t.pending }
 
+// lookUpCount returns the count, if the store was read.
+func (t *tally) lookUpCount() (n int, isRead bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count(), t.isRead
+}
+
 // mustRead reports whether the count is too old for an answer. The lock is held.
 func (t *tally) mustRead(now time.Duration, hasRoom bool) bool {
 	age := now - t.readAt
