@@ -52,6 +52,9 @@ func LimitRefusal(field string, limit *graph.LimitError) *Error {
 	default:
 		e = e.With("field", field).WithViolation(field, "%s", limit.Problem)
 	}
+	if limit.Limit == pregel.LimitTenantState {
+		e = e.With("of", "tenant")
+	}
 	return e.WithLimit(limit.ExceededLimit())
 }
 

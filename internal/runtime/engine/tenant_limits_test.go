@@ -243,6 +243,7 @@ func TestBytesOfATenantsState(t *testing.T) {
 				})
 				require.Equal(t, runtime.ReasonPayloadTooLarge, errorReason(err))
 				require.Equal(t, "state_bytes", errorMeta(err, "limit"))
+				require.Equal(t, "tenant", errorMeta(err, "of"))
 			}
 		}
 	})
