@@ -35,13 +35,12 @@ type world struct {
 }
 
 func (w *world) Due(_ context.Context, limit int) ([]string, time.Time, error) {
+	if w.waiting > 0 {
+		advanceTime(w.lookTime)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks++
-	if w.waiting == 0 {
-		return slices.Clone(w.due), time.Time{}, nil
-	}
-	advanceTime(w.lookTime)
 	list := slices.Repeat([]string{"waiting"}, w.waiting)
 	list = append(list, w.due...)
 	if limit < len(list) {
