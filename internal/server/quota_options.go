@@ -11,6 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/identity/file"
 	"github.com/graphd-dev/graphd/internal/quota"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
 // QuotaOptions name the file with the limits of tenants and callers. Without it they
@@ -48,12 +50,24 @@ func (q *quotaFile) FindTenantLimit(tenant string, of runtime.Holding) int64 {
 	return q.Limiter.FindTenantLimit(time.Now(), tenant, limit)
 }
 
+// tenantLimits returns the limits for the engine, nil without a file.
+func (q *quotaFile) tenantLimits() runtime.TenantLimits {
+	if q == nil {
+		return nil
+	}
+	return q
+}
+
+// connectEngine tells the engine of new limits, and the metrics of what it has counted.
+func (q *quotaFile) connectEngine(e *engine.Engine, metrics *telemetry.Metrics) {
+	q.changed = e.RecheckTenants
+	metrics.WatchTenants(tenantUse{q, e})
+}
+
 // tenantUse lists what tenants hold of what they have a limit of.
 type tenantUse struct {
 	quotas *quotaFile
-	engine interface {
-		ListTenantHoldings() []runtime.TenantHolding
-	}
+	engine telemetry.Tenants
 }
 
 // ListTenantHoldings adds the streams and workers to what the engine has counted.

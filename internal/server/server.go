@@ -228,10 +228,7 @@ func (s *Server) buildServices(
 		return err
 	}
 	env.HasFunction, env.CheckEndpoint, env.Limits = mux.HasFunction, policy.CheckEndpoint, o.GraphLimits
-	var tenants runtime.TenantLimits
-	if s.quotas != nil {
-		tenants = s.quotas
-	}
+	tenants := s.quotas.tenantLimits()
 	s.registry, err = registry.New(ctx, registry.Options{
 		Store: s.store, Threads: s.store, Env: env, Limits: o.RegistryLimits, Tenants: tenants, Logger: s.log.Named("registry"),
 		HidesNames: s.callers != nil,
@@ -277,8 +274,8 @@ func (s *Server) buildServices(
 		s.closeAudit = func() error { return trail.closeSinks(ctx) }
 	}
 	if s.quotas != nil {
-		options.Quotas, s.quotas.changed = s.quotas, s.Engine.RecheckTenants
-		metrics.WatchTenants(tenantUse{s.quotas, s.Engine})
+		options.Quotas = s.quotas
+		s.quotas.connectEngine(s.Engine, metrics)
 	}
 	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)

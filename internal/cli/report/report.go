@@ -308,6 +308,11 @@ func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) 
 	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "CURSOR_LOST", "INVALID_CURSOR":
 		return cmd("watch", thread, "--snapshot") + " begins with the present state"
 	}
+	return limitHint(r)
+}
+
+// limitHint says where the exceeded limit is set, "" = the error names none.
+func limitHint(r *Report) string {
 	if of := r.Metadata["of"]; of != "" {
 		return "the limit of the " + of + " stands in the file that the server has as --quotas"
 	}

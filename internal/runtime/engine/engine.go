@@ -158,9 +158,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
-	e.capacity = capacity.New(capacity.Options{
-		MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Tenants: opts.Tenants, Uptime: e.uptime, Wake: e.wakeScheduler,
-	})
+	e.capacity = e.newCapacity()
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
 	if opts.Workers != nil {
 		e.peers = placement.New(opts.Workers, e.unserved)
@@ -172,9 +170,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
-	e.holdings = holdings.New(holdings.Options{Limits: opts.Tenants, Store: client, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
-		e.owner.RunUntilDrain(f, "counting the queued runs of a tenant panicked")
-	}})
+	e.holdings = e.newHoldings()
 	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, holdings: e.holdings}
 	e.committer = e.newCommitter(store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
@@ -213,6 +209,23 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.joinMembership(store)
 	e.owner.RunBackground(e.scheduler.Run, "the sweeper panicked and has ended")
 	return e
+}
+
+// newCapacity makes the limiter of the live runs of the engine.
+func (e *Engine) newCapacity() *capacity.Limiter {
+	return capacity.New(capacity.Options{
+		MaxRuns: e.opts.MaxLiveRuns, MaxBytes: e.opts.MaxLiveBytes, Tenants: e.opts.Tenants, Uptime: e.uptime, Wake: e.wakeScheduler,
+	})
+}
+
+// newHoldings makes the keeper of what tenants hold. It runs work when the engine has its
+// owner.
+func (e *Engine) newHoldings() *holdings.Keeper {
+	return holdings.New(holdings.Options{
+		Limits: e.opts.Tenants, Store: e.store, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
+			e.owner.RunUntilDrain(f, "counting the queued runs of a tenant panicked")
+		},
+	})
 }
 
 // newOwner makes the owner of the threads of the engine.
