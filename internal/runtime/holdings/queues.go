@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -33,7 +34,7 @@ type tenantQueues struct {
 // Bounds of reads.
 const (
 	maxRecheckedQueues = 64
-	listPage           = 256
+	listPage           = 1000
 )
 
 // setQueue sets how many queued runs a thread has, where its tenant is counted.
@@ -140,12 +141,17 @@ func (q *queues) listOnce(owner string) {
 	}
 }
 
-// listQueues counts the queues of a tenant that are in the store. A store that does not
-// answer ends it, and the next queued run begins it again.
+// listQueues counts the queues of a tenant that are in the store. It rests after each page,
+// since a tenant may have many threads. A store that does not answer ends it, and the next
+// queued run begins it again.
 func (q *queues) listQueues(ctx context.Context, owner string) {
 	query := checkpoint.ThreadQuery{Tenant: owner, Limit: listPage}
 	for {
+		began := q.opts.Uptime()
 		heads, err := q.opts.Store.Threads(ctx, query)
+		if err == nil {
+			err = backoff.Sleep(ctx, restFactor*(q.opts.Uptime()-began))
+		}
 		if err != nil {
 			q.mu.Lock()
 			q.byTenant[owner].isListed = false
