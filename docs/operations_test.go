@@ -30,7 +30,7 @@ func readOperationsPages(t *testing.T) string {
 // Alarms are made of what the page says, so it names metrics that exist, and
 // all of them.
 func TestOperationsPageHasTheMetrics(t *testing.T) {
-	page, code := read(t, "docs", "operations.md"), read(t, "internal", "telemetry", "metrics.go")
+	page, code := read(t, "docs", "operations.md"), read(t, "internal", "telemetry", "metrics.go")+read(t, "internal", "telemetry", "tenants.go")
 	named := regexp.MustCompile("`(graphd_[a-z_]+)`").FindAllStringSubmatch(page, -1)
 	require.NotEmpty(t, named)
 	for _, m := range named {

@@ -248,6 +248,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime"},
 	},
 	{
+		path: "internal/runtime/holdings", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint"},
+	},
+	{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
@@ -310,8 +314,8 @@ var layers = []layer{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
-			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/ownership", "internal/runtime/placement",
-			"internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads",
+			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads",
 			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},

@@ -193,6 +193,16 @@ type Index interface {
 	Due(ctx context.Context, limit int) (threads []string, next time.Time, err error)
 }
 
+// Counter counts what a tenant holds. A count must not cost more with each other tenant, and
+// must not look at much more than atMost records. Records that can't be read count, too.
+type Counter interface {
+	// CountThreads returns how many threads a tenant has, or atMost if it has more.
+	CountThreads(ctx context.Context, tenant string, atMost int) (int, error)
+	// CountOpenInterrupts returns how many interrupts of a tenant are open, or atMost if
+	// more are.
+	CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error)
+}
+
 // ThreadQuery selects threads. Zero fields select all.
 type ThreadQuery struct {
 	Tenant   string // of the Thread, see Index
@@ -248,6 +258,7 @@ type Reader interface {
 	Log
 	Records
 	Index
+	Counter
 	// Close waits for calls under way. Calls made later must fail with an error
 	// that wraps ErrUnavailable.
 	Close() error

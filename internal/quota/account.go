@@ -34,7 +34,7 @@ type account struct {
 	shard *shard
 	key   accountKey
 	seen  time.Time // when it was used last
-	held  [limitCount]int64
+	held  [heldCount]int64
 	terms *terms // not nil
 }
 
@@ -163,7 +163,7 @@ func (s *shard) dropAbsent(now time.Time) {
 	}
 }
 
-func (a *account) isHolding() bool { return a.held != [limitCount]int64{} }
+func (a *account) isHolding() bool { return a.held != [heldCount]int64{} }
 
 // isFull reports whether all buckets have all their tokens.
 func (t *terms) isFull(now time.Time) bool {

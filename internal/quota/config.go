@@ -23,7 +23,7 @@ const (
 
 // Config is a file with limits:
 //
-//	tenant: {calls: {per_second: 500, burst: 1000}, streams: 1000}
+//	tenant: {calls: {per_second: 500, burst: 1000}, streams: 1000, threads: 100000}
 //	caller: {calls: {per_second: 50, burst: 100}, streams: 50}
 //	overrides:
 //	- tenants: [acme, "trial-*"]
@@ -48,6 +48,14 @@ type Values struct {
 	Answers *Rate  `yaml:"answers"`
 	Streams *int64 `yaml:"streams"`
 	Workers *int64 `yaml:"workers"`
+
+	// Those that follow are limits of tenants, not of callers.
+	LiveRuns      *int64 `yaml:"live_runs"`
+	QueuedRuns    *int64 `yaml:"queued_runs"`
+	OpenQuestions *int64 `yaml:"open_questions"`
+	Threads       *int64 `yaml:"threads"`
+	StateBytes    *int64 `yaml:"state_bytes"`
+	Graphs        *int64 `yaml:"graphs"`
 }
 
 // Override has limits of some tenants or callers.
@@ -73,7 +81,7 @@ func Parse(name string, text []byte) (*Policy, error) {
 
 // Problems lists what is wrong with the limits.
 func (c *Config) Problems() []file.Problem {
-	all := append(file.PrefixProblems(c.Tenant.findProblems(), "tenant"), file.PrefixProblems(c.Caller.findProblems(), "caller")...)
+	all := append(file.PrefixProblems(c.Tenant.findProblems(), "tenant"), file.PrefixProblems(c.Caller.findCallerProblems(), "caller")...)
 	if n := len(c.Overrides); n > MaxOverrides {
 		return append(all, file.Problem{
 			Path: []any{"overrides"}, Is: fmt.Sprintf("has %d overrides", n), Want: fmt.Sprintf("at most %d", MaxOverrides),
@@ -126,7 +134,7 @@ func (o *Override) findProblems() []file.Problem {
 		all = append(all, file.Problem{Is: "has no limit", Want: "a limit in tenant or in caller"})
 	}
 	all = append(all, file.PrefixProblems(o.Tenant.findProblems(), "tenant")...)
-	return append(all, file.PrefixProblems(o.Caller.findProblems(), "caller")...)
+	return append(all, file.PrefixProblems(o.Caller.findCallerProblems(), "caller")...)
 }
 
 func (o *Override) selectsCallers() bool { return len(o.Principals)+len(o.Groups) > 0 }
@@ -151,7 +159,10 @@ func (v *Values) rateOf(l Limit) *Rate {
 
 // countOf returns the given value of a count.
 func (v *Values) countOf(l Limit) *int64 {
-	return [limitCount]*int64{Streams: v.Streams, Workers: v.Workers}[l]
+	return [limitCount]*int64{
+		Streams: v.Streams, Workers: v.Workers, LiveRuns: v.LiveRuns, QueuedRuns: v.QueuedRuns, OpenQuestions: v.OpenQuestions,
+		Threads: v.Threads, StateBytes: v.StateBytes, Graphs: v.Graphs,
+	}[l]
 }
 
 func (v *Values) findProblems() []file.Problem {
@@ -164,6 +175,20 @@ func (v *Values) findProblems() []file.Problem {
 		} else if n := v.countOf(l); n != nil && (*n < Unlimited || *n > maxValue) {
 			all = append(all, file.Problem{
 				Path: []any{l.String()}, Is: "is out of bounds", Want: fmt.Sprintf("0 to %d, or %d for no limit", int64(maxValue), Unlimited),
+			})
+		}
+	}
+	return all
+}
+
+// findCallerProblems lists what is wrong with the limits of a caller.
+func (v *Values) findCallerProblems() []file.Problem {
+	all := v.findProblems()
+	for _, l := range Limits() {
+		if l.IsOfTenants() && v.countOf(l) != nil {
+			all = append(all, file.Problem{
+				Path: []any{l.String()}, Is: "is a limit of tenants, and callers have none",
+				Want: "calls, starts, answers, streams or workers here, or the limit in tenant",
 			})
 		}
 	}

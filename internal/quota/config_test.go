@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +55,38 @@ func TestLimitsOfTenants(t *testing.T) {
 	}
 }
 
+// Limits of what tenants hold come from the same layers as the others, and tenants
+// without one have none.
+func TestLimitsOfWhatTenantsHold(t *testing.T) {
+	p := parsePolicy(t, `
+tenant: {threads: 1000, state_bytes: 65536, open_questions: 50}
+overrides:
+- tenants: [acme]
+  tenant: {threads: 5, live_runs: 2, queued_runs: 0, open_questions: -1}
+- tenants: ["a*"]
+  tenant: {graphs: 3, threads: 7}
+`)
+	for tenant, want := range map[string]map[quota.Limit]int64{
+		"acme": {
+			quota.Threads: 5, quota.LiveRuns: 2, quota.QueuedRuns: 0, quota.OpenQuestions: quota.Unlimited, quota.StateBytes: 65536, quota.Graphs: 3,
+		},
+		"ann": {
+			quota.Threads: 7, quota.LiveRuns: quota.Unlimited, quota.QueuedRuns: quota.Unlimited, quota.OpenQuestions: 50,
+			quota.StateBytes: 65536, quota.Graphs: 3,
+		},
+		"default": {
+			quota.Threads: 1000, quota.LiveRuns: quota.Unlimited, quota.QueuedRuns: quota.Unlimited, quota.OpenQuestions: 50,
+			quota.StateBytes: 65536, quota.Graphs: quota.Unlimited,
+		},
+	} {
+		l := quota.New(p)
+		for limit, value := range want {
+			require.True(t, limit.IsOfTenants(), limit)
+			require.Equal(t, value, l.FindTenantLimit(time.Unix(1e9, 0), tenant, limit), "%s of %s", limit, tenant)
+		}
+	}
+}
+
 func TestLimitsOfCallers(t *testing.T) {
 	p := parsePolicy(t, manyRules)
 	ordinary, none := quota.Rate{PerSecond: 50, Burst: 50}, quota.Rate{PerSecond: quota.Unlimited}
@@ -92,8 +125,20 @@ func TestWrongLimitsAreRefusedWithTheLine(t *testing.T) {
 		"negative rate":     {"tenant: {calls: {per_second: -2}}\n", "tenant.calls.per_second is missing or out of bounds"},
 		"negative burst":    {"caller:\n  calls:\n    per_second: 1\n    burst: -1\n", "quotas.yaml:4: caller.calls.burst is out of bounds: want 1 to"},
 		"negative count":    {"caller:\n  workers: -2\n", "quotas.yaml:2: caller.workers is out of bounds: want 0 to 1099511627776, or -1 for no limit"},
-		"huge count":        {"caller: {streams: 1099511627777}\n", "caller.streams is out of bounds"},
-		"no limit":          {"overrides:\n- tenants: [a]\n", "quotas.yaml:2: overrides[0] has no limit: want a limit in tenant or in caller"},
+		"huge state":        {"tenant:\n  threads: 1\n  state_bytes: 1099511627777\n", "quotas.yaml:3: tenant.state_bytes is out of bounds"},
+		"negative graphs":   {"overrides:\n- tenants: [a]\n  tenant:\n    graphs: -3\n", "quotas.yaml:4: overrides[0].tenant.graphs is out of bounds"},
+		"questions as a rate": {
+			"tenant: {open_questions: {per_second: 1}}\n", "quotas.yaml:1: a value has the wrong type",
+		},
+		"runs of a caller": {
+			"caller:\n  streams: 1\n  live_runs: 1\n",
+			"quotas.yaml:3: caller.live_runs is a limit of tenants, and callers have none: want calls, starts, answers, streams or workers here",
+		},
+		"threads of a group": {
+			"overrides:\n- groups: [a]\n  caller: {threads: 5}\n", "quotas.yaml:3: overrides[0].caller.threads is a limit of tenants",
+		},
+		"huge count": {"caller: {streams: 1099511627777}\n", "caller.streams is out of bounds"},
+		"no limit":   {"overrides:\n- tenants: [a]\n", "quotas.yaml:2: overrides[0] has no limit: want a limit in tenant or in caller"},
 		"tenant of callers": {
 			"overrides:\n- groups: [a]\n  tenant: {streams: 1}\n",
 			"quotas.yaml:3: overrides[0].tenant has limits of a tenant, and the override selects callers",

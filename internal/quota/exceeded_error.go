@@ -72,8 +72,7 @@ func (l Limit) describeThings() string {
 		return "calls that answer questions"
 	case Streams:
 		return "streams"
-	case Workers:
-		return "workers"
+	default: // those of the engine are errors of the runtime
 	}
 	return l.String()
 }

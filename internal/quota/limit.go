@@ -5,7 +5,8 @@ import "fmt"
 // Limit is the name of a limit, as files, errors and metrics have it.
 type Limit uint8
 
-// The limits. The first three are rates, the others are counts.
+// The limits. The first three are rates, the others are counts. Those after Workers are
+// limits of tenants alone, and the engine counts what they bound.
 const (
 	Calls   Limit = iota // calls of any kind
 	Starts               // calls that start a run
@@ -14,8 +15,16 @@ const (
 	Streams // open streams, and calls that wait for a run
 	Workers // connected workers
 
+	LiveRuns      // runs that the server drives
+	QueuedRuns    // runs that wait behind others
+	OpenQuestions // questions that wait for an answer
+	Threads
+	StateBytes // bytes of a state
+	Graphs     // names of graphs
+
 	limitCount = iota
 	rateCount  = int(Answers) + 1
+	heldCount  = int(Workers) + 1 // limits whose things a Limiter counts, and rates
 )
 
 // Limits lists all limits.
@@ -40,6 +49,18 @@ func (l Limit) String() string {
 		return "streams"
 	case Workers:
 		return "workers"
+	case LiveRuns:
+		return "live_runs"
+	case QueuedRuns:
+		return "queued_runs"
+	case OpenQuestions:
+		return "open_questions"
+	case Threads:
+		return "threads"
+	case StateBytes:
+		return "state_bytes"
+	case Graphs:
+		return "graphs"
 	}
 	return fmt.Sprintf("Limit(%d)", uint8(l))
 }
@@ -47,6 +68,9 @@ func (l Limit) String() string {
 // IsRate reports whether the limit bounds events per second, and not a number of
 // things at a time.
 func (l Limit) IsRate() bool { return int(l) < rateCount }
+
+// IsOfTenants reports whether callers have no such limit, but only tenants.
+func (l Limit) IsOfTenants() bool { return int(l) >= heldCount }
 
 // Unlimited is the value that takes a limit away.
 const Unlimited = -1

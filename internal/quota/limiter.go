@@ -62,7 +62,7 @@ type Hold struct {
 	limit          Limit
 }
 
-// Acquire counts a stream or a worker. The error is a *ExceededError.
+// Acquire counts a stream or a worker: limit is Streams or Workers. The error is a *ExceededError.
 func (l *Limiter) Acquire(now time.Time, c Caller, limit Limit) (Hold, error) {
 	own, all := l.accountsOf(now, c)
 	byCaller, ok := own.account.addHeld(limit, own.limits.counts[limit])
@@ -86,7 +86,7 @@ func (h Hold) Release() {
 }
 
 // CountHeld returns how much a tenant holds, or, of a caller with a principal, the
-// caller.
+// caller. limit is Streams or Workers.
 func (l *Limiter) CountHeld(c Caller, limit Limit) int64 {
 	key := accountKey{c.Tenant, c.Principal, c.Principal != ""}
 	s := l.shardOf(key)
@@ -96,6 +96,35 @@ func (l *Limiter) CountHeld(c Caller, limit Limit) int64 {
 		return a.held[limit]
 	}
 	return 0
+}
+
+// FindTenantLimit returns the value of a count for a tenant, or Unlimited.
+func (l *Limiter) FindTenantLimit(now time.Time, tenant string, limit Limit) int64 {
+	return l.openAccount(now, l.policy.Load(), Caller{Tenant: tenant}, false).limits.counts[limit]
+}
+
+// Held is how much a tenant holds of one kind.
+type Held struct {
+	Tenant string
+	Limit  Limit // Streams or Workers
+	Count  int64
+}
+
+// ListHeld lists what tenants hold.
+func (l *Limiter) ListHeld() (list []Held) {
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for key, a := range s.accounts {
+			for _, limit := range []Limit{Streams, Workers} {
+				if !key.isCaller && a.held[limit] > 0 {
+					list = append(list, Held{key.tenant, limit, a.held[limit]})
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+	return list
 }
 
 // DropAbsent forgets the tenants and callers that hold nothing and whose rates have

@@ -130,8 +130,13 @@ func (r *Registry) requireSameContent(there *graphVersion, g *graph.Graph) (*gra
 func (r *Registry) checkLimits(name string) error {
 	all := *r.catalog.Load()
 	graphs, versions := all.countAll()
+	isNew := all.findGraph(name) == nil
+	owner, _ := tenant.Split(name)
+	most := runtime.FindTenantLimit(r.tenants, owner, runtime.HoldingGraphs)
 	switch {
-	case all.findGraph(name) == nil && graphs >= r.limits.Graphs:
+	case isNew && most >= 0 && int64(len(all.namesBeside(name))) >= most:
+		return runtime.TenantLimitError(owner, runtime.HoldingGraphs, most)
+	case isNew && graphs >= r.limits.Graphs:
 		return tooManyError("graphs", "max-graphs", r.limits.Graphs)
 	case versions >= r.limits.Versions:
 		return tooManyError("versions of graphs", "max-graph-versions", r.limits.Versions)

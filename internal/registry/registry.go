@@ -31,6 +31,8 @@ type Options struct {
 	// because subgraphs are found in the registry itself.
 	Env    graph.Env
 	Limits Limits
+	// Tenants limit the graphs of each tenant; nil = no tenant has a limit.
+	Tenants runtime.TenantLimits
 	// HidesNames keeps the names of other graphs and of threads out of errors: a caller
 	// may not know of them.
 	HidesNames bool
@@ -71,6 +73,7 @@ type Registry struct {
 
 	threads ThreadLister
 	limits  Limits
+	tenants runtime.TenantLimits
 	now     func() time.Time
 
 	hidesNames bool
@@ -88,7 +91,8 @@ type Registry struct {
 func New(ctx context.Context, options Options) (*Registry, error) {
 	options = options.withDefaults()
 	r := &Registry{
-		versionLoader: newVersionLoader(ctx, options), threads: options.Threads, limits: options.Limits, now: options.Now, hidesNames: options.HidesNames,
+		versionLoader: newVersionLoader(ctx, options), threads: options.Threads, limits: options.Limits, tenants: options.Tenants,
+		now: options.Now, hidesNames: options.HidesNames,
 		versionByFile: make(map[string]versionID),
 	}
 	if err := r.Refresh(ctx); err != nil {

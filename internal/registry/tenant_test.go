@@ -128,3 +128,51 @@ func requireRefusedField(t *testing.T, err error, field string) {
 	t.Helper()
 	require.Equal(t, field, requireRefused(t, err, runtime.ReasonInvalidField).Meta["field"])
 }
+
+// graphLimits are how many graphs each tenant may have.
+type graphLimits map[string]int64
+
+func (l graphLimits) FindTenantLimit(tenant string, of runtime.Holding) int64 {
+	if most, ok := l[tenant]; ok && of == runtime.HoldingGraphs {
+		return most
+	}
+	return runtime.NoTenantLimit
+}
+
+// A tenant has as many graphs as its own limit says, with any number of versions, also when
+// the server starts again. Others have theirs.
+func TestTenantsHaveALimitOfGraphs(t *testing.T) {
+	store := memory.New(memory.Options{})
+	o := newOptions(t, store)
+	limits := graphLimits{"acme": 2}
+	o.Tenants = limits
+	r, err := registry.New(t.Context(), o)
+	require.NoError(t, err)
+	refuse := func(r *registry.Registry, name string) {
+		t.Helper()
+		_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Tenant: "acme", Document: graphText(name, "v1", "1")})
+		refused := requireRefused(t, err, runtime.ReasonQuotaExceeded)
+		require.Equal(t, map[string]string{"limit": "graphs", "most": "2", "of": "tenant"}, refused.Meta)
+		require.Equal(t, "tenant:acme/graphs", refused.Quota)
+		require.Contains(t, refused.Message, `the tenant "acme" has 2 graphs already, its limit`)
+	}
+	putForTenant(t, r, "acme", graphText("a", "v1", "1"))
+	putForTenant(t, r, "acme", graphText("b", "v1", "1"))
+	refuse(r, "c")
+	putForTenant(t, r, "acme", graphText("b", "v1", "1"))
+	putForTenant(t, r, "acme", graphText("b", "v2", "2"))
+	for _, name := range []string{"a", "b", "c"} {
+		putForTenant(t, r, "other", graphText(name, "v1", "1"))
+		putGraph(t, r, graphText(name, "v1", "1"))
+	}
+
+	again, err := registry.New(t.Context(), o)
+	require.NoError(t, err)
+	refuse(again, "c")
+	_, err = again.DeleteGraph(t.Context(), "acme@a", "", false)
+	require.NoError(t, err)
+	putForTenant(t, again, "acme", graphText("c", "v1", "1"))
+	limits["acme"] = 1
+	putForTenant(t, again, "acme", graphText("c", "v2", "2"))
+	require.Equal(t, []string{"acme@b", "acme@c"}, listNames(t, again, "acme"), "a lower limit removes nothing")
+}

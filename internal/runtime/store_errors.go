@@ -46,11 +46,14 @@ func outcomeUnknownError(err error) *Error {
 func LimitRefusal(field string, limit *graph.LimitError) *Error {
 	e := Errorf(ReasonInvalidField, "%s", limit.Problem)
 	switch limit.Limit {
-	case pregel.LimitValue, pregel.LimitState, pregel.LimitWrites:
+	case pregel.LimitValue, pregel.LimitState, pregel.LimitTenantState, pregel.LimitWrites:
 		e = Errorf(ReasonPayloadTooLarge, "%s", limit.Problem).
 			With("field", field).With("sizeBytes", strconv.FormatInt(limit.Needed, 10)).With("limitBytes", strconv.FormatInt(limit.Max, 10))
 	default:
 		e = e.With("field", field).WithViolation(field, "%s", limit.Problem)
+	}
+	if limit.Limit == pregel.LimitTenantState {
+		e = e.With("of", "tenant")
 	}
 	return e.WithLimit(limit.ExceededLimit())
 }

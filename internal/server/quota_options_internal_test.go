@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/quota"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // The limits change, and their file breaks, while calls are served.
@@ -59,6 +61,68 @@ func TestQuotasAreTakenUp(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// Every limit of the engine is one of the file, under the same name, and new limits of
+// tenants are told of.
+func TestLimitsOfTenantsReachTheEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "quotas.yaml")
+		write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+		text := "overrides:\n- tenants: [acme]\n  tenant:\n"
+		for _, l := range quota.Limits() {
+			if l.IsOfTenants() {
+				text += fmt.Sprintf("    %s: %d\n", l, 100+int(l))
+			}
+		}
+		write(text)
+		q, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())
+		require.NoError(t, err)
+		for _, l := range quota.Limits() {
+			holding, want := runtime.Holding(l.String()), int64(100+int(l))
+			if !l.IsOfTenants() {
+				want = runtime.NoTenantLimit
+			}
+			require.Equal(t, want, q.FindTenantLimit("acme", holding), l)
+			require.EqualValues(t, runtime.NoTenantLimit, q.FindTenantLimit("other", holding), l)
+		}
+
+		changes := 0
+		q.changed = func() { changes++ }
+		ctx, cancel := context.WithCancel(t.Context())
+		go q.followFile(ctx)
+		require.NoError(t, backoff.Sleep(ctx, 2*quotaFileInterval))
+		synctest.Wait()
+		require.Zero(t, changes)
+		write("tenant: {live_runs: 7}\n")
+		require.NoError(t, backoff.Sleep(ctx, 2*quotaFileInterval))
+		synctest.Wait()
+		require.Equal(t, 1, changes)
+		require.EqualValues(t, 7, q.FindTenantLimit("other", runtime.HoldingLiveRuns))
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// What the engine has counted is listed with the streams and workers that have a limit.
+func TestWhatTenantsHoldIsListed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "quotas.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("overrides:\n- tenants: [acme]\n  tenant: {streams: 5}\n"), 0o600))
+	q, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())
+	require.NoError(t, err)
+	for _, tenant := range []string{"acme", "acme", "other"} {
+		for _, l := range []quota.Limit{quota.Streams, quota.Workers} {
+			_, err := q.Acquire(time.Now(), quota.Caller{Tenant: tenant, Principal: "ana"}, l)
+			require.NoError(t, err)
+		}
+	}
+	counted := runtime.TenantHolding{Tenant: "acme", Of: runtime.HoldingThreads, Held: 1, Most: 2}
+	require.Equal(t, []runtime.TenantHolding{counted, {Tenant: "acme", Of: "streams", Held: 2, Most: 5}},
+		tenantUse{q, fakeHoldings{counted}}.ListTenantHoldings())
+}
+
+type fakeHoldings []runtime.TenantHolding
+
+func (f fakeHoldings) ListTenantHoldings() []runtime.TenantHolding { return f }
 
 func TestWrongQuotasAreRefusedAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "quotas.yaml")

@@ -228,8 +228,9 @@ func (s *Server) buildServices(
 		return err
 	}
 	env.HasFunction, env.CheckEndpoint, env.Limits = mux.HasFunction, policy.CheckEndpoint, o.GraphLimits
+	tenants := s.quotas.tenantLimits()
 	s.registry, err = registry.New(ctx, registry.Options{
-		Store: s.store, Threads: s.store, Env: env, Limits: o.RegistryLimits, Logger: s.log.Named("registry"),
+		Store: s.store, Threads: s.store, Env: env, Limits: o.RegistryLimits, Tenants: tenants, Logger: s.log.Named("registry"),
 		HidesNames: s.callers != nil,
 	})
 	if err != nil {
@@ -238,7 +239,7 @@ func (s *Server) buildServices(
 	opts := engine.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
 		KeepCheckpoints: o.CheckpointLimit(name), EventLimit: o.EventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
-		Limits: o.stateLimits(),
+		Limits: o.stateLimits(), Tenants: tenants,
 	}
 	o.setEngineLimits(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
@@ -274,6 +275,7 @@ func (s *Server) buildServices(
 	}
 	if s.quotas != nil {
 		options.Quotas = s.quotas
+		s.quotas.connectEngine(s.Engine, metrics)
 	}
 	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)

@@ -34,10 +34,12 @@ const (
 // are names that a graph declares, never the id of a thread or a run. Beyond a
 // limit, further names are "other". It is safe for concurrent use.
 type Metrics struct {
-	registry *prometheus.Registry
-	graphs   *labelValues[string]
-	nodes    *labelValues[[2]string] // of a graph
-	reasons  *labelValues[string]
+	registry   *prometheus.Registry
+	labelLimit int // values of each label
+
+	graphs  *labelValues[string]
+	nodes   *labelValues[[2]string] // of a graph
+	reasons *labelValues[string]
 
 	runsStarted        *prometheus.CounterVec
 	runsActive         *prometheus.GaugeVec
@@ -70,8 +72,8 @@ func NewMetrics(version string, limit int) *Metrics {
 		limit = DefaultLabelValues
 	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		graphs:   newLabelValues[string](limit), nodes: newLabelValues[[2]string](limit), reasons: newLabelValues[string](limit),
+		registry: prometheus.NewRegistry(), labelLimit: limit,
+		graphs: newLabelValues[string](limit), nodes: newLabelValues[[2]string](limit), reasons: newLabelValues[string](limit),
 		runsStarted: newCounter("graphd_runs_started_total",
 			"Runs that were admitted.", "graph"),
 		runsActive: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
@@ -96,6 +97,32 @@ type fakeTasks struct{}
 
 func (fakeTasks) WaitingTasks() (unserved, busy int) { return 3, 2 }
 func (fakeTasks) WorkerLosses() uint64               { return 4 }
+
+// fakeTenants are tenants that hold something.
+type fakeTenants []runtime.TenantHolding
+
+func (f fakeTenants) ListTenantHoldings() []runtime.TenantHolding { return f }
+
+// Tenants beyond the number of label values have no series.
+func TestMetricsShowWhatTenantsHold(t *testing.T) {
+	m := telemetry.NewMetrics("test", 2)
+	m.WatchTenants(fakeTenants{
+		{Tenant: "acme", Of: runtime.HoldingThreads, Held: 3, Most: 5},
+		{Tenant: "acme", Of: runtime.HoldingLiveRuns, Held: 1, Most: 1},
+		{Tenant: "b", Of: runtime.HoldingThreads, Held: 4, Most: 4},
+		{Tenant: "c", Of: runtime.HoldingThreads, Held: 7, Most: 9},
+	})
+	for range 2 {
+		page := scrapeMetrics(t, m)
+		for _, line := range []string{
+			`graphd_tenant_held{limit="threads",tenant="acme"} 3`, `graphd_tenant_limit{limit="threads",tenant="acme"} 5`,
+			`graphd_tenant_held{limit="live_runs",tenant="acme"} 1`, `graphd_tenant_held{limit="threads",tenant="b"} 4`,
+		} {
+			require.Contains(t, page, line)
+		}
+		require.NotContains(t, page, `tenant="c"`)
+	}
+}
 
 func TestMetricsShowWhatIsWrong(t *testing.T) {
 	m := telemetry.NewMetrics("test", 0)

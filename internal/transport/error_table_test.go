@@ -34,7 +34,7 @@ import (
 const publishedTable = `
 INVALID_ARGUMENT INVALID_FIELD field violations limit most need
 INVALID_ARGUMENT INVALID_PAYLOAD_JSON field offset limit most
-INVALID_ARGUMENT PAYLOAD_TOO_LARGE field sizeBytes limitBytes limit most need checkpointId
+INVALID_ARGUMENT PAYLOAD_TOO_LARGE field sizeBytes limitBytes limit most need checkpointId of
 INVALID_ARGUMENT SCHEMA_LIMIT_EXCEEDED field limit most need
 INVALID_ARGUMENT INPUT_SCHEMA_MISMATCH graph violations
 INVALID_ARGUMENT RESPONSE_SCHEMA_MISMATCH interruptId violations

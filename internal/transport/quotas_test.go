@@ -15,6 +15,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/quota"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -179,4 +180,27 @@ func TestWorkersBeyondAQuotaAreRefused(t *testing.T) {
 	requireQuota(t, err, "QUOTA_EXCEEDED", "tenant:default/workers", map[string]string{"limit": "workers", "most": "1", "of": "tenant"})
 	leave()
 	require.Eventually(t, func() bool { return held() == 0 }, time.Minute, time.Millisecond)
+}
+
+// Limits of what tenants hold are refused by the engine, with the same details.
+func TestHoldingsBeyondAQuotaAreRefused(t *testing.T) {
+	counted := newRefusalCounts()
+	engine := newFakeEngine()
+	c := startServer(t, engine, func(o *transport.Options) { o.RefusalMetrics = counted })
+	for holding, text := range map[runtime.Holding]string{
+		runtime.HoldingLiveRuns:      `the tenant "acme" has 7 runs that this server drives already, its limit (live_runs); nothing was stored`,
+		runtime.HoldingQueuedRuns:    `the tenant "acme" has 7 queued runs already, its limit (queued_runs); nothing was stored`,
+		runtime.HoldingOpenQuestions: `the tenant "acme" has 7 open questions already, its limit (open_questions); nothing was stored`,
+		runtime.HoldingThreads:       `the tenant "acme" has 7 threads already, its limit (threads); nothing was stored`,
+		runtime.HoldingGraphs:        `the tenant "acme" has 7 graphs already, its limit (graphs); nothing was stored`,
+	} {
+		engine.err = runtime.TenantLimitError("acme", holding, 7)
+		_, err := c.CreateThread(t.Context(), &graphdv1.CreateThreadRequest{})
+		name := string(holding)
+		wait := requireQuota(t, err, "QUOTA_EXCEEDED", "tenant:acme/"+name, map[string]string{"limit": name, "most": "7", "of": "tenant"})
+		require.Equal(t, time.Second, wait)
+		require.Equal(t, text, status.Convert(err).Message())
+		require.Equal(t, 1, counted.quota[name+" of tenant"])
+	}
+	require.Equal(t, 5, counted.calls["QUOTA_EXCEEDED"])
 }

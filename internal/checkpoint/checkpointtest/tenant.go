@@ -28,6 +28,9 @@ func tenantCases() []testCase {
 		{"a watch misses nothing while other tenants change", tenantConcurrentChanges},
 		{"a deletion leaves the same id of other tenants", tenantDeletes},
 		{"due threads are those of all tenants", tenantDue},
+		{"the threads of a tenant are counted", tenantCountsThreads},
+		{"the open questions of a tenant are counted", tenantCountsQuestions},
+		{"refused changes count nothing", tenantCountsNothingRefused},
 		{"the same graph in two tenants is two graphs", tenantGraphs},
 	}
 }
@@ -421,6 +424,94 @@ func tenantDeletes(e *env) {
 	require.Equal(e, []string{"acme@t"}, e.listThreads(checkpoint.ThreadQuery{Tenant: "acme"}), "a tenant comes back")
 	require.Equal(e, []string{"acme@t"}, e.listThreads(checkpoint.ThreadQuery{}))
 	require.Equal(e, []string{"acme@t/q2"}, e.listInterrupts(checkpoint.InterruptQuery{}))
+}
+
+// requireCounts checks the counts of a tenant.
+func (e *env) requireCounts(name string, threads, open int) {
+	e.Helper()
+	for _, atMost := range []int{0, 1, 2, threads, open, 1_000_000} {
+		n, err := e.store.CountThreads(e.ctx, name, atMost)
+		require.NoError(e, err)
+		require.Equal(e, min(threads, atMost), n, "threads of %q, at most %d", name, atMost)
+		n, err = e.store.CountOpenInterrupts(e.ctx, name, atMost)
+		require.NoError(e, err)
+		require.Equal(e, min(open, atMost), n, "open questions of %q, at most %d", name, atMost)
+	}
+}
+
+func tenantCountsThreads(e *env) {
+	var drivers []*threadDriver
+	for n, name := range listTenantNames() {
+		e.requireCounts(name, 0, 0)
+		for i := range 3 + n {
+			th := e.newThread(e.qualifyID(name, fmt.Sprint("t", i)))
+			th.applyEdits(setUpdated(testDay(i)))
+			th.applyEdits(setUpdated(testDay(-i)), func(c *checkpoint.Change) { c.Head.State = checkpoint.ThreadBusy })
+			drivers = append(drivers, th)
+		}
+	}
+	for n, name := range listTenantNames() {
+		e.requireCounts(name, 3+n, 0)
+	}
+	for _, name := range []string{"", "none", "acm", "acme@t0", "acme@", "@"} {
+		e.requireCounts(name, 0, 0)
+	}
+	for _, th := range drivers {
+		th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
+	}
+	for _, name := range listTenantNames() {
+		e.requireCounts(name, 0, 0)
+	}
+	e.newThread("acme@t0").applyEdits() // made again
+	e.requireCounts("acme", 1, 0)
+}
+
+func tenantCountsQuestions(e *env) {
+	drivers := map[string]*threadDriver{}
+	for _, name := range listTenantNames() {
+		th := e.newThread(e.qualifyID(name, "t"))
+		drivers[name] = th
+		for _, id := range []string{"a", "b", "c"} {
+			th.putInterrupt(id)
+		}
+		e.newThread(e.qualifyID(name, "u")).putInterrupt("a")
+	}
+	for _, name := range listTenantNames() {
+		e.requireCounts(name, 2, 4)
+	}
+	acme := drivers["acme"]
+	closed := []checkpoint.InterruptState{
+		checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded,
+	}
+	for _, state := range closed {
+		acme.putInterrupt("b", func(in *checkpoint.Interrupt) { in.State = state })
+		e.requireCounts("acme", 2, 3)
+	}
+	acme.putInterrupt("a", func(in *checkpoint.Interrupt) { in.Assignees = []string{"ann"} })
+	e.requireCounts("acme", 2, 3)
+	acme.putInterrupt("b") // it is open again
+	e.requireCounts("acme", 2, 4)
+	acme.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
+	e.requireCounts("acme", 1, 1)
+	for _, name := range []string{tenant.Default, "acme2", "b"} {
+		e.requireCounts(name, 2, 4)
+	}
+}
+
+func tenantCountsNothingRefused(e *env) {
+	th := e.newThread("acme@t")
+	th.putInterrupt("q")
+	late := th.newChange(func(c *checkpoint.Change) {
+		c.Expect = 7
+		c.Interrupts = []checkpoint.Interrupt{{ID: "other", Thread: th.id, State: checkpoint.InterruptOpen, Created: testDay(0)}}
+	})
+	_, err := e.store.Apply(e.ctx, late)
+	require.ErrorIs(e, err, checkpoint.ErrConflict)
+	_, err = e.store.Apply(e.ctx, e.newThread("acme@t").newChange(func(c *checkpoint.Change) { c.Op = "another" }))
+	require.ErrorIs(e, err, checkpoint.ErrConflict)
+	_, err = e.store.Apply(e.ctx, e.newThread("acme@u").newChange(func(c *checkpoint.Change) { c.Expect, c.Delete = 1, true }))
+	require.ErrorIs(e, err, checkpoint.ErrConflict)
+	e.requireCounts("acme", 1, 1)
 }
 
 func tenantDue(e *env) {

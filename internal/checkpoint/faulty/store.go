@@ -45,6 +45,9 @@ const (
 	Threads     Method = "Threads"
 	Interrupts  Method = "Interrupts"
 	Due         Method = "Due"
+
+	CountThreads        Method = "CountThreads"
+	CountOpenInterrupts Method = "CountOpenInterrupts"
 )
 
 // Plan says which calls are hit. The zero Plan hits none and only counts.
@@ -212,6 +215,16 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 // Interrupts passes on or breaks the call.
 func (s *Store) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return callWithFaults(ctx, s, Interrupts, func() ([]checkpoint.Interrupt, error) { return s.store.Interrupts(ctx, q) })
+}
+
+// CountThreads passes on or breaks the call.
+func (s *Store) CountThreads(ctx context.Context, tenant string, atMost int) (int, error) {
+	return callWithFaults(ctx, s, CountThreads, func() (int, error) { return s.store.CountThreads(ctx, tenant, atMost) })
+}
+
+// CountOpenInterrupts passes on or breaks the call.
+func (s *Store) CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error) {
+	return callWithFaults(ctx, s, CountOpenInterrupts, func() (int, error) { return s.store.CountOpenInterrupts(ctx, tenant, atMost) })
 }
 
 // Due passes on or breaks the call.

@@ -34,6 +34,7 @@ type interruptIndex struct {
 type tenantInterrupts struct {
 	entries   []indexEntry // by change
 	liveCount int
+	openCount int // of them, those that are open
 }
 
 type indexEntry struct {
@@ -57,9 +58,11 @@ func (ii *interruptIndex) putInterrupts(t *thread, c *checkpoint.Change) {
 		in.Revision = 1
 		if old := q.record.Load(); old != nil {
 			in.Revision = old.Revision + 1
+			own.countOpen(old, -1)
 		} else {
 			own.liveCount++
 		}
+		own.countOpen(&in, 1)
 		ii.lastChange++
 		in.Change = ii.lastChange
 		q.record.Store(&in)
@@ -107,12 +110,48 @@ func (ii *interruptIndex) deleteInterrupts(thread string, questions map[string]*
 	for _, q := range questions {
 		q.isDeleted.Store(true)
 		own.liveCount--
+		own.countOpen(q.record.Load(), -1)
 	}
 	if own.liveCount == 0 {
 		delete(ii.tenants, owner)
 		return
 	}
 	own.compactEntries()
+}
+
+// countOpen adds n to the number of open questions if one is open.
+func (ti *tenantInterrupts) countOpen(in *checkpoint.Interrupt, n int) {
+	if in.State == checkpoint.InterruptOpen {
+		ti.openCount += n
+	}
+}
+
+// CountThreads returns how many threads a tenant has, or atMost if it has more.
+func (s *Store) CountThreads(ctx context.Context, owner string, atMost int) (n int, err error) {
+	if err := s.checkOpen(ctx); err != nil {
+		return 0, err
+	}
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.RLock()
+		n += len(sh.tenants[owner])
+		sh.mu.RUnlock()
+	}
+	return min(n, atMost), nil
+}
+
+// CountOpenInterrupts returns how many interrupts of a tenant are open, or atMost if more
+// are.
+func (s *Store) CountOpenInterrupts(ctx context.Context, owner string, atMost int) (n int, err error) {
+	if err := s.checkOpen(ctx); err != nil {
+		return 0, err
+	}
+	s.interrupts.mu.Lock()
+	defer s.interrupts.mu.Unlock()
+	if own := s.interrupts.tenants[owner]; own != nil {
+		n = own.openCount
+	}
+	return min(n, atMost), nil
 }
 
 func (ti *tenantInterrupts) compactEntries() {

@@ -28,6 +28,8 @@ func TestOtherTenantsCostNothing(t *testing.T) {
 				found, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Tenant: owner})
 				return len(found), err
 			},
+			func() (int, error) { return s.CountThreads(t.Context(), owner, 100) },
+			func() (int, error) { return s.CountOpenInterrupts(t.Context(), owner, 100) },
 			func() (int, error) {
 				found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: owner})
 				return len(found), err

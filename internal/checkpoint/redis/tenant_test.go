@@ -87,6 +87,11 @@ func TestOtherTenantsCostNothing(t *testing.T) {
 		heads, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Tenant: owner, Limit: 50})
 		require.NoError(t, err)
 		require.Len(t, heads, want)
+		threads, err := s.CountThreads(t.Context(), owner, 100)
+		require.NoError(t, err)
+		open, err := s.CountOpenInterrupts(t.Context(), owner, 100)
+		require.NoError(t, err)
+		require.Equal(t, []int{want, want}, []int{threads, open})
 		for _, q := range []checkpoint.InterruptQuery{
 			{Limit: 50, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}},
 			{ByChange: true, Limit: 50},

@@ -172,3 +172,22 @@ func (r *Reader) Interrupts(
 	})
 	return out, err
 }
+
+// CountThreads returns how many threads a tenant has, or atMost if it has more.
+func (r *Reader) CountThreads(ctx context.Context, owner string, atMost int) (n int, err error) {
+	err = r.readStore(ctx, func() error {
+		n, err = r.index.CountThreads(ctx, owner, atMost)
+		return err
+	})
+	return n, err
+}
+
+// CountOpenInterrupts returns how many interrupts of a tenant are open, or atMost if more
+// are.
+func (r *Reader) CountOpenInterrupts(ctx context.Context, owner string, atMost int) (n int, err error) {
+	err = r.readStore(ctx, func() error {
+		n, err = r.index.CountOpenInterrupts(ctx, owner, atMost)
+		return err
+	})
+	return n, err
+}

@@ -61,8 +61,11 @@ func NewStatusReport(err error) *Report {
 }
 
 // limitOption returns the option of the server that sets the exceeded limit, ""
-// when the error names none.
+// when the error names none, or a limit of a tenant or caller.
 func (r *Report) limitOption() string {
+	if r.Metadata["of"] != "" {
+		return ""
+	}
 	name := cmp.Or(r.Metadata["option"], r.Metadata["limit"])
 	if name == "" || strings.Trim(name, "0123456789") == "" {
 		return "" // older reasons have the value in limit, not the name
@@ -304,6 +307,14 @@ func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) 
 		}
 	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "CURSOR_LOST", "INVALID_CURSOR":
 		return cmd("watch", thread, "--snapshot") + " begins with the present state"
+	}
+	return limitHint(r)
+}
+
+// limitHint says where the exceeded limit is set, "" = the error names none.
+func limitHint(r *Report) string {
+	if of := r.Metadata["of"]; of != "" {
+		return "the limit of the " + of + " stands in the file that the server has as --quotas"
 	}
 	if option := r.limitOption(); option != "" {
 		return "the limit is an option of the server: " + option

@@ -76,6 +76,13 @@ func TestARefusalNamesTheOptionOfItsLimit(t *testing.T) {
 			"\nhint: the limit is an option of the server: --"+option+"\n")
 	}
 	require.NotContains(t, reportText(newRefusal(t, codes.ResourceExhausted, "FULL", "full", map[string]string{"limit": "64"})), "hint")
+	for reason, meta := range map[string]map[string]string{
+		"QUOTA_EXCEEDED": {"limit": "open_questions", "most": "3", "of": "tenant"},
+		"RATE_LIMITED":   {"limit": "0.5", "option": "calls", "of": "caller"},
+	} {
+		require.Contains(t, reportText(newRefusal(t, codes.ResourceExhausted, reason, "full", meta)),
+			"\nhint: the limit of the "+meta["of"]+" stands in the file that the server has as --quotas\n")
+	}
 }
 
 // TestARefusalNamesTheCommandThatHelps explains refusals about questions and

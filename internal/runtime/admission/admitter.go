@@ -47,6 +47,14 @@ type Capacity interface {
 	RefusalError(lack error) *runtime.Error
 }
 
+// Holdings keep tenants within the limits of what they hold. The errors are *Error
+// QUOTA_EXCEEDED, and those of the store.
+type Holdings interface {
+	CheckQuestions(ctx context.Context, thread string) error
+	AddThread(ctx context.Context, thread string) (done func(isMade bool), err error)
+	AddQueuedRun(ctx context.Context, thread string) (done func(), err error)
+}
+
 // Commands stores the updates and gotos of answers, for the server that goes on with the
 // run.
 type Commands interface {
@@ -67,6 +75,7 @@ type Options struct {
 	Heads     Heads
 	Canceller Canceller
 	Capacity  Capacity
+	Holdings  Holdings
 	Commands  Commands
 
 	QueueLimit    int              // runs that wait behind one another in a thread

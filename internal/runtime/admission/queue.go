@@ -32,6 +32,11 @@ func (s *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 // enqueueRun puts the run behind the active run. With first it overtakes the other
 // queued runs, and the active run is asked to stop.
 func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
+	done, err := s.opts.Holdings.AddQueuedRun(ctx, head.Thread)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	var run *checkpoint.Run
 	next, err := s.opts.Changer.ChangeFrom(ctx, *head, func(t *commit.Tx) error {
 		if err := s.recheckDecision(ctx, t, head); err != nil {

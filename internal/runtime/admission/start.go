@@ -23,7 +23,7 @@ import (
 // StartRun begins a run, or queues it, or attaches to the run that the same request
 // began before. It returns when the run is durable. The errors are *Error:
 // THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED, THREAD_QUEUE_FULL,
-// TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
+// TOO_MANY_RUNS, QUOTA_EXCEEDED, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
 // INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
 func (a *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	call := &startCall{opts: &a.opts, predictor: &a.predictor, req: req}
@@ -71,6 +71,31 @@ func (s *startCall) tryStart(ctx context.Context, head *checkpoint.Head) (*runti
 	if err := runtime.CheckExpected(head, s.req.Request.Expected); err != nil {
 		return nil, err
 	}
+	done, err := s.addHoldings(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	started, err := s.beginOrEnqueue(ctx, reader, head, g)
+	done(err == nil)
+	return started, err
+}
+
+// addHoldings refuses the run where the tenant holds as much as it may. done is called with
+// whether the run was stored.
+func (s *startCall) addHoldings(ctx context.Context, head *checkpoint.Head) (done func(isStored bool), err error) {
+	if head.Open == 0 || s.req.Open != runtime.DiscardOpen { // else it leaves fewer questions
+		if err := s.opts.Holdings.CheckQuestions(ctx, head.Thread); err != nil {
+			return nil, err
+		}
+	}
+	if head.Revision > 0 {
+		return func(bool) {}, nil
+	}
+	return s.opts.Holdings.AddThread(ctx, head.Thread)
+}
+
+// beginOrEnqueue begins the run or queues it, as the policies of the request say.
+func (s *startCall) beginOrEnqueue(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	waits := head.State == checkpoint.ThreadInterrupted
 	switch {
 	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin

@@ -12,6 +12,7 @@ type Holder struct {
 	limiter *Limiter
 	owner   SlotOwner
 	thread  string
+	tenant  string // "" where tenants have no limits
 
 	heldBytes atomic.Int64
 
@@ -44,6 +45,7 @@ type Grant struct {
 // Init prepares a holder that holds nothing. Without an owner it offers no slot.
 func (h *Holder) Init(c *Limiter, thread string, owner SlotOwner) {
 	h.limiter, h.thread, h.owner = c, thread, owner
+	h.tenant = c.tenants.ownerOf(thread)
 }
 
 // AddBytes adds to the bytes that the run holds.
@@ -63,7 +65,8 @@ func (h *Holder) releaseBytes() {
 }
 
 // Reserve takes a slot, and the memory that the run needs. The error is
-// ErrNoCapacity, with the needed bytes if memory is missing.
+// ErrNoCapacity, with the needed bytes if memory is missing, or with the tenant that has
+// as many slots as it may.
 func (h *Holder) Reserve(need int64) (Grant, error) {
 	c := h.limiter
 	c.mu.Lock()
@@ -74,15 +77,20 @@ func (h *Holder) Reserve(need int64) (Grant, error) {
 	case c.isClosed || c.usedSlots >= c.maxRuns:
 		c.requestSlotsLocked()
 		return Grant{}, ErrNoCapacity
+	case c.tenants.countFree(h.tenant) == 0:
+		c.requestTenantSlotsLocked(h.tenant)
+		return Grant{}, c.tenants.checkFree(h.tenant)
 	case need < c.bytes.share, was && need <= granted.needBytes:
 	case !was && c.HasWaiters(), !c.bytes.hasRoom(need): // others came first, or there is no memory
 		return Grant{}, &NoCapacityError{NeedBytes: max(need, granted.needBytes)}
 	}
 	c.usedSlots++
+	c.tenants.addSlot(h)
 	h.hasSlot, h.admittedAt, h.mayExceedOnce = true, c.uptime(), was
 	need = max(need, granted.needBytes)
 	h.AddBytes(need)
 	c.requestSlotsLocked()
+	c.requestTenantSlotsLocked(h.tenant)
 	return Grant{HeldBytes: need, PruneMark: granted.pruneMark}, nil
 }
 
@@ -148,13 +156,15 @@ func (h *Holder) OfferSlot() bool {
 	switch {
 	case c.isClosed || !h.hasSlot || h.offersSlot:
 		return false
-	case c.usedSlots-c.offeredSlots <= c.slotThreshold:
+	case c.usedSlots-c.offeredSlots <= c.slotThreshold && c.tenants.countMissing(h.tenant) == 0:
 		c.idleHolders[h] = struct{}{}
+		c.tenants.addIdle(h)
 		return false
 	}
-	delete(c.idleHolders, h)
+	c.removeIdleLocked(h)
 	h.offersSlot = true
 	c.offeredSlots++
+	c.tenants.addOffer(h)
 	return true
 }
 
@@ -169,13 +179,15 @@ func (h *Holder) Release() (awaited bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h.releaseBytes()
-	c.slotQueue.removeThread(h.thread) // a run with a slot does not wait, even if it was queued late
+	c.slotQueue.removeThread(h.tenant, h.thread) // a run with a slot does not wait, even if it was queued late
 	c.memoryQueue.removeThread(h.thread)
 	h.endEvictionLocked()
 	h.endOfferLocked()
+	c.tenants.removeSlot(h)
 	h.hasSlot = false
 	c.usedSlots--
-	return c.usedSlots+1 >= c.maxRuns || c.HasWaiters()
+	tenantWaits := h.tenant != "" && c.slotQueue.readyTenant(h.tenant)
+	return c.usedSlots+1 >= c.maxRuns || c.HasWaiters() || tenantWaits
 }
 
 // endEvictionLocked ends an eviction that EvictRun began. The caller holds mu.

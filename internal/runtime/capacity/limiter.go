@@ -5,11 +5,14 @@ package capacity
 import (
 	"sync"
 	"time"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // A live run takes a slot of the Options.MaxRuns of the process. A run that needs no
 // driver takes no slot. When all slots are taken, a new run is refused before it is
-// stored, and a stored run waits in the slot queue.
+// stored, and a stored run waits in the slot queue. The same holds for the runs of a tenant
+// that has as many slots as it may.
 
 // Limiter limits the live runs of a process. Its lock is the last lock to be taken.
 // Under it the limiter calls only functions that do not block, see Options.Wake and
@@ -32,12 +35,14 @@ type Limiter struct {
 	evictedCount int64                   // runs that are being evicted
 	granted      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
 	slotQueue    slotQueue               // threads that wait for a slot
+	tenants      tenantSlots
 }
 
 // Options tune a limiter.
 type Options struct {
 	MaxRuns  int                  // live runs
 	MaxBytes int64                // bytes that they hold
+	Tenants  runtime.TenantLimits // live runs of each tenant; nil = no tenant has a limit
 	Uptime   func() time.Duration // time since the process began, by a monotonic clock
 	Wake     func()               // makes the caller look at the queues; it does not block
 }
@@ -47,6 +52,7 @@ func New(o Options) *Limiter {
 	return &Limiter{
 		maxRuns: o.MaxRuns, slotThreshold: o.MaxRuns - max(1, o.MaxRuns/8), uptime: o.Uptime, wake: o.Wake,
 		bytes: newByteCounts(o.MaxBytes, o.MaxRuns), idleHolders: make(map[*Holder]struct{}), granted: make(map[string]memoryWaiter),
+		tenants: tenantSlots{limits: o.Tenants},
 	}
 }
 
@@ -80,17 +86,40 @@ func (l *Limiter) HasFreeSlot() bool {
 // hasFreeSlotLocked reports whether a slot is free. The caller holds mu.
 func (l *Limiter) hasFreeSlotLocked() bool { return !l.isClosed && l.usedSlots < l.maxRuns }
 
+// CheckSlot returns nil if a further light run of a thread may go live here, and else
+// ErrNoCapacity, with the tenant that has as many slots as it may.
+func (l *Limiter) CheckSlot(thread string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.hasFreeSlotLocked() {
+		return ErrNoCapacity
+	}
+	return l.tenants.checkFree(l.tenants.ownerOf(thread))
+}
+
+// RecheckTenants looks at the queues again, because limits of tenants have changed.
+func (l *Limiter) RecheckTenants() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for owner := range l.slotQueue.tenants {
+		l.slotQueue.readyTenant(owner)
+	}
+	l.wake()
+}
+
 // EnqueueThread queues a thread that can't be taken because of err. Capacity released
 // just before has missed the thread, so the queues are looked at again.
 func (l *Limiter) EnqueueThread(thread string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	owner := l.tenants.ownerOf(thread)
 	if need := missingBytes(err); need > 0 {
 		l.memoryQueue.enqueueWaiter(memoryWaiter{thread: thread, needBytes: need, queuedAt: l.uptime()})
 	} else {
-		l.slotQueue.enqueueThread(thread)
+		l.slotQueue.enqueueThread(owner, thread)
 	}
-	if l.hasFreeSlotLocked() {
+	if l.hasFreeSlotLocked() && l.tenants.countFree(owner) > 0 {
+		l.slotQueue.readyTenant(owner)
 		l.wake()
 	}
 }
@@ -100,7 +129,7 @@ func (l *Limiter) EnqueueForSlots(threads []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, thread := range threads {
-		l.slotQueue.enqueueThread(thread)
+		l.slotQueue.enqueueThread(l.tenants.ownerOf(thread), thread)
 	}
 }
 
@@ -120,7 +149,8 @@ func (l *Limiter) CountQueued() int {
 
 // GrantWaiting takes threads from the queues. From the memory queue it takes at most
 // mostForMemory, while there is memory, which stays reserved until they begin. From
-// the slot queue it takes threads while there are slots.
+// the slot queue it takes threads while there are slots, and passes over those of tenants
+// without free slots.
 func (l *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,15 +167,17 @@ func (l *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) 
 		l.bytes.replaceHeld(0, x.needBytes)
 		threads = append(threads, x.thread)
 	}
-	return append(threads, l.slotQueue.takeThreads(places-len(threads))...), false
+	return append(threads, l.slotQueue.takeThreads(places-len(threads), l.tenants.countFree)...), false
 }
 
-// EndGrants releases the reservations of GrantWaiting for processed threads.
+// EndGrants releases the reservations of GrantWaiting for processed threads. Slots that
+// were not taken are free for other threads of the tenants.
 func (l *Limiter) EndGrants(threads []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, thread := range threads {
 		l.endGrantLocked(thread)
+		l.slotQueue.readyTenant(l.tenants.ownerOf(thread))
 	}
 }
 
@@ -167,9 +199,44 @@ func (l *Limiter) requestSlotsLocked() {
 			return
 		}
 		short--
-		delete(l.idleHolders, h)
+		l.removeIdleLocked(h)
 		h.owner.ReconsiderSlot()
 	}
+}
+
+// requestTenantSlotsLocked asks holders of a tenant that is short of slots. The caller
+// holds mu.
+func (l *Limiter) requestTenantSlotsLocked(owner string) {
+	short := l.tenants.countMissing(owner)
+	if short == 0 || l.isClosed {
+		return
+	}
+	for _, h := range l.tenants.listIdle(owner, short) {
+		l.removeIdleLocked(h)
+		h.owner.ReconsiderSlot()
+	}
+}
+
+// removeIdleLocked ends the wait for a time when the slot is needed. The caller holds mu.
+func (l *Limiter) removeIdleLocked(h *Holder) {
+	delete(l.idleHolders, h)
+	l.tenants.removeIdle(h)
+}
+
+// ListTenants lists the tenants with a limit that have live runs.
+func (l *Limiter) ListTenants() (list []runtime.TenantHolding) {
+	l.mu.Lock()
+	used := make(map[string]int, len(l.tenants.byTenant))
+	for owner, u := range l.tenants.byTenant {
+		used[owner] = u.used
+	}
+	l.mu.Unlock()
+	for owner, n := range used {
+		if most, isLimited := l.tenants.findLimit(owner); isLimited {
+			list = append(list, runtime.TenantHolding{Tenant: owner, Of: runtime.HoldingLiveRuns, Held: int64(n), Most: most})
+		}
+	}
+	return list
 }
 
 // Counts are the counts of a limiter.
@@ -177,15 +244,21 @@ type Counts struct {
 	HeldBytes, EvictingBytes, HeavyRuns  int64
 	UsedSlots, OfferedSlots, IdleHolders int
 	EvictedRuns, GrantedThreads, Waiters int // Waiters wait for memory
+	TenantSlots                          int // slots that are counted for their tenants
 }
 
 // Counts returns the present counts.
 func (l *Limiter) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	ofTenants := 0
+	for _, u := range l.tenants.byTenant {
+		ofTenants += u.used
+	}
 	return Counts{
 		HeldBytes: l.bytes.held.Load(), EvictingBytes: l.bytes.evicting.Load(), HeavyRuns: l.bytes.heavyRuns.Load(),
 		UsedSlots: l.usedSlots, OfferedSlots: l.offeredSlots, IdleHolders: len(l.idleHolders),
 		EvictedRuns: int(l.evictedCount), GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(),
+		TenantSlots: ofTenants,
 	}
 }

@@ -9,15 +9,21 @@ import (
 // ErrNoCapacity is each NoCapacityError for errors.Is.
 var ErrNoCapacity = &NoCapacityError{}
 
-// NoCapacityError refuses a run because the server drives as many runs as it may,
-// or because live runs hold as much memory as they may.
+// NoCapacityError refuses a run because the server drives as many runs as it may, because
+// it drives as many of one tenant as that may have, or because live runs hold as much
+// memory as they may.
 type NoCapacityError struct {
-	NeedBytes int64 // bytes that the run would hold; 0 = no slot is free
+	NeedBytes int64  // bytes that the run would hold; 0 = no slot is free
+	Tenant    string // which has as many slots as it may; "" = the server has
+	MostRuns  int64  // of the tenant
 }
 
 func (e *NoCapacityError) Error() string {
-	if e.NeedBytes > 0 {
+	switch {
+	case e.NeedBytes > 0:
 		return "the live runs of the server hold as much as they may"
+	case e.Tenant != "":
+		return "the server drives as many runs of the tenant as it may"
 	}
 	return "the server drives as many runs as it may"
 }
@@ -36,6 +42,9 @@ func missingBytes(err error) int64 {
 // RefusalError returns the error for a caller whose run can't begin because of
 // err.
 func (l *Limiter) RefusalError(err error) *runtime.Error {
+	if lack, ok := errors.AsType[*NoCapacityError](err); ok && lack.Tenant != "" {
+		return runtime.TenantLimitError(lack.Tenant, runtime.HoldingLiveRuns, lack.MostRuns)
+	}
 	if need := missingBytes(err); need > 0 {
 		return runtime.Errorf(runtime.ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), "+
 			"and this one would hold %d bytes; nothing was stored: try again, or another server", need).WithLimit("max-live-bytes", l.bytes.limit, 0)

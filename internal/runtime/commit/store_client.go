@@ -178,6 +178,17 @@ func (s *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuer
 	})
 }
 
+// CountThreads returns how many threads a tenant has, at most as many as asked for.
+func (s *StoreClient) CountThreads(ctx context.Context, tenant string, atMost int) (int, error) {
+	return callStore(ctx, s, func(ctx context.Context) (int, error) { return s.Store.CountThreads(ctx, tenant, atMost) })
+}
+
+// CountOpenInterrupts returns how many interrupts of a tenant are open, at most as many as
+// asked for.
+func (s *StoreClient) CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error) {
+	return callStore(ctx, s, func(ctx context.Context) (int, error) { return s.Store.CountOpenInterrupts(ctx, tenant, atMost) })
+}
+
 // Due implements checkpoint.Index, with the errors of callStore.
 func (s *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	var next time.Time

@@ -53,7 +53,7 @@ type Pruner interface {
 // Capacity reports whether a run may begin, and queues the threads of those that may
 // not.
 type Capacity interface {
-	HasFreeSlot() bool
+	CheckSlot(thread string) error // capacity.ErrNoCapacity when it may not
 	EnqueueThread(thread string, lack error)
 }
 
@@ -137,8 +137,8 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 // takeWithCapacity takes a thread if there is capacity for its run, else the thread
 // is queued.
 func (p *Processor) takeWithCapacity(ctx context.Context, head checkpoint.Head, take func(context.Context, checkpoint.Head) error) error {
-	var err error = capacity.ErrNoCapacity
-	if p.opts.Capacity.HasFreeSlot() {
+	err := p.opts.Capacity.CheckSlot(head.Thread)
+	if err == nil {
 		err = take(ctx, head)
 	}
 	switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/due"
 	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/holdings"
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -57,6 +58,8 @@ type Options struct {
 	// Limits bound values, states, and the writes of a superstep: 4 MiB, 8 MiB, 8 MiB and
 	// 4096 Sends.
 	Limits pregel.Limits
+	// Tenants limit what each tenant holds; nil = no tenant has a limit.
+	Tenants runtime.TenantLimits
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -132,6 +135,7 @@ type Engine struct {
 	peers        *placement.Peers        // nil when it does not matter where workers are
 
 	capacity   *capacity.Limiter // of live runs
+	holdings   *holdings.Keeper  // of what tenants have in the store
 	readBudget *runtime.ReadBudget
 	unserved   *placement.UnservedRuns // runs that wait for workers
 	scheduler  *scheduler.Scheduler
@@ -154,7 +158,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
-	e.capacity = capacity.New(capacity.Options{MaxRuns: opts.MaxLiveRuns, MaxBytes: opts.MaxLiveBytes, Uptime: e.uptime, Wake: e.wakeScheduler})
+	e.capacity = e.newCapacity()
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
 	if opts.Workers != nil {
 		e.peers = placement.New(opts.Workers, e.unserved)
@@ -163,12 +167,14 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.scheduler = e.newScheduler(isShared)
 	e.feed = e.newFeed()
 	e.reader = query.New(query.Options{
-		Store: client, Graphs: graphs, Limits: opts.Limits, Budget: e.readBudget, SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
+		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
+		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
-	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved}
+	e.holdings = e.newHoldings()
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, holdings: e.holdings}
 	e.committer = e.newCommitter(store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
-	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed)
+	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.holdings.NoteRemoved)
 	e.loopEnv = e.newLoopEnv(executor)
 	e.canceller = cancellation.New(cancellation.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changer.ChangeFrom, WakeScheduler: e.wakeScheduler,
@@ -176,7 +182,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
-		Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
+		Holdings: e.holdings, Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
 	})
 	e.owner = e.newOwner(ctx)
 	e.hooks.owner = e.owner
@@ -192,7 +198,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	e.admitter = admission.New(admission.Options{
 		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Observer: e.observer, Views: client, Owner: e.owner,
-		Changer: e.changer, Heads: e.threads, Canceller: e.canceller, Capacity: e.capacity, Commands: e.editor,
+		Changer: e.changer, Heads: e.threads, Canceller: e.canceller, Capacity: e.capacity, Holdings: e.holdings, Commands: e.editor,
 		QueueLimit: opts.QueueLimit, Now: e.now, IsLive: e.held.IsLive, WakeScheduler: e.wakeScheduler,
 	})
 	if signals, ok := store.(checkpoint.Notifier); ok {
@@ -203,6 +209,23 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.joinMembership(store)
 	e.owner.RunBackground(e.scheduler.Run, "the sweeper panicked and has ended")
 	return e
+}
+
+// newCapacity makes the limiter of the live runs of the engine.
+func (e *Engine) newCapacity() *capacity.Limiter {
+	return capacity.New(capacity.Options{
+		MaxRuns: e.opts.MaxLiveRuns, MaxBytes: e.opts.MaxLiveBytes, Tenants: e.opts.Tenants, Uptime: e.uptime, Wake: e.wakeScheduler,
+	})
+}
+
+// newHoldings makes the keeper of what tenants hold. It runs work when the engine has its
+// owner.
+func (e *Engine) newHoldings() *holdings.Keeper {
+	return holdings.New(holdings.Options{
+		Limits: e.opts.Tenants, Store: e.store, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
+			e.owner.RunUntilDrain(f, "counting the queued runs of a tenant panicked")
+		},
+	})
 }
 
 // newOwner makes the owner of the threads of the engine.
@@ -283,6 +306,16 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, PruneTime: func(h *checkpoint.Head) time.Time { return e.threads.PruneTime(h) },
 		Unknown: e.hooks.noteUnknownOutcome, Committed: e.hooks.noteCommitted, Published: e.feed.PublishEvents,
 	})
+}
+
+// RecheckTenants begins runs that waited for a limit of their tenant, because limits have
+// changed.
+func (e *Engine) RecheckTenants() { e.capacity.RecheckTenants() }
+
+// ListTenantHoldings lists what tenants hold of what they have a limit of, as far as this
+// server has counted it.
+func (e *Engine) ListTenantHoldings() []runtime.TenantHolding {
+	return append(e.capacity.ListTenants(), e.holdings.ListTenants()...)
 }
 
 // Now returns the store's time, as far as it is known.

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/runtime/holdings"
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
@@ -19,6 +20,7 @@ type commitHooks struct {
 	held      *ownership.Table
 	scheduler *scheduler.Scheduler
 	unserved  *placement.UnservedRuns
+	holdings  *holdings.Keeper
 	owner     *ownership.Owner // set before the first change
 }
 
@@ -37,6 +39,7 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	if len(t.Interrupts) > 0 {
 		h.feed.WakeInterruptFollowers(t.Thread)
 	}
+	h.holdings.NoteCommitted(t.Thread, len(head.Queue), t.LiveEvents)
 	h.owner.NotifyServers(&head)
 }
 

@@ -17,11 +17,12 @@ type Changer struct {
 	store     Store
 	committer *commit.Committer
 	feed      *feed.Feed
+	removed   func(thread string)
 }
 
-// NewChanger makes a changer.
-func NewChanger(threads *Table, store Store, committer *commit.Committer, events *feed.Feed) *Changer {
-	return &Changer{threads: threads, store: store, committer: committer, feed: events}
+// NewChanger makes a changer. removed is called when a thread was removed.
+func NewChanger(threads *Table, store Store, committer *commit.Committer, events *feed.Feed, removed func(thread string)) *Changer {
+	return &Changer{threads: threads, store: store, committer: committer, feed: events, removed: removed}
 }
 
 // ChangeThread makes one change to a thread that this process need not drive. It repeats
@@ -112,6 +113,7 @@ func (c *Changer) RemoveThread(ctx context.Context, head checkpoint.Head) error 
 	})
 	if err == nil {
 		c.feed.EndTopic(head.Thread)
+		c.removed(head.Thread)
 	}
 	return runtime.TranslateStoreError(err)
 }

@@ -118,6 +118,24 @@ func (o *Owner) RunBackground(f func(ctx context.Context, stop <-chan struct{}),
 	t.goroutines.Go(contain.Func(func() { f(o.runCtx, t.draining) }, contain.LogPanic(o.log, panicked)))
 }
 
+// RunUntilDrain runs a function in the background, unless a drain has begun. Its context ends
+// when one begins.
+func (o *Owner) RunUntilDrain(f func(ctx context.Context), panicked string) {
+	t := o.opts.Threads
+	t.runForThread("", func(*session) {
+		ctx, cancel := context.WithCancel(o.runCtx)
+		defer cancel()
+		go contain.Func(func() {
+			select {
+			case <-t.draining:
+				cancel()
+			case <-ctx.Done():
+			}
+		}, contain.LogPanic(o.log, panicked))()
+		f(ctx)
+	}, contain.LogPanic(o.log, panicked))
+}
+
 // Drain takes no further thread, lets every live run finish its superstep, and hands
 // the rest to the next server. When ctx ends first, running nodes are cut off; they
 // will run again.

@@ -20,7 +20,7 @@ func (o *Owner) NotifyServers(h *checkpoint.Head) {
 	case h.Owner == o.opts.ID:
 	case h.Owner != "":
 		o.subscription.WakeServers(h.Owner, h.Thread)
-	case isDue && (!o.opts.Capacity.HasFreeSlot() || o.opts.Capacity.IsExceeded()):
+	case isDue && (o.opts.Capacity.CheckSlot(h.Thread) != nil || o.opts.Capacity.IsExceeded()):
 		o.subscription.WakeServers("", h.Thread)
 	}
 }

@@ -15,15 +15,30 @@ type Limits struct {
 	MaxStateBytes int64 // bytes of all channels together
 	MaxWriteBytes int64 // bytes that the tasks of one superstep write together
 	MaxSends      int   // Sends of one superstep
+	// StateTenant is the tenant whose own limit MaxStateBytes is, "" = that of the server.
+	StateTenant string
 }
 
-// The limits, as the options of the server that set them.
+// The limits, as the options of the server that set them, and LimitTenantState as the file
+// of the limits of tenants names it.
 const (
+	LimitTenantState = "state_bytes"
+
 	LimitValue  = "max-value-bytes"
 	LimitState  = "max-state-bytes"
 	LimitWrites = "max-write-bytes"
 	LimitSends  = "max-sends"
 )
+
+// WithTenantState returns the limits with that of a tenant for its states, where it is
+// below that of the server. A negative number is none.
+func (l Limits) WithTenantState(tenant string, most int64) Limits {
+	if most < 0 || l.MaxStateBytes > 0 && most >= l.MaxStateBytes {
+		return l
+	}
+	l.MaxStateBytes, l.StateTenant = max(most, 1), tenant
+	return l
+}
 
 func (l Limits) isSet() bool { return l != Limits{} }
 
@@ -39,6 +54,11 @@ func (l Limits) checkValue(channel string, size int64) error {
 func (l Limits) checkStateSize(size int64) error {
 	if l.MaxStateBytes <= 0 || size <= l.MaxStateBytes {
 		return nil
+	}
+	if l.StateTenant != "" {
+		return &graph.LimitError{Limit: LimitTenantState, Max: l.MaxStateBytes, Needed: size, Problem: fmt.Sprintf(
+			"the state would have %d bytes, more than the %d of the limit %s of the tenant %q; keep less in it, or references to what is kept elsewhere",
+			size, l.MaxStateBytes, LimitTenantState, l.StateTenant)}
 	}
 	return &graph.LimitError{Limit: LimitState, Max: l.MaxStateBytes, Needed: size, Problem: fmt.Sprintf(
 		"the state would have %d bytes, more than the %d of --%s; keep less in it, or references to what is kept elsewhere",

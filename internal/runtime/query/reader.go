@@ -18,6 +18,8 @@ type Options struct {
 	Store  *commit.StoreClient
 	Graphs runtime.Graphs
 	Limits pregel.Limits
+	// Tenants have the limits of the states of each tenant; nil = none has one.
+	Tenants runtime.TenantLimits
 	// Budget is the memory that calls hold of large states.
 	Budget *runtime.ReadBudget
 	// SmallStateBytes is the size up to which a state is read without a reservation.

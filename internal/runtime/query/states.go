@@ -20,7 +20,7 @@ import (
 // of runtime.TranslateStoreError.
 func (r *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
 	if head.Checkpoint == "" {
-		return pregel.NewState(g, "", r.opts.Limits), nil
+		return pregel.NewState(g, "", r.LimitsOf(head.Thread)), nil
 	}
 	cp, err := r.ReadCheckpoint(ctx, memory, head.Thread, "", head.Checkpoint)
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
@@ -29,7 +29,17 @@ func (r *Reader) LoadState(ctx context.Context, memory *runtime.ReadReservation,
 	if err != nil {
 		return nil, runtime.TranslateStoreError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
 	}
-	return pregel.LoadState(g, cp, head.Branched, r.opts.Limits), nil
+	return pregel.LoadState(g, cp, head.Branched, r.LimitsOf(head.Thread)), nil
+}
+
+// LimitsOf returns the limits of the states of a thread: those of the server, or those of
+// the thread's tenant.
+func (r *Reader) LimitsOf(thread string) pregel.Limits {
+	if r.opts.Tenants == nil {
+		return r.opts.Limits
+	}
+	owner, _ := tenant.Split(thread)
+	return r.opts.Limits.WithTenantState(owner, r.opts.Tenants.FindTenantLimit(owner, runtime.HoldingStateBytes))
 }
 
 // FindGraph finds the graph that a thread is pinned to. Errors: those of runtime.Graphs.
@@ -61,7 +71,7 @@ func (r *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservatio
 		if err != nil {
 			return nil, err
 		}
-		return pregel.NewState(g, "", r.opts.Limits), nil
+		return pregel.NewState(g, "", r.LimitsOf(head.Thread)), nil
 	}
 	cp, err := r.FindCheckpoint(ctx, memory, head.Thread, namespace, id)
 	if err != nil {
@@ -71,7 +81,7 @@ func (r *Reader) LoadStateAt(ctx context.Context, memory *runtime.ReadReservatio
 	if err != nil {
 		return nil, err
 	}
-	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, r.opts.Limits), nil
+	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, r.LimitsOf(head.Thread)), nil
 }
 
 // GraphOfCheckpoint returns the graph of a checkpoint's namespace: the thread's present

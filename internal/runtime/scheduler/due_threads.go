@@ -25,6 +25,16 @@ func (s *Scheduler) isPaused(timer *time.Timer) bool {
 	return wait > 0
 }
 
+// isResting reports whether the last look at the store was a long one and just before, and
+// sets the timer for the next.
+func (s *Scheduler) isResting(timer *time.Timer) bool {
+	wait := s.restUntil - s.opts.Uptime()
+	if wait > 0 {
+		timer.Reset(wait)
+	}
+	return wait > 0
+}
+
 // processServed processes the threads that waited for workers.
 func (s *Scheduler) processServed(ctx context.Context) {
 	if elsewhere := s.opts.QueueServed(); len(elsewhere) > 0 {
@@ -116,6 +126,7 @@ func (s *Scheduler) processThreads(ctx context.Context, threads []string, r *rou
 // listDue returns the due threads that are neither quarantined nor queued. If
 // such threads take nearly all of the batch, it reads twice as many.
 func (s *Scheduler) listDue(ctx context.Context) (threads []string, next time.Time, err error) {
+	began := s.opts.Uptime()
 	most := dueBatch + s.countQuarantined() + s.opts.Queue.CountQueued()
 	for limit := dueBatch; ; limit = min(2*limit, most) {
 		if p := contain.Call(func() { threads, next, err = s.opts.Store.Due(ctx, limit) }); p != nil {
@@ -127,6 +138,9 @@ func (s *Scheduler) listDue(ctx context.Context) (threads []string, next time.Ti
 		all := len(threads)
 		threads = slices.DeleteFunc(threads, s.isWaiting)
 		if all < limit || limit == most || len(threads) >= minUsefulBatch {
+			if now := s.opts.Uptime(); limit > dueBatch {
+				s.restUntil = now + restFactor*(now-began)
+			}
 			return threads, next, nil
 		}
 	}

@@ -82,7 +82,8 @@ type Scheduler struct {
 	wakeups             chan struct{} // buffered; a value wakes the scheduler
 	quarantine          quarantine
 	storeBackoff        storeBackoff
-	reportedQuarantined atomic.Int64 // the last value of Observer.ThreadsPoisoned
+	reportedQuarantined atomic.Int64  // the last value of Observer.ThreadsPoisoned
+	restUntil           time.Duration // uptime before which Run does not look at the store because of a wake-up
 }
 
 // New makes a scheduler without a Processor; Run starts it.
@@ -101,6 +102,11 @@ const dueBatch = 256
 
 // minUsefulBatch is the number of threads that justifies a look at the store.
 const minUsefulBatch = dueBatch / 4
+
+// restFactor is how many times as long as a look at the store the scheduler rests after it,
+// when many threads that wait for their tenant or in quarantine stood before the others:
+// they must not slow those down.
+const restFactor = 10
 
 // MaxParallelDue is the number of due threads that are processed at the same
 // time.
@@ -147,10 +153,11 @@ func (s *Scheduler) Run(ctx context.Context, stop <-chan struct{}) {
 			continue
 		}
 		s.processServed(ctx)
-		if full := s.processGranted(ctx); full && woken || s.isPaused(timer) {
+		if full := s.processGranted(ctx); full && woken || s.isPaused(timer) || woken && s.isResting(timer) {
 			continue
 		}
 		next := s.processDueOnce(ctx)
-		timer.Reset(max(min(s.opts.ScanInterval, max(next, time.Millisecond)), s.storeBackoff.remainingPause(s.opts.Uptime())))
+		now := s.opts.Uptime()
+		timer.Reset(max(min(s.opts.ScanInterval, max(next, time.Millisecond)), s.restUntil-now, s.storeBackoff.remainingPause(now)))
 	}
 }

@@ -25,16 +25,28 @@ type world struct {
 	granted     []string
 	served      []string
 	noSlot      bool
+	waiting     int           // threads that are due and queued, and stand before the others
+	lookTime    time.Duration // that a look at them takes
+	looks       int
 	failures    map[string]error // what processing a thread returns
 	processed   []string
 	quarantined map[string]int // failures that were stored
 	abandoned   map[string]struct{}
 }
 
-func (w *world) Due(context.Context, int) ([]string, time.Time, error) {
+func (w *world) Due(_ context.Context, limit int) ([]string, time.Time, error) {
+	if w.waiting > 0 {
+		advanceTime(w.lookTime)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.due), time.Time{}, nil
+	w.looks++
+	list := slices.Repeat([]string{"waiting"}, w.waiting)
+	list = append(list, w.due...)
+	if limit < len(list) {
+		return list[:limit], time.Now(), nil
+	}
+	return list, time.Time{}, nil
 }
 
 func (w *world) Head(_ context.Context, thread string) (checkpoint.Head, error) {
@@ -70,9 +82,9 @@ func (w *world) GrantWaiting(int) (threads []string, full bool) {
 	return threads, w.noSlot
 }
 
-func (w *world) EndGrants([]string)   {}
-func (w *world) IsQueued(string) bool { return false }
-func (w *world) CountQueued() int     { return 0 }
+func (w *world) EndGrants([]string)          {}
+func (w *world) IsQueued(thread string) bool { return thread == "waiting" }
+func (w *world) CountQueued() int            { return w.waiting }
 
 func (w *world) MarkMaybeLeased(thread string) {
 	w.mu.Lock()
@@ -170,6 +182,48 @@ func TestWakeWithoutSlotLeavesTheStoreAlone(t *testing.T) {
 		s.Wake()
 		synctest.Wait()
 		require.Empty(t, w.takeProcessed())
+	})
+}
+
+// Many threads that wait for a slot of their tenant stand before the others in the store.
+// The scheduler looks over them for a small part of the time, however often it is woken, and
+// still finds the others.
+func TestManyWaitingThreadsAreLookedAtSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{waiting: 1000, lookTime: time.Millisecond}
+		s := runScheduler(t, w)
+		const rounds = 1000
+		for n := range rounds {
+			if n == rounds/2 {
+				w.mu.Lock()
+				w.due = []string{"a"}
+				w.mu.Unlock()
+			}
+			s.Wake()
+			advanceTime(time.Millisecond)
+		}
+		require.Equal(t, []string{"a"}, w.takeProcessed())
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		require.Greater(t, w.looks, rounds/20)
+		require.LessOrEqual(t, w.looks, rounds/9)
+	})
+}
+
+// A few threads that wait don't slow down others.
+func TestFewWaitingThreadsDelayNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{waiting: 100, lookTime: time.Millisecond}
+		s := runScheduler(t, w)
+		for range 50 {
+			advanceTime(2 * time.Millisecond)
+			w.mu.Lock()
+			w.due = []string{"a"}
+			w.mu.Unlock()
+			s.Wake()
+			advanceTime(2 * time.Millisecond)
+			require.Equal(t, []string{"a"}, w.takeProcessed())
+		}
 	})
 }
 

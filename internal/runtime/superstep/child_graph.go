@@ -52,7 +52,7 @@ func IsPersistent(n *graph.Node) bool { return persistenceOf(n) == persistAlways
 func (c childGraph) newChildLoop() (*graphLoop, error) {
 	fr := c.parent
 	child := &graphLoop{frame: frame{
-		env: fr.env, thread: fr.thread, run: fr.run, state: pregel.NewState(c.graph, c.namespace, fr.env.Limits),
+		env: fr.env, thread: fr.thread, run: fr.run, state: pregel.NewState(c.graph, c.namespace, fr.env.Reader.LimitsOf(fr.thread.ID)),
 		level: level{
 			keepsCheckpoints: c.persistence != persistDisabled && fr.level.keepsCheckpoints,
 			parentTask:       c.task.ID, rootTask: cmp.Or(fr.level.rootTask, c.task.ID), parents: c.listParents(),
@@ -72,7 +72,7 @@ func (c childGraph) newChildLoop() (*graphLoop, error) {
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.beginsWithCopy = pregel.LoadState(c.graph, then, true, fr.env.Limits).MoveToNamespace(c.namespace), true
+		child.state, child.beginsWithCopy = pregel.LoadState(c.graph, then, true, fr.env.Reader.LimitsOf(fr.thread.ID)).MoveToNamespace(c.namespace), true
 		child.level.isOnReplayPath, child.level.replayNamespace = true, then.Namespace
 		return child, nil
 	}
@@ -86,7 +86,7 @@ func (c childGraph) newChildLoop() (*graphLoop, error) {
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
-	child.state = pregel.LoadState(c.graph, cp, fr.level.replay != nil, fr.env.Limits)
+	child.state = pregel.LoadState(c.graph, cp, fr.level.replay != nil, fr.env.Reader.LimitsOf(fr.thread.ID))
 	child.maybeBegun = c.isCurrent(cp)
 	child.maybeHandedOut = child.maybeBegun && fr.isRecoveredInside(c.task.ID)
 	return child, nil

@@ -26,7 +26,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err != nil {
 		return err
 	}
-	l.state = pregel.LoadState(l.Graph(), cp, true, l.env.Limits)
+	l.state = pregel.LoadState(l.Graph(), cp, true, l.env.Reader.LimitsOf(l.thread.ID))
 	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	l.pending = progress{commands: newProgress(p).commands}
 	r := &l.run.Request

@@ -23,7 +23,7 @@ const maxCopiedCheckpoints = 1000
 // interrupts, which need their own answers. Ids within the thread stay the
 // same. Queued runs and request ids are not copied. The errors are *Error:
 // THREAD_NOT_FOUND, THREAD_BUSY, THREAD_EXISTS, REQUEST_ID_CONFLICT,
-// CHANGE_TOO_LARGE, and those of the store.
+// CHANGE_TOO_LARGE, QUOTA_EXCEEDED, and those of the store.
 //
 // A copy is one change in memory. So its size is bounded, and other copies wait
 // until it is made.
@@ -53,6 +53,11 @@ func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (chec
 			return source, runtime.Errorf(runtime.ReasonThreadBusy, "run %q of the thread is active; copy it when that has ended or waits", source.Run).
 				With("activeRunId", source.Run)
 		}
+		if source.Open > 0 {
+			if err := m.opts.Holdings.CheckQuestions(ctx, req.Thread); err != nil {
+				return source, err
+			}
+		}
 		copied := m.newCopyHead(&source, req)
 		c := threadCopier{manager: m, ctx: ctx, source: source, change: commit.NewTx(&copied, m.opts.Now())}
 		err = c.readAll()
@@ -64,15 +69,12 @@ func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (chec
 		if err != nil {
 			return source, err
 		}
-		made, err := m.opts.Committer.TryChange(ctx, c.change.Head, func(t *commit.Tx) error {
+		made, err := m.storeThread(ctx, c.change.Head, same, func(t *commit.Tx) error {
 			*t = *c.change
 			t.RecordRequest(req.RequestID, req.Digest, "")
 			t.ScheduleBy(commit.ExpiryTime(&t.Head))
 			return nil
 		})
-		if errors.Is(err, checkpoint.ErrConflict) {
-			return m.answerDuplicate(ctx, same)
-		}
 		if err == nil {
 			m.opts.WakeScheduler()
 		}

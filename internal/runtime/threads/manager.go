@@ -31,11 +31,20 @@ type Options struct {
 
 	// Change makes one change to a thread that may be driven here.
 	Change func(ctx context.Context, thread string, b commit.Build) (checkpoint.Head, error)
+	// Holdings keep tenants within their limits.
+	Holdings Holdings
 	// Remove deletes a thread that may be driven here, if it is at the revision of
 	// head or any revision will do.
 	Remove func(ctx context.Context, head checkpoint.Head, anyRevision bool) error
 	// WakeScheduler makes the scheduler look for due threads.
 	WakeScheduler func()
+}
+
+// Holdings keep tenants within the limits of what they hold. The errors are *Error
+// QUOTA_EXCEEDED, and those of the store.
+type Holdings interface {
+	CheckQuestions(ctx context.Context, thread string) error
+	AddThread(ctx context.Context, thread string) (done func(isMade bool), err error)
 }
 
 // Manager makes, changes, copies, forks, prunes and deletes threads.

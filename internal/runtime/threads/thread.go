@@ -19,7 +19,7 @@ import (
 )
 
 // CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
-// GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
+// QUOTA_EXCEEDED, GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
 func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
 		req.Thread = NewThreadID(req.Tenant, req.RequestID)
@@ -36,14 +36,30 @@ func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequ
 		}
 		head.Graph, head.Version = g.Name, g.Version
 	}
-	made, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	return m.storeThread(ctx, head, req, func(t *commit.Tx) error {
 		setExpiration(t, req.Expiration)
 		t.Head.Keep = req.KeepCheckpoints
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return nil
 	})
+}
+
+// storeThread stores a new thread, if its tenant may have another. A thread that exists is
+// answered as a duplicate of the request.
+func (m *Manager) storeThread(
+	ctx context.Context, head checkpoint.Head, same runtime.CreateThreadRequest, b commit.Build,
+) (made checkpoint.Head, err error) {
+	done, err := m.opts.Holdings.AddThread(ctx, same.Thread)
+	if err != nil {
+		if _, unknown := m.opts.Store.Head(ctx, same.Thread); unknown == nil {
+			return m.answerDuplicate(ctx, same)
+		}
+		return head, err
+	}
+	made, err = m.opts.Committer.TryChange(ctx, head, b)
+	done(err == nil)
 	if errors.Is(err, checkpoint.ErrConflict) {
-		return m.answerDuplicate(ctx, req)
+		return m.answerDuplicate(ctx, same)
 	}
 	return made, err
 }
@@ -130,7 +146,7 @@ func (m *Manager) DeleteThread(ctx context.Context, thread string, etag uint64, 
 // ForkThread makes a thread that begins with the present state of another
 // thread, or with its state at a checkpoint. Interrupts are not copied: waiting
 // tasks ask again. The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
-// CHECKPOINT_NOT_FOUND, and those of the store.
+// CHECKPOINT_NOT_FOUND, QUOTA_EXCEEDED, and those of the store.
 func (m *Manager) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
 		req.Thread = newIDBeside(req.Source, req.RequestID)
@@ -152,15 +168,12 @@ func (m *Manager) ForkThread(ctx context.Context, req runtime.ForkRequest) (chec
 			return source, err
 		}
 	}
-	made, err := m.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	same := runtime.CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest}
+	return m.storeThread(ctx, head, same, func(t *commit.Tx) error {
 		t.Actor = req.By.Name
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return putForkedState(t, origin)
 	})
-	if errors.Is(err, checkpoint.ErrConflict) {
-		return m.answerDuplicate(ctx, runtime.CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest})
-	}
-	return made, err
 }
 
 // putForkedState makes a state the first checkpoint of a new thread.

@@ -97,11 +97,19 @@ func (m *Mapper) ToStatus(err error, subject map[string]string) (CallEnd, error)
 	end.Level, end.Fields = callLogLevel(code, e.Reason), append(end.Fields, zap.String("reason", e.Reason))
 	if m.metrics != nil {
 		m.metrics.CountRefusedCall(e.Reason)
-		if exceeded, ok := errors.AsType[*quota.ExceededError](err); ok {
-			m.metrics.CountExceededQuota(exceeded.Limit.String(), exceeded.OwnerKind())
-		}
+		m.countExceededQuota(err, e)
 	}
 	return end, BuildStatus(code, e, subject)
+}
+
+// countExceededQuota counts a refusal by a quota: one of this layer, or one of the engine,
+// whose parameters name the limit.
+func (m *Mapper) countExceededQuota(err error, e *runtime.Error) {
+	if exceeded, ok := errors.AsType[*quota.ExceededError](err); ok {
+		m.metrics.CountExceededQuota(exceeded.Limit.String(), exceeded.OwnerKind())
+	} else if e.Reason == runtime.ReasonQuotaExceeded {
+		m.metrics.CountExceededQuota(e.Meta["limit"], e.Meta["of"])
+	}
 }
 
 // isForOperator reports whether calls fail for a reason until an operator acts:

@@ -51,7 +51,7 @@ func Table() []Row {
 		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset", "limit", "most"}},
 		{
 			runtime.ReasonPayloadTooLarge, codes.InvalidArgument,
-			[]string{"field", "sizeBytes", "limitBytes", "limit", "most", "need", "checkpointId"},
+			[]string{"field", "sizeBytes", "limitBytes", "limit", "most", "need", "checkpointId", "of"},
 		},
 		{runtime.ReasonSchemaLimitExceeded, codes.InvalidArgument, []string{"field", "limit", "most", "need"}},
 		{runtime.ReasonInputSchemaMismatch, codes.InvalidArgument, []string{"graph", "violations"}},

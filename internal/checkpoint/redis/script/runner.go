@@ -97,6 +97,25 @@ func (r *Runner) runPerInput(
 	return out, err
 }
 
+// CountMembers returns how many members sorted sets have together, in as few exchanges as
+// there are servers.
+func (r *Runner) CountMembers(ctx context.Context, keys []string) (total int64, err error) {
+	err = Retry(ctx, func() error {
+		pipe := r.client.Pipeline()
+		sent := make([]*goredis.IntCmd, len(keys))
+		for i, key := range keys {
+			sent[i] = pipe.ZCard(ctx, key)
+		}
+		_, err := pipe.Exec(ctx)
+		total = 0
+		for _, cmd := range sent {
+			total += cmd.Val()
+		}
+		return err
+	})
+	return total, err
+}
+
 // ReadFields reads fields of a hash.
 func (r *Runner) ReadFields(ctx context.Context, key string, names ...string) (reply Reply, err error) {
 	err = Retry(ctx, func() (err error) {

@@ -56,6 +56,9 @@ func TestListsOfATenantLookAtNoOther(t *testing.T) {
 			require.NotContains(t, plan, "ORDER BY", "nothing is sorted: %s", statement)
 		}
 	}
+	require.Contains(t, explainQuery(t, db, countThreads, []any{"acme", 10}), "SEARCH threads USING INDEX threads_updated (tenant=?")
+	require.Contains(t, explainQuery(t, db, countOpenInterrupts, []any{"acme", 10}),
+		"SEARCH interrupts USING INDEX interrupts_state (tenant=? AND state=?")
 	q := checkpoint.InterruptQuery{Tenant: "acme", States: append(open, checkpoint.InterruptAnswered)}
 	statement, args := buildInterruptQuery(&q)
 	require.Contains(t, explainQuery(t, db, statement, args), "(tenant=?", "whichever index it takes")

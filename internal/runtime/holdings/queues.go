@@ -1,0 +1,180 @@
+package holdings
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/backoff"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// queues counts the queued runs of tenants. No store has an index of them. So when a tenant
+// with a limit queues its first run, the server begins to count the queues of the threads
+// that it changes, and counts in the background those that were there before. Before it
+// refuses a run, it looks at some again: other servers may have shortened them.
+type queues struct {
+	opts *Options
+
+	mu       sync.Mutex
+	byTenant map[string]*tenantQueues // of those that have queued a run here
+}
+
+// tenantQueues are the queues of a tenant. The lock of queues guards them.
+type tenantQueues struct {
+	runs     map[string]int // queued runs of each thread that has some
+	count    int            // their sum
+	pending  int            // runs that are about to be queued
+	isListed bool           // the threads of the store are counted, or are about to be
+	seenAt   time.Duration  // uptime when some were looked at again
+}
+
+// Bounds of reads.
+const (
+	maxRecheckedQueues = 64
+	listPage           = 1000
+)
+
+// setQueue sets how many queued runs a thread has, where its tenant is counted.
+func (q *queues) setQueue(owner, thread string, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.byTenant[owner]; t != nil {
+		t.setQueue(thread, n)
+	}
+}
+
+func (t *tenantQueues) setQueue(thread string, n int) {
+	t.count += n - t.runs[thread]
+	if n == 0 {
+		delete(t.runs, thread)
+	} else {
+		t.runs[thread] = n
+	}
+}
+
+// addRun takes one of the queued runs that a tenant may have; done is called when the
+// queue of its thread is set.
+func (q *queues) addRun(ctx context.Context, owner string, most int64) (done func(), err error) {
+	q.listOnce(owner)
+	if !q.tryAdd(owner, most) {
+		if err := q.recheckQueues(ctx, owner); err != nil {
+			return nil, err
+		}
+		if !q.tryAdd(owner, most) {
+			return nil, runtime.TenantLimitError(owner, runtime.HoldingQueuedRuns, most)
+		}
+	}
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.byTenant[owner].pending--
+	}, nil
+}
+
+func (q *queues) tryAdd(owner string, most int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.byTenant[owner]
+	if int64(t.count+t.pending) >= most {
+		return false
+	}
+	t.pending++
+	return true
+}
+
+// recheckQueues looks at some queues of a tenant again that other servers may have
+// shortened.
+func (q *queues) recheckQueues(ctx context.Context, owner string) error {
+	for _, thread := range q.chooseQueues(owner) {
+		head, err := q.opts.Store.Head(ctx, thread)
+		if err != nil && !errors.Is(err, checkpoint.ErrThreadNotFound) {
+			return runtime.TranslateStoreError(err)
+		}
+		q.setQueue(owner, thread, len(head.Queue)) // none of a thread that is gone
+	}
+	return nil
+}
+
+// chooseQueues chooses some threads of a tenant, in no order, and none where it has done so
+// just before.
+func (q *queues) chooseQueues(owner string) (threads []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t, now := q.byTenant[owner], q.opts.Uptime()
+	if now-t.seenAt < refusalAge {
+		return nil
+	}
+	t.seenAt = now
+	for thread := range t.runs {
+		if threads = append(threads, thread); len(threads) == maxRecheckedQueues {
+			break
+		}
+	}
+	return threads
+}
+
+// listCounts lists the queued runs of tenants.
+func (q *queues) listCounts() (list []runtime.TenantHolding) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for owner, t := range q.byTenant {
+		list = append(list, runtime.TenantHolding{Tenant: owner, Of: runtime.HoldingQueuedRuns, Held: int64(t.count)})
+	}
+	return list
+}
+
+// listOnce begins to count the queues of a tenant.
+func (q *queues) listOnce(owner string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.byTenant[owner]
+	if t == nil {
+		t = &tenantQueues{runs: make(map[string]int)}
+		q.byTenant[owner] = t
+	}
+	if !t.isListed {
+		t.isListed = true
+		q.opts.RunBackground(func(ctx context.Context) { q.listQueues(ctx, owner) })
+	}
+}
+
+// listQueues counts the queues of a tenant that are in the store. It rests after each page,
+// since a tenant may have many threads. A store that does not answer ends it, and the next
+// queued run begins it again.
+func (q *queues) listQueues(ctx context.Context, owner string) {
+	query := checkpoint.ThreadQuery{Tenant: owner, Limit: listPage}
+	for {
+		began := q.opts.Uptime()
+		heads, err := q.opts.Store.Threads(ctx, query)
+		if err == nil {
+			err = backoff.Sleep(ctx, restFactor*(q.opts.Uptime()-began))
+		}
+		if err != nil {
+			q.mu.Lock()
+			q.byTenant[owner].isListed = false
+			q.mu.Unlock()
+			return
+		}
+		for i := range heads {
+			q.addListed(owner, &heads[i])
+		}
+		if len(heads) == 0 {
+			return
+		}
+		last := &heads[len(heads)-1]
+		query.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+	}
+}
+
+// addListed counts the queue of a thread, unless a change has set it meanwhile.
+func (q *queues) addListed(owner string, head *checkpoint.Head) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.byTenant[owner]
+	if _, known := t.runs[head.Thread]; !known && len(head.Queue) > 0 {
+		t.setQueue(head.Thread, len(head.Queue))
+	}
+}
