@@ -59,6 +59,7 @@ type Options struct {
 	GraphOptions
 	ValueOptions
 	StoreOptions
+	RedisTLSOptions
 
 	LogsFailuresOnly bool // successful calls are not logged, unless at level debug
 }
@@ -107,6 +108,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
 	o.StoreOptions.RegisterFlags(f)
+	o.RedisTLSOptions.RegisterFlags(f)
 }
 
 // minLease is long enough to renew a lease three times with a slow store.
@@ -174,7 +176,7 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.validateCallers(), o.validateAccess(), o.AuditOptions.validateOptions(),
-		o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+		o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store))
 }
 
 // KeepAll is the value that keeps every checkpoint.

@@ -84,6 +84,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		}
 	}()
 	name, err := ParseStore(o.Store)
+	if err == nil {
+		name, err = name.WithRedisTLS(o.RedisTLSOptions)
+	}
 	if err != nil {
 		return s, err
 	}
