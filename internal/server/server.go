@@ -271,7 +271,7 @@ func (s *Server) buildServices(
 			return name.explainUnavailable("read the key of page tokens", err)
 		}
 	}
-	trail, err := o.openAudit(ctx, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
+	trail, err := o.openAudit(ctx, info.Version, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
 	if err != nil {
 		return err
 	}
