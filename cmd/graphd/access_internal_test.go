@@ -40,6 +40,7 @@ type accessServer struct {
 	conn   *grpc.ClientConn
 	tokens map[string]string // by caller
 	policy string            // path
+	audit  string            // path of the records of calls
 }
 
 const rolePolicyHead = `bindings:
@@ -50,7 +51,7 @@ const rolePolicyHead = `bindings:
 func startAccessServer(t *testing.T) *accessServer {
 	t.Helper()
 	dir := t.TempDir()
-	s := &accessServer{tokens: map[string]string{}, policy: filepath.Join(dir, "access.yaml")}
+	s := &accessServer{tokens: map[string]string{}, policy: filepath.Join(dir, "access.yaml"), audit: filepath.Join(dir, "audit.jsonl")}
 	keys := filepath.Join(dir, "keys.yaml")
 	text := rolePolicyHead
 	names := []string{"root", "unbound", "approver"}
@@ -66,7 +67,7 @@ func startAccessServer(t *testing.T) *accessServer {
 	}
 	started := startServerWith(t, server.Options{
 		Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}, AccessOptions: server.AccessOptions{Access: s.policy},
-		LimitOptions: server.LimitOptions{Reflection: true},
+		LimitOptions: server.LimitOptions{Reflection: true}, AuditOptions: server.AuditOptions{Audit: []string{"file:" + s.audit}},
 	})
 	var err error
 	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -302,11 +302,11 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		service: common, followInterrupts: o.FollowInterrupts,
 	})
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
-		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry}, workers: o.Workers, info: o.Info,
+		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,
 	})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, &workerService{
-			service: common, hub: o.Hub, changes: graphChanges{o.Access, o.Registry}, version: o.Info.Version,
+			service: common, hub: o.Hub, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, version: o.Info.Version,
 		})
 	}
 	for name := range s.grpc.GetServiceInfo() {

@@ -2,6 +2,7 @@ package interceptor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -146,6 +147,12 @@ func (c *callContext) describeCall(r *audit.Record) {
 	}
 	if c.run != "" {
 		r.Run = c.run
+	}
+	for name, texts := range c.notes {
+		if r.What == nil {
+			r.What = make(map[string][]string)
+		}
+		r.What[name] = slices.Clone(texts)
 	}
 }
 
