@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -66,15 +67,17 @@ func TestServeSendsRecordsToACollector(t *testing.T) {
 	collector.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
 	collector.StartTLS()
 	defer collector.Close()
-	for name, value := range map[string]string{
-		"HEADERS": "authorization=Bearer%20sesame", "CERTIFICATE": file("ca.pem"), "CLIENT_CERTIFICATE": file("client-graphd.pem"),
-		"CLIENT_KEY": file("client-graphd-key.pem"),
-	} {
-		t.Setenv("OTEL_EXPORTER_OTLP_"+name, value)
+	env := map[string]string{
+		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20sesame", "OTEL_EXPORTER_OTLP_CERTIFICATE": file("ca.pem"),
+		"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": file("client-graphd.pem"), "OTEL_EXPORTER_OTLP_CLIENT_KEY": file("client-graphd-key.pem"),
+	}
+	for name, value := range env {
+		t.Setenv(name, value) // for the SDK
 	}
 	t.Run("serve", func(t *testing.T) {
 		c := startServerWith(t, server.Options{Store: "memory", AuditOptions: server.AuditOptions{
 			Audit: []string{"otlp:" + collector.URL, "otlp:https://127.0.0.1:1"}, AuditReads: true,
+			Getenv: func(name string) string { return env[name] },
 		}})
 		require.Zero(t, c.runCommand(t, "threads", "list").code)
 	})
@@ -85,13 +88,14 @@ func TestServeSendsRecordsToACollector(t *testing.T) {
 	require.Contains(t, all.String(), `"kind":"stop"`)
 	for variable, says := range map[string]string{"CERTIFICATE": "names /none.pem: no such file", "CLIENT_KEY": "belong together"} {
 		t.Run(variable, func(t *testing.T) {
-			t.Setenv("OTEL_EXPORTER_OTLP_"+variable, map[string]string{"CERTIFICATE": "/none.pem"}[variable])
-			r := commandRunner{}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "otlp:https://h:1")
+			other := maps.Clone(env)
+			other["OTEL_EXPORTER_OTLP_"+variable] = map[string]string{"CERTIFICATE": "/none.pem"}[variable]
+			r := commandRunner{env: other}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "otlp:https://h:1")
 			require.Equal(t, 2, r.code)
 			require.Contains(t, r.err, says)
 		})
 	}
-	r := commandRunner{}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "otlp:http://collector.example:4318")
+	r := commandRunner{env: env}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "otlp:http://collector.example:4318")
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.err, "in plain text to another host")
 }

@@ -127,16 +127,18 @@ func TestEndpointsWantACertificateOfTheServer(t *testing.T) {
 	e := startSecureEndpoint(t, file, file("ca.pem"))
 	ca := "--endpoint-tls-ca=" + file("ca.pem")
 	own := []string{ca, "--endpoint-tls-cert=" + file("client-graphd.pem"), "--endpoint-tls-key=" + file("client-graphd-key.pem")}
+	foreign := []string{ca, "--endpoint-tls-cert=" + other("client-mallory.pem"), "--endpoint-tls-key=" + other("client-mallory-key.pem")}
+	const untrusted = "no CA that the server trusts has signed its certificate"
 	for name, c := range map[string]struct {
 		options []string
 		waits   string // why the task waits, "" = it is done
 	}{
 		"right":               {options: own},
 		"none":                {options: []string{ca}, waits: "it ends the TLS handshake: tls: certificate required"},
-		"of another CA":       {options: []string{ca, "--endpoint-tls-cert=" + other("client-mallory.pem"), "--endpoint-tls-key=" + other("client-mallory-key.pem")}, waits: "unknown certificate authority"},
-		"another CA is known": {options: append([]string{"--endpoint-tls-ca=" + other("ca.pem")}, own[1:]...), waits: "no CA that the server trusts has signed its certificate"},
-		"the CAs of a system": {options: own[1:], waits: "no CA that the server trusts has signed its certificate"},
-		"no option":           {options: nil, waits: "no CA that the server trusts has signed its certificate"},
+		"of another CA":       {options: foreign, waits: "unknown certificate authority"},
+		"another CA is known": {options: append([]string{"--endpoint-tls-ca=" + other("ca.pem")}, own[1:]...), waits: untrusted},
+		"the CAs of a system": {options: own[1:], waits: untrusted},
+		"no option":           {options: nil, waits: untrusted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveLimited(t, c.options)

@@ -72,6 +72,7 @@ func TestRedisOverTLSThatDoesNotFit(t *testing.T) {
 	redis, url := startSecureRedis(t, file)
 	ca := []string{"--redis-tls-ca", file("ca.pem")}
 	own := append(ca, "--redis-tls-cert", file("client-graphd.pem"), "--redis-tls-key", file("client-graphd-key.pem"))
+	foreign := []string{"--redis-tls-cert", other("client-mallory.pem"), "--redis-tls-key", other("client-mallory-key.pem")}
 	plain := redis.URL("")
 	for name, c := range map[string]struct {
 		store string
@@ -80,7 +81,7 @@ func TestRedisOverTLSThatDoesNotFit(t *testing.T) {
 		says  []string
 	}{
 		"no certificate":     {url, ca, exit.CodeError, []string{"certificate required", "--redis-tls-cert"}},
-		"of another CA":      {url, append(ca, "--redis-tls-cert", other("client-mallory.pem"), "--redis-tls-key", other("client-mallory-key.pem")), exit.CodeError, []string{"unknown", "--redis-tls-cert"}},
+		"of another CA":      {url, append(ca, foreign...), exit.CodeError, []string{"unknown", "--redis-tls-cert"}},
 		"another CA":         {url, append([]string{"--redis-tls-ca", other("ca.pem")}, own[2:]...), exit.CodeError, []string{"can't be trusted", "--redis-tls-ca"}},
 		"CAs of the system":  {url, nil, exit.CodeError, []string{"can't be trusted", "--redis-tls-ca"}},
 		"wrong password":     {strings.Replace(url, "sesame", "sesame2", 1), own, exit.CodeError, []string{"WRONGPASS", "user and password"}},

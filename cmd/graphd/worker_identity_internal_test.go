@@ -113,7 +113,9 @@ func (r replica) requireNoRightTo(t *testing.T, ctx context.Context, token []byt
 	t.Helper()
 	_, err := r.CompleteTask(ctx, completion(token, "ben"))
 	require.Equal(t, "TASK_LEASE_LOST", reasonOfRefusal(err))
-	_, err = r.RecordMemo(ctx, &graphdv1.RecordMemoRequest{LeaseToken: token, Scope: "s", Key: "k", Value: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: "1"}}})
+	_, err = r.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
+		LeaseToken: token, Scope: "s", Key: "k", Value: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: "1"}},
+	})
 	require.Equal(t, "TASK_LEASE_LOST", reasonOfRefusal(err))
 	_, err = r.CallGraph(ctx, &graphdv1.CallGraphRequest{
 		LeaseToken: token, Graph: "r", Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: "{}"}},

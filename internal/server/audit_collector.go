@@ -34,13 +34,16 @@ func parseCollector(address string) (*url.URL, error) {
 
 // openCollector makes a sink that sends records to a collector. The error is an
 // *exit.UsageError.
-func openCollector(ctx context.Context, address, version string, getenv func(string) string, log *zap.Logger) (*otlp.Sink, error) {
+func (o *AuditOptions) openCollector(ctx context.Context, address, version string, log *zap.Logger) (*otlp.Sink, error) {
 	to, err := parseCollector(address)
 	if err != nil {
 		return nil, err
 	}
 	variable := func(name string) string {
-		return cmp.Or(getenv("OTEL_EXPORTER_OTLP_LOGS_"+name), getenv("OTEL_EXPORTER_OTLP_"+name))
+		if o.Getenv == nil {
+			return ""
+		}
+		return cmp.Or(o.Getenv("OTEL_EXPORTER_OTLP_LOGS_"+name), o.Getenv("OTEL_EXPORTER_OTLP_"+name))
 	}
 	if to.Scheme == "http" && variable("HEADERS") != "" && !isLoopback(to.Hostname()) {
 		return nil, exit.Usagef("--%s otlp:%s would send the headers of OTEL_EXPORTER_OTLP_HEADERS in plain text to another host", flagAudit, to).

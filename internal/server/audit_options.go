@@ -25,6 +25,10 @@ type AuditOptions struct {
 	AuditFileBytes  int64
 	AuditFiles      int
 	AuditSync       time.Duration
+
+	// Getenv returns variables OTEL_… for collectors; nil = there are none.
+	// CompleteOptions sets it.
+	Getenv func(string) string
 }
 
 const flagAudit = "audit"
@@ -38,7 +42,8 @@ const (
 
 // RegisterFlags registers the options.
 func (o *AuditOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.Audit, flagAudit, nil, "where the records of calls go: file:PATH, stdout, or otlp:https://HOST:4318 (repeatable; default: calls are not recorded)")
+	f.StringArrayVar(&o.Audit, flagAudit, nil,
+		"where the records of calls go: file:PATH, stdout, or otlp:https://HOST:4318 (repeatable; default: calls are not recorded)")
 	f.BoolVar(&o.AuditReads, "audit-reads", true, "record calls that show values, too; those that are refused are always recorded")
 	f.Int64Var(&o.AuditQueueBytes, "audit-queue-bytes", audit.DefaultQueueBytes,
 		"how many bytes of records may wait for each --audit; more are lost, and a record of the gap tells how many")
@@ -129,7 +134,7 @@ func (o *AuditOptions) openSink(ctx context.Context, text, version string, log *
 		return file.NewStream(os.Stdout), nil
 	}
 	if address, isCollector := strings.CutPrefix(text, auditOTLPPrefix); isCollector {
-		return openCollector(ctx, address, version, os.Getenv, log)
+		return o.openCollector(ctx, address, version, log)
 	}
 	f, err := file.Open(file.Options{
 		Path: strings.TrimPrefix(text, auditFilePrefix), MaxBytes: o.AuditFileBytes, Keep: o.AuditFiles, Sync: o.AuditSync, Logger: log,

@@ -130,6 +130,7 @@ func (o *Options) CompleteOptions(f *pflag.FlagSet, getenv func(string) string) 
 	if err := o.readSources(f, getenv); err != nil {
 		return err
 	}
+	o.Getenv = getenv
 	return o.validateOptions()
 }
 
@@ -175,8 +176,9 @@ func (o *Options) validateOptions() error {
 		return err
 	}
 	return errors.Join(
-		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.validateCallers(), o.validateAccess(), o.AuditOptions.validateOptions(),
-		o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store))
+		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
+		o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.

@@ -73,7 +73,7 @@ func (c *tlsCredentials) describeProblem() string {
 // describeHandshake says why a handshake has failed, without names of files and
 // without the contents of certificates.
 func describeHandshake(err error) string {
-	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == remoteAlert {
+	if refused, ok := errors.AsType[*net.OpError](err); ok && isAlert(err) {
 		return "it ends the TLS handshake: " + refused.Err.Error()
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
@@ -91,8 +91,11 @@ func describeHandshake(err error) string {
 	return "the TLS handshake fails"
 }
 
-// remoteAlert is the Op of an error that the other side has sent, as crypto/tls has it.
-const remoteAlert = "remote error"
+// isAlert reports whether an error is an alert of the other side.
+func isAlert(err error) bool {
+	alert, ok := errors.AsType[*net.OpError](err)
+	return ok && alert.Op == "remote error"
+}
 
 // answeredConn is a connection of TLS 1.3, where a server says only after the handshake
 // that it refuses the certificate of the client.
@@ -114,8 +117,23 @@ func (a *answeredConn) Read(b []byte) (int, error) {
 		a.noteAnswer()
 		return n, err
 	}
-	if ended, ok := errors.AsType[*net.OpError](err); ok && ended.Op == remoteAlert {
+	if isAlert(err) {
 		a.noteEnd(err)
+	}
+	return n, err
+}
+
+// Write writes to the connection. When it fails, the alert may have come and not been
+// read: gRPC closes the connection then.
+func (a *answeredConn) Write(b []byte) (int, error) {
+	n, err := a.Conn.Write(b)
+	if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Timeout() || a.isAnswered.Load() {
+		return n, err
+	}
+	// The connection is broken, so reading does not wait.
+	if _, ended := a.Conn.Read(make([]byte, 1)); isAlert(ended) {
+		a.noteEnd(ended)
+		return n, ended
 	}
 	return n, err
 }
