@@ -42,6 +42,7 @@ type accessServer struct {
 	conn   *grpc.ClientConn
 	tokens map[string]string // by caller
 	policy string            // path
+	audit  string            // path of the records of calls
 }
 
 // otherTenant is the tenant that the callers of an accessServer may choose.
@@ -55,7 +56,7 @@ const rolePolicyHead = `bindings:
 func startAccessServer(t *testing.T) *accessServer {
 	t.Helper()
 	dir := t.TempDir()
-	s := &accessServer{tokens: map[string]string{}, policy: filepath.Join(dir, "access.yaml")}
+	s := &accessServer{tokens: map[string]string{}, policy: filepath.Join(dir, "access.yaml"), audit: filepath.Join(dir, "audit.jsonl")}
 	keys := filepath.Join(dir, "keys.yaml")
 	text := rolePolicyHead
 	names := []string{"root", "unbound", "approver"}
@@ -71,7 +72,7 @@ func startAccessServer(t *testing.T) *accessServer {
 	}
 	started := startServerWith(t, server.Options{
 		Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}, AccessOptions: server.AccessOptions{Access: s.policy},
-		LimitOptions: server.LimitOptions{Reflection: true},
+		LimitOptions: server.LimitOptions{Reflection: true}, AuditOptions: server.AuditOptions{Audit: []string{"file:" + s.audit}},
 	})
 	var err error
 	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +30,11 @@ func TestOptionsOfTheAudit(t *testing.T) {
 		{[]string{"--audit", "syslog"}, "no place for records"},
 		{[]string{"--audit", "file:"}, "no place for records"},
 		{[]string{"--audit", "stdout", "--audit", "stdout"}, "given twice"},
+		{[]string{"--audit", "otlp:"}, "no address of a collector"},
+		{[]string{"--audit", "otlp:ftp://h:1"}, "no address of a collector"},
+		{[]string{"--audit", "otlp:https://u:sesame@h:1"}, "has credentials or parameters"},
+		{[]string{"--audit", "otlp:https://h:1/v1/logs?key=sesame"}, "has credentials or parameters"},
+		{[]string{"--audit", "otlp:https://u:sesame@h:port"}, "can't be read"},
 		{[]string{"--audit-queue-bytes", "1"}, "--audit-queue-bytes is 1"},
 		{[]string{"--audit-file-bytes", "0"}, "--audit-file-bytes is 0"},
 		{[]string{"--audit-files", "0"}, "--audit-files is 0"},
@@ -30,7 +42,62 @@ func TestOptionsOfTheAudit(t *testing.T) {
 	} {
 		_, err := readOptions(t, c.args, nil, "")
 		require.ErrorContains(t, err, c.says)
+		require.NotContains(t, err.Error(), "sesame")
 	}
+}
+
+// A collector gets the records of a server over TLS, with the headers of the environment. A
+// collector that is away holds up neither the start nor calls nor the end.
+func TestServeSendsRecordsToACollector(t *testing.T) {
+	file := makeCertificates(t, "--client", "graphd")
+	var mu sync.Mutex
+	var all strings.Builder
+	collector := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		all.WriteString(r.Header.Get("Authorization") + " " + r.TLS.PeerCertificates[0].Subject.CommonName + " " + string(body))
+	}))
+	own, err := tls.LoadX509KeyPair(file("server.pem"), file("server-key.pem"))
+	require.NoError(t, err)
+	ca, err := os.ReadFile(file("ca.pem"))
+	require.NoError(t, err)
+	clients := x509.NewCertPool()
+	require.True(t, clients.AppendCertsFromPEM(ca))
+	collector.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
+	collector.StartTLS()
+	defer collector.Close()
+	env := map[string]string{
+		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20sesame", "OTEL_EXPORTER_OTLP_CERTIFICATE": file("ca.pem"),
+		"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": file("client-graphd.pem"), "OTEL_EXPORTER_OTLP_CLIENT_KEY": file("client-graphd-key.pem"),
+	}
+	for name, value := range env {
+		t.Setenv(name, value) // for the SDK
+	}
+	t.Run("serve", func(t *testing.T) {
+		c := startServerWith(t, server.Options{Store: "memory", AuditOptions: server.AuditOptions{
+			Audit: []string{"otlp:" + collector.URL, "otlp:https://127.0.0.1:1"}, AuditReads: true,
+			Getenv: func(name string) string { return env[name] },
+		}})
+		require.Zero(t, c.runCommand(t, "threads", "list").code)
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	require.Contains(t, all.String(), "Bearer sesame graphd ")
+	require.Contains(t, all.String(), `"method":"graphd.v1.ThreadService/ListThreads","outcome":"ok"`)
+	require.Contains(t, all.String(), `"kind":"stop"`)
+	for variable, says := range map[string]string{"CERTIFICATE": "names /none.pem: no such file", "CLIENT_KEY": "belong together"} {
+		t.Run(variable, func(t *testing.T) {
+			other := maps.Clone(env)
+			other["OTEL_EXPORTER_OTLP_"+variable] = map[string]string{"CERTIFICATE": "/none.pem"}[variable]
+			r := commandRunner{env: other}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "otlp:https://h:1")
+			require.Equal(t, 2, r.code)
+			require.Contains(t, r.err, says)
+		})
+	}
+	r := commandRunner{env: env}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "otlp:http://collector.example:4318")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.err, "in plain text to another host")
 }
 
 // startAuditedServer starts a server that records calls in a file.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
@@ -120,4 +123,51 @@ func TestEndpointsInFilesAreRefused(t *testing.T) {
 	_, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 	require.ErrorContains(t, err, "graph.yaml:4: nodes.n.remote.endpoint: endpoint")
 	require.ErrorContains(t, err, "--endpoint-allow unix:/run/x.sock (ENDPOINT_NOT_ALLOWED)")
+}
+
+// graph check decides as a server with the same patterns does, with the same line and
+// the same words.
+func TestGraphCheckRefusesTheEndpointsThatAServerRefuses(t *testing.T) {
+	patterns := []string{"--endpoint-allow=*.prod:443", "--endpoint-allow=10.0.0.0/8:7777"}
+	s := serveLimited(t, patterns)
+	path := filepath.Join(t.TempDir(), "graph.yaml")
+	for _, endpoint := range []string{
+		"a.prod", "10.9.9.9:7777", "pricing:443", "127.0.0.1:1", "unix:/run/x.sock", "127.1", "169.254.169.254:80", "dns://203.0.113.1/a.prod",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(endpointGraph(endpoint)), 0o600))
+		checked := commandRunner{}.runCommand(t, append(append([]string{"graph", "check"}, patterns...), path, "-o", "json")...)
+		var problems []fileProblem
+		require.NoError(t, json.Unmarshal([]byte(checked.out), &problems))
+		err := s.putGraph(endpointGraph(endpoint))
+		if err == nil {
+			require.Equal(t, exit.CodeDone, checked.code)
+			require.Empty(t, problems, endpoint)
+			continue
+		}
+		require.Equal(t, exit.CodeError, checked.code)
+		require.Len(t, problems, 1, endpoint)
+		require.Equal(t, "nodes.n.remote.endpoint", problems[0].Path)
+		put := status.Convert(err).Details()
+		bad, ok := put[slices.IndexFunc(put, func(d any) bool { _, isBad := d.(*errdetails.BadRequest); return isBad })].(*errdetails.BadRequest)
+		require.True(t, ok)
+		require.Equal(t, bad.GetFieldViolations()[0].GetDescription(),
+			fmt.Sprintf("line %d: %s (%s)", problems[0].Line, problems[0].Message, problems[0].Reason))
+	}
+	require.NoError(t, os.WriteFile(path, []byte(endpointGraph("pricing:443")), 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		code int
+		says string
+	}{
+		"no pattern":       {code: exit.CodeDone},
+		"an empty pattern": {args: []string{"--endpoint-allow="}, code: exit.CodeError, says: "graph.yaml:4: nodes.n.remote.endpoint: endpoint"},
+		"environment":      {env: map[string]string{"GRAPHD_ENDPOINT_ALLOW": "a:1, b:2"}, code: exit.CodeError, says: "--endpoint-allow pricing:443"},
+		"flag before":      {env: map[string]string{"GRAPHD_ENDPOINT_ALLOW": "a:1"}, args: []string{"--endpoint-allow=pricing"}, code: exit.CodeDone},
+		"wrong pattern":    {args: []string{"--endpoint-allow=127.1"}, code: exit.CodeUsage, says: "four decimal numbers"},
+	} {
+		r := commandRunner{env: c.env}.runCommand(t, append(append([]string{"graph", "check"}, c.args...), path)...)
+		require.Equal(t, c.code, r.code, "%s: %s", name, r.err)
+		require.Contains(t, r.err, c.says, name)
+	}
 }

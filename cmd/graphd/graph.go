@@ -68,11 +68,17 @@ graphs contain it. With --force these threads and graphs stand still until the s
 }
 
 func (p *program) graphCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	var allowed []string
+	cmd := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Check graph files; no server is needed",
 		Long: `Check graph files and report everything that is wrong, with its line. Files that use each other as
-subgraphs are checked together. No server is needed.`,
+subgraphs are checked together. No server is needed.
+
+With --endpoint-allow the endpoints of nodes are checked as serve checks them with these patterns. An empty
+pattern allows none, as a server that other machines reach without the option.`,
+		Example: `  graphd graph check graphs/*.yaml
+  graphd graph check --endpoint-allow '*.prod.example:443' graphs/*.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exactArgs("FILE")(cmd, args)
@@ -84,7 +90,7 @@ subgraphs are checked together. No server is needed.`,
 			if err != nil {
 				return err
 			}
-			good, failures, err := checkFiles(args)
+			good, failures, err := checkFiles(args, allowed)
 			if err != nil {
 				return err
 			}
@@ -94,6 +100,9 @@ subgraphs are checked together. No server is needed.`,
 			return printChecked(p.Out, good, failures)
 		},
 	}
+	cmd.Flags().StringArrayVar(&allowed, server.FlagEndpointAllow, server.SplitEndpointPatterns(p.getenv("GRAPHD_ENDPOINT_ALLOW")),
+		"endpoint that nodes may have, as for serve (repeatable, env GRAPHD_ENDPOINT_ALLOW; default: endpoints are not checked)")
+	return cmd
 }
 
 // printChecked prints the valid graphs and the problems, for a person.
@@ -164,8 +173,8 @@ func refuseFolder(path string) error {
 }
 
 // checkFiles returns the valid graphs, and a *graphfile.FileError for each other
-// file.
-func checkFiles(paths []string) (good []*graph.Graph, failures []error, err error) {
+// file. allowed are the patterns of endpoints, empty = endpoints are not checked.
+func checkFiles(paths, allowed []string) (good []*graph.Graph, failures []error, err error) {
 	var files []graphfile.File
 	for _, path := range paths {
 		if err := refuseFolder(path); err != nil {
@@ -180,6 +189,9 @@ func checkFiles(paths []string) (good []*graph.Graph, failures []error, err erro
 	}
 	env, err := server.NewCompileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
+		return nil, nil, err
+	}
+	if env.CheckEndpoint, err = server.NewEndpointCheck(allowed); err != nil {
 		return nil, nil, err
 	}
 	good, wrong := graphfile.CompileAll(files, env)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
@@ -23,8 +24,31 @@ func (p *program) storeCommand() *cobra.Command {
 	return cmd
 }
 
+// storeFlags are the options that say which store a command opens.
+type storeFlags struct {
+	store  string
+	secure server.RedisTLSOptions
+}
+
+// register registers the options, with defaults of the environment.
+func (s *storeFlags) register(p *program, f *pflag.FlagSet) {
+	f.StringVar(&s.store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	f.StringVar(&s.secure.RedisTLSCert, "redis-tls-cert", p.envOr("GRAPHD_REDIS_TLS_CERT", ""), "as for serve (env GRAPHD_REDIS_TLS_CERT)")
+	f.StringVar(&s.secure.RedisTLSKey, "redis-tls-key", p.envOr("GRAPHD_REDIS_TLS_KEY", ""), "as for serve (env GRAPHD_REDIS_TLS_KEY)")
+	f.StringVar(&s.secure.RedisTLSCA, "redis-tls-ca", p.envOr("GRAPHD_REDIS_TLS_CA", ""), "as for serve (env GRAPHD_REDIS_TLS_CA)")
+}
+
+// parseStore reads the options. The error is an *exit.UsageError.
+func (s *storeFlags) parseStore() (server.StoreConfig, error) {
+	name, err := server.ParseStore(s.store)
+	if err != nil {
+		return name, err
+	}
+	return name.WithRedisTLS(s.secure)
+}
+
 func (p *program) storeMigrateCommand() *cobra.Command {
-	var store string
+	var store storeFlags
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
@@ -35,7 +59,7 @@ keys: encrypted records of a file are written anew by the first server that has 
 serve --migrate does the same before it serves.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			name, err := server.ParseStore(store)
+			name, err := store.parseStore()
 			if err == nil {
 				err = name.CheckExists()
 			}
@@ -55,7 +79,7 @@ serve --migrate does the same before it serves.`,
 			return output.WriteLine(p.Out, "%s", unreadableText(&m))
 		},
 	}
-	cmd.Flags().StringVar(&store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	store.register(p, cmd.Flags())
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what there is to do")
 	return cmd
 }
@@ -88,7 +112,7 @@ func migrationText(m checkpoint.Migration, dry bool) string {
 }
 
 func (p *program) storeRepairCommand() *cobra.Command {
-	var store string
+	var store storeFlags
 	var accept bool
 	cmd := &cobra.Command{
 		Use:   "repair",
@@ -97,7 +121,7 @@ func (p *program) storeRepairCommand() *cobra.Command {
 anew, without their threads. Nothing is deleted. Restore a backup instead, if there is one.`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			name, err := server.ParseStore(store)
+			name, err := store.parseStore()
 			if err != nil {
 				return err
 			}
@@ -108,7 +132,7 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 			return printLoss(p.Out, loss, accept)
 		},
 	}
-	cmd.Flags().StringVar(&store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	store.register(p, cmd.Flags())
 	cmd.Flags().BoolVar(&accept, "accept-loss", false, "go on without what is lost")
 	return cmd
 }

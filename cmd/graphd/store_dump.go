@@ -18,6 +18,7 @@ import (
 
 func (p *program) storeDumpCommand() *cobra.Command {
 	var o server.Options
+	var store storeFlags
 	var output string
 	cmd := &cobra.Command{
 		Use:   "dump THREAD",
@@ -38,11 +39,15 @@ a run's request are left out, as calls leave them out. An encrypted store needs 
 			if output != "json" {
 				return exit.Usagef("-o %q is no form of a dump", output).WithHint("want json")
 			}
-			return dumpThread(cmd.Context(), p.Out, &o, args[0])
+			name, err := store.parseStore()
+			if err != nil {
+				return err
+			}
+			return dumpThread(cmd.Context(), p.Out, &o, name, args[0])
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	store.register(p, f)
 	f.StringVar(&o.EncryptionKeys, server.FlagEncryptionKeys, p.envOr("GRAPHD_ENCRYPTION_KEYS", ""),
 		"file with the keys of the store, as for serve (env GRAPHD_ENCRYPTION_KEYS)")
 	f.StringVarP(&output, "output", "o", "json", "json, one object a line")
@@ -50,12 +55,8 @@ a run's request are left out, as calls leave them out. An encrypted store needs 
 }
 
 // dumpThread prints the records of a thread.
-func dumpThread(ctx context.Context, w io.Writer, o *server.Options, thread string) (err error) {
-	name, err := server.ParseStore(o.Store)
-	if err == nil {
-		err = name.CheckReadable()
-	}
-	if err != nil {
+func dumpThread(ctx context.Context, w io.Writer, o *server.Options, name server.StoreConfig, thread string) (err error) {
+	if err := name.CheckReadable(); err != nil {
 		return err
 	}
 	sealed, err := o.ReadSealOptions(name, zap.NewNop())

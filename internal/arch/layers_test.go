@@ -455,6 +455,10 @@ var layers = []layer{
 		},
 	},
 	{path: "internal/audit", mayImport: []string{"internal/visible"}, containsPanics: true, neverLinks: outerPackages},
+	{
+		path: "internal/audit/otlp", mayImport: []string{"internal/audit"}, containsPanics: true,
+		neverLinks: concatLists(driverPackages, []string{module + "/gen"}),
+	},
 	{path: "internal/audit/file", mayImport: []string{"internal/audit"}, containsPanics: true, neverLinks: outerPackages},
 	{path: "internal/visible", neverLinks: outerPackages, isPure: true},
 	{path: "internal/identity", mayImport: []string{"internal/visible"}, neverLinks: outerPackages},

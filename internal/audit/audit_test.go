@@ -157,6 +157,26 @@ func TestABrokenSinkHoldsUpNoCall(t *testing.T) {
 	})
 }
 
+// The record of a gap has the time of the first record that is lost, whatever is lost after
+// it.
+func TestAGapTellsSinceWhenRecordsAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &fakeSink{err: errors.New("away")}
+		l := audit.NewLog(t.Context(), []audit.NamedSink{{Name: "s", Sink: sink}}, audit.Options{QueueBytes: 1200})
+		l.RecordCall(call("kept"))
+		require.NoError(t, backoff.Sleep(t.Context(), time.Minute))
+		since := time.Now()
+		l.RecordCall(call("lost"))
+		require.NoError(t, backoff.Sleep(t.Context(), time.Minute))
+		l.RecordCall(call("lost later"))
+		sink.set(func(s *fakeSink) { s.err = nil })
+		require.NoError(t, backoff.Sleep(t.Context(), time.Minute))
+		l.Close(t.Context())
+		require.Equal(t, []string{"start", "kept", "gap 2/0", "stop"}, sink.list())
+		require.Equal(t, since.UTC(), sink.written[2].LostSince.UTC())
+	})
+}
+
 func TestWhatCannotBeWrittenBeforeTheEndIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, sink := range []*fakeSink{{err: errors.New("away")}, {hold: make(chan struct{})}} {

@@ -176,9 +176,8 @@ func (q *queue) takeRecords(lastGap *time.Time) (list []Record, isClosed bool) {
 	list, q.waiting = q.waiting, nil
 	if at := time.Now(); q.lost.records > 0 && (q.isClosed || at.Sub(*lastGap) >= gapInterval) {
 		*lastGap = at
-		gap := Record{
-			Kind: KindGap, Time: q.now(), Lost: q.lost.records, LostSince: &q.lost.since, Unauthenticated: q.lost.unauthenticated,
-		}
+		lost := q.lost
+		gap := Record{Kind: KindGap, Time: q.now(), Lost: lost.records, LostSince: &lost.since, Unauthenticated: lost.unauthenticated}
 		q.lost = loss{}
 		q.bytes += gap.heldBytes()
 		list = append(list, gap)

@@ -25,6 +25,10 @@ type AuditOptions struct {
 	AuditFileBytes  int64
 	AuditFiles      int
 	AuditSync       time.Duration
+
+	// Getenv returns variables OTEL_… for collectors; nil = there are none.
+	// CompleteOptions sets it.
+	Getenv func(string) string
 }
 
 const flagAudit = "audit"
@@ -32,12 +36,14 @@ const flagAudit = "audit"
 // Forms of --audit.
 const (
 	auditFilePrefix = "file:"
+	auditOTLPPrefix = "otlp:"
 	auditStdout     = "stdout"
 )
 
 // RegisterFlags registers the options.
 func (o *AuditOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.Audit, flagAudit, nil, "where the records of calls go: file:PATH or stdout (repeatable; default: calls are not recorded)")
+	f.StringArrayVar(&o.Audit, flagAudit, nil,
+		"where the records of calls go: file:PATH, stdout, or otlp:https://HOST:4318 (repeatable; default: calls are not recorded)")
 	f.BoolVar(&o.AuditReads, "audit-reads", true, "record calls that show values, too; those that are refused are always recorded")
 	f.Int64Var(&o.AuditQueueBytes, "audit-queue-bytes", audit.DefaultQueueBytes,
 		"how many bytes of records may wait for each --audit; more are lost, and a record of the gap tells how many")
@@ -51,8 +57,15 @@ func (o *AuditOptions) RegisterFlags(f *pflag.FlagSet) {
 func (o *AuditOptions) validateOptions() error {
 	for i, text := range o.Audit {
 		path, isFile := strings.CutPrefix(text, auditFilePrefix)
-		if text != auditStdout && (!isFile || path == "") {
-			return exit.Usagef("--%s %q is no place for records", flagAudit, text).WithHint("want file:PATH like file:audit.jsonl, or stdout")
+		address, isCollector := strings.CutPrefix(text, auditOTLPPrefix)
+		switch {
+		case isCollector:
+			if _, err := parseCollector(address); err != nil {
+				return err
+			}
+		case text != auditStdout && (!isFile || path == ""):
+			return exit.Usagef("--%s %q is no place for records", flagAudit, text).
+				WithHint("want file:PATH like file:audit.jsonl, stdout, or otlp:https://HOST:4318")
 		}
 		if slices.Contains(o.Audit[:i], text) {
 			return exit.Usagef("--%s %s is given twice", flagAudit, text).WithHint("leave one of them out")
@@ -85,12 +98,12 @@ const auditFlushTimeout = 5 * time.Second
 type auditTrail struct {
 	*audit.Log
 
-	files []io.Closer
+	files []io.Closer // and collectors
 }
 
 // openAudit opens the sinks; nil = calls are not recorded. The error is an
 // *exit.UsageError.
-func (o *AuditOptions) openAudit(ctx context.Context, opts audit.Options) (_ *auditTrail, err error) {
+func (o *AuditOptions) openAudit(ctx context.Context, version string, opts audit.Options) (_ *auditTrail, err error) {
 	if len(o.Audit) == 0 {
 		return nil, nil
 	}
@@ -102,35 +115,52 @@ func (o *AuditOptions) openAudit(ctx context.Context, opts audit.Options) (_ *au
 	}()
 	var sinks []audit.NamedSink
 	for _, text := range o.Audit {
-		if text == auditStdout {
-			sinks = append(sinks, audit.NamedSink{Name: text, Sink: file.NewStream(os.Stdout)})
-			continue
-		}
-		f, err := file.Open(file.Options{
-			Path: strings.TrimPrefix(text, auditFilePrefix), MaxBytes: o.AuditFileBytes, Keep: o.AuditFiles, Sync: o.AuditSync, Logger: opts.Logger,
-		})
-		if refused, ok := errors.AsType[*file.Error](err); ok {
-			return nil, exit.Usagef("--%s: %s %s", flagAudit, refused.Path, refused.Is).WithHint("want %s", refused.Want)
-		}
+		sink, err := o.openSink(ctx, text, version, opts.Logger)
 		if err != nil {
 			return nil, err
 		}
-		t.files = append(t.files, f)
-		sinks = append(sinks, audit.NamedSink{Name: text, Sink: f})
+		if closer, ok := sink.(io.Closer); ok {
+			t.files = append(t.files, closer)
+		}
+		sinks = append(sinks, audit.NamedSink{Name: text, Sink: sink})
 	}
 	t.Log = audit.NewLog(ctx, sinks, opts)
 	return t, nil
 }
 
+// openSink opens a sink. The error is an *exit.UsageError.
+func (o *AuditOptions) openSink(ctx context.Context, text, version string, log *zap.Logger) (audit.Sink, error) {
+	if text == auditStdout {
+		return file.NewStream(os.Stdout), nil
+	}
+	if address, isCollector := strings.CutPrefix(text, auditOTLPPrefix); isCollector {
+		return o.openCollector(ctx, address, version, log)
+	}
+	f, err := file.Open(file.Options{
+		Path: strings.TrimPrefix(text, auditFilePrefix), MaxBytes: o.AuditFileBytes, Keep: o.AuditFiles, Sync: o.AuditSync, Logger: log,
+	})
+	if refused, ok := errors.AsType[*file.Error](err); ok {
+		return nil, exit.Usagef("--%s: %s %s", flagAudit, refused.Path, refused.Is).WithHint("want %s", refused.Want)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
 // newAuditOptions returns the options of the records of a server.
 func (o *AuditOptions) newAuditOptions(version string, now func() time.Time, metrics audit.Metrics, log *zap.Logger) audit.Options {
+	return audit.Options{
+		Server: hostName() + " graphd " + version, QueueBytes: o.AuditQueueBytes, Now: now, Metrics: metrics, Logger: log,
+	}
+}
+
+func hostName() string {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "unknown host"
+		return "unknown host"
 	}
-	return audit.Options{
-		Server: host + " graphd " + version, QueueBytes: o.AuditQueueBytes, Now: now, Metrics: metrics, Logger: log,
-	}
+	return host
 }
 
 // closeSinks writes what waits, for a while, and closes the files.

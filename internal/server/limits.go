@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"crypto/tls"
 	"math"
 	"runtime/debug"
 	"time"
@@ -182,9 +183,9 @@ func (o *LimitOptions) payloadLimits() payload.Limits {
 }
 
 // endpointOptions returns the limits towards node services.
-func (o *LimitOptions) endpointOptions(losses int, policy endpoint.Policy, log *zap.Logger) endpoint.Options {
+func (o *LimitOptions) endpointOptions(losses int, policy endpoint.Policy, secure func() *tls.Config, log *zap.Logger) endpoint.Options {
 	return endpoint.Options{
-		Policy: policy,
+		Policy: policy, TLS: secure,
 		Limits: o.payloadLimits(), MaxMessageBytes: o.MaxMessage, IdleTimeout: o.EndpointIdle, MaxConns: o.MaxEndpoints,
 		MaxLosses: losses, Log: log,
 	}

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
@@ -43,7 +42,11 @@ func (sc StoreConfig) MigrateStore(
 	case kindMemory:
 		return m, nil
 	case KindRedis:
-		m, err = setup.Migrate(ctx, redis.Options{URL: sc.Text}, dry, tell)
+		opts, err := sc.newRedisOptions(zap.NewNop())
+		if err != nil {
+			return m, err
+		}
+		m, err = setup.Migrate(ctx, opts, dry, tell)
 		return m, explainRedisError(err)
 	}
 	m, err = sqlite.Migrate(ctx, sqlite.Options{Path: sc.path}, dry, tell)
@@ -93,7 +96,11 @@ func (sc StoreConfig) RepairStore(ctx context.Context, accept bool) (checkpoint.
 	if sc.Kind != KindRedis {
 		return checkpoint.Loss{}, exit.Usagef("--store %s is not on Redis", sc.Text).WithHint("a file that is damaged is restored from a backup")
 	}
-	loss, err := setup.Repair(ctx, redis.Options{URL: sc.Text}, accept)
+	opts, err := sc.newRedisOptions(zap.NewNop())
+	if err != nil {
+		return checkpoint.Loss{}, err
+	}
+	loss, err := setup.Repair(ctx, opts, accept)
 	return loss, explainRedisError(err)
 }
 

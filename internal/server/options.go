@@ -17,7 +17,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
-	"github.com/graphd-dev/graphd/internal/egress"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -51,6 +50,7 @@ type Options struct {
 	EndpointAllow  []string
 	Config         string
 
+	EndpointTLSOptions
 	CallerOptions
 	AuditOptions
 	AccessOptions
@@ -59,6 +59,7 @@ type Options struct {
 	GraphOptions
 	ValueOptions
 	StoreOptions
+	RedisTLSOptions
 
 	LogsFailuresOnly bool // successful calls are not logged, unless at level debug
 }
@@ -95,9 +96,10 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.WorkerLease, "worker-lease", 30*time.Second,
 		"how long a task waits for its silent worker before another one gets it")
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers, or calls of an endpoint, a task may lose before it fails")
-	f.StringArrayVar(&o.EndpointAllow, flagEndpointAllow, nil, "endpoint that nodes of graphs may have: HOST, HOST:PORT, *.NAME:PORT, RANGE:PORT, * "+
+	f.StringArrayVar(&o.EndpointAllow, FlagEndpointAllow, nil, "endpoint that nodes of graphs may have: HOST, HOST:PORT, *.NAME:PORT, RANGE:PORT, * "+
 		"or SCHEME:ADDRESS (repeatable; default: * where only this machine reaches --listen, else none)")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
+	o.EndpointTLSOptions.RegisterFlags(f)
 	o.CallerOptions.RegisterFlags(f)
 	o.AuditOptions.RegisterFlags(f)
 	o.AccessOptions.RegisterFlags(f)
@@ -106,6 +108,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
 	o.StoreOptions.RegisterFlags(f)
+	o.RedisTLSOptions.RegisterFlags(f)
 }
 
 // minLease is long enough to renew a lease three times with a slow store.
@@ -117,7 +120,7 @@ const DefaultStore = "sqlite:graphd.db"
 // Names of options that are also used in messages.
 const (
 	flagConfig         = "config"
-	flagEndpointAllow  = "endpoint-allow"
+	FlagEndpointAllow  = "endpoint-allow"
 	FlagEncryptionKeys = "encryption-keys"
 )
 
@@ -127,6 +130,7 @@ func (o *Options) CompleteOptions(f *pflag.FlagSet, getenv func(string) string) 
 	if err := o.readSources(f, getenv); err != nil {
 		return err
 	}
+	o.Getenv = getenv
 	return o.validateOptions()
 }
 
@@ -168,11 +172,13 @@ func (o *Options) validateOptions() error {
 	case o.WorkerLosses <= 0:
 		return exit.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	if _, err := egress.NewPolicy(o.EndpointAllow); err != nil {
-		return exit.Usagef("--%s: %v", flagEndpointAllow, err).
-			WithHint("want HOST:PORT, *.example.com:443, 10.0.0.0/8:7777, unix:/run/node.sock or %s", egress.AnyHost)
+	if _, err := parseEndpointPatterns(o.EndpointAllow); err != nil {
+		return err
 	}
-	return errors.Join(o.validateTLS(), o.validateCallers(), o.validateAccess(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+	return errors.Join(
+		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
+		o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.
@@ -252,7 +258,7 @@ func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) str
 // splitValues divides the values of a variable: folders as the system divides them,
 // and patterns and sinks, which have colons, at commas.
 func splitValues(name, text string) []string {
-	if name != flagEndpointAllow && name != flagAudit {
+	if name != FlagEndpointAllow && name != flagAudit {
 		return filepath.SplitList(text)
 	}
 	parts := strings.Split(text, ",")

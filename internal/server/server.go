@@ -61,7 +61,8 @@ type Server struct {
 	Engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
-	tls             *tls.Config   // nil = plain text
+	tls             *tls.Config // nil = plain text
+	endpointTLS     func() *tls.Config
 	callers         *callerFiles  // nil = callers are not known
 	closeAudit      func() error  // nil = no call is recorded
 	policy          *accessPolicy // nil = callers are not known
@@ -83,6 +84,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		}
 	}()
 	name, err := ParseStore(o.Store)
+	if err == nil {
+		name, err = name.WithRedisTLS(o.RedisTLSOptions)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -91,6 +95,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		return s, err
 	}
 	if s.tls, err = o.readTLS(log); err != nil {
+		return s, err
+	}
+	if s.endpointTLS, err = o.EndpointTLSOptions.openClient(log.Named("endpoint")); err != nil {
 		return s, err
 	}
 	if s.quotas, err = o.openQuotas(log); err != nil {
@@ -219,7 +226,7 @@ func (s *Server) buildServices(
 	if err != nil {
 		return err
 	}
-	s.remote = endpoint.NewExecutor(hub, o.endpointOptions(o.WorkerLosses, policy, s.log.Named("endpoint")))
+	s.remote = endpoint.NewExecutor(hub, o.endpointOptions(o.WorkerLosses, policy, s.endpointTLS, s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
@@ -265,7 +272,7 @@ func (s *Server) buildServices(
 			return name.explainUnavailable("read the key of page tokens", err)
 		}
 	}
-	trail, err := o.openAudit(ctx, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
+	trail, err := o.openAudit(ctx, info.Version, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ type StoreConfig struct {
 	Kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
 
-	Options StoreOptions // bounds of changes and of tombstones
+	Options  StoreOptions // bounds of changes and of tombstones
+	redisTLS RedisTLSOptions
 }
 
 // sharedPollInterval is the interval at which a server reads the changes of other
@@ -110,7 +111,12 @@ func (sc StoreConfig) OpenReader(ctx context.Context, sealed seal.Options) (chec
 		return sc.OpenStore(ctx, zap.NewNop(), sealed)
 	case KindRedis:
 		logging.Disable() // the client returns errors for all that it would print
-		r, err := redis.OpenReader(ctx, redis.Options{URL: sc.Text, Seal: sealed})
+		opts, err := sc.newRedisOptions(zap.NewNop())
+		if err != nil {
+			return nil, err
+		}
+		opts.Seal = sealed
+		r, err := redis.OpenReader(ctx, opts)
 		if err != nil {
 			return nil, sc.explainReaderError(err)
 		}
@@ -142,9 +148,12 @@ func (sc StoreConfig) nothingStoredError() error {
 
 func (sc StoreConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (Store, error) {
 	logging.Disable() // the client returns errors for all that it would print
-	s, err := redis.Open(ctx, redis.Options{
-		URL: sc.Text, Seal: sealed, Tombstones: sc.Options.GraphTombstones, Logger: log.Named("redis"),
-	})
+	opts, err := sc.newRedisOptions(log)
+	if err != nil {
+		return nil, err
+	}
+	opts.Seal, opts.Tombstones, opts.Logger = sealed, sc.Options.GraphTombstones, log.Named("redis")
+	s, err := redis.Open(ctx, opts)
 	if err != nil {
 		return nil, explainRedisError(err)
 	}

@@ -33,11 +33,16 @@ func (o *Options) readTLS(log *zap.Logger) (*tls.Config, error) {
 	}
 	files, err := tlsfiles.OpenServer(
 		tlsfiles.ServerFiles{Cert: o.TLSCert, Key: o.TLSKey, ClientCA: o.TLSClientCA}, log.Named("tls"), time.Now)
-	if refused, ok := errors.AsType[*tlsfiles.FileError](err); ok {
-		return nil, exit.Usagef("%v", refused).WithHint("%s", refused.Want)
-	}
 	if err != nil {
-		return nil, err
+		return nil, explainTLSFile(err)
 	}
 	return files.Config(), nil
+}
+
+// explainTLSFile makes an *exit.UsageError of a *tlsfiles.FileError.
+func explainTLSFile(err error) error {
+	if refused, ok := errors.AsType[*tlsfiles.FileError](err); ok {
+		return exit.Usagef("%v", refused).WithHint("%s", refused.Want)
+	}
+	return err
 }

@@ -21,6 +21,10 @@ const (
 	optionCA       = "--tls-ca"
 )
 
+// optionOf returns the name of an option whose name has a prefix, like
+// --endpoint-tls-ca.
+func optionOf(prefix, option string) string { return "--" + prefix + strings.TrimPrefix(option, "--") }
+
 // FileError tells why a file can't be used. No field has contents of the file.
 type FileError struct {
 	Option  string // that names the file, like --tls-cert; "" = none
@@ -137,8 +141,8 @@ func (f file) parseKey(text []byte) (crypto.Signer, error) {
 // keyPair is a certificate with its key: the files, and what is read from them.
 type keyPair struct{ cert, key file }
 
-func newKeyPair(cert, key string) keyPair {
-	return keyPair{file{optionCert, cert, wantCert}, file{optionKey, key, wantKey}}
+func newKeyPair(prefix, cert, key string) keyPair {
+	return keyPair{file{optionOf(prefix, optionCert), cert, wantCert}, file{optionOf(prefix, optionKey), key, wantKey}}
 }
 
 // publicKey is a key of every kind that crypto has.

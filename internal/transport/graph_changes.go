@@ -3,26 +3,39 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/permission"
 )
 
 // graphChanges decides who may put and delete graphs: what their content needs beside the
-// method.
+// method. It notes for the audit what they change.
 type graphChanges struct {
-	access *permission.Authorizer // nil = every caller may change every graph
-	graphs Registry
+	access    *permission.Authorizer // nil = every caller may change every graph
+	graphs    Registry
+	isAudited bool
 }
+
+// Names of the notes for the audit. Each text begins with the name of a graph, since a
+// worker may bring several.
+const (
+	noteBefore  = "graph_before"      // the newest version before the change
+	noteAfter   = "graph_after"       // the newest version after it, or that which was refused
+	noteRefused = "graph_refused"     // a version that was refused
+	noteRemoved = "removed_questions" // what the new version does not ask, asks otherwise or may pass by
+)
 
 // PutGraph puts a graph for a method, if the caller may. Errors: ACCESS_DENIED, and those
 // of Registry.PutGraph.
 func (c graphChanges) PutGraph(ctx context.Context, method string, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
-	if c.access == nil {
+	if c.access == nil && !c.isAudited {
 		return c.graphs.PutGraph(ctx, put)
 	}
 	if err := c.checkNames(ctx, method, put); err != nil {
@@ -85,62 +98,120 @@ func (c graphChanges) checkNewVersion(ctx context.Context, method string, g *gra
 	if err != nil {
 		return err
 	}
+	var before string
 	var removed []string
 	if newest != nil {
-		removed = graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)
+		before, removed = newest.Graph.Version, graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)
 	}
 	if len(removed) > 0 {
 		rights = append(rights, permission.ApproveChanges)
 	}
-	return explainRemoved(c.access.CheckGraph(ctx, method, g.Name, rights...), removed)
+	c.noteChange(ctx, g.Name, before, g.Version, removed)
+	err = explainRemoved(c.access.CheckGraph(ctx, method, g.Name, rights...), removed)
+	if err != nil && c.isAudited {
+		interceptor.NoteForAudit(ctx, noteRefused, tenant.ClientName(g.Name)+"@"+g.Version)
+	}
+	return err
+}
+
+// noteChange notes for the audit the versions before and after a change, "" = none, and
+// the questions that it removes.
+func (c graphChanges) noteChange(ctx context.Context, name, before, after string, removed []string) {
+	if !c.isAudited {
+		return
+	}
+	name = tenant.ClientName(name) // the record has the tenant
+	for note, version := range map[string]string{noteBefore: before, noteAfter: after} {
+		if version != "" {
+			interceptor.NoteForAudit(ctx, note, name+"@"+version)
+		}
+	}
+	for _, question := range removed {
+		interceptor.NoteForAudit(ctx, noteRemoved, name+": "+question)
+	}
 }
 
 // checkDelete decides about the deletion of versions of a graph, "" = all, which removes
 // their questions. Errors: ACCESS_DENIED, and those of the store.
 func (c graphChanges) checkDelete(ctx context.Context, method, name, version string) error {
-	if c.access == nil || c.access.CheckGraph(ctx, method, name, permission.ApproveChanges) == nil {
+	refused := c.access.CheckGraph(ctx, method, name, permission.ApproveChanges)
+	if refused == nil && !c.isAudited {
 		return nil
 	}
-	removed, err := c.listDeletedQuestions(ctx, name, version)
-	if err != nil || len(removed) == 0 {
+	most := 0
+	if refused == nil {
+		most = maxNotedVersions
+	}
+	d, err := c.findDeletion(ctx, name, version, most)
+	if err != nil {
 		return err
 	}
-	return explainRemoved(c.access.CheckGraph(ctx, method, name, permission.ApproveChanges), removed)
+	c.noteChange(ctx, name, d.before, d.after, d.removed)
+	if refused == nil || len(d.removed) == 0 {
+		return nil
+	}
+	return explainRemoved(refused, d.removed)
 }
 
-// listDeletedQuestions returns the questions that go with versions of a graph.
-func (c graphChanges) listDeletedQuestions(ctx context.Context, name, version string) ([]string, error) {
+// maxNotedVersions bounds the deleted versions whose questions are read for the audit
+// alone.
+const maxNotedVersions = 16
+
+// deletion is what the deletion of versions of a graph changes.
+type deletion struct {
+	before, after string   // newest versions, "" = none
+	removed       []string // questions, each once
+}
+
+// findDeletion returns what goes with versions of a graph, "" = all. It reads the newest
+// of them up to most, 0 = all.
+func (c graphChanges) findDeletion(ctx context.Context, name, version string, most int) (d deletion, err error) {
 	newest, err := c.findGraph(ctx, name, "")
 	if err != nil || newest == nil {
-		return nil, err
+		return d, err
 	}
+	d.before = newest.Graph.Version
 	var left *graph.Spec
 	versions := newest.Versions
 	if version != "" {
 		i := slices.Index(versions, version)
 		if i < 0 {
-			return nil, nil
+			return deletion{before: d.before, after: d.before}, nil
 		}
 		if left, err = c.findNewestBeside(ctx, newest, version); err != nil {
-			return nil, err
+			return d, err
+		}
+		if left != nil {
+			d.after = left.Version
 		}
 		versions = versions[i : i+1]
 	}
-	var removed []string
+	if older := len(versions) - most; most > 0 && older > 0 {
+		d.addQuestions(fmt.Sprintf("what %d older versions ask", older))
+		versions = versions[older:]
+	}
 	for _, v := range versions {
 		doomed, err := c.findGraph(ctx, name, v)
 		switch {
 		case err != nil:
-			return nil, err
+			return d, err
 		case doomed == nil: // it does not compile here
-			removed = append(removed, "what version "+v+" asks, which can't be read")
+			d.addQuestions("what version " + v + " asks, which can't be read")
 		case left == nil:
-			removed = append(removed, graph.ListQuestions(doomed.Graph.Spec)...)
+			d.addQuestions(graph.ListQuestions(doomed.Graph.Spec)...)
 		default:
-			removed = append(removed, graph.ListRemovedQuestions(doomed.Graph.Spec, left)...)
+			d.addQuestions(graph.ListRemovedQuestions(doomed.Graph.Spec, left)...)
 		}
 	}
-	return removed, nil
+	return d, nil
+}
+
+func (d *deletion) addQuestions(list ...string) {
+	for _, question := range list {
+		if !slices.Contains(d.removed, question) {
+			d.removed = append(d.removed, question)
+		}
+	}
 }
 
 // findNewestBeside returns the version that is the newest without another one, nil for

@@ -303,11 +303,11 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		service: common, followInterrupts: o.FollowInterrupts,
 	})
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
-		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry}, workers: o.Workers, info: o.Info,
+		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,
 	})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, workers.New(workers.Options{
-			Hub: o.Hub, Graphs: graphChanges{o.Access, o.Registry}, Access: o.Access,
+			Hub: o.Hub, Graphs: graphChanges{o.Access, o.Registry, o.Auditor != nil}, Access: o.Access,
 			Limits: o.Limits, MaxMessageBytes: o.MaxMessageBytes, Version: o.Info.Version,
 		}))
 	}

@@ -59,6 +59,11 @@ func TestMaskedAddresses(t *testing.T) {
 		"redis://:%sesame@host:1":          "redis://xxxxx@host:1",
 		"redis://:se same@host:1":          "redis://xxxxx@host:1",
 		"redis://:s@sesame#x@host:1/0":     "redis://xxxxx@host:1/0",
+
+		"redis://u:sesame@h:1/0?master_name=m&password=sesame":     "redis://u:xxxxx@h:1/0?master_name=m&password=xxxxx",
+		"redis://h:1/0?password=se@sa#me&master_name=m":            "redis://h:1/0?password=xxxxx&master_name=m",
+		"redis://u:se/sa@h:1/0?password=sesame@x&master_name=m":    "redis://xxxxx@h:1/0?password=xxxxx&master_name=m",
+		"redis://h:1/0?username=u&password=%73esame&no_password=x": "redis://h:1/0?username=u&password=xxxxx&no_password=x",
 	} {
 		require.Equal(t, want, setup.MaskPassword(address))
 	}

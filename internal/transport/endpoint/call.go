@@ -218,13 +218,22 @@ func (c *endpointCall) waitConnected(ctx context.Context) bool {
 			if c.endpoint.refusedAddress() != nil {
 				return false
 			}
-			c.reportUnassigned(fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint))
+			c.reportUnassigned(c.describeSilence())
 		case connectivity.Connecting:
 		}
 		if !conn.WaitForStateChange(ctx, state) {
 			return false
 		}
 	}
+}
+
+// describeSilence says why the task waits.
+func (c *endpointCall) describeSilence() string {
+	text := fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint)
+	if problem := c.endpoint.tls.describeProblem(); problem != "" {
+		text += ": " + problem
+	}
+	return text
 }
 
 // callOnce makes one call. It returns an error when the call was lost or refused.

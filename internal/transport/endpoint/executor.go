@@ -24,9 +24,9 @@ import (
 type Options struct {
 	Limits          payload.Limits // of one payload; 1 MiB, 128 deep
 	MaxMessageBytes int            // of one message, both ways; 8 MiB
-	// TLS is the base of the configuration towards endpoints with TLS; the
-	// roots of the system when nil.
-	TLS        *tls.Config
+	// TLS returns the configuration of a connection that begins, to an endpoint with
+	// TLS; nil = the CAs of the system, and no certificate.
+	TLS        func() *tls.Config
 	MaxLosses  int           // calls a task may lose before it fails; 5
 	RetryDelay time.Duration // first wait after a lost call, doubled up to 5 s; 100 ms
 	// IdleTimeout is how long a connection that no call uses stays open; 1 min.

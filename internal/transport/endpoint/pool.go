@@ -2,14 +2,12 @@ package endpoint
 
 import (
 	"context"
-	"crypto/tls"
 	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they report it
 	"google.golang.org/grpc/keepalive"
@@ -25,6 +23,7 @@ type endpoint struct {
 	conn   *grpc.ClientConn
 	client graphdv1.NodeServiceClient
 	dialer *checkedDialer
+	tls    *tlsCredentials // nil = plain text
 
 	activeCalls int       // that use the connection; guarded by endpointPool.mu
 	isForgotten bool      // further calls get another connection; guarded by endpointPool.mu
@@ -260,15 +259,13 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	e := &endpoint{dialer: dialer}
 	creds := insecure.NewCredentials()
 	if spec.TLS {
-		config := &tls.Config{MinVersion: tls.VersionTLS12}
-		if p.opts.TLS != nil {
-			config = p.opts.TLS.Clone()
-		}
-		creds = credentials.NewTLS(config)
+		secure := newTLSCredentials(p.opts.TLS, p.opts.Log.With(zap.String("endpoint", spec.Endpoint)))
+		creds, e.tls = secure, &secure
 	}
-	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
+	e.conn, err = grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithContextDialer(dialer.dialAddress), grpc.WithNoProxy(),
 		grpc.WithTransportCredentials(newPacedCredentials(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDisableServiceConfig(), // a service config from DNS could make gRPC repeat calls that have begun
@@ -284,5 +281,6 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{conn: conn, client: graphdv1.NewNodeServiceClient(conn), dialer: dialer}, nil
+	e.client = graphdv1.NewNodeServiceClient(e.conn)
+	return e, nil
 }

@@ -3,6 +3,7 @@ package interceptor
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -147,6 +148,12 @@ func (c *callContext) describeCall(r *audit.Record) {
 	}
 	if c.run != "" {
 		r.Run = c.run
+	}
+	for name, texts := range c.notes {
+		if r.What == nil {
+			r.What = make(map[string][]string)
+		}
+		r.What[name] = slices.Clone(texts)
 	}
 }
 

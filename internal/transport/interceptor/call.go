@@ -42,6 +42,7 @@ type callContext struct {
 	mu     sync.Mutex
 	thread string
 	run    string
+	notes  map[string][]string // for the record of the call
 }
 
 type callContextKey struct{}
@@ -122,6 +123,21 @@ func RecordOnlyGraph(ctx context.Context, graph string) {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		c.onlyGraph = &graph
 	}
+}
+
+// NoteForAudit adds texts under a name to the record of a call, which is made when the call
+// ends or its first message leaves. No text may have values of users.
+func NoteForAudit(ctx context.Context, name string, texts ...string) {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.notes == nil {
+		c.notes = make(map[string][]string)
+	}
+	c.notes[name] = append(c.notes[name], texts...)
 }
 
 // RecordSubject records the thread and the run of a call.

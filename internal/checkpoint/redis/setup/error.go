@@ -9,6 +9,7 @@ type Problem string
 const (
 	ProblemURL        Problem = "url"      // it can't be read
 	ProblemAccess     Problem = "access"   // user, password or rights
+	ProblemTLS        Problem = "tls"      // the handshake fails
 	ProblemVersion    Problem = "version"  // the server is too old
 	ProblemReplica    Problem = "replica"  // the server takes no changes
 	ProblemEviction   Problem = "eviction" // the server evicts keys

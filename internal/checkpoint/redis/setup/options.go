@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ type Options struct {
 	// partitions=, for a new store, shared=true, when other programs use the same
 	// database, and eviction=true, to accept a server that may evict keys.
 	URL string
+	// TLS returns the configuration of a connection that begins, with rediss://; nil =
+	// the CAs of the system, and no certificate. The name that the server's certificate
+	// must have comes from the URL.
+	TLS func() *tls.Config
 	// Prefix is the beginning of all keys when the URL names none; "" = graphd.
 	Prefix string
 	// Seal says whether records are compressed and encrypted.
@@ -68,8 +73,11 @@ func parseURL(opts Options) (*storeConfig, error) {
 	if hasSplitPassword(u) {
 		return nil, w.urlError("the password has a character that ends it, like / or ? or #, which stands as %2F or %3F or %23 in an URL")
 	}
-	if (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" {
+	if (u.Scheme != "redis" && u.Scheme != schemeTLS) || u.Hostname() == "" {
 		return nil, w.urlError("the URL names no server")
+	}
+	if err := w.checkTLS(opts.TLS, u); err != nil {
+		return nil, err
 	}
 	q := u.Query()
 	if err := w.takeParameters(q); err != nil {
@@ -84,6 +92,7 @@ func parseURL(opts Options) (*storeConfig, error) {
 		w.sentinel.MaxRetries, w.sentinel.DialerRetries, w.sentinel.ContextTimeoutEnabled = -1, 1, true
 		w.sentinel.Protocol = cmp.Or(w.sentinel.Protocol, respVersion)
 		w.sentinel.TLSConfig = withServerName(w.sentinel.TLSConfig, u)
+		w.sentinel.Dialer = useTLS(opts.TLS, w.sentinel.TLSConfig, w.sentinel.DialTimeout)
 		return w, nil
 	}
 	if w.cluster, err = goredis.ParseClusterURL(u.String()); err != nil {
@@ -91,6 +100,7 @@ func parseURL(opts Options) (*storeConfig, error) {
 	}
 	w.cluster.MaxRetries, w.cluster.DialerRetries, w.cluster.ContextTimeoutEnabled = -1, 1, true
 	w.cluster.Protocol = cmp.Or(w.cluster.Protocol, respVersion)
+	w.cluster.Dialer = useTLS(opts.TLS, w.cluster.TLSConfig, w.cluster.DialTimeout)
 	// A master that died can't name its replicas, and the client asks no
 	// other server before this time has passed.
 	w.cluster.ClusterStateReloadInterval = time.Second
@@ -106,6 +116,7 @@ func parseURL(opts Options) (*storeConfig, error) {
 	// that knows the call may repeat it.
 	w.standalone.MaxRetries, w.standalone.DialerRetries, w.standalone.ContextTimeoutEnabled = -1, 1, true
 	w.standalone.Protocol = cmp.Or(w.standalone.Protocol, respVersion)
+	w.standalone.Dialer = useTLS(opts.TLS, w.standalone.TLSConfig, w.standalone.DialTimeout)
 	return w, nil
 }
 
@@ -165,9 +176,13 @@ func hasSplitPassword(u *url.URL) bool {
 	return u.Fragment != "" || strings.Contains(u.EscapedPath()+u.RawQuery, "@")
 }
 
-// MaskPassword returns the address of a store without the password, also when the password
+// queryPassword is the password of a master that Sentinels name.
+var queryPassword = regexp.MustCompile(`([?&]password=)[^&]*`)
+
+// MaskPassword returns the address of a store without its passwords, also when a password
 // makes the address an invalid URL.
 func MaskPassword(address string) string {
+	address = queryPassword.ReplaceAllString(address, "${1}xxxxx")
 	if u, err := url.Parse(address); err == nil && !hasSplitPassword(u) {
 		return u.Redacted()
 	}
@@ -181,5 +196,5 @@ func MaskPassword(address string) string {
 
 // redactURL takes the URL, which may hold a password, out of a message.
 func redactURL(err error, u *url.URL) string {
-	return strings.ReplaceAll(err.Error(), u.String(), u.Redacted())
+	return strings.ReplaceAll(err.Error(), u.String(), MaskPassword(u.String()))
 }

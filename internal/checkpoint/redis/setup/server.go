@@ -110,6 +110,9 @@ func (s *storeConfig) wrapOpenError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
+	if failed := s.explainTLS(err); failed != nil {
+		return failed
+	}
 	for _, word := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR invalid password"} {
 		if strings.Contains(err.Error(), word) {
 			return &Error{
