@@ -31,19 +31,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity/apikey"
 	"github.com/graphd-dev/graphd/internal/server"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // accessServer is a server with a caller for each role, by the name of the role, which
 // has it for the graphs "open" and "asking" and not for "hidden". The caller "root" may do
-// everything. Each graph has a thread of its name.
+// everything. Each graph has a thread of its name. All that is so in two tenants, the
+// callers' own and otherTenant, which they choose with the header.
 type accessServer struct {
 	conn   *grpc.ClientConn
 	tokens map[string]string // by caller
 	policy string            // path
 }
 
+// otherTenant is the tenant that the callers of an accessServer may choose.
+const otherTenant = "zenith"
+
 const rolePolicyHead = `bindings:
-- {roles: [admin], principals: [root], rights: [approve-changes]}
+- {roles: [admin], principals: [root], rights: [approve-changes], tenants: ["*"]}
 - {roles: [author], principals: [approver], graphs: [open, asking], rights: [approve-changes]}
 `
 
@@ -56,11 +61,11 @@ func startAccessServer(t *testing.T) *accessServer {
 	names := []string{"root", "unbound", "approver"}
 	for _, row := range access.Roles() {
 		names = append(names, string(row.Role))
-		text += fmt.Sprintf("- {roles: [%s], principals: [%s], graphs: [open, asking]}\n", row.Role, row.Role)
+		text += fmt.Sprintf("- {roles: [%s], principals: [%s], graphs: [open, asking, elsewhere, nowhere], tenants: [\"*\"]}\n", row.Role, row.Role)
 	}
 	require.NoError(t, os.WriteFile(s.policy, []byte(text), 0o600))
 	for _, name := range names {
-		_, token, err := apikey.Create(t.Context(), keys, apikey.Key{Name: name}, time.Now())
+		_, token, err := apikey.Create(t.Context(), keys, apikey.Key{Name: name, Tenants: []string{tenant.Default, otherTenant}}, time.Now())
 		require.NoError(t, err)
 		s.tokens[name] = token
 	}
@@ -72,13 +77,25 @@ func startAccessServer(t *testing.T) *accessServer {
 	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.conn.Close()) })
-	root := s.as(t.Context(), "root")
-	for _, name := range []string{"open", "hidden", "asking"} {
-		s.putGraph(t, root, name, name == "asking")
-		_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(root, &graphdv1.CreateThreadRequest{ThreadId: name, Thread: &graphdv1.Thread{Graph: name}})
-		require.NoError(t, err)
+	for _, root := range []context.Context{s.as(t.Context(), "root"), choose(s.as(t.Context(), "root"), otherTenant)} {
+		for _, name := range []string{"open", "hidden", "asking"} {
+			s.addGraph(t, root, name)
+		}
 	}
 	return s
+}
+
+// addGraph puts a graph and makes a thread of its name.
+func (s *accessServer) addGraph(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	s.putGraph(t, ctx, name, name == "asking")
+	_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(ctx, &graphdv1.CreateThreadRequest{ThreadId: name, Thread: &graphdv1.Thread{Graph: name}})
+	require.NoError(t, err)
+}
+
+// choose returns the context of calls in a tenant.
+func choose(ctx context.Context, name string) context.Context {
+	return grpcmetadata.AppendToOutgoingContext(ctx, "graphd-tenant", name)
 }
 
 // as returns the context of the calls of a caller.
@@ -111,22 +128,29 @@ func (s *accessServer) putGraph(t *testing.T, ctx context.Context, name string, 
 // call makes a call by the name of its method and returns its first error.
 func (s *accessServer) call(t *testing.T, ctx context.Context, method string, request proto.Message) error {
 	t.Helper()
+	_, err := s.callForAnswer(t, ctx, method, request)
+	return err
+}
+
+// callForAnswer is call with the first answer.
+func (s *accessServer) callForAnswer(t *testing.T, ctx context.Context, method string, request proto.Message) (*dynamicpb.Message, error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := findMethod(t, method)
 	answer := dynamicpb.NewMessage(m.Output())
 	if !m.IsStreamingServer() {
-		return s.conn.Invoke(ctx, method, request, answer)
+		return answer, s.conn.Invoke(ctx, method, request, answer)
 	}
 	stream, err := s.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: m.IsStreamingClient()}, method)
 	require.NoError(t, err)
 	if err := stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return answer, err
 	}
 	if err := stream.RecvMsg(answer); !errors.Is(err, io.EOF) {
-		return err
+		return answer, err
 	}
-	return nil
+	return answer, nil
 }
 
 func findMethod(t *testing.T, method string) protoreflect.MethodDescriptor {
@@ -244,33 +268,91 @@ func wantOutcome(role access.Role, row access.MethodRow, graph string) string {
 	return outcomeDenied
 }
 
-// Every method with every role, for a graph that the role is bound to and for another.
+// Every method with every role, for a graph that the role is bound to and for another, in
+// the own tenant and in a chosen one.
 func TestEveryMethodWithEveryRole(t *testing.T) {
 	s := startAccessServer(t)
-	_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(s.as(t.Context(), "root"), &graphdv1.CreateThreadRequest{ThreadId: "root-thread", Thread: &graphdv1.Thread{Graph: "open"}})
-	require.NoError(t, err)
+	for _, owner := range []string{"", otherTenant} {
+		ctx := t.Context()
+		if owner != "" {
+			ctx = choose(ctx, owner)
+		}
+		_, err := graphdv1.NewThreadServiceClient(s.conn).CreateThread(s.as(ctx, "root"), &graphdv1.CreateThreadRequest{ThreadId: "root-thread", Thread: &graphdv1.Thread{Graph: "open"}})
+		require.NoError(t, err)
+		t.Run("tenant="+owner, func(t *testing.T) { s.requireOutcomes(t, ctx) })
+	}
+}
+
+// rolesAndUnbound lists all roles, and a caller without one.
+func rolesAndUnbound() []access.Role {
 	roles := []access.Role{"unbound"}
 	for _, row := range access.Roles() {
 		roles = append(roles, row.Role)
 	}
+	return roles
+}
+
+// requireOutcomes makes every call of the tables in the tenant of ctx.
+func (s *accessServer) requireOutcomes(t *testing.T, ctx context.Context) {
+	t.Helper()
 	calls := 0
 	for _, row := range access.Methods() {
 		if row.Scope == access.ScopeEndpoint {
 			continue // the server does not serve it
 		}
-		for _, role := range roles {
+		for _, role := range rolesAndUnbound() {
 			for _, graph := range []string{"open", "hidden"} {
-				err := s.call(t, s.as(t.Context(), string(role)), row.Method, newRequest(t, row.Method, graph))
+				err := s.call(t, s.as(ctx, string(role)), row.Method, newRequest(t, row.Method, graph))
 				require.Equal(t, wantOutcome(role, row, graph), describeOutcome(err), "%s as %s for %s: %v", row.Method, role, graph, err)
 				calls++
 			}
 		}
 		if !row.Scope.IsForAllCallers() {
-			err := s.call(t, t.Context(), row.Method, newRequest(t, row.Method, "open"))
+			err := s.call(t, ctx, row.Method, newRequest(t, row.Method, "open"))
 			require.Equal(t, codes.Unauthenticated, status.Code(err), row.Method)
 		}
 	}
 	t.Logf("%d calls", calls)
+}
+
+// Whatever is asked for in another tenant looks as if it did not exist, to the byte: for
+// every method, with every role for the graph by its name, and for callers who may do
+// everything. So does what is asked for in the own tenant from the chosen one.
+func TestOtherTenantsLookAsIfTheyDidNotExist(t *testing.T) {
+	s := startAccessServer(t)
+	s.addGraph(t, choose(s.as(t.Context(), "root"), otherTenant), "elsewhere")
+	s.addGraph(t, s.as(t.Context(), "root"), "asking-too")
+	show := func(answer *dynamicpb.Message, err error, name string) string {
+		told, marshalErr := prototext.MarshalOptions{Multiline: true}.Marshal(status.Convert(err).Proto())
+		require.NoError(t, marshalErr)
+		got, marshalErr := prototext.MarshalOptions{Multiline: true}.Marshal(answer)
+		require.NoError(t, marshalErr)
+		return strings.ReplaceAll(strings.Join(strings.Fields(string(told)+" "+string(got)), " "), name, "NAME")
+	}
+	calls := 0
+	for _, row := range access.Methods() {
+		if !strings.Contains(requestTexts()[strings.TrimPrefix(row.Method, "/graphd.v1.")], "GRAPH") {
+			continue // it names no graph and no thread
+		}
+		for _, role := range append(rolesAndUnbound(), "root") {
+			for _, c := range []struct {
+				ctx           context.Context
+				there, absent string
+			}{
+				{s.as(t.Context(), string(role)), "elsewhere", "nowhere"},
+				{choose(s.as(t.Context(), string(role)), otherTenant), "asking-too", "nowhere"},
+			} {
+				if c.there == "asking-too" && role != "root" {
+					continue // no other role has it
+				}
+				answer, err := s.callForAnswer(t, c.ctx, row.Method, newRequest(t, row.Method, c.there))
+				absentAnswer, absentErr := s.callForAnswer(t, c.ctx, row.Method, newRequest(t, row.Method, c.absent))
+				require.Equal(t, show(absentAnswer, absentErr, c.absent), show(answer, err, c.there), "%s as %s", row.Method, role)
+				calls++
+			}
+		}
+	}
+	require.Greater(t, calls, 200)
 }
 
 // setField sets a field of a request to a value that needs its right.

@@ -21,7 +21,7 @@ var logKeys = map[string]string{
 	"thread": "id of a thread", "run": "id of a run", "task": "id of a task", "node": "name of a node",
 	"graph": "name of a graph", "version": "of a graph or of graphd", "worker": "id of a worker",
 	"session": "id of a worker's stream", "endpoint": "name of an endpoint", "server": "name of a server",
-	"request_id": "of a call", "principal": "name of an authenticated caller", "error_id": "told to the client in place of the cause", "file": "path",
+	"request_id": "of a call", "principal": "name of an authenticated caller", "tenant": "of a call", "error_id": "told to the client in place of the cause", "file": "path",
 	// The event.
 	"state": "of a run", "reason": "why, a word of the protocol or a text", "cause": "what an error came of",
 	"took": "duration", "timeout": "limit of a duration", "pause": "duration until the next try", "failures": "in a row",

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // functionCall is one attempt of a function. It is the task that the function gets.
@@ -34,7 +35,7 @@ type functionCall struct {
 func newFunctionCall(m *Mux, t *runtime.Task) *functionCall {
 	c := &functionCall{mux: m, task: t, input: newTaskInput(t)}
 	c.info = api.Info{
-		Thread: t.Thread, Run: t.Run, Graph: t.Graph.Name, GraphVersion: t.Graph.Version,
+		Thread: tenant.ClientName(t.Thread), Run: t.Run, Graph: tenant.ClientName(t.Graph.Name), GraphVersion: t.Graph.Version,
 		Node: t.Node.Name, Task: t.ID, Namespace: t.Namespace, Step: t.Step, Attempt: t.Attempt,
 		Metadata: t.Metadata, Context: string(t.Context), Input: string(t.Send), Failed: toAPIFailure(t.Failed),
 	}
@@ -78,7 +79,7 @@ func (c *functionCall) runInGoroutine(ctx context.Context, f api.Func) {
 // are ignored, because the effects of an attempt end with it.
 func (c *functionCall) abandonFunction(ctx context.Context) pregel.Result {
 	c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
-		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run))
+		zap.String("thread", c.task.Thread), zap.String("run", c.info.Run))
 	return failedResult(&pregel.Failure{Failure: checkpoint.Failure{
 		Reason: runtime.FailedNode, Type: "Abandoned",
 		Message: "the function did not end with its context: " + context.Cause(ctx).Error(),
@@ -126,7 +127,7 @@ func (c *functionCall) resolveOutcome(r pregel.Result) pregel.Result {
 		return failedResult(failureOfError(&api.NonDeterministicError{Before: unused, Now: "the end of the function"}))
 	}
 	c.mux.log.Warn("a function ended without using all of its journal", zap.String("node", c.info.Node),
-		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run), zap.String("unused", unused))
+		zap.String("thread", c.task.Thread), zap.String("run", c.info.Run), zap.String("unused", unused))
 	return r
 }
 
@@ -206,7 +207,7 @@ func (c *functionCall) Memo(
 	if err != nil || recorded != "" {
 		return json.RawMessage(recorded), err
 	}
-	value, err := f(ctx, api.IdempotencyKey(c.task.Thread, c.task.ID, scope, key, index))
+	value, err := f(ctx, api.IdempotencyKey(c.info.Thread, c.task.ID, scope, key, index))
 	if err != nil {
 		return nil, err
 	}

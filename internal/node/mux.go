@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Options tune a Mux. Zero fields mean the defaults in their comments.
@@ -137,7 +138,7 @@ func (m *Mux) executeRemote(ctx context.Context, t *runtime.Task) pregel.Result 
 		what = fmt.Sprintf("node %q", t.Node.Name)
 	}
 	return failedResult(permanentFailure(runtime.ReasonNoWorkerAvailable, "NoWorker",
-		fmt.Sprintf("%s of graph %q runs in a worker, and this server connects to none", what, t.Graph.Name)))
+		fmt.Sprintf("%s of graph %q runs in a worker, and this server connects to none", what, tenant.ClientName(t.Graph.Name))))
 }
 
 // executeFunction runs a registered function.

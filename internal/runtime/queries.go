@@ -8,6 +8,7 @@ import (
 
 // CreateThreadRequest is a request to create a thread.
 type CreateThreadRequest struct {
+	Tenant          string // of a thread that the server makes; "" = tenant.Default
 	Thread          string // "" = made by the server
 	Graph           string // "" = decided by the first run
 	Version         string // "" = the newest

@@ -33,6 +33,7 @@ const (
 // StartRequest is a request for a run. Input and From may both be empty: the
 // run then continues the thread.
 type StartRequest struct {
+	Tenant       string // of a thread that the server makes; "" = tenant.Default
 	Thread       string // "" = made by the server
 	CreateThread bool
 	Graph        string // "" = the thread's

@@ -5,11 +5,12 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // ThreadNotFoundError refuses a call about a thread that does not exist.
 func ThreadNotFoundError(thread string) *Error {
-	return Errorf(ReasonThreadNotFound, "no thread %q", thread).With("threadId", thread)
+	return Errorf(ReasonThreadNotFound, "no thread %q", tenant.ClientName(thread)).With("threadId", tenant.ClientName(thread))
 }
 
 // TranslateThreadError is TranslateStoreError for a call about one thread.
@@ -22,7 +23,7 @@ func TranslateThreadError(thread string, err error) error {
 
 // NodeNotFoundError refuses a call about a node that a graph does not have.
 func NodeNotFoundError(g *graph.Graph, node string) *Error {
-	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", g.Name, node).With("node", node)
+	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", tenant.ClientName(g.Name), node).With("node", node)
 }
 
 // CheckOnlyGraph refuses a call about a thread of another graph than the only one that it

@@ -87,6 +87,13 @@ func Split(qualified string) (name, id string) {
 	return Default, qualified
 }
 
+// ClientName returns the id, or the name of a graph, in a text of Qualify: what the clients
+// of the tenant know it by. Whatever leaves the server has it, errors too.
+func ClientName(qualified string) string {
+	_, id := Split(qualified)
+	return id
+}
+
 // Contains reports whether a text of Qualify belongs to a tenant; "" stands for all
 // tenants.
 func Contains(name, qualified string) bool {

@@ -55,7 +55,7 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 	require.NotEmpty(t, got.Digest)
 	got.Digest = ""
 	require.Equal(t, runtime.StartRequest{
-		Thread: "t1", CreateThread: true, Graph: "g", Version: "v1", Run: "run-1",
+		Tenant: "default", Thread: "t1", CreateThread: true, Graph: "g", Version: "v1", Run: "run-1",
 		Metadata: map[string]string{"user": "u1"}, Concurrency: runtime.RollbackActive, Open: runtime.DiscardOpen,
 		RequestID: "req-1", By: "ann",
 		Request: checkpoint.RunRequest{
@@ -264,7 +264,7 @@ func TestThreadCalls(t *testing.T) {
 	require.NotEmpty(t, created.Digest)
 	created.Digest = ""
 	require.Equal(t, runtime.CreateThreadRequest{
-		Thread: "t1", Graph: "g", Version: "v1", Metadata: map[string]string{"a": "b"},
+		Tenant: "default", Thread: "t1", Graph: "g", Version: "v1", Metadata: map[string]string{"a": "b"},
 		Expiration: runtime.Expiration{TTL: time.Hour}, KeepCheckpoints: -1, RequestID: "q",
 	}, created)
 	require.Equal(t, time.Hour, thread.GetTtl().AsDuration())

@@ -6,6 +6,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
@@ -26,7 +27,7 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, ss stream.EventStream
 	}
 	defer s.streams.RemoveStream()
 	ctx := ss.Context()
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(v, req.GetFilter()))
 	defer early.CloseFollower()
 	started, err := s.startRun(ctx, v, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.FollowStarted)
@@ -44,7 +45,7 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream
 	}
 	defer s.streams.RemoveStream()
 	ctx := ss.Context()
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	early := s.events.NewEarlySubscription(wire.EventSelectionFromProto(v, req.GetFilter()))
 	defer early.CloseFollower()
 	started, err := s.resumeRun(ctx, v, req.GetResume(), req.GetRequestId(), early.FollowStarted)
@@ -60,7 +61,7 @@ func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunReque
 	if s.streams.IsDraining() {
 		return nil, stream.DrainingError()
 	}
-	started, err := s.startRun(ctx, s.newValidator(), req.GetRun(), req.GetRequestId(), 0, nil)
+	started, err := s.startRun(ctx, s.newValidator(ctx), req.GetRun(), req.GetRequestId(), 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 	if s.streams.IsDraining() {
 		return nil, stream.DrainingError()
 	}
-	started, err := s.resumeRun(ctx, s.newValidator(), req.GetResume(), req.GetRequestId(), nil)
+	started, err := s.resumeRun(ctx, s.newValidator(ctx), req.GetResume(), req.GetRequestId(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (s *graphService) startRun(
 	if err != nil {
 		return nil, err
 	}
-	interceptor.RecordSubject(ctx, started.Run.Thread, started.Run.ID)
+	interceptor.RecordSubject(ctx, tenant.ClientName(started.Run.Thread), started.Run.ID)
 	return started, nil
 }
 
@@ -121,7 +122,7 @@ func (s *graphService) resumeRun(
 	if err != nil {
 		return nil, err
 	}
-	interceptor.RecordSubject(ctx, started.Run.Thread, started.Run.ID)
+	interceptor.RecordSubject(ctx, tenant.ClientName(started.Run.Thread), started.Run.ID)
 	return started, nil
 }
 
@@ -129,8 +130,8 @@ func (s *graphService) resumeRun(
 // those of the store.
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	v := s.newValidator()
-	thread, id := v.CheckID("thread_id", req.GetThreadId()), v.CheckID("run_id", req.GetRunId())
+	v := s.newValidator(ctx)
+	thread, id := v.CheckThread("thread_id", req.GetThreadId()), v.CheckID("run_id", req.GetRunId())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -156,14 +157,14 @@ func (s *graphService) ListRuns(
 	ctx context.Context, req *graphdv1.ListRunsRequest,
 ) (*graphdv1.ListRunsResponse, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
-	thread := v.CheckID("thread_id", req.GetThreadId())
+	v := s.newValidator(ctx)
+	thread := v.CheckThread("thread_id", req.GetThreadId())
 	size := listing.PageSize(v, req.GetPageSize())
 	wanted := listing.RunPredicateFromFilter(v, req.GetFilter())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := listing.DigestList("runs", thread, req.GetFilter())
+	list := digestList(ctx, "runs", thread, req.GetFilter())
 	var before uint64
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &before); err != nil {
 		return nil, err

@@ -315,11 +315,12 @@ func (f *fakeFollower) IsShared() bool { return f.engine.isShared }
 // fakeInterruptFollower reads the changed interrupts of an engine.
 type fakeInterruptFollower struct {
 	engine     *fakeEngine
+	tenant     string
 	lastChange uint64
 }
 
-func (e *fakeEngine) followInterrupts(_ *runtime.CallMemory, _ checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
-	return &fakeInterruptFollower{engine: e, lastChange: after}
+func (e *fakeEngine) followInterrupts(_ *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+	return &fakeInterruptFollower{engine: e, tenant: q.Tenant, lastChange: after}
 }
 
 func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
@@ -328,7 +329,7 @@ func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrup
 		grown := f.engine.logGrown
 		f.engine.mu.Unlock()
 		found, err := f.engine.Interrupts(ctx, nil, checkpoint.InterruptQuery{
-			ByChange: true, After: checkpoint.InterruptPosition{Change: f.lastChange}, Limit: 100,
+			Tenant: f.tenant, ByChange: true, After: checkpoint.InterruptPosition{Change: f.lastChange}, Limit: 100,
 		})
 		if err != nil || len(found) > 0 {
 			if len(found) > 0 {

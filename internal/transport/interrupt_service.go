@@ -7,7 +7,6 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -27,14 +26,14 @@ func (s *interruptService) ListInterrupts(
 	ctx context.Context, req *graphdv1.ListInterruptsRequest,
 ) (*graphdv1.ListInterruptsResponse, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
-	thread := v.CheckOptionalID("thread_id", req.GetThreadId())
+	v := s.newValidator(ctx)
+	thread := v.CheckOptionalThread("thread_id", req.GetThreadId())
 	size := listing.PageSize(v, req.GetPageSize())
-	q := listing.InterruptQueryFromFilter(v, tenant.Default, req.GetFilter(), thread, checkpoint.InterruptOpen)
+	q := listing.InterruptQueryFromFilter(v, req.GetFilter(), thread, checkpoint.InterruptOpen)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := listing.DigestList("interrupts", thread, req.GetFilter())
+	list := digestList(ctx, "interrupts", thread, req.GetFilter())
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.After); err != nil {
 		return nil, err
 	}
@@ -97,8 +96,8 @@ func (s *interruptService) GetInterrupt(
 	ctx context.Context, req *graphdv1.GetInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
-	thread, id := v.CheckID("thread_id", req.GetThreadId()), v.CheckID("interrupt_id", req.GetInterruptId())
+	v := s.newValidator(ctx)
+	thread, id := v.CheckThread("thread_id", req.GetThreadId()), v.CheckID("interrupt_id", req.GetInterruptId())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -115,7 +114,7 @@ func (s *interruptService) UpdateInterrupt(
 	ctx context.Context, req *graphdv1.UpdateInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
 	interceptor.RecordSubject(ctx, req.GetInterrupt().GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	change := wire.InterruptChangeFromProto(v, req)
 	if err := v.Err(); err != nil {
 		return nil, err

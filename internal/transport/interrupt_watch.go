@@ -10,7 +10,6 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
@@ -42,10 +41,10 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	defer s.streams.RemoveInterruptStream()
 	ctx := ss.Context()
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	w := &interruptWatch{
-		interruptService: s, query: listing.InterruptQueryFromFilter(v, tenant.Default, req.GetFilter(), ""),
-		tokenScope: listing.DigestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
+		interruptService: s, query: listing.InterruptQueryFromFilter(v, req.GetFilter(), ""),
+		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
 	}
 	if err := v.Err(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/tenant"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -52,12 +53,12 @@ func (s *registryService) GetServerInfo(
 func (s *registryService) ListGraphs(
 	ctx context.Context, req *graphdv1.ListGraphsRequest,
 ) (*graphdv1.ListGraphsResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	size := listing.PageSize(v, req.GetPageSize())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := listing.DigestList("graphs")
+	list := digestList(ctx, "graphs")
 	var after string
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (s *registryService) ListGraphs(
 func (s *registryService) readGraphPage(ctx context.Context, after string, size int) (page []runtime.GraphEntry, last *runtime.GraphEntry, err error) {
 	filter := s.access.NewItemFilter(ctx, graphdv1.RegistryService_ListGraphs_FullMethodName)
 	if filter == nil {
-		entries, more, err := s.graphs.ListGraphs(ctx, tenant.Default, after, size)
+		entries, more, err := s.graphs.ListGraphs(ctx, interceptor.TenantOf(ctx), after, size)
 		if more && len(entries) > 0 {
 			last = &entries[len(entries)-1]
 		}
@@ -96,14 +97,14 @@ func (s *registryService) readGraphPage(ctx context.Context, after string, size 
 			if from != nil {
 				after = from.Graph.Name
 			}
-			return s.graphs.ListGraphs(ctx, tenant.Default, after, limit)
+			return s.graphs.ListGraphs(ctx, interceptor.TenantOf(ctx), after, limit)
 		})
 }
 
 // GetGraph returns a graph. Errors: INVALID_FIELD, GRAPH_NOT_FOUND,
 // GRAPH_VERSION_UNAVAILABLE, and those of the store.
 func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	name, version := v.CheckGraphName("graph", req.GetGraph()), v.CheckName("version", req.GetVersion())
 	v.RequireSet("graph", name != "")
 	if err := v.Err(); err != nil {
@@ -119,9 +120,9 @@ func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRe
 // PutGraph checks and stores a graph. Errors: those of Validator.Err,
 // *graph.BuildError, GRAPH_EXISTS, TOO_MANY_GRAPHS, and those of the store.
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	put := runtime.PutGraphRequest{
-		Tenant:       tenant.Default,
+		Tenant:       interceptor.TenantOf(ctx),
 		DocumentName: v.CheckText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
 	}
 	switch definition := req.GetDefinition().(type) {
@@ -150,7 +151,7 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 func (s *registryService) DeleteGraph(
 	ctx context.Context, req *graphdv1.DeleteGraphRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	name := v.CheckGraphName("graph", req.GetGraph())
 	v.RequireSet("graph", name != "")
 	if err := v.Err(); err != nil {
@@ -168,7 +169,7 @@ func (s *registryService) DeleteGraph(
 func (s *registryService) DeleteGraphVersion(
 	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	name, version := v.CheckGraphName("graph", req.GetGraph()), v.CheckName("version", req.GetVersion())
 	v.RequireSet("graph", name != "")
 	v.RequireSet("version", version != "")
@@ -187,13 +188,13 @@ func (s *registryService) DeleteGraphVersion(
 func (s *registryService) ListWorkers(
 	ctx context.Context, req *graphdv1.ListWorkersRequest,
 ) (*graphdv1.ListWorkersResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	size := listing.PageSize(v, req.GetPageSize())
-	name := v.CheckGraphName("graph", req.GetGraph())
+	name := tenant.ClientName(v.CheckGraphName("graph", req.GetGraph()))
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := listing.DigestList("workers", name)
+	list := digestList(ctx, "workers", name)
 	var after string
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
@@ -205,6 +206,7 @@ func (s *registryService) ListWorkers(
 	if err != nil {
 		return nil, err
 	}
+	workers = selectTenantWorkers(interceptor.TenantOf(ctx), workers)
 	workers = selectVisibleWorkers(s.access.NewItemFilter(ctx, graphdv1.RegistryService_ListWorkers_FullMethodName), workers)
 	workers = slices.DeleteFunc(slices.Clone(workers), func(w runtime.Worker) bool {
 		return after != "" && w.ID <= after || name != "" && !slices.ContainsFunc(w.Nodes, func(n string) bool {
@@ -223,6 +225,23 @@ func (s *registryService) ListWorkers(
 		})
 	}
 	return resp, nil
+}
+
+// selectTenantWorkers returns the workers of a tenant, as its clients know them.
+func selectTenantWorkers(owner string, workers []runtime.Worker) []runtime.Worker {
+	var own []runtime.Worker
+	for _, w := range workers {
+		if !tenant.Contains(owner, w.ID) {
+			continue
+		}
+		w.ID, w.Nodes = tenant.ClientName(w.ID), slices.Clone(w.Nodes)
+		for i, served := range w.Nodes {
+			name, node, _ := strings.Cut(served, "/")
+			w.Nodes[i] = tenant.ClientName(name) + "/" + node
+		}
+		own = append(own, w)
+	}
+	return own
 }
 
 // selectVisibleWorkers returns the workers that serve a graph which the caller sees, with

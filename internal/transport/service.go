@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/permission"
@@ -46,7 +47,19 @@ func (s *service) acquireReadSlot(ctx context.Context) (leave func(), err error)
 	}
 }
 
-func (s *service) newValidator() *wire.Validator { return wire.NewValidator(s.limits) }
+// newValidator makes the validator of a message of a call.
+func (s *service) newValidator(ctx context.Context) *wire.Validator {
+	return wire.NewValidator(s.limits, interceptor.TenantOf(ctx))
+}
+
+// digestList is listing.DigestList for a list in the tenant of a call, whose tokens are of no
+// use in another one. Tokens of tenant.Default are as they were before there were tenants.
+func digestList(ctx context.Context, parts ...string) string {
+	if owner := interceptor.TenantOf(ctx); owner != tenant.Default {
+		parts = append(parts, owner)
+	}
+	return listing.DigestList(parts...)
+}
 
 // callerNameOf returns the name of the authenticated caller, "" when the server does
 // not know its callers.

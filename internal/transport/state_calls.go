@@ -19,10 +19,10 @@ func (s *threadService) GetState(
 	ctx context.Context, req *graphdv1.GetStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	id, namespace := wire.CheckpointRefFromProto(v, "at", req.GetAt())
 	q := runtime.StateRequest{
-		Thread: v.CheckID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
+		Thread: v.CheckThread("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
 		Keys: v.CheckNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
 	}
 	if err := v.Err(); err != nil {
@@ -42,7 +42,7 @@ func (s *threadService) UpdateState(
 	ctx context.Context, req *graphdv1.UpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	update := wire.UpdateStateFromProto(v, req)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *threadService) BulkUpdateState(
 	ctx context.Context, req *graphdv1.BulkUpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	update := wire.BulkUpdateStateFromProto(v, req)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -99,17 +99,17 @@ func (s *threadService) ListCheckpoints(
 	ctx context.Context, req *graphdv1.ListCheckpointsRequest,
 ) (*graphdv1.ListCheckpointsResponse, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	size := listing.PageSize(v, req.GetPageSize())
 	q := runtime.HistoryQuery{
-		Thread:    v.CheckID("thread_id", req.GetThreadId()),
+		Thread:    v.CheckThread("thread_id", req.GetThreadId()),
 		Namespace: wire.NamespaceFromProto(v, "namespace", req.GetNamespace()),
 		Limit:     size, WithValues: req.GetIncludeValues(), MaxBytes: s.maxMessageBytes, Memory: interceptor.CallMemoryOf(ctx),
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := listing.DigestList("checkpoints", q.Thread, q.Namespace)
+	list := digestList(ctx, "checkpoints", q.Thread, q.Namespace)
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}

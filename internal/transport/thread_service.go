@@ -8,7 +8,6 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
@@ -27,7 +26,7 @@ func (s *threadService) CreateThread(
 	ctx context.Context, req *graphdv1.CreateThreadRequest,
 ) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	create := wire.NewThreadFromProto(v, req)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -48,8 +47,8 @@ func (s *threadService) CreateThread(
 // THREAD_NOT_FOUND, and with the state those of engine.Engine.State.
 func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
-	thread := v.CheckID("thread_id", req.GetThreadId())
+	v := s.newValidator(ctx)
+	thread := v.CheckThread("thread_id", req.GetThreadId())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -87,13 +86,13 @@ func (s *threadService) buildThreadView(
 func (s *threadService) ListThreads(
 	ctx context.Context, req *graphdv1.ListThreadsRequest,
 ) (*graphdv1.ListThreadsResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	size := listing.PageSize(v, req.GetPageSize())
-	q := listing.ThreadQueryFromFilter(v, tenant.Default, req.GetFilter())
+	q := listing.ThreadQueryFromFilter(v, req.GetFilter())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := listing.DigestList("threads", req.GetFilter())
+	list := digestList(ctx, "threads", req.GetFilter())
 	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func (s *threadService) UpdateThread(
 	ctx context.Context, req *graphdv1.UpdateThreadRequest,
 ) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThread().GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	change := wire.ThreadChangeFromProto(v, req)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -182,8 +181,8 @@ func (s *threadService) DeleteThread(
 	ctx context.Context, req *graphdv1.DeleteThreadRequest,
 ) (*emptypb.Empty, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
-	thread, etag := v.CheckID("thread_id", req.GetThreadId()), v.ParseEtag("etag", req.GetEtag())
+	v := s.newValidator(ctx)
+	thread, etag := v.CheckThread("thread_id", req.GetThreadId()), v.ParseEtag("etag", req.GetEtag())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -197,14 +196,14 @@ func (s *threadService) DeleteThread(
 // of engine.Engine.ForkThread.
 func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	id, namespace := wire.CheckpointRefFromProto(v, "at", req.GetAt())
 	if namespace != "" {
 		v.AddViolation("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
 	}
 	fork := runtime.ForkRequest{
-		Source: v.CheckID("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
-		Thread:    v.CheckOptionalID("thread_id", req.GetThreadId()),
+		Source: v.CheckThread("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
+		Thread:    v.CheckOptionalThread("thread_id", req.GetThreadId()),
 		Metadata:  v.CheckLabels("metadata", req.GetMetadata()),
 		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
 		By:        callerNameOf(ctx),
@@ -227,10 +226,10 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 // engine.Engine.CopyThread.
 func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	c := runtime.CopyRequest{
-		Source:    v.CheckID("source_thread_id", req.GetSourceThreadId()),
-		Thread:    v.CheckOptionalID("thread_id", req.GetThreadId()),
+		Source:    v.CheckThread("source_thread_id", req.GetSourceThreadId()),
+		Thread:    v.CheckOptionalThread("thread_id", req.GetThreadId()),
 		Metadata:  v.CheckLabels("metadata", req.GetMetadata()),
 		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
 		By:        callerNameOf(ctx),
@@ -253,9 +252,9 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 // those of engine.Engine.PruneThread.
 func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThreadRequest) (*graphdv1.Thread, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	p := runtime.PruneRequest{
-		Thread: v.CheckID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
+		Thread: v.CheckThread("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
 		Etag: v.ParseEtag("etag", req.GetEtag()), By: callerNameOf(ctx),
 	}
 	if p.KeepCheckpoints < 1 {

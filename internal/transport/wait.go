@@ -8,6 +8,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -18,8 +19,8 @@ import (
 // RUN_NOT_FOUND, ctx's error, and those of the store.
 func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	v := s.newValidator()
-	thread, id := v.CheckID("thread_id", req.GetThreadId()), v.CheckOptionalID("run_id", req.GetRunId())
+	v := s.newValidator(ctx)
+	thread, id := v.CheckThread("thread_id", req.GetThreadId()), v.CheckOptionalID("run_id", req.GetRunId())
 	wait := v.ConvertDuration("wait", req.GetWait())
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (s *graphService) waitUntilStopped(
 // WaitRun, and WAIT_TIMEOUT when the run has not stopped in time.
 func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	cancel := wire.CancelRequestFromProto(v, req)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 	if err != nil {
 		return nil, err
 	}
-	interceptor.RecordSubject(ctx, run.Thread, run.ID)
+	interceptor.RecordSubject(ctx, tenant.ClientName(run.Thread), run.ID)
 	if req.GetWait() && !run.State.Terminal() {
 		if err := s.waitUntilFinal(ctx, run); err != nil {
 			return nil, err

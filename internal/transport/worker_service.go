@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -144,7 +145,7 @@ func noHelloError() error {
 // openSession checks a hello, registers the graphs in it, begins the session and
 // sends the welcome. number is that of the hello.
 func (s *workerService) openSession(ctx context.Context, stream workerStream, number uint64, h *graphdv1.Hello) (*worker.Session, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	hello := wire.HelloFromProto(v, h)
 	hello.Number, hello.Principal = number, callerNameOf(ctx)
 	if err := v.Err(); err != nil {
@@ -213,12 +214,9 @@ func (s *workerService) checkServed(ctx context.Context, served []worker.Capabil
 }
 
 // checkHolder refuses a call under a lease that was given to the worker of another
-// caller. The error is TASK_LEASE_LOST.
+// caller, or in another tenant. The error is TASK_LEASE_LOST.
 func (s *workerService) checkHolder(ctx context.Context, token string) error {
-	if s.access == nil {
-		return nil
-	}
-	return s.hub.CheckHolder(token, callerNameOf(ctx))
+	return s.hub.CheckHolder(token, interceptor.TenantOf(ctx), callerNameOf(ctx))
 }
 
 // registerGraphs stores the graphs that a worker brings along. The worker serves
@@ -232,7 +230,7 @@ func (s *workerService) registerGraphs(
 		g, err := s.putGraph(ctx, spec)
 		if err == nil {
 			hello.Capabilities = append(hello.Capabilities, worker.Capability{Graph: g.Name, Version: g.Version})
-			out = append(out, &graphdv1.GraphRegistration{Graph: g.Name, Version: g.Version})
+			out = append(out, &graphdv1.GraphRegistration{Graph: tenant.ClientName(g.Name), Version: g.Version})
 			continue
 		}
 		refused := reason.ToClientError(err)
@@ -245,12 +243,14 @@ func (s *workerService) registerGraphs(
 }
 
 func (s *workerService) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	in := wire.GraphSpecFromProto(v, spec)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	entry, err := s.changes.putGraph(ctx, graphdv1.WorkerService_Connect_FullMethodName, runtime.PutGraphRequest{Spec: in})
+	entry, err := s.changes.putGraph(ctx, graphdv1.WorkerService_Connect_FullMethodName, runtime.PutGraphRequest{
+		Tenant: interceptor.TenantOf(ctx), Spec: in,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func (s *workerService) handleMessages(ctx context.Context, session *worker.Sess
 }
 
 func (s *workerService) handleMessage(ctx context.Context, session *worker.Session, m *graphdv1.ConnectRequest) error {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	switch kind := m.GetKind().(type) {
 	case *graphdv1.ConnectRequest_Hello:
 		v.AddViolation("hello", "may only be the first message")
@@ -379,7 +379,7 @@ func streamEndError(ctx context.Context, err error) error {
 func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	c := s.completionFromProto(v, "", req)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -457,7 +457,7 @@ func (s *workerService) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAss
 func (s *workerService) RecordMemo(
 	ctx context.Context, req *graphdv1.RecordMemoRequest,
 ) (*graphdv1.RecordMemoResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	token := wire.LeaseTokenFromProto(v, "lease_token", req.GetLeaseToken())
 	v.RequireSet("key", req.GetKey() != "")
 	v.RequireSet("value", req.GetValue() != nil)
@@ -483,7 +483,7 @@ func (s *workerService) RecordMemo(
 func (s *workerService) CallGraph(
 	ctx context.Context, req *graphdv1.CallGraphRequest,
 ) (*graphdv1.CallGraphResponse, error) {
-	v := s.newValidator()
+	v := s.newValidator(ctx)
 	token := wire.LeaseTokenFromProto(v, "lease_token", req.GetLeaseToken())
 	v.RequireSet("graph", req.GetGraph() != "")
 	call := runtime.GraphCall{

@@ -109,7 +109,7 @@ func (s *Session) HandleCompletion(ctx context.Context, c message.Completion) {
 	if s.tryCompleteNow(c) {
 		return
 	}
-	if err := s.hub.CheckHolder(c.Token, s.profile.Hello.Principal); err != nil {
+	if err := s.hub.checkHolder(c.Token, holderOf(&s.profile.Hello)); err != nil {
 		s.outbox.AddMessage(message.CompletionReply{Token: c.Token, Err: err})
 		return
 	}

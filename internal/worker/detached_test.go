@@ -154,9 +154,9 @@ func TestAWorkerBelongsToItsPrincipal(t *testing.T) {
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWorkerIDTaken})
 		}
 		requireTaken()
-		require.NoError(t, h.CheckHolder(given.Token, "ana"))
-		require.ErrorIs(t, h.CheckHolder(given.Token, "ben"), lost)
-		require.NoError(t, h.CheckHolder("no lease", "ben"), "the call itself says so")
+		require.NoError(t, h.CheckHolder(given.Token, "default", "ana"))
+		require.ErrorIs(t, h.CheckHolder(given.Token, "default", "ben"), lost)
+		require.NoError(t, h.CheckHolder("no lease", "default", "ben"), "the call itself says so")
 		first.Close()
 		requireTaken(given.Token)
 

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
@@ -20,7 +21,7 @@ func (s *Session) endSilentSession() {
 	}
 	s.hub.log.Warn("a worker has gone silent", zap.String("worker", s.profile.Hello.Worker), zap.String("session", s.id))
 	s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "nothing was heard for %d beats of %s; connect again",
-		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", s.profile.Hello.Worker))
+		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", tenant.ClientName(s.profile.Hello.Worker)))
 }
 
 // checkBacklog ends the session of a worker that sends and does not read: it would
@@ -29,7 +30,7 @@ func (s *Session) checkBacklog() bool {
 	count, tooMuch := s.outbox.CountUnread(maxMissedHeartbeats * s.hub.opts.HeartbeatInterval)
 	if tooMuch {
 		s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
-			count).With("workerId", s.profile.Hello.Worker))
+			count).With("workerId", tenant.ClientName(s.profile.Hello.Worker)))
 	}
 	return !tooMuch
 }
@@ -52,7 +53,7 @@ const maxForgedLeases = 1000
 // HandleHeartbeat renews the leases of the tasks that the worker holds. A heartbeat
 // with many leases that no server has given ends the session.
 func (s *Session) HandleHeartbeat(number uint64, running []string) {
-	given, forged := s.dispatcher.signer.ParseTokens(running, s.profile.Hello.Principal)
+	given, forged := s.dispatcher.signer.ParseTokens(running, holderOf(&s.profile.Hello))
 	s.dispatcher.updateState(func() []notice { return s.renewLeases(number, given, forged) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/inbox"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/message"
@@ -50,7 +51,7 @@ func (h *Hub) NumberHello() uint64 { return h.helloCount.Add(1) }
 // error is a *runtime.Error.
 func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error) {
 	d := h.dispatcher
-	held, forged := d.signer.ParseTokens(hello.HeldLeases, hello.Principal)
+	held, forged := d.signer.ParseTokens(hello.HeldLeases, holderOf(&hello))
 	s := &Session{
 		hub: h, dispatcher: d, id: uuid.NewString(), outbox: outbox.NewOutbox(&h.unreadBytes), lastHeard: time.Now(),
 	}
@@ -110,16 +111,23 @@ func (d *dispatcher) checkWorkerID(hello *message.Hello) error {
 	known := d.profiles.FindProfile(hello.Worker)
 	isTaken := known != nil && known.Hello.Principal != hello.Principal
 	for _, j := range d.awaited.detachedOf(hello.Worker) {
-		isTaken = isTaken || !j.lease.IsOf(hello.Principal)
+		isTaken = isTaken || !j.lease.IsOf(holderOf(hello))
 	}
 	if !isTaken {
 		return nil
 	}
-	return runtime.Errorf(runtime.ReasonWorkerIDTaken, "worker %q belongs to another principal; choose another id", hello.Worker).
-		With("workerId", hello.Worker)
+	return runtime.Errorf(runtime.ReasonWorkerIDTaken, "worker %q belongs to another principal; choose another id", tenant.ClientName(hello.Worker)).
+		With("workerId", tenant.ClientName(hello.Worker))
+}
+
+// holderOf returns who holds the leases of a worker.
+func holderOf(hello *message.Hello) lease.Holder {
+	owner, _ := tenant.Split(hello.Worker)
+	return lease.Holder{Tenant: owner, Principal: hello.Principal}
 }
 
 func replacedError(worker string) *runtime.Error {
+	worker = tenant.ClientName(worker)
 	return runtime.Errorf(runtime.ReasonWorkerReplaced, "worker %q has connected again; this stream is closed", worker).With("workerId", worker)
 }
 

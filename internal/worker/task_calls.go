@@ -29,10 +29,15 @@ func (h *Hub) FailTask(token string, r pregel.Result) {
 	}
 }
 
-// CheckHolder refuses a call under a lease that was given to the worker of another
-// principal, as if no server had given it.
-func (h *Hub) CheckHolder(token, principal string) error {
-	if l, ok := h.dispatcher.signer.ParseToken(token); ok && !l.IsOf(principal) {
+// CheckHolder refuses a call of a principal, "" = not known, in a tenant under a lease that
+// was given to the worker of another principal, or in another tenant, as if no server had
+// given it.
+func (h *Hub) CheckHolder(token, owner, principal string) error {
+	return h.checkHolder(token, lease.Holder{Tenant: owner, Principal: principal})
+}
+
+func (h *Hub) checkHolder(token string, by lease.Holder) error {
+	if l, ok := h.dispatcher.signer.ParseToken(token); ok && !l.IsOf(by) {
 		return lease.NewLostError("")
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // StartRun begins a run, or queues it, or attaches to the run that the same request
@@ -27,7 +28,7 @@ import (
 func (a *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	call := &startCall{opts: &a.opts, predictor: &a.predictor, req: req}
 	if req.Thread == "" {
-		call.req.Thread, call.req.CreateThread = threads.NewThreadID(req.RequestID), true
+		call.req.Thread, call.req.CreateThread = threads.NewThreadID(req.Tenant, req.RequestID), true
 		call.isNewThread = req.RequestID == "" // no other run has this id
 	}
 	if st, ok, err := call.tryOptimisticCreate(ctx); ok {
@@ -167,8 +168,10 @@ func (s *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 	name, version := s.req.Graph, s.req.Version
 	if head.Graph != "" {
 		if name != "" && name != head.Graph {
-			return nil, runtime.Errorf(runtime.ReasonInvalidField, "thread %q runs graph %q, not %q", head.Thread, head.Graph, name).
-				WithViolation("run.graph", "must be %q for this thread", head.Graph).With("graph", head.Graph)
+			has := tenant.ClientName(head.Graph)
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "thread %q runs graph %q, not %q",
+				tenant.ClientName(head.Thread), has, tenant.ClientName(name)).
+				WithViolation("run.graph", "must be %q for this thread", has).With("graph", has)
 		}
 		name = head.Graph
 		if version == "" {
@@ -233,7 +236,7 @@ func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 // newRunID makes a run id. The same request makes the same id again.
 func newRunID(t *commit.Tx, request string) string {
 	if request != "" {
-		return threads.NewThreadID("run\x00" + t.Thread + "\x00" + request)
+		return threads.NewID("run\x00" + t.Thread + "\x00" + request)
 	}
 	return uuid.Must(uuid.NewV7()).String()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // stateUpdate is one update of a state. It checks the request and builds the change.
@@ -60,7 +61,7 @@ func (u *stateUpdate) fieldPath(step, at int, part string) string {
 // checkUpdatable refuses an update that would lose something.
 func (u *stateUpdate) checkUpdatable(ctx context.Context, head *checkpoint.Head) error {
 	if head.Graph == "" {
-		return runtime.Errorf(runtime.ReasonInvalidField, "thread %q has no graph yet; create it with one, or run it first", head.Thread).
+		return runtime.Errorf(runtime.ReasonInvalidField, "thread %q has no graph yet; create it with one, or run it first", tenant.ClientName(head.Thread)).
 			WithViolation("thread_id", "must name a thread that has a graph")
 	}
 	if err := runtime.CheckExpected(head, u.req.Expected); err != nil {

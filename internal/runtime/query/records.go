@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Run returns a run of a thread; with an empty id the newest. The errors are
@@ -36,8 +37,8 @@ func (r *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Ru
 		if _, err := r.Thread(ctx, thread); err != nil { // it may be the thread that is not there
 			return found, err
 		}
-		return found, runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", thread, run).
-			With("threadId", thread).With("runId", run)
+		return found, runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", tenant.ClientName(thread), run).
+			With("threadId", tenant.ClientName(thread)).With("runId", run)
 	case err != nil:
 		return found, runtime.TranslateThreadError(thread, err)
 	}
@@ -242,8 +243,8 @@ func (r *Reader) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 		if _, err := r.Thread(ctx, thread); err != nil {
 			return q, err
 		}
-		return q, runtime.Errorf(runtime.ReasonInterruptNotFound, "thread %q has no question %q", thread, id).
-			With("threadId", thread).With("interruptId", id)
+		return q, runtime.Errorf(runtime.ReasonInterruptNotFound, "thread %q has no question %q", tenant.ClientName(thread), id).
+			With("threadId", tenant.ClientName(thread)).With("interruptId", id)
 	}
 	if err != nil {
 		return q, runtime.TranslateThreadError(thread, err)

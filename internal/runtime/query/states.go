@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // LoadState reads the newest state of a thread's root graph. Errors:
@@ -100,8 +101,8 @@ func (r *Reader) FindCheckpoint(ctx context.Context, memory *runtime.ReadReserva
 	case isLarge:
 		return nil, large
 	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
-		return nil, runtime.Errorf(runtime.ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
-			With("threadId", thread).With("checkpointId", id).WithCause(err)
+		return nil, runtime.Errorf(runtime.ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q",
+			tenant.ClientName(thread), id, namespace).With("threadId", tenant.ClientName(thread)).With("checkpointId", id).WithCause(err)
 	case err != nil:
 		return nil, runtime.TranslateStoreError(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // enterInput adds an input to a change: its checkpoint and, where no code decides
@@ -87,7 +88,7 @@ func emptyInputError(g *graph.Graph) *runtime.Error {
 		names[i] = g.Channels[c].Name
 	}
 	takes := strings.Join(names, ", ")
-	return runtime.Errorf(runtime.ReasonInvalidField, "the thread is new, so a run of graph %s needs an input; it takes %s", g.Name, takes).
+	return runtime.Errorf(runtime.ReasonInvalidField, "the thread is new, so a run of graph %s needs an input; it takes %s", tenant.ClientName(g.Name), takes).
 		WithViolation("input", "must be set; its keys are %s", takes)
 }
 
@@ -137,8 +138,8 @@ func (fr *frame) checkDueNodes() error {
 			lacks = "has no"
 		}
 		return runtime.Errorf(runtime.ReasonNodeNotFound, "version %q of graph %q %s node %q, at which the thread stands; "+
-			"give an input, which begins at START, or a version that runs the node", g.Version, g.Name, lacks, due.Node).
-			With("node", due.Node).With("graph", g.Name)
+			"give an input, which begins at START, or a version that runs the node", g.Version, tenant.ClientName(g.Name), lacks, due.Node).
+			With("node", due.Node).With("graph", tenant.ClientName(g.Name))
 	}
 	return nil
 }

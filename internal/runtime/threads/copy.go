@@ -29,7 +29,7 @@ const maxCopiedCheckpoints = 1000
 // until it is made.
 func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
-		req.Thread = NewThreadID(req.RequestID)
+		req.Thread = newIDBeside(req.Source, req.RequestID)
 	}
 	same := runtime.CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest}
 	switch _, err := m.opts.Store.Head(ctx, req.Thread); {

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,13 +15,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
 // GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
 func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
-		req.Thread = NewThreadID(req.RequestID)
+		req.Thread = NewThreadID(req.Tenant, req.RequestID)
 	}
 	if err := m.opts.Store.SyncClock(ctx); err != nil {
 		return checkpoint.Head{}, runtime.TranslateStoreError(err)
@@ -58,7 +60,8 @@ func (m *Manager) answerDuplicate(ctx context.Context, req runtime.CreateThreadR
 			return m.opts.Reader.Thread(ctx, req.Thread)
 		}
 	}
-	return checkpoint.Head{}, runtime.Errorf(runtime.ReasonThreadExists, "thread %q exists", req.Thread).With("threadId", req.Thread)
+	return checkpoint.Head{}, runtime.Errorf(runtime.ReasonThreadExists, "thread %q exists", tenant.ClientName(req.Thread)).
+		With("threadId", tenant.ClientName(req.Thread))
 }
 
 // setExpiration sets when a thread is deleted.
@@ -130,7 +133,7 @@ func (m *Manager) DeleteThread(ctx context.Context, thread string, etag uint64, 
 // CHECKPOINT_NOT_FOUND, and those of the store.
 func (m *Manager) ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
-		req.Thread = NewThreadID(req.RequestID)
+		req.Thread = newIDBeside(req.Source, req.RequestID)
 	}
 	source, err := m.opts.Reader.Thread(ctx, req.Source)
 	if err != nil {
@@ -226,9 +229,21 @@ func (m *Manager) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterrupt
 	return m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
 }
 
-// NewThreadID makes a thread id. The same request id yields the same thread
-// id, so that a repeated call finds its thread.
-func NewThreadID(request string) string {
+// NewThreadID makes the id of a thread of a tenant, "" = tenant.Default. The same request
+// id yields the same thread id in a tenant, so that a repeated call finds its thread.
+func NewThreadID(owner, request string) string {
+	id, _ := tenant.Qualify(cmp.Or(owner, tenant.Default), NewID(request)) // the names of tenants are checked where calls come in
+	return id
+}
+
+// newIDBeside makes the id of a thread of the tenant that has another thread.
+func newIDBeside(thread, request string) string {
+	owner, _ := tenant.Split(thread)
+	return NewThreadID(owner, request)
+}
+
+// NewID makes an id. The same request makes the same id again, "" = none.
+func NewID(request string) string {
 	if request == "" {
 		return uuid.Must(uuid.NewV7()).String()
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -301,11 +302,12 @@ func (c *endpointCall) unservedProblem(serves *worker.Coverage) string {
 	if c.task.Node != nil {
 		node = c.task.Node.Name
 	}
-	if serves == nil || serves.Covers(worker.Capability{Graph: c.task.Graph.Name, Version: c.task.Graph.Version, Node: node}) {
+	name := tenant.ClientName(c.task.Graph.Name) // an endpoint knows no tenants
+	if serves == nil || serves.Covers(worker.Capability{Graph: name, Version: c.task.Graph.Version, Node: node}) {
 		return ""
 	}
 	return fmt.Sprintf("endpoint %q does not serve node %q of graph %q version %q", c.spec.Endpoint, node,
-		c.task.Graph.Name, c.task.Graph.Version)
+		name, c.task.Graph.Version)
 }
 
 // classifyError reports whether an error of a call ends the attempt, and with which

@@ -12,6 +12,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -81,7 +82,7 @@ func (e *endpoint) requestDescription(ctx context.Context, by *Executor, d *endp
 
 // readManifest sets the fields that tasks are checked against.
 func (d *endpointDescription) readManifest(m *graphdv1.WorkerManifest) error {
-	v := wire.NewValidator(payload.Limits{})
+	v := wire.NewValidator(payload.Limits{}, tenant.Default)
 	serves := wire.CapabilitiesFromProto(v, "nodes", m.GetNodes())
 	if err := v.Err(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package interceptor
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -137,7 +138,7 @@ func (a *auditedCall) isRecorded(outcome audit.Outcome) bool {
 func (c *callContext) describeCall(r *audit.Record) {
 	r.RequestID = c.requestID
 	if c.caller != nil {
-		r.Principal, r.How, r.Groups, r.Tenant = c.caller.Name, string(c.caller.How), c.caller.Groups, c.caller.Tenant
+		r.Principal, r.How, r.Groups, r.Tenant = c.caller.Name, string(c.caller.How), c.caller.Groups, cmp.Or(c.tenant, c.caller.Tenant)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 	schemeBearer        = "bearer"
 )
 
-// authenticateCall records the caller of a call, or refuses the call. Health checks need
+// authenticateCall records the caller and the tenant of a call, or refuses the call. Health checks need
 // no credentials: probes have none.
 //
 // It runs before the first message of a stream is read. A unary request has been
@@ -51,6 +51,9 @@ func (i *Interceptors) authenticateCall(ctx context.Context) (context.Context, e
 		return nil, err
 	}
 	recordCaller(ctx, &caller)
+	if err := decideTenant(ctx, &caller); err != nil {
+		return nil, err
+	}
 	return ctx, nil
 }
 
@@ -64,6 +67,15 @@ func (i *Interceptors) checkCaller(ctx context.Context) (err error) {
 		return p
 	}
 	return err
+}
+
+// admitUnknownCaller decides the tenant of a call on a server that does not know its
+// callers: there is one alone.
+func (i *Interceptors) admitUnknownCaller(ctx context.Context, method string) error {
+	if i.authenticator != nil || isProbe(method) {
+		return nil
+	}
+	return decideTenant(ctx, nil)
 }
 
 // readCredentials returns the credentials of a call. The error is an *identity.Error.

@@ -35,6 +35,7 @@ type callContext struct {
 	quotas    Quotas              // nil = no limits of callers
 	refusal   error               // of a limit, before the handler is called
 	held      quota.Hold          // until the call ends
+	tenant    string              // set before the handler is called; "" = not decided
 	caller    *identity.Principal // set before the handler is called; nil = not known
 	onlyGraph *string             // set before the handler is called; nil = any graph
 
@@ -159,6 +160,9 @@ func CallLogFields(ctx context.Context) []zap.Field {
 	fields := []zap.Field{zap.String("request_id", c.requestID)}
 	if c.caller != nil {
 		fields = append(fields, zap.String("principal", c.caller.Name))
+		if c.tenant != "" {
+			fields = append(fields, zap.String("tenant", c.tenant))
+		}
 	}
 	if c.thread != "" {
 		fields = append(fields, zap.String("thread", reason.ClipText(c.thread, wire.MaxIDLength)))

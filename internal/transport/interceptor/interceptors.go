@@ -104,6 +104,8 @@ func (i *Interceptors) interceptUnary(
 	audited.noteRequest(req)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
+	} else if refused := i.admitUnknownCaller(ctx, info.FullMethod); refused != nil {
+		err = refused
 	} else if err = wire.ValidateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
 		err = c.refusalOr(err)
@@ -135,7 +137,7 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
-	} else {
+	} else if err = i.admitUnknownCaller(ctx, info.FullMethod); err == nil {
 		err = handler(srv, &interceptedStream{
 			ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: i, request: flow.TrackedRequestOf(ctx), audited: audited,
 		})

@@ -49,13 +49,14 @@ func rateOfMethod(method string) quota.Limit {
 	return quota.Calls
 }
 
-// quotaCaller returns the caller whose limits hold for a call. The callers of a server
+// quotaCaller returns the caller whose limits hold for a call, in the tenant of the call. The callers of a server
 // that does not know them are one, in the tenant tenant.Default.
 func (c *callContext) quotaCaller() quota.Caller {
+	owner := cmp.Or(c.tenant, tenant.Default)
 	if c.caller == nil {
-		return quota.Caller{Tenant: tenant.Default}
+		return quota.Caller{Tenant: owner}
 	}
-	return quota.Caller{Tenant: cmp.Or(c.caller.Tenant, tenant.Default), Principal: c.caller.Name, Groups: c.caller.Groups}
+	return quota.Caller{Tenant: owner, Principal: c.caller.Name, Groups: c.caller.Groups}
 }
 
 // refusalOr returns the recorded refusal of a call, or the error with which it ended.

@@ -43,15 +43,15 @@ func parseFilterState(v *wire.Validator, values map[string]int32, prefix, text s
 	return ""
 }
 
-// ThreadQueryFromFilter converts a filter of the threads of a tenant.
-func ThreadQueryFromFilter(v *wire.Validator, owner, filter string) checkpoint.ThreadQuery {
-	q := checkpoint.ThreadQuery{Tenant: owner}
+// ThreadQueryFromFilter converts a filter of the threads of the request's tenant.
+func ThreadQueryFromFilter(v *wire.Validator, filter string) checkpoint.ThreadQuery {
+	q := checkpoint.ThreadQuery{Tenant: v.Tenant()}
 	for _, c := range parseFilterField(v, filter, "state", "graph", metadataField) {
 		switch c.Field {
 		case "state":
 			q.State = checkpoint.ThreadState(parseFilterState(v, graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
 		case "graph":
-			q.Graph = c.Value
+			q.Graph = v.CheckFilterName("filter", c.Value)
 		case metadataField:
 			if q.Metadata == nil {
 				q.Metadata = make(map[string]string)
@@ -62,12 +62,12 @@ func ThreadQueryFromFilter(v *wire.Validator, owner, filter string) checkpoint.T
 	return q
 }
 
-// InterruptQueryFromFilter converts a filter of the interrupts of a tenant. fallback are
-// the states for a filter without a state.
+// InterruptQueryFromFilter converts a filter of the interrupts of the request's tenant, and
+// of a thread if it is not "". fallback are the states for a filter without a state.
 func InterruptQueryFromFilter(
-	v *wire.Validator, owner, filter, thread string, fallback ...checkpoint.InterruptState,
+	v *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState,
 ) checkpoint.InterruptQuery {
-	q := checkpoint.InterruptQuery{Tenant: owner, Thread: thread, States: fallback}
+	q := checkpoint.InterruptQuery{Tenant: v.Tenant(), Thread: thread, States: fallback}
 	conditions := parseFilterField(v, filter,
 		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
 	for _, c := range conditions {
@@ -79,7 +79,7 @@ func InterruptQueryFromFilter(
 				q.States = []checkpoint.InterruptState{checkpoint.InterruptState(s)}
 			}
 		case "graph":
-			q.Graph = c.Value
+			q.Graph = v.CheckFilterName("filter", c.Value)
 		case "node":
 			q.Node = c.Value
 		case "reason":
@@ -87,10 +87,10 @@ func InterruptQueryFromFilter(
 		case "assignee":
 			q.Assignee = c.Value
 		case "thread_id":
-			if thread != "" && thread != c.Value {
+			q.Thread = v.CheckFilterName("filter", c.Value)
+			if thread != "" && thread != q.Thread {
 				v.AddViolation("filter", "thread_id differs from the request's thread_id")
 			}
-			q.Thread = c.Value
 		case "run_id":
 			q.Run = c.Value
 		}
@@ -102,8 +102,11 @@ func InterruptQueryFromFilter(
 func RunPredicateFromFilter(v *wire.Validator, filter string) func(checkpoint.Run) bool {
 	conditions := parseFilterField(v, filter, "state", "graph", metadataField)
 	for i, c := range conditions {
-		if c.Field == "state" {
+		switch c.Field {
+		case "state":
 			conditions[i].Value = parseFilterState(v, graphdv1.RunState_value, "RUN_STATE_", c.Value)
+		case "graph":
+			conditions[i].Value = v.CheckFilterName("filter", c.Value)
 		}
 	}
 	return func(r checkpoint.Run) bool {

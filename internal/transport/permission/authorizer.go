@@ -19,15 +19,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/access"
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
-
-// DefaultTenant is the tenant of callers whose credentials name none.
-const DefaultTenant = "default"
 
 // ThreadGraphs knows which graph a thread has.
 type ThreadGraphs interface {
 	// ReadGraph returns the name of the graph of a thread, "" for a thread without one.
+	// Both are as stores know them.
 	// The error is a *runtime.Error, THREAD_NOT_FOUND when there is no such thread.
 	ReadGraph(ctx context.Context, thread string) (string, error)
 }
@@ -60,12 +59,13 @@ func New(opts Options) (*Authorizer, error) {
 	return &Authorizer{opts: opts, readers: readers}, nil
 }
 
-// newRequest drafts the request of a caller; nil = it is not known.
-func (a *Authorizer) newRequest(caller *identity.Principal, method string) access.Request {
-	r := access.Request{Method: method, Now: a.opts.Now()}
+// newRequest drafts the request of a caller in the tenant of its call; nil = it is not
+// known. Decisions name threads and graphs as clients do.
+func (a *Authorizer) newRequest(ctx context.Context, caller *identity.Principal, method string) access.Request {
+	r := access.Request{Method: method, Tenant: interceptor.TenantOf(ctx), Now: a.opts.Now()}
 	if caller != nil {
 		r.Caller = access.Caller{
-			Name: caller.Name, Groups: caller.Groups, Tenant: cmp.Or(caller.Tenant, DefaultTenant), Tenants: caller.Tenants,
+			Name: caller.Name, Groups: caller.Groups, Tenant: cmp.Or(caller.Tenant, tenant.Default), Tenants: caller.Tenants,
 			Roles: caller.Roles, How: string(caller.How),
 		}
 	}
@@ -90,7 +90,7 @@ func (a *Authorizer) AuthorizeCall(ctx context.Context, caller *identity.Princip
 	}
 	s := r.readSubject(request)
 	interceptor.RecordSubject(ctx, s.thread, s.run)
-	wanted := a.newRequest(caller, method)
+	wanted := a.newRequest(ctx, caller, method)
 	wanted.Rights = s.rights
 	switch {
 	case r.scope != access.ScopeGraph:
@@ -118,10 +118,10 @@ func (a *Authorizer) authorizeGraph(ctx context.Context, wanted access.Request, 
 	case s.graph == "", isAllowedForAll(policy, wanted): // only bindings for all graphs allow a call without one
 		return nil
 	case s.thread == "":
-		interceptor.RecordOnlyGraph(ctx, s.graph)
+		interceptor.RecordOnlyGraph(ctx, qualifyName(ctx, s.graph))
 		return nil
 	}
-	graph, err := a.opts.Threads.ReadGraph(ctx, s.thread)
+	graph, err := a.readGraph(ctx, s.thread)
 	switch {
 	case isNotFound(err):
 		graph = s.graph
@@ -132,7 +132,7 @@ func (a *Authorizer) authorizeGraph(ctx context.Context, wanted access.Request, 
 	if d := policy.Decide(wanted); !d.Allowed && !d.CanSee {
 		return threadExistsError(s.thread)
 	}
-	interceptor.RecordOnlyGraph(ctx, graph)
+	interceptor.RecordOnlyGraph(ctx, qualifyName(ctx, graph))
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (a *Authorizer) authorizeThread(ctx context.Context, wanted access.Request,
 	if isAllowedForAll(policy, wanted) {
 		return nil
 	}
-	graph, err := a.opts.Threads.ReadGraph(ctx, thread)
+	graph, err := a.readGraph(ctx, thread)
 	if err != nil {
 		return hideFault(err, runtime.ThreadNotFoundError(thread))
 	}
@@ -152,8 +152,26 @@ func (a *Authorizer) authorizeThread(ctx context.Context, wanted access.Request,
 	if d := policy.Decide(wanted); !d.Allowed {
 		return refuseThread(d, thread)
 	}
-	interceptor.RecordOnlyGraph(ctx, graph)
+	interceptor.RecordOnlyGraph(ctx, qualifyName(ctx, graph))
 	return nil
+}
+
+// readGraph returns the graph of a thread of the call's tenant. Errors: those of
+// ThreadGraphs.
+func (a *Authorizer) readGraph(ctx context.Context, thread string) (string, error) {
+	qualified := qualifyName(ctx, thread)
+	if qualified == "" {
+		return "", runtime.ThreadNotFoundError(thread)
+	}
+	graph, err := a.opts.Threads.ReadGraph(ctx, qualified)
+	return tenant.ClientName(graph), err
+}
+
+// qualifyName returns what stores know a thread or a graph of the call's tenant by, "" for a
+// name that none can have.
+func qualifyName(ctx context.Context, name string) string {
+	qualified, _ := tenant.Qualify(interceptor.TenantOf(ctx), name)
+	return qualified
 }
 
 func isAllowedForAll(policy *access.Policy, wanted access.Request) bool {
@@ -175,13 +193,14 @@ func hideFault(err, hidden error) error {
 }
 
 // CheckGraph decides about one graph that a call concerns, for services that find it in
-// the content of the request. The error is ACCESS_DENIED. It depends on the name of the
+// the content of the request; its name is as stores or as clients know it. The error is ACCESS_DENIED. It depends on the name of the
 // graph alone, not on whether there is such a graph.
 func (a *Authorizer) CheckGraph(ctx context.Context, method, graph string, rights ...Right) error {
 	if a == nil {
 		return nil
 	}
-	wanted := a.newRequest(interceptor.CallerOf(ctx), method)
+	graph = tenant.ClientName(graph)
+	wanted := a.newRequest(ctx, interceptor.CallerOf(ctx), method)
 	wanted.Graph, wanted.Rights, wanted.Extent = graph, rights, access.OneItem
 	if d := a.opts.Policy().Decide(wanted); !d.Allowed {
 		return deniedError(d).With("graph", graph)

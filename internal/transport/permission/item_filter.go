@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/access"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
 
@@ -19,7 +20,7 @@ func (a *Authorizer) NewItemFilter(ctx context.Context, method string) *ItemFilt
 	if a == nil {
 		return nil
 	}
-	f := &ItemFilter{policy: a.opts.Policy(), wanted: a.newRequest(interceptor.CallerOf(ctx), method)}
+	f := &ItemFilter{policy: a.opts.Policy(), wanted: a.newRequest(ctx, interceptor.CallerOf(ctx), method)}
 	if isAllowedForAll(f.policy, f.wanted) {
 		return nil
 	}
@@ -28,12 +29,12 @@ func (a *Authorizer) NewItemFilter(ctx context.Context, method string) *ItemFilt
 }
 
 // Shows reports whether the caller gets an item of a graph, and of a thread if it
-// belongs to one.
+// belongs to one. The names are as stores or as clients know them.
 func (f *ItemFilter) Shows(graph, thread string) bool {
 	if f == nil {
 		return true
 	}
 	wanted := f.wanted
-	wanted.Graph, wanted.Thread = graph, thread
+	wanted.Graph, wanted.Thread = tenant.ClientName(graph), tenant.ClientName(thread)
 	return f.policy.Decide(wanted).Allowed
 }

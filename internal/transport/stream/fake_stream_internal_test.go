@@ -264,7 +264,7 @@ func openStream(t *testing.T, th *fakeThread, call streamCall) *testStream {
 }
 
 func selectEvents(f *graphdv1.EventFilter) wire.EventSelection {
-	return wire.EventSelectionFromProto(wire.NewValidator(payload.Limits{}), f)
+	return wire.EventSelectionFromProto(wire.NewValidator(payload.Limits{}, "default"), f)
 }
 
 func newWatchCall(req *graphdv1.WatchRequest) streamCall {

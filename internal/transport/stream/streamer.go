@@ -15,6 +15,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
@@ -76,9 +77,10 @@ func (s *Streamer) ServeStream(stream EventStream, sub *Subscription) error {
 	if sub.openedRun != nil {
 		runID = sub.openedRun.ID
 	}
-	interceptor.RecordSubject(ctx, sub.head.Thread, runID)
+	thread := tenant.ClientName(sub.head.Thread)
+	interceptor.RecordSubject(ctx, thread, runID)
 	w := &activeStream{Streamer: s, Subscription: sub, sender: s.NewSender(stream), memory: interceptor.CallMemoryOf(ctx)}
-	if stream.SetHeader(metadata.Pairs(interceptor.HeaderThreadID, sub.head.Thread, interceptor.HeaderRunID, runID)) != nil {
+	if stream.SetHeader(metadata.Pairs(interceptor.HeaderThreadID, thread, interceptor.HeaderRunID, runID)) != nil {
 		w.cancelLeftRun(ctx)
 		return interceptor.ClientLeftError(ctx)
 	}
@@ -244,7 +246,7 @@ func (a *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 	}
 	return &graphdv1.Event{
 		Cursor: a.currentCursor(), Time: wire.TimeToProto(a.Now()),
-		ThreadId: a.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
+		ThreadId: tenant.ClientName(a.head.Thread), RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	}, nil
 }
@@ -261,7 +263,7 @@ func (a *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, erro
 		Values: wire.JSONToProto(s.Values), Interrupts: wire.InterruptsToProto(s.Interrupts), Next: s.Next,
 	}
 	e := &graphdv1.Event{
-		Cursor: wire.CursorToProto(a.head.LogID, a.lastSeq), Time: wire.TimeToProto(a.Now()), ThreadId: a.head.Thread,
+		Cursor: wire.CursorToProto(a.head.LogID, a.lastSeq), Time: wire.TimeToProto(a.Now()), ThreadId: tenant.ClientName(a.head.Thread),
 		Channel: wire.ChannelValues, Kind: &graphdv1.Event_Values{Values: values},
 	}
 	if c := s.Checkpoint; c != nil {
@@ -388,7 +390,7 @@ func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint6
 
 func (a *activeStream) sendHeartbeat(ctx context.Context) error {
 	return a.sendMessage(ctx, &graphdv1.Event{
-		Time: wire.TimeToProto(a.Now()), ThreadId: a.head.Thread, Channel: wire.ChannelLifecycle,
+		Time: wire.TimeToProto(a.Now()), ThreadId: tenant.ClientName(a.head.Thread), Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
 			Heartbeat: &graphdv1.Heartbeat{Scanned: a.currentCursor()},
 		},
@@ -415,7 +417,7 @@ func (a *activeStream) newEndMessage(
 		last.Run, runID = run, followed.ID
 	}
 	return &graphdv1.Event{
-		Time: wire.TimeToProto(a.Now()), ThreadId: a.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
+		Time: wire.TimeToProto(a.Now()), ThreadId: tenant.ClientName(a.head.Thread), RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // nodeInterrupt is Event.node of interrupts, the name that LangGraph uses.
@@ -85,7 +86,7 @@ func newEvent(e *checkpoint.Event, thread, logID string) *graphdv1.Event {
 	})
 	out.cursor.LogId, out.cursor.Sequence = logID, e.Seq
 	event := &out.event
-	event.Cursor, event.ThreadId, event.RunId = &out.cursor, thread, e.Run
+	event.Cursor, event.ThreadId, event.RunId = &out.cursor, tenant.ClientName(thread), e.Run
 	if !e.Time.IsZero() {
 		out.time.Seconds, out.time.Nanos = e.Time.Unix(), int32(e.Time.Nanosecond())
 		event.Time = &out.time

@@ -14,7 +14,7 @@ func GraphToProto(e runtime.GraphEntry, full bool) *graphdv1.Graph {
 	if e.Graph == nil {
 		return out
 	}
-	_, out.Graph = tenant.Split(e.Graph.Name) // a client sees graphs of its own tenant alone
+	out.Graph = tenant.ClientName(e.Graph.Name)
 	out.Version = e.Graph.Version
 	s := e.Graph.Spec
 	if s == nil {

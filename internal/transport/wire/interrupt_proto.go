@@ -4,13 +4,14 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // InterruptToProto converts an interrupt.
 func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
 	return &graphdv1.Interrupt{
-		InterruptId: q.ID, ThreadId: q.Thread, RunId: q.Run, Graph: q.Graph,
+		InterruptId: q.ID, ThreadId: tenant.ClientName(q.Thread), RunId: q.Run, Graph: tenant.ClientName(q.Graph),
 		Checkpoint: CheckpointRefToProto(q.Checkpoint, q.Namespace),
 		Node:       q.Node, TaskId: q.Task, Scope: q.Scope, Key: q.Key, Index: ClampUint32(q.Index),
 		Reason: q.Reason, Message: q.Message, Value: JSONToProto(q.Value), ResponseSchema: JSONToProto(q.Schema),
@@ -40,7 +41,7 @@ func InterruptChangeFromProto(v *Validator, req *graphdv1.UpdateInterruptRequest
 	q := req.GetInterrupt()
 	v.RequireSet("interrupt", q != nil)
 	c := runtime.UpdateInterruptRequest{
-		Thread:    v.CheckID("interrupt.thread_id", q.GetThreadId()),
+		Thread:    v.CheckThread("interrupt.thread_id", q.GetThreadId()),
 		Interrupt: v.CheckID("interrupt.interrupt_id", q.GetInterruptId()),
 		Etag:      v.ParseEtag("interrupt.etag", q.GetEtag()),
 	}

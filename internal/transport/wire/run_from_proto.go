@@ -11,7 +11,8 @@ import (
 func StartRequestFromProto(v *Validator, spec *graphdv1.RunSpec, requestID string) runtime.StartRequest {
 	v.RequireSet("run", spec != nil)
 	req := runtime.StartRequest{
-		Thread:       v.CheckOptionalID("run.thread_id", spec.GetThreadId()),
+		Tenant:       v.Tenant(),
+		Thread:       v.CheckOptionalThread("run.thread_id", spec.GetThreadId()),
 		CreateThread: spec.GetCreateThread() || spec.GetThreadId() == "",
 		Graph:        v.CheckGraphName("run.graph", spec.GetGraph()),
 		Version:      v.CheckName("run.graph_version", spec.GetGraphVersion()),
@@ -55,7 +56,7 @@ func (v *Validator) ConvertLimit(field string, n uint32) int {
 func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID string) runtime.ResumeRequest {
 	v.RequireSet("resume", spec != nil)
 	req := runtime.ResumeRequest{
-		Thread:    v.CheckID("resume.thread_id", spec.GetThreadId()),
+		Thread:    v.CheckThread("resume.thread_id", spec.GetThreadId()),
 		Coverage:  coverageFromProto(spec.GetCoverage()),
 		Update:    v.ConvertPayload("resume.update", spec.GetUpdate()),
 		Goto:      sendsFromProto(v, "resume.goto_targets", spec.GetGotoTargets()),
@@ -126,7 +127,7 @@ func responseFromProto(v *Validator, at string, r *graphdv1.InterruptResponse) r
 // b; the result is valid only if b.Err returns nil. By is left empty.
 func CancelRequestFromProto(v *Validator, req *graphdv1.CancelRunRequest) runtime.CancelRequest {
 	return runtime.CancelRequest{
-		Thread:   v.CheckID("thread_id", req.GetThreadId()),
+		Thread:   v.CheckThread("thread_id", req.GetThreadId()),
 		Run:      v.CheckOptionalID("run_id", req.GetRunId()),
 		Rollback: req.GetAction() == graphdv1.CancelRunRequest_ACTION_ROLLBACK,
 		Grace:    v.ConvertDuration("grace", req.GetGrace()),

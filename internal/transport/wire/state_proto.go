@@ -3,6 +3,7 @@ package wire
 import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // SnapshotToProto converts a state.
@@ -28,7 +29,7 @@ func SnapshotToProto(s runtime.Snapshot) *graphdv1.StateSnapshot {
 		out.Source = sourceToProto(c.Source)
 		out.CreateTime = TimeToProto(c.Time)
 		out.Metadata = c.Metadata
-		out.RunId, out.Graph, out.GraphVersion = c.Run, c.Graph, c.Version
+		out.RunId, out.Graph, out.GraphVersion = c.Run, tenant.ClientName(c.Graph), c.Version
 	}
 	return out
 }
@@ -38,7 +39,7 @@ func UpdateStateFromProto(v *Validator, req *graphdv1.UpdateStateRequest) runtim
 	v.RequireSet("values", req.GetValues() != nil || takesNoValues(req.GetAsNode()))
 	id, namespace := CheckpointRefFromProto(v, "at", req.GetAt())
 	return runtime.UpdateStateRequest{
-		Thread:              v.CheckID("thread_id", req.GetThreadId()),
+		Thread:              v.CheckThread("thread_id", req.GetThreadId()),
 		Checkpoint:          id,
 		Namespace:           namespace,
 		Values:              v.ConvertPayload("values", req.GetValues()),
@@ -56,7 +57,7 @@ func takesNoValues(as string) bool { return as == runtime.AsEnd || as == runtime
 func BulkUpdateStateFromProto(v *Validator, req *graphdv1.BulkUpdateStateRequest) runtime.BulkUpdateStateRequest {
 	id, namespace := CheckpointRefFromProto(v, "at", req.GetAt())
 	out := runtime.BulkUpdateStateRequest{
-		Thread:              v.CheckID("thread_id", req.GetThreadId()),
+		Thread:              v.CheckThread("thread_id", req.GetThreadId()),
 		Checkpoint:          id,
 		Namespace:           namespace,
 		Expected:            v.CheckOptionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),

@@ -6,13 +6,14 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // ThreadToProto converts a thread.
 func ThreadToProto(h checkpoint.Head) *graphdv1.Thread {
 	out := &graphdv1.Thread{
-		ThreadId: h.Thread, Graph: h.Graph, GraphVersion: h.Version, Metadata: h.Metadata,
+		ThreadId: tenant.ClientName(h.Thread), Graph: tenant.ClientName(h.Graph), GraphVersion: h.Version, Metadata: h.Metadata,
 		State: threadStateToProto(h.State), CreateTime: TimeToProto(h.Created), UpdateTime: TimeToProto(h.Updated),
 		Head: CursorToProto(h.LogID, h.LastEvent), Checkpoint: CheckpointRefToProto(h.Checkpoint, ""),
 		RunId: h.Run, Etag: formatEtag(h.Revision), KeepCheckpoints: int32(h.Keep),
@@ -60,7 +61,8 @@ func NewThreadFromProto(v *Validator, req *graphdv1.CreateThreadRequest) runtime
 		v.AddViolation("thread.etag", "a new thread has none")
 	}
 	return runtime.CreateThreadRequest{
-		Thread:          v.CheckOptionalID("thread_id", req.GetThreadId()),
+		Tenant:          v.Tenant(),
+		Thread:          v.CheckOptionalThread("thread_id", req.GetThreadId()),
 		Graph:           v.CheckGraphName("thread.graph", t.GetGraph()),
 		Version:         v.CheckName("thread.graph_version", t.GetGraphVersion()),
 		Metadata:        v.CheckLabels("thread.metadata", t.GetMetadata()),
@@ -108,7 +110,7 @@ func ThreadChangeFromProto(v *Validator, req *graphdv1.UpdateThreadRequest) runt
 	t := req.GetThread()
 	v.RequireSet("thread", t != nil)
 	c := runtime.UpdateThreadRequest{
-		Thread: v.CheckID("thread.thread_id", t.GetThreadId()),
+		Thread: v.CheckThread("thread.thread_id", t.GetThreadId()),
 		Etag:   v.ParseEtag("thread.etag", t.GetEtag()),
 	}
 	labels := v.CheckLabels("thread.metadata", t.GetMetadata())

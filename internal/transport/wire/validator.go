@@ -41,13 +41,21 @@ const (
 // once. A bad payload has a reason of its own, which takes precedence.
 type Validator struct {
 	limits          payload.Limits
+	tenant          string // whose threads, graphs and workers the request names; "" = it names none
 	violations      []runtime.Violation
 	exceededLimit   *graph.LimitError // the first limit among them, nil = none
 	overridingError *runtime.Error
 }
 
-// NewValidator makes a validator; limits are those of each payload.
-func NewValidator(limits payload.Limits) *Validator { return &Validator{limits: limits} }
+// NewValidator makes a validator of a request in a tenant; limits are those of each payload.
+// The threads, graphs and workers that a request names are those of the tenant: what the
+// checks of their names return is what the engine and the stores know them by.
+func NewValidator(limits payload.Limits, owner string) *Validator {
+	return &Validator{limits: limits, tenant: owner}
+}
+
+// Tenant returns the tenant of the request.
+func (v *Validator) Tenant() string { return v.tenant }
 
 // Err returns the error for all violations, nil when there are none. The error is a
 // *runtime.Error: INVALID_FIELD, FEATURE_DISABLED, or the reason of a bad payload.
@@ -112,6 +120,52 @@ func (v *Validator) CheckOptionalID(field, id string) string {
 	return id
 }
 
+// CheckThread checks the id of a thread that must be given.
+func (v *Validator) CheckThread(field, id string) string {
+	v.RequireSet(field, id != "")
+	return v.CheckOptionalThread(field, id)
+}
+
+// CheckOptionalThread checks the id of a thread. An empty id is valid: the server chooses an
+// id.
+func (v *Validator) CheckOptionalThread(field, id string) string {
+	return v.qualifyName(field, v.CheckOptionalID(field, id))
+}
+
+// CheckWorker checks the id of a worker, which must be given.
+func (v *Validator) CheckWorker(field, id string) string {
+	return v.qualifyName(field, v.CheckID(field, id))
+}
+
+// CheckFilterName checks the id of a thread, or the name of a graph, in a filter. It may
+// have any length: then nothing has it.
+func (v *Validator) CheckFilterName(field, name string) string {
+	v.refuseSeparator(field, name)
+	return v.qualifyName(field, name)
+}
+
+// qualifyName returns what the engine knows a name of the tenant by. A name with the
+// separator was refused before.
+func (v *Validator) qualifyName(field, name string) string {
+	if name == "" || v.tenant == "" || strings.IndexByte(name, tenant.Separator) >= 0 {
+		return name
+	}
+	qualified, err := tenant.Qualify(v.tenant, name)
+	if err != nil {
+		v.AddViolation(field, "%v", err)
+	}
+	return qualified
+}
+
+// refuseSeparator refuses a name with the separator of tenants: a client names what is in
+// its own tenant.
+func (v *Validator) refuseSeparator(field, name string) {
+	if at := strings.IndexByte(name, tenant.Separator); at >= 0 {
+		v.AddViolation(field, "%q has '@' at byte %d, which is in no name of a graph or a thread; a version has its own field",
+			reason.ClipText(name, MaxNameLength), at)
+	}
+}
+
 // IsIDByte reports whether a byte may be part of an id.
 func IsIDByte(c byte) bool {
 	switch {
@@ -131,14 +185,10 @@ func (v *Validator) CheckName(field, name string) string {
 	return name
 }
 
-// CheckGraphName checks the name of a graph as clients give it. The separator of tenants is
-// in no such name: a client names graphs of its own tenant.
+// CheckGraphName checks the name of a graph as clients give it.
 func (v *Validator) CheckGraphName(field, name string) string {
-	if at := strings.IndexByte(name, tenant.Separator); at >= 0 {
-		v.AddViolation(field, "%q has '@' at byte %d, which is in no name of a graph; a version has its own field",
-			reason.ClipText(name, MaxNameLength), at)
-	}
-	return v.CheckName(field, name)
+	v.refuseSeparator(field, name)
+	return v.qualifyName(field, v.CheckName(field, name))
 }
 
 // CheckNames checks the names in a list.

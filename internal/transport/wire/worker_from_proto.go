@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -43,7 +44,7 @@ const (
 func HelloFromProto(v *Validator, h *graphdv1.Hello) message.Hello {
 	v.RequireSet("hello", h != nil)
 	out := message.Hello{
-		Worker:     v.CheckID("hello.worker_id", h.GetWorkerId()),
+		Worker:     v.CheckWorker("hello.worker_id", h.GetWorkerId()),
 		BuildID:    v.CheckText("hello.manifest.build_id", h.GetManifest().GetBuildId()),
 		Labels:     v.CheckLabels("hello.labels", h.GetLabels()),
 		HeldLeases: LeaseTokensFromProto(v, "hello.held_leases", h.GetHeldLeases()),
@@ -100,7 +101,9 @@ func CreditFromProto(v *Validator, field string, c *graphdv1.Credit) message.Cre
 			v.AddViolation(field+".per_node", "has a key of %d bytes; keys are graph/node, at most %d bytes", len(node), 2*MaxNameLength+1)
 			return out
 		}
-		out.PerNode[node] = v.ConvertLimit(field+".per_node", slots)
+		name, _, _ := strings.Cut(node, "/")
+		qualified := v.CheckGraphName(field+".per_node", name) + node[len(name):]
+		out.PerNode[qualified] = v.ConvertLimit(field+".per_node", slots)
 	}
 	return out
 }

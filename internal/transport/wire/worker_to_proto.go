@@ -12,6 +12,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
@@ -20,8 +21,8 @@ func TaskAssignmentToProto(a message.Assignment) *graphdv1.TaskAssignment {
 	t := a.Task
 	out := &graphdv1.TaskAssignment{
 		Lease: LeaseToProto(a.Token, a.LeaseTTL), Kind: taskKind(t),
-		ThreadId: t.Thread, RunId: t.Run, TaskId: t.ID, Attempt: ClampUint32(t.Attempt), Delivery: ClampUint32(a.Delivery),
-		Graph: t.Graph.Name, GraphVersion: t.Graph.Version, Namespace: namespaceToProto(t.Namespace),
+		ThreadId: tenant.ClientName(t.Thread), RunId: t.Run, TaskId: t.ID, Attempt: ClampUint32(t.Attempt), Delivery: ClampUint32(a.Delivery),
+		Graph: tenant.ClientName(t.Graph.Name), GraphVersion: t.Graph.Version, Namespace: namespaceToProto(t.Namespace),
 		Step: int32(t.Step), StopStep: int32(min(t.MaxStep, 1<<30)),
 		Checkpoint: CheckpointRefToProto(t.Checkpoint, t.Namespace),
 		Context:    JSONToProto(t.Context), Metadata: t.Metadata, Journal: journalToProto(t, a.Memos),

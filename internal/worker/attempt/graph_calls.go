@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
@@ -74,7 +75,7 @@ func (c *GraphCalls) beginCall(g runtime.GraphCall) (*graphCall, error) {
 	}
 	if run := c.byIndex[g.Index]; run != nil {
 		if run.call.Graph != g.Graph {
-			return nil, runtime.Errorf(runtime.ReasonInvalidField, "call %d of the task is of graph %q", g.Index, run.call.Graph).
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "call %d of the task is of graph %q", g.Index, tenant.ClientName(run.call.Graph)).
 				WithViolation("call_index", "must differ for each call of the task")
 		}
 		return run, nil

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
@@ -72,9 +73,9 @@ func (i *Index[W]) WorkersOf(graph string) iter.Seq[W] {
 // ExplainUncovered returns, for the operator, the served capability nearest to the
 // needed capability.
 func (i *Index[W]) ExplainUncovered(need message.Capability) string {
-	g := i.byGraph[need.Graph]
+	g, name := i.byGraph[need.Graph], tenant.ClientName(need.Graph)
 	if g == nil {
-		return "no worker of graph " + need.Graph + " is connected"
+		return "no worker of graph " + name + " is connected"
 	}
 	var versions []string
 	for v := range g.versions {
@@ -83,10 +84,10 @@ func (i *Index[W]) ExplainUncovered(need message.Capability) string {
 		}
 	}
 	if len(versions) == 0 {
-		return "no connected worker serves node " + need.Node + " of graph " + need.Graph
+		return "no connected worker serves node " + need.Node + " of graph " + name
 	}
 	slices.Sort(versions)
-	return "no connected worker serves version " + need.Version + " of graph " + need.Graph +
+	return "no connected worker serves version " + need.Version + " of graph " + name +
 		"; those that are connected serve " + joinVersions(versions)
 }
 

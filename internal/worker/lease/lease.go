@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Lease is the content of a token.
@@ -26,7 +27,7 @@ type Lease struct {
 	Token       string
 	Key         string // of the task, see KeyOf
 	incarnation string // of the server
-	owner       string // digest of the principal of its worker, "" = not known
+	owner       string // digest of the Holder, "" = anybody in tenant.Default
 	number      uint64 // among the leases of the server
 	fence       uint64 // the fence of the run
 	attempt     uint64
@@ -59,17 +60,30 @@ func (l Lease) IsNewer(than Lease) bool {
 	return order > 0
 }
 
-// IsOf reports whether the worker of a principal may hold the lease. The holder of a
-// lease from before the server knew its callers, and of one given to an endpoint, is not
-// known: the lease itself is the right.
-func (l Lease) IsOf(principal string) bool { return l.owner == "" || l.owner == digestOwner(principal) }
+// Holder is who may hold a lease: the workers of a principal in a tenant.
+type Holder struct {
+	Tenant    string // "" = tenant.Default
+	Principal string // "" = not known
+}
 
-// digestOwner returns what a token says of a principal.
-func digestOwner(principal string) string {
-	if principal == "" {
+// IsOf reports whether the worker of a holder may hold the lease. The principal of a lease
+// from before the server knew its callers, and of one given to an endpoint, is not known:
+// in the tenant the lease itself is the right.
+func (l Lease) IsOf(holder Holder) bool {
+	return l.owner == holder.digestHolder() || l.owner == Holder{Tenant: holder.Tenant}.digestHolder()
+}
+
+// digestHolder returns what a token says of a holder. No name has the byte between the two
+// parts, so that two holders never look the same.
+func (h Holder) digestHolder() string {
+	text := h.Principal
+	if cmp.Or(h.Tenant, tenant.Default) != tenant.Default {
+		text = h.Tenant + "\x00" + h.Principal
+	}
+	if text == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(principal))
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -100,10 +114,15 @@ func NewSigner(key []byte) *Signer { return &Signer{key: key, incarnation: rand.
 // ownerMark stands between the server and the owner of a lease.
 const ownerMark = "-"
 
-// SignLease makes a lease of a task for the worker of a principal, "" = not known. Its
-// token names the task, the server, the time and the principal, and has a signature.
+// SignLease makes a lease of a task for the worker of a principal, "" = not known, in the
+// tenant of the task. Its token names the task, the server, the time and the holder, and has
+// a signature.
 func (s *Signer) SignLease(t *runtime.Task, key, principal string) Lease {
-	l := Lease{Key: key, incarnation: s.incarnation, owner: digestOwner(principal), number: s.last.Add(1), fence: t.Fence, attempt: uint64(max(t.Attempt, 0))}
+	owner, _ := tenant.Split(t.Thread)
+	l := Lease{
+		Key: key, incarnation: s.incarnation, owner: Holder{owner, principal}.digestHolder(), number: s.last.Add(1), fence: t.Fence,
+		attempt: uint64(max(t.Attempt, 0)),
+	}
 	server := l.incarnation
 	if l.owner != "" {
 		server += ownerMark + l.owner
@@ -149,17 +168,17 @@ func (s *Signer) ParseToken(token string) (Lease, bool) {
 	return l, true
 }
 
-// ParseTokens checks the tokens that the worker of a principal brings, each once. It
-// takes a while for many. Those that this key has not marked are forged, and those of
-// the workers of other principals count as such.
-func (s *Signer) ParseTokens(tokens []string, principal string) (all []Lease, forged []string) {
+// ParseTokens checks the tokens that the worker of a holder brings, each once. It takes a
+// while for many. Those that this key has not marked are forged, and those of the workers
+// of other holders count as such.
+func (s *Signer) ParseTokens(tokens []string, by Holder) (all []Lease, forged []string) {
 	seen := make(map[string]struct{}, len(tokens))
 	for _, token := range tokens {
 		if _, again := seen[token]; again {
 			continue
 		}
 		seen[token] = struct{}{}
-		if l, ok := s.ParseToken(token); ok && l.IsOf(principal) {
+		if l, ok := s.ParseToken(token); ok && l.IsOf(by) {
 			all = append(all, l)
 		} else {
 			forged = append(forged, token)

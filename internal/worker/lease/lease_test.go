@@ -40,7 +40,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		require.False(t, ok, "%q", token)
 	}
 	own := sign(signer, newTask(1, 1)).Token
-	all, forged := signer.ParseTokens([]string{own, given, own, given}, "")
+	all, forged := signer.ParseTokens([]string{own, given, own, given}, lease.Holder{})
 	require.Len(t, all, 1)
 	require.Equal(t, []string{given}, forged)
 }
@@ -124,10 +124,10 @@ func TestLeasesAreOfPrincipals(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, made, read)
 		require.True(t, signer.IsOwn(read))
-		require.True(t, read.IsOf(owner))
-		require.Equal(t, owner == "", read.IsOf("ben"))
-		require.Equal(t, owner == "", read.IsOf("ana2"))
-		_, forged := signer.ParseTokens([]string{made.Token}, "ben")
+		require.True(t, read.IsOf(lease.Holder{Principal: owner}))
+		require.Equal(t, owner == "", read.IsOf(lease.Holder{Principal: "ben"}))
+		require.Equal(t, owner == "", read.IsOf(lease.Holder{Principal: "ana2"}))
+		_, forged := signer.ParseTokens([]string{made.Token}, lease.Holder{Principal: "ben"})
 		require.Equal(t, owner != "", len(forged) == 1)
 		require.NotContains(t, made.Token, "ana")
 	}

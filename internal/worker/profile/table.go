@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/coverage"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/queue"
@@ -130,7 +131,7 @@ func (t *Table[S]) ExplainUnserved(r queue.Route) string {
 	if r.NeedsComparison {
 		for p := range t.index.WorkersOf(r.Graph) {
 			if p.CanServe(r.WithoutComparison()) {
-				return "no connected worker of graph " + r.Graph + " compares what it asks with what was answered " +
+				return "no connected worker of graph " + tenant.ClientName(r.Graph) + " compares what it asks with what was answered " +
 					"(feature \"drift\"): bring the workers up to date"
 			}
 		}
