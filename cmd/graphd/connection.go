@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/contexts"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/server"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Flags that say which server a client command calls, and how. --token is the other.
@@ -24,6 +25,7 @@ const (
 	flagTLSCert = "tls-cert"
 	flagTLSKey  = "tls-key"
 	flagToken   = "token"
+	flagTenant  = "tenant"
 )
 
 // connection says which server client commands call, and how: by flags, by the
@@ -56,6 +58,7 @@ func (c *connection) registerFlags(f *pflag.FlagSet, getenv func(string) string,
 	f.StringVar(&c.Cert, flagTLSCert, env.Cert, "PEM file with the certificate of the caller, for servers that want one (env GRAPHD_TLS_CERT)")
 	f.StringVar(&c.Key, flagTLSKey, env.Key, "PEM file with the private key of --tls-cert (env GRAPHD_TLS_KEY)")
 	f.StringVar(&c.Token, flagToken, "", "token to send with each call, over TLS or to this host only (env GRAPHD_TOKEN)")
+	f.StringVar(&c.Tenant, flagTenant, "", "call in this tenant, one of those that the caller has (default: its own) (env GRAPHD_TENANT)")
 }
 
 // readEnvironment returns what the environment asks for.
@@ -63,7 +66,7 @@ func (c *connection) readEnvironment() client.Security {
 	asked, _ := strconv.ParseBool(c.getenv("GRAPHD_TLS")) // checkEnvironment returns the error
 	return client.Security{
 		SystemRoots: asked, CA: c.getenv("GRAPHD_TLS_CA"), Cert: c.getenv("GRAPHD_TLS_CERT"), Key: c.getenv("GRAPHD_TLS_KEY"),
-		Token: c.getenv("GRAPHD_TOKEN"),
+		Token: c.getenv("GRAPHD_TOKEN"), Tenant: c.getenv("GRAPHD_TENANT"),
 	}
 }
 
@@ -81,6 +84,7 @@ func (c *connection) readFlags() client.Security {
 	var given client.Security
 	for name, at := range map[string]struct{ from, to *string }{
 		flagTLSCA: {&c.CA, &given.CA}, flagTLSCert: {&c.Cert, &given.Cert}, flagTLSKey: {&c.Key, &given.Key}, flagToken: {&c.Token, &given.Token},
+		flagTenant: {&c.Tenant, &given.Tenant},
 	} {
 		if c.flags.Changed(name) {
 			*at.to = *at.from
@@ -98,6 +102,7 @@ func replaceOptions(below, above client.Security) client.Security {
 	}
 	below.SystemRoots = below.SystemRoots || above.SystemRoots
 	below.CA, below.Token = cmp.Or(above.CA, below.CA), cmp.Or(above.Token, below.Token)
+	below.Tenant = cmp.Or(above.Tenant, below.Tenant)
 	return below
 }
 
@@ -136,7 +141,7 @@ func (c *connection) combineSources() (exposed []string, err error) {
 				return nil, exit.Usagef("--tls=false and --%s contradict each other", name).WithHint("leave one of them out")
 			}
 		}
-		security = client.Security{Token: security.Token}
+		security = client.Security{Token: security.Token, Tenant: security.Tenant}
 	}
 	c.Security = security
 	return exposed, nil
@@ -226,7 +231,7 @@ func (c *connection) listFlags() []string {
 		return c.listOwnServerFlags()
 	}
 	var list []string
-	for _, name := range []string{flagContext, flagServer, flagTLS, flagTLSCA, flagTLSCert, flagTLSKey} {
+	for _, name := range []string{flagContext, flagServer, flagTLS, flagTLSCA, flagTLSCert, flagTLSKey, flagTenant} {
 		switch f := c.flags.Lookup(name); {
 		case !f.Changed:
 		case name == flagTLS && c.SystemRoots:
@@ -245,6 +250,9 @@ func (c *connection) listOwnServerFlags() []string {
 	var list []string
 	if c.server != cmp.Or(c.getenv("GRAPHD_SERVER"), client.DefaultServer) || c.isContextSet() {
 		list = []string{"--server", c.server}
+	}
+	if c.getenv("GRAPHD_TENANT") != "" {
+		list = append(list, "--"+flagTenant, tenant.Default)
 	}
 	switch own, env := c.Flags(), c.readEnvironment().Flags(); {
 	case slices.Equal(own, env):

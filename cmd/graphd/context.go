@@ -35,9 +35,9 @@ func (c *contextCommands) addCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME --server HOST:PORT",
 		Short: "Add a context: the server of --server, called with the other options of calls",
-		Long: `Add a context: the server of --server, called with --tls, --tls-ca, --tls-cert, --tls-key and --token. The
-environment adds nothing. Relative paths are those of this folder. Other users of the host can see options of a
-process: prefer --token-file.`,
+		Long: `Add a context: the server of --server, called with --tls, --tls-ca, --tls-cert, --tls-key, --token and
+--tenant. The environment adds nothing. Relative paths are those of this folder. Other users of the host can see
+options of a process: prefer --token-file.`,
 		Example: `  graphd context add prod --server graphd.example:7700 --tls-ca ca.pem --token-file token --use`,
 		Args:    exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +48,7 @@ process: prefer --token-file.`,
 			return c.editContexts(cmd.Context(), args[0], func(ctx context.Context, path string) (string, error) {
 				err := contexts.AddContext(ctx, path, contexts.Context{
 					Name: args[0], Server: c.at.server, TLS: given.SystemRoots, TLSCA: given.CA, TLSCert: given.Cert, TLSKey: given.Key,
-					Token: given.Token, TokenFile: tokenFile,
+					Token: given.Token, TokenFile: tokenFile, Tenant: given.Tenant,
 				}, force)
 				if err == nil && use {
 					err = contexts.UseContext(ctx, path, args[0])
@@ -223,6 +223,7 @@ func printContext(out output.Output, e contexts.Entry) error {
 		{"tls-cert", e.TLSCert},
 		{"tls-key", e.TLSKey},
 		{"token", token},
+		{"tenant", e.Tenant},
 	} {
 		p.PrintLine("%-9s %s", row[0], output.OrDash(row[1]))
 	}

@@ -26,8 +26,9 @@ import (
 type tokenRecorder struct {
 	address string
 
-	mu     sync.Mutex
-	tokens []string
+	mu      sync.Mutex
+	tokens  []string
+	tenants []string
 }
 
 func startTokenRecorder(t *testing.T) *tokenRecorder {
@@ -40,6 +41,7 @@ func startTokenRecorder(t *testing.T) *tokenRecorder {
 			md, _ := headers.FromIncomingContext(ctx)
 			r.mu.Lock()
 			r.tokens = append(r.tokens, strings.TrimPrefix(strings.Join(md.Get("authorization"), ","), "Bearer "))
+			r.tenants = append(r.tenants, strings.Join(md.Get("graphd-tenant"), ","))
 			r.mu.Unlock()
 			return handle(ctx, req)
 		}))
@@ -118,6 +120,56 @@ func TestTheTokenOfAContextGoesToItsServerOnly(t *testing.T) {
 			require.Empty(t, other.takeTokens())
 		})
 	}
+}
+
+// A flag wins over the environment, which wins over a context; a context of a flag puts the
+// environment aside.
+func TestTheTenantOfCommands(t *testing.T) {
+	at := startTokenRecorder(t)
+	setup, home := newContextRunner(t)
+	requireDone(t, setup.runCommand(t, "context", "add", "a", "--server", at.address, "--tenant", "of-a", "--use"))
+	requireDone(t, setup.runCommand(t, "context", "add", "none", "--server", at.address))
+	require.Regexp(t, `(?m)^tenant +of-a$`, requireDone(t, setup.runCommand(t, "context", "show", "a")).out)
+	type variables map[string]string
+	for name, test := range map[string]struct {
+		env  variables
+		args []string
+		want string
+	}{
+		"context":                   {nil, nil, "of-a"},
+		"variable":                  {variables{"GRAPHD_TENANT": "env"}, nil, "env"},
+		"flag":                      {variables{"GRAPHD_TENANT": "env"}, []string{"--tenant", "flag"}, "flag"},
+		"context of a flag":         {variables{"GRAPHD_TENANT": "env"}, []string{"--context", "a"}, "of-a"},
+		"context without one":       {variables{"GRAPHD_TENANT": "env"}, []string{"--context", "none"}, ""},
+		"another server":            {nil, []string{"--server", at.address}, ""},
+		"another server, plain":     {nil, []string{"--server", at.address, "--tenant", "flag", "--tls=false"}, "flag"},
+		"another server, variable":  {variables{"GRAPHD_TENANT": "env"}, []string{"--server", at.address}, "env"},
+		"flag of a context's place": {nil, []string{"--context", "a", "--tenant", "flag"}, "flag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := commandRunner{env: map[string]string{"GRAPHD_CONFIG_HOME": home}}
+			maps.Copy(call.env, test.env)
+			requireDone(t, call.runCommand(t, append([]string{"health", "--timeout", "1m"}, test.args...)...))
+			at.mu.Lock()
+			defer at.mu.Unlock()
+			require.Equal(t, []string{test.want}, at.tenants)
+			at.tenants = nil
+		})
+	}
+	for name, args := range map[string][]string{
+		"flag":    {"health", "--server", at.address, "--tenant", "a@b"},
+		"context": {"context", "add", "wrong", "--server", at.address, "--tenant", "a@b"},
+	} {
+		r := setup.runCommand(t, args...)
+		require.Equal(t, exit.CodeUsage, r.code, name)
+		require.Contains(t, r.err, "--tenant", name)
+		require.Contains(t, r.err, "A-Z a-z 0-9 _ . : -", name)
+	}
+
+	// A server of this process has one tenant alone, whatever the environment says.
+	c := &connection{getenv: func(name string) string { return map[string]string{"GRAPHD_TENANT": "env"}[name] }}
+	c.useOwnServer("127.0.0.1:7700", server.Options{})
+	require.Equal(t, []string{"--tenant", "default"}, c.listFlags())
 }
 
 func TestContextsAreAddedListedAndRemoved(t *testing.T) {
@@ -249,9 +301,9 @@ func TestPrintedCommandsNameTheContext(t *testing.T) {
 	served := startServer(t, "memory")
 	call, _ := newContextRunner(t)
 	requireDone(t, call.runCommand(t, "context", "add", "a", "--server", served.server, "--token", "t0-ken"))
-	r := call.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput, "--context", "a")
+	r := call.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput, "--context", "a", "--tenant", "default")
 	require.Equal(t, exit.CodeWaiting, r.code, r.err)
-	require.Contains(t, r.out+r.err, " --context a")
+	require.Contains(t, r.out+r.err, " --context a --tenant default")
 	require.NotContains(t, r.out+r.err, served.server)
 	require.NotContains(t, r.out+r.err, "t0-ken")
 	call.env["GRAPHD_CONTEXT"] = "a"

@@ -116,7 +116,8 @@ func TestMistypedVariablesAreTold(t *testing.T) {
 		`the variable GRAPHD_LEAES is no option: did you mean "GRAPHD_LEASE"?`,
 		`the variable GRAPHD_MAX_LIVE_RUN is no option: did you mean "GRAPHD_MAX_LIVE_RUNS"?`,
 	}, server.UnknownVariables([]string{
-		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "GRAPHD_TLS=true", "GRAPHD_TLS_CA=x", "GRAPHD_TOKEN=x", "PATH=/", "GRAPHD=",
+		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "GRAPHD_TLS=true", "GRAPHD_TLS_CA=x",
+		"GRAPHD_TOKEN=x", "GRAPHD_TENANT=x", "PATH=/", "GRAPHD=",
 		"GRAPHD_PORT=tcp://10.0.0.1:7700", "GRAPHD_PORT_7700_TCP_ADDR=10.0.0.1", "GRAPHD_SERVICE_HOST=10.0.0.1",
 	}))
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
@@ -66,10 +67,13 @@ func (p *Principal) Validate() error {
 	for _, l := range []struct {
 		field string
 		names []string
-	}{{"groups", p.Groups}, {"tenants", p.Tenants}, {"roles", p.Roles}} {
+	}{{"groups", p.Groups}, {"roles", p.Roles}} {
 		if err := CheckNames(l.field, l.names); err != nil {
 			return err
 		}
+	}
+	if err := CheckTenants("tenants", p.Tenants); err != nil {
+		return err
 	}
 	switch p.How {
 	case HowCertificate, HowJWT, HowAPIKey, HowNone:
@@ -97,6 +101,23 @@ func CheckNames(field string, names []string) error {
 	}
 	return nil
 }
+
+// CheckTenants checks a list of names of tenants. The error is a *PrincipalError with this
+// field.
+func CheckTenants(field string, names []string) error {
+	if err := CheckNames(field, names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if tenant.CheckName(name) != nil {
+			return &PrincipalError{Field: field, Is: "has a name that no tenant can have", Want: WantedTenant}
+		}
+	}
+	return nil
+}
+
+// WantedTenant tells which names tenants may have.
+const WantedTenant = "1 to 64 of A-Z a-z 0-9 _ . : -"
 
 // CheckName checks one name: 1 to MaxNameBytes bytes of UTF-8 that a terminal shows
 // as they are. The error is a *PrincipalError with this field.

@@ -132,3 +132,24 @@ func TestAnExpressionBeyondItsBudgetSaysSo(t *testing.T) {
 	require.Equal(t, "67108864", r.Failure.Details["most"])
 	require.Contains(t, r.Failure.Message, "--max-expression-bytes")
 }
+
+// A function gets its thread and its graph by the names that clients of its tenant have.
+func TestAFunctionKnowsNoTenant(t *testing.T) {
+	var got api.Info
+	runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
+		got = api.TaskInfo(ctx)
+		return nil, nil
+	}, func(task *runtime.Task) {
+		own := *task.Graph
+		own.Name = "acme@g"
+		task.Thread, task.Graph = "acme@t", &own
+	})
+	require.Equal(t, "t g", got.Thread+" "+got.Graph)
+
+	task := newTask(t, oneNodeGraph(t, "remote: {}"), `{"a":1}`)
+	own := *task.Graph
+	own.Name = "acme@g"
+	task.Graph = &own
+	r := node.New(nil, node.Options{}).Execute(t.Context(), task)
+	require.Equal(t, `node "n" of graph "g" runs in a worker, and this server connects to none`, r.Failure.Message)
+}

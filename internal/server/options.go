@@ -213,7 +213,7 @@ func envName(flag string) string {
 // others: Kubernetes sets GRAPHD_PORT and the like for a service named graphd.
 func UnknownVariables(environ []string) []string {
 	// These are for clients; servers that they start inherit them.
-	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN", "GRAPHD_TLS", "GRAPHD_TLS_CA", "GRAPHD_TOKEN", "GRAPHD_CONTEXT", "GRAPHD_CONFIG_HOME"}
+	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN", "GRAPHD_TLS", "GRAPHD_TLS_CA", "GRAPHD_TOKEN", "GRAPHD_TENANT", "GRAPHD_CONTEXT", "GRAPHD_CONFIG_HOME"}
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&Options{}).RegisterFlags(table)
 	table.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })

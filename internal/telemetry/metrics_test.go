@@ -124,6 +124,23 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 	require.Contains(t, scrapeMetrics(t, m), `graphd_store_refuses_changes{reason="STORE_FULL"} 0`)
 }
 
+// Graphs of the same name in two tenants have series of their own, within the same bound.
+func TestGraphsOfTenantsAreCountedApart(t *testing.T) {
+	m := telemetry.NewMetrics("test", 3)
+	for _, name := range []string{"g", "acme@g", "acme@g", "zenith@g", "late@g"} {
+		m.RunStarted(name)
+		m.NodeEnded(name, "n", telemetry.OutcomeDone, time.Millisecond)
+	}
+	page := scrapeMetrics(t, m)
+	for _, line := range []string{
+		`graphd_runs_started_total{graph="g"} 1`, `graphd_runs_started_total{graph="acme@g"} 2`, `graphd_runs_started_total{graph="zenith@g"} 1`,
+		`graphd_runs_started_total{graph="other"} 1`, `graphd_node_attempt_seconds_count{graph="acme@g",node="n",outcome="done"} 2`,
+	} {
+		require.Contains(t, page, line)
+	}
+	require.NotContains(t, page, "late")
+}
+
 // Clients choose names. However many there are, the size of the page is bounded.
 func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics("test", 10)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/tlsfiles"
 )
 
@@ -21,6 +22,7 @@ type Security struct {
 	CA          string // file with CAs of servers; TLS
 	Cert, Key   string // files with the client's certificate; TLS
 	Token       string // sent with each call; "" = none
+	Tenant      string // chosen for each call; "" = the caller's own
 }
 
 // UsesTLS reports whether connections use TLS.
@@ -62,6 +64,12 @@ func (s Security) dialOptions(target string) ([]grpc.DialOption, error) {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(protection),
 		grpc.WithChainUnaryInterceptor(s.explainCall), grpc.WithChainStreamInterceptor(s.explainStream),
+	}
+	if s.Tenant != "" {
+		if err := tenant.CheckName(s.Tenant); err != nil {
+			return nil, exit.Usagef("--tenant: %v", err).WithHint("want one of the tenants that the caller has")
+		}
+		options = append(options, grpc.WithPerRPCCredentials(chosenTenant(s.Tenant)))
 	}
 	if s.Token == "" {
 		return options, nil
@@ -109,6 +117,17 @@ func isLoopback(target string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
+
+// chosenTenant sends the name of a tenant with each call.
+type chosenTenant string
+
+// GetRequestMetadata returns the header with the tenant.
+func (c chosenTenant) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"graphd-tenant": string(c)}, nil
+}
+
+// RequireTransportSecurity returns false: the name is no secret.
+func (chosenTenant) RequireTransportSecurity() bool { return false }
 
 // bearerToken sends a token with each call.
 type bearerToken struct {

@@ -1,6 +1,7 @@
 package contexts
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Context is a server and how to call it. Its paths are absolute.
@@ -24,6 +26,7 @@ type Context struct {
 	TLSKey    string `yaml:"tls-key,omitempty"`
 	Token     string `yaml:"token,omitempty" json:"-"`
 	TokenFile string `yaml:"token-file,omitempty"` // read for each command
+	Tenant    string `yaml:"tenant,omitempty"`     // "" = the caller's own
 }
 
 // MaxContexts bounds the contexts of a file.
@@ -34,7 +37,7 @@ const maxTokenBytes = 16 << 10
 
 // Security returns how to call the server, without the token of a file.
 func (c *Context) Security() client.Security {
-	return client.Security{SystemRoots: c.TLS, CA: c.TLSCA, Cert: c.TLSCert, Key: c.TLSKey, Token: c.Token}
+	return client.Security{SystemRoots: c.TLS, CA: c.TLSCA, Cert: c.TLSCert, Key: c.TLSKey, Token: c.Token, Tenant: c.Tenant}
 }
 
 // ReadToken returns the token, "" when the context has none. The error is an
@@ -92,6 +95,9 @@ func (c *Context) findProblems() []file.Problem {
 	}
 	if c.Token != "" && c.TokenFile != "" {
 		add("token", "and token-file are both given", "one of them")
+	}
+	if refused, ok := errors.AsType[*tenant.Error](tenant.CheckName(c.Tenant)); ok && c.Tenant != "" {
+		add("tenant", refused.Is, refused.Want)
 	}
 	if len(c.Token) > maxTokenBytes || strings.ContainsFunc(c.Token, isNoTokenCharacter) {
 		add("token", "is no token", fmt.Sprintf("at most %d letters, digits and punctuation of ASCII", maxTokenBytes))

@@ -11,6 +11,7 @@ type Entry struct {
 	TLSKey    string `json:"tlsKey,omitempty"`
 	HasToken  bool   `json:"hasToken"`
 	TokenFile string `json:"tokenFile,omitempty"`
+	Tenant    string `json:"tenant,omitempty"`
 }
 
 // ListEntries returns what is shown of all contexts, in their order.
@@ -27,5 +28,6 @@ func (l *List) DescribeContext(c *Context) Entry {
 	return Entry{
 		Name: c.Name, IsCurrent: c.Name == l.Current, Server: c.Server, TLS: c.Security().UsesTLS(),
 		TLSCA: c.TLSCA, TLSCert: c.TLSCert, TLSKey: c.TLSKey, HasToken: c.Token != "" || c.TokenFile != "", TokenFile: c.TokenFile,
+		Tenant: c.Tenant,
 	}
 }

@@ -144,6 +144,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 		"role in capitals":   {keys.CreateRequest{Name: "a", Roles: []string{"Viewer"}, Expires: "1d"}, `--role "Viewer"`, "viewer"},
 		"empty role":         {keys.CreateRequest{Name: "a", Roles: []string{""}, Expires: "1d"}, `--role ""`, "viewer"},
 		"empty group":        {keys.CreateRequest{Name: "a", Groups: []string{""}, Expires: "1d"}, "--group has an empty name", "bytes"},
+		"wrong tenant":       {keys.CreateRequest{Name: "a", Tenants: []string{"a@b"}, Expires: "1d"}, "--tenant has a name that no tenant can have", "1 to 64"},
 		"long tenant":        {keys.CreateRequest{Name: "a", Tenants: []string{strings.Repeat("t", 257)}, Expires: "1d"}, "--tenant has", "bytes"},
 		"no expiry":          {keys.CreateRequest{Name: "a"}, `--expires ""`, "never"},
 		"words":              {keys.CreateRequest{Name: "a", Expires: "soon"}, `--expires "soon"`, "90d"},

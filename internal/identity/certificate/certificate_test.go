@@ -160,6 +160,8 @@ func TestWrongRulesAreRefusedWithTheLine(t *testing.T) {
 		"$2":                  {"cn: a*\n  name: b$2", "rules.yaml:3: rules[0].name has a $ without 1 behind it"},
 		"empty group":         {"cn: a\n  name: b\n  groups: [\"\"]", "rules.yaml:4: rules[0].groups has too many or wrong names"},
 		"tenant not in list":  {"cn: a\n  name: b\n  tenant: c\n  tenants: [d]", "rules.yaml:4: rules[0].tenant is not among the tenants"},
+		"tenant with an @":    {"cn: a\n  name: b\n  tenant: c@d", "rules.yaml:4: rules[0].tenant is not a name: want 1 to 64"},
+		"tenants with an @":   {"cn: a\n  name: b\n  tenants: [c@d]", "rules.yaml:4: rules[0].tenants has too many or wrong names"},
 		"tenant of two lines": {"cn: a\n  name: b\n  tenant: \"c\\nd\"", "rules.yaml:4: rules[0].tenant is not a name"},
 	} {
 		t.Run(name, func(t *testing.T) {

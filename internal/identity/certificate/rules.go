@@ -109,13 +109,16 @@ func (r *Rule) findNameProblems() []file.Problem {
 	for _, l := range []struct {
 		field string
 		names []string
-	}{{"groups", r.Groups}, {"tenants", r.Tenants}, {"roles", r.Roles}} {
+	}{{"groups", r.Groups}, {"roles", r.Roles}} {
 		if err := identity.CheckNames(l.field, l.names); err != nil {
 			all = append(all, file.Problem{Path: []any{l.field}, Is: "has too many or wrong names", Want: "at most 256 names of 1 to 256 bytes"})
 		}
 	}
-	if r.Tenant != "" && identity.CheckName("tenant", r.Tenant) != nil {
-		all = append(all, file.Problem{Path: []any{"tenant"}, Is: "is not a name", Want: "1 to 256 bytes of visible characters"})
+	if identity.CheckTenants("tenants", r.Tenants) != nil {
+		all = append(all, file.Problem{Path: []any{"tenants"}, Is: "has too many or wrong names", Want: "at most 256 names of " + identity.WantedTenant})
+	}
+	if r.Tenant != "" && identity.CheckTenants("tenant", []string{r.Tenant}) != nil {
+		all = append(all, file.Problem{Path: []any{"tenant"}, Is: "is not a name", Want: identity.WantedTenant})
 	}
 	if r.Tenant != "" && len(r.Tenants) > 0 && !slices.Contains(r.Tenants, r.Tenant) {
 		all = append(all, file.Problem{Path: []any{"tenant"}, Is: "is not among the tenants", Want: "one of them"})

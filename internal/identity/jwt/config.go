@@ -143,10 +143,13 @@ func (i *Issuer) findProblems() []file.Problem {
 			add("is not the path of a claim", `names with dots between them, and \. for a dot in a name`, "claims", field)
 		}
 	}
-	for field, name := range map[string]string{"name_prefix": i.NamePrefix, "group_prefix": i.GroupPrefix, "tenant": i.Tenant} {
+	for field, name := range map[string]string{"name_prefix": i.NamePrefix, "group_prefix": i.GroupPrefix} {
 		if name != "" && identity.CheckName(field, name) != nil {
 			add("is not a name", "at most 256 bytes of visible characters", field)
 		}
+	}
+	if i.Tenant != "" && identity.CheckTenants("tenant", []string{i.Tenant}) != nil {
+		add("is not a name", identity.WantedTenant, "tenant")
 	}
 	slices.SortStableFunc(all, func(a, b file.Problem) int {
 		return strings.Compare(fmt.Sprint(a.Path...), fmt.Sprint(b.Path...))

@@ -256,6 +256,7 @@ func hostileTokens(t testing.TB) map[string]refusedToken {
 		"roles a number":    {good(t, map[string]any{"realm_access": map[string]any{"roles": 1}}), identity.TokenClaim, "realm_access.roles"},
 		"no tenant":         {good(t, map[string]any{"org": nil}), identity.TokenClaim, "org"},
 		"tenant a list":     {good(t, map[string]any{"org": []string{"acme", "b"}}), identity.TokenClaim, "org"},
+		"wrong tenant":      {good(t, map[string]any{"org": "a@b"}), identity.TokenClaim, "org"},
 		"long tenant":       {good(t, map[string]any{"org": strings.Repeat("t", 257)}), identity.TokenClaim, "org"},
 	}
 	for _, none := range caseVariants("none") {

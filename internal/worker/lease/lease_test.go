@@ -132,3 +132,36 @@ func TestLeasesAreOfPrincipals(t *testing.T) {
 		require.NotContains(t, made.Token, "ana")
 	}
 }
+
+// A lease belongs to the tenant of its task, also that of an endpoint, whose holder is not
+// known. No name of a principal looks like one in a tenant.
+func TestLeasesAreOfTenants(t *testing.T) {
+	signer := lease.NewSigner([]byte("key"))
+	holders := []lease.Holder{
+		{}, {Principal: "ana"}, {Principal: "acme@ana"}, {Principal: "acme"},
+		{Tenant: "acme"}, {Tenant: "acme", Principal: "ana"}, {Tenant: "acme@ana"}, {Tenant: "zenith"}, {Tenant: "zenith", Principal: "ana"},
+	}
+	for _, c := range []struct {
+		thread, principal string
+		want              []lease.Holder
+	}{
+		{"t", "", []lease.Holder{{}, {Principal: "ana"}, {Principal: "acme@ana"}, {Principal: "acme"}}},
+		{"t", "ana", []lease.Holder{{Principal: "ana"}}},
+		{"acme@t", "", []lease.Holder{{Tenant: "acme"}, {Tenant: "acme", Principal: "ana"}}},
+		{"acme@t", "ana", []lease.Holder{{Tenant: "acme", Principal: "ana"}}},
+	} {
+		task := &runtime.Task{ID: "t", Thread: c.thread}
+		made := signer.SignLease(task, lease.KeyOf(task), c.principal)
+		read, ok := signer.ParseToken(made.Token)
+		require.True(t, ok)
+		var may []lease.Holder
+		for _, h := range holders {
+			if read.IsOf(h) {
+				may = append(may, h)
+			}
+		}
+		require.Equal(t, c.want, may, "%+v", c)
+		require.True(t, read.IsOf(lease.Holder{Tenant: "default", Principal: c.principal}) == (c.thread == "t"))
+		require.NotContains(t, made.Token, "acme")
+	}
+}

@@ -291,6 +291,26 @@ async def test_every_call_carries_the_token(
     assert "t0-ken" not in caplog.text
 
 
+async def test_clients_and_workers_choose_a_tenant(tmp_path: Path) -> None:
+    keys, policy = tmp_path / "keys.yaml", tmp_path / "access.yaml"
+    policy.write_text('bindings: [{roles: [admin], principals: [boss], tenants: ["*"]}]')
+    command = ["keys", "create", "--file", str(keys), "--name", "boss", "--tenant", "acme", "--tenant", "zenith"]
+    made = subprocess.run([*graphd_command(), *command], check=True, capture_output=True, text=True)
+    boss = Security(token=made.stdout.strip())
+    with dev(flags=["--api-keys", str(keys), "--access", str(policy)], security=boss) as server:
+        for tenant in ("", "zenith"):  # the same graphs and threads in each
+            await use_everything(server, server.address, Security(token=boss.token, tenant=tenant), "tenant")
+        with pytest.raises(AccessDeniedError) as denied:
+            list_workers(server.address, Security(token=boss.token, tenant="other"))
+        assert denied.value.metadata["rule"] == "tenant"
+
+
+async def test_a_tenant_alone_is_sent(server: DevServer) -> None:
+    await use_everything(server, server.address, Security(tenant="default"), "tenant-alone")
+    with pytest.raises(AccessDeniedError):
+        list_workers(server.address, Security(tenant="acme"))
+
+
 async def test_a_cancelled_call_with_a_token_cancels_its_run(server: DevServer) -> None:
     begun = asyncio.Event()
 

@@ -40,13 +40,23 @@ def test_the_environment_says_what_the_program_leaves_out() -> None:
         "GRAPHD_TLS_CERT": "env.pem",
         "GRAPHD_TLS_KEY": "env-key.pem",
         "GRAPHD_TOKEN": "env-token",
+        "GRAPHD_TENANT": "env-tenant",
     }
     everything = Security().with_environment(environment)
     assert everything == Security(
-        tls=True, ca="env-ca.pem", cert="env.pem", key="env-key.pem", token="env-token", token_file=""
+        tls=True,
+        ca="env-ca.pem",
+        cert="env.pem",
+        key="env-key.pem",
+        token="env-token",
+        token_file="",
+        tenant="env-tenant",
     )
-    own = Security(ca="own.pem", token=SECRET).with_environment(environment)
-    assert (own.ca, own.cert, own.token) == ("own.pem", "env.pem", SECRET)
+    own = Security(ca="own.pem", token=SECRET, tenant="own").with_environment(environment)
+    assert (own.ca, own.cert, own.token, own.tenant) == ("own.pem", "env.pem", SECRET, "own")
+    assert Security(tenant="").with_environment(environment).tenant == "", "the caller's own"
+    with pytest.raises(InvalidSecurityError, match="tenant is 'a@b'"):
+        Security().with_environment({"GRAPHD_TENANT": "a@b"})
     assert Security(token_file="f").with_environment(environment).token == ""
     nothing = Security(ca="", cert="", key="", token="").with_environment(environment | {"GRAPHD_TLS": ""})
     assert not nothing.uses_tls and not nothing.has_token, '"" is nothing, whatever the environment says'
@@ -69,6 +79,9 @@ def test_each_file_means_tls(name: str) -> None:
         ({"token": f"{SECRET}\n"}, "token", "token has a space or a character that a header can't carry"),
         ({"token": f"{SECRET}é"}, "token", "token has a space or a character that a header can't carry"),
         ({"token": SECRET.encode()}, "token", "token is a bytes"),
+        ({"tenant": "a@b"}, "tenant", "tenant is 'a@b': want 1 to 64 of A-Z a-z 0-9 _ . : -"),
+        ({"tenant": "acme\n"}, "tenant", "tenant is 'acme\\n'"),
+        ({"tenant": "n" * 65}, "tenant", "want 1 to 64"),
         ({"token": SECRET * 3000}, "token", "token has 18000 bytes: want at most 16384, as servers do"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from graphd.errors import InvalidSecurityError
 
 FilePath = str | os.PathLike[str]
 MOST_TOKEN = 16 << 10  # bytes that a server reads of a token
+_TENANT = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,9 @@ class Security:
     any thread. ``token_file`` is a file with the token. Files are read again when
     they change.
 
+    ``tenant`` (GRAPHD_TENANT) is the tenant in which calls are made, one of those
+    that the caller has. Without it calls are made in the caller's own.
+
     InvalidSecurityError, a ValueError, names what is wrong.
     """
 
@@ -41,6 +46,7 @@ class Security:
     key: FilePath | None = None
     token: str | Callable[[], str] | None = field(default=None, repr=False)
     token_file: FilePath | None = None
+    tenant: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("ca", "cert", "key", "token_file"):
@@ -57,6 +63,8 @@ class Security:
         elif self.token is not None and not callable(self.token):
             problem = f"token is a {type(self.token).__name__}"
             raise InvalidSecurityError("token", problem, "want a str, or a function that returns one")
+        if self.tenant and not _TENANT.fullmatch(self.tenant):
+            raise InvalidSecurityError("tenant", f"tenant is {self.tenant!r}", "want 1 to 64 of A-Z a-z 0-9 _ . : -")
 
     @property
     def uses_tls(self) -> bool:
@@ -80,7 +88,15 @@ class Security:
             key = _choose(self.key, environment, "GRAPHD_TLS_KEY")
         asked = self.tls if self.tls is not None else _read_bool("GRAPHD_TLS", environment)
         tls = bool(asked or ca or cert or key)
-        return Security(tls=tls, ca=ca, cert=cert, key=key, token=token or "", token_file=self.token_file or "")
+        return Security(
+            tls=tls,
+            ca=ca,
+            cert=cert,
+            key=key,
+            token=token or "",
+            token_file=self.token_file or "",
+            tenant=_choose(self.tenant, environment, "GRAPHD_TENANT"),
+        )
 
     def check_target(self, address: str) -> None:
         """Raises InvalidSecurityError when a server must not be called like this."""
@@ -148,8 +164,8 @@ def _read_bool(name: str, environment: Mapping[str, str]) -> bool:
     raise InvalidSecurityError("tls", f"{name} is {text!r}", "want true or false")
 
 
-PLAIN = Security(tls=False, ca="", cert="", key="", token="", token_file="")
-"""Plain text without a token, whatever the environment says."""
+PLAIN = Security(tls=False, ca="", cert="", key="", token="", token_file="", tenant="")
+"""Plain text without a token and a tenant, whatever the environment says."""
 
 
 class Target(NamedTuple):

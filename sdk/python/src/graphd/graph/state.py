@@ -51,7 +51,8 @@ class StateGraph(Builder):
         first call, or at ``serve()``. Otherwise ``checkpointer`` decides: a saver
         of graphd names its server, and None runs without memory. ``security``
         says how a server is called; what it leaves out, GRAPHD_TLS,
-        GRAPHD_TLS_CA, GRAPHD_TLS_CERT, GRAPHD_TLS_KEY and GRAPHD_TOKEN say.
+        GRAPHD_TLS_CA, GRAPHD_TLS_CERT, GRAPHD_TLS_KEY, GRAPHD_TOKEN and
+        GRAPHD_TENANT say.
 
         With ``worker=False`` the process is a client only: it starts and answers
         runs, and other processes run the nodes.

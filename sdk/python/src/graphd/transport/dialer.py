@@ -9,7 +9,7 @@ import grpc
 
 from graphd.security import Target
 from graphd.transport.certificates import CertificateFiles
-from graphd.transport.token import TokenSender, build_async_senders, open_token
+from graphd.transport.headers import HeaderSender, build_async_senders, open_headers
 
 Options = Sequence[tuple[str, Any]]
 
@@ -22,7 +22,7 @@ class Dialer:
         security.check_target(address)
         self._address = address
         self._files = CertificateFiles(security) if security.uses_tls else None
-        self._read_token = open_token(security)
+        self._headers = open_headers(security)
         # A proxy could read what goes to this host in plain text.
         self._own: Options = [("grpc.enable_http_proxy", 0)] if security.has_token and not security.uses_tls else []
 
@@ -38,12 +38,12 @@ class Dialer:
             channel = grpc.insecure_channel(self._address, options=options)
         else:
             channel = grpc.secure_channel(self._address, self._files.credentials, options=options)
-        return channel if self._read_token is None else grpc.intercept_channel(channel, TokenSender(self._read_token))
+        return channel if self._headers is None else grpc.intercept_channel(channel, HeaderSender(self._headers))
 
     def open_async_channel(self, options: Options) -> grpc.aio.Channel:
         """A channel for the running loop."""
         options = [*options, *self._own]
-        senders = build_async_senders(self._read_token) if self._read_token is not None else None
+        senders = build_async_senders(self._headers) if self._headers is not None else None
         if self._files is None:
             return grpc.aio.insecure_channel(self._address, options=options, interceptors=senders)
         return grpc.aio.secure_channel(self._address, self._files.credentials, options=options, interceptors=senders)

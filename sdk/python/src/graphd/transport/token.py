@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
-
-import grpc
 
 from graphd.errors import InvalidSecurityError, UnauthenticatedError
 from graphd.security import FilePath, Security, check_token
@@ -101,70 +96,3 @@ class TokenFile:
 
     def _refuse(self, problem: str) -> UnauthenticatedError:
         return UnauthenticatedError(f"token_file {self._path}: {problem}", code="UNAUTHENTICATED")
-
-
-_Details = namedtuple("_Details", ("method", "timeout", "metadata", "credentials", "wait_for_ready", "compression"))
-
-
-class _CallDetails(_Details, grpc.ClientCallDetails):
-    """A call, as interceptors hand it on."""
-
-
-class TokenSender(
-    grpc.UnaryUnaryClientInterceptor,  # type: ignore[type-arg]
-    grpc.UnaryStreamClientInterceptor,  # type: ignore[type-arg]
-    grpc.StreamStreamClientInterceptor,  # type: ignore[type-arg]
-):
-    """Sends a token with each call of a channel."""
-
-    def __init__(self, read: ReadToken) -> None:
-        self._read = read
-
-    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        return continuation(self._add_token(details), request)
-
-    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        return continuation(self._add_token(details), request)
-
-    def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
-        return continuation(self._add_token(details), requests)
-
-    def _add_token(self, details: Any) -> _CallDetails:
-        metadata = [*(details.metadata or ()), _build_header(self._read())]
-        return _CallDetails(
-            details.method,
-            details.timeout,
-            metadata,
-            details.credentials,
-            getattr(details, "wait_for_ready", None),
-            getattr(details, "compression", None),
-        )
-
-
-def _build_header(token: str) -> tuple[str, str]:
-    return "authorization", f"Bearer {token}"
-
-
-def build_async_senders(read: ReadToken) -> list[Any]:
-    """Interceptors that do the same on channels of asyncio, where the token is read in a thread."""
-    return [_AsyncUnarySender(read), _AsyncStreamSender(read)]
-
-
-class _AsyncSender:
-    def __init__(self, read: ReadToken) -> None:
-        self._read = read
-
-    async def _add_token(self, details: Any) -> Any:
-        token = await asyncio.to_thread(self._read)
-        metadata = grpc.aio.Metadata(*(details.metadata or ()), _build_header(token))
-        return details._replace(metadata=metadata)
-
-
-class _AsyncUnarySender(_AsyncSender, grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
-    async def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        return await continuation(await self._add_token(details), request)
-
-
-class _AsyncStreamSender(_AsyncSender, grpc.aio.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    async def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        return await continuation(await self._add_token(details), request)
