@@ -24,7 +24,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
 # What is in the program: its modules and the Go that compiled it, as make sbom says it.
 COPY tools/go.mod tools/go.sum tools/
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$VERSION" \
+    go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version "$VERSION" \
     -output /out/graphd.cdx.json /out/graphd
 
 FROM gcr.io/distroless/static-debian12:nonroot@sha256:afa5c872c891853ca7fcf1f12c3edb23f7eeef36189728842dd51042ff57f7ab

@@ -249,7 +249,7 @@ serve: ## Serve the refund review on an embedded store in .cache/
 
 .PHONY: sbom
 sbom: build ## List what is in bin/graphd, modules and Go, in bin/graphd.cdx.json (CycloneDX); the image has it as /graphd.cdx.json
-	go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -noserial -notimestamp -version '$(VERSION)' \
+	go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version '$(VERSION)' \
 		-output bin/graphd.cdx.json bin/graphd
 
 .PHONY: vulncheck

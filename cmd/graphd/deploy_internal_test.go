@@ -324,7 +324,7 @@ func readDependabot(t *testing.T) map[string][]string {
 
 // The image has the list of what is in it, made as the target sbom makes it.
 func TestTheImageHasAnSBOM(t *testing.T) {
-	const command = "go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -noserial -notimestamp -version"
+	const command = "go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version"
 	for _, file := range []string{"Dockerfile", "Makefile"} {
 		text, err := os.ReadFile(filepath.Join(repository, file))
 		require.NoError(t, err)
