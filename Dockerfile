@@ -1,6 +1,7 @@
 # Builds on the machine's own platform and cross-compiles, so an arm64 image needs no emulation:
 #   docker buildx build --platform linux/amd64,linux/arm64 .
-FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
+# Images are named by the digest of all their platforms, which decides; the tag says what it is. Dependabot renews them.
+FROM --platform=$BUILDPLATFORM golang:1.26.8-bookworm@sha256:9fdc884aacc3bec89b20ffc69f4bb369c78210e3e4f600387b5128b12c199f81 AS build
 WORKDIR /src
 
 COPY go.mod go.sum ./
@@ -20,8 +21,15 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     go build -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$VERSION" -o /out/graphd ./cmd/graphd \
     && mkdir /out/data
 
-FROM gcr.io/distroless/static-debian12:nonroot
+# What is in the program: its modules and the Go that compiled it, as make sbom says it.
+COPY tools/go.mod tools/go.sum tools/
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version "$VERSION" \
+    -output /out/graphd.cdx.json /out/graphd
+
+FROM gcr.io/distroless/static-debian12:nonroot@sha256:afa5c872c891853ca7fcf1f12c3edb23f7eeef36189728842dd51042ff57f7ab
 COPY --from=build /out/graphd /graphd
+COPY --from=build /out/graphd.cdx.json /graphd.cdx.json
 # The embedded store lives here; mount a volume to keep it. One process at a time may own it.
 COPY --from=build --chown=65532:65532 /out/data /data
 VOLUME /data

@@ -51,6 +51,7 @@ SOAK        ?= 30m
 SEED        ?= $(shell date +%s)
 FIRST       ?= 1
 KINDS       ?= redis sqlite
+VULNDB      ?= https://vuln.go.dev
 ANSWER      ?= {"decision":"approved_with_conditions","conditions":"10% restocking fee"}
 
 .PHONY: help
@@ -245,6 +246,15 @@ demo: ## Run the refund review with an answer given beforehand (ANSWER=JSON)
 serve: ## Serve the refund review on an embedded store in .cache/
 	@mkdir -p .cache
 	go run ./cmd/graphd serve --store sqlite:.cache/graphd.db --graphs examples/refund-review
+
+.PHONY: sbom
+sbom: build ## List what is in bin/graphd, modules and Go, in bin/graphd.cdx.json (CycloneDX); the image has it as /graphd.cdx.json
+	go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version '$(VERSION)' \
+		-output bin/graphd.cdx.json bin/graphd
+
+.PHONY: vulncheck
+vulncheck: ## Fail if graphd calls code with a known vulnerability, or when the database can't be had (VULNDB=URL of another one)
+	VULNDB='$(VULNDB)' tools/vulncheck $(PKG)
 
 .PHONY: docker
 docker: ## Build the container image graphd:VERSION

@@ -161,6 +161,30 @@ func TestPromisesNameTheirTests(t *testing.T) {
 	require.Greater(t, rows, 15)
 }
 
+// A defence is worth the test that forces it, too.
+func TestThreatsNameTheirTests(t *testing.T) {
+	_, section, found := strings.Cut(read(t, "docs", "threats.md"), "\n## Attacks and defences\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	known := testNames(t)
+	quoted := regexp.MustCompile("`([^`]+)`")
+	rows := 0
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || strings.HasPrefix(cells[1], "---") || strings.TrimSpace(cells[3]) == "forced by" {
+			continue
+		}
+		require.Len(t, cells, 5, line)
+		rows++
+		named := quoted.FindAllStringSubmatch(cells[3], -1)
+		require.NotEmpty(t, named, "a defence without a test: %s", cells[1])
+		for _, m := range named {
+			require.True(t, known(m[1]), "threats.md names %s, which is no test", m[1])
+		}
+	}
+	require.Greater(t, rows, 20)
+}
+
 // testNames reports whether there is a test of a name: TestX of Go, also with the
 // file of a scenario behind it, test_x of Python, a file or a folder of tests.
 func testNames(t *testing.T) func(name string) bool {

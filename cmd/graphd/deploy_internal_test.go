@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -266,6 +267,74 @@ func TestComposeServersAreSecure(t *testing.T) {
 	r = call.runCommand(t, "graph", "list")
 	require.Equal(t, exit.CodeError, r.code)
 	require.Contains(t, r.err, string(identity.CertificateUnmapped))
+}
+
+// Images of others are named by digest, so that what is built and started today is what
+// was tested. Dependabot finds them.
+func TestImagesOfOthersArePinned(t *testing.T) {
+	pinned := regexp.MustCompile(`^[a-z0-9./-]+:[\w.-]+@sha256:[0-9a-f]{64}$`)
+	var file composeFile
+	decodeDocuments(t, "compose.yaml", func(string) any { return &file })
+	renewed := readDependabot(t)
+	own, others := map[string]bool{}, 0
+	for name, service := range file.Services {
+		if service.Build.Dockerfile == "" {
+			require.Regexp(t, pinned, service.Image, name)
+			others++
+			continue
+		}
+		own[service.Build.Dockerfile] = true
+	}
+	require.Positive(t, others)
+	require.Equal(t, []string{"/"}, renewed["docker-compose"])
+	for dockerfile := range own {
+		require.Contains(t, renewed["docker"], path.Dir("/"+dockerfile))
+		text, err := os.ReadFile(filepath.Join(repository, dockerfile))
+		require.NoError(t, err)
+		bases := regexp.MustCompile(`(?m)^FROM (?:--\S+ )?(\S+)`).FindAllStringSubmatch(string(text), -1)
+		require.NotEmpty(t, bases, dockerfile)
+		for _, base := range bases {
+			require.Regexp(t, pinned, base[1], dockerfile)
+		}
+	}
+}
+
+// readDependabot returns which folders Dependabot looks at, by ecosystem.
+func readDependabot(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, ".github", "dependabot.yml"))
+	require.NoError(t, err)
+	var file struct {
+		Updates []struct {
+			Ecosystem   string   `yaml:"package-ecosystem"`
+			Directory   string   `yaml:"directory"`
+			Directories []string `yaml:"directories"`
+		} `yaml:"updates"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	all := map[string][]string{}
+	for _, u := range file.Updates {
+		if u.Directory != "" {
+			u.Directories = append(u.Directories, u.Directory)
+		}
+		all[u.Ecosystem] = append(all[u.Ecosystem], u.Directories...)
+	}
+	return all
+}
+
+// The image has the list of what is in it, made as the target sbom makes it.
+func TestTheImageHasAnSBOM(t *testing.T) {
+	const command = "go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version"
+	for _, file := range []string{"Dockerfile", "Makefile"} {
+		text, err := os.ReadFile(filepath.Join(repository, file))
+		require.NoError(t, err)
+		require.Contains(t, string(text), command, file)
+	}
+	text, err := os.ReadFile(filepath.Join(repository, "Dockerfile"))
+	require.NoError(t, err)
+	_, final, found := strings.Cut(string(text), "\nFROM gcr.io/")
+	require.True(t, found)
+	require.Contains(t, final, "COPY --from=build /out/graphd.cdx.json /graphd.cdx.json\n")
 }
 
 // An image can be built: what its Dockerfile copies exists, and the ignore file

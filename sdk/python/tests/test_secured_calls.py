@@ -10,9 +10,10 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import grpc
 import pytest
@@ -25,10 +26,12 @@ from graphd._gen.v1 import run_pb2
 from graphd.dev import DevServer, dev, graphd_command
 from graphd.errors import (
     AccessDeniedError,
+    OmittedValue,
     ServerUnavailableError,
     TLSError,
     UnauthenticatedError,
 )
+from graphd.runtime import Runtime
 from graphd.transport import certificates, token
 from graphd.transport.server import call_unary, server_at
 from graphd.worker.session import Session
@@ -436,9 +439,9 @@ StateGraph(dict).add_node("node", dict).add_edge(START, "node").compile(name="ne
 ROLES = ("viewer", "answerer", "starter", "worker", "author", "operator")
 
 
-def make_key(keys: Path, name: str) -> str:
-    roles = [argument for role in ROLES for argument in ("--role", role)]
-    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, *roles]
+def make_key(keys: Path, name: str, roles: Sequence[str] = ROLES) -> str:
+    given = [argument for role in roles for argument in ("--role", role)]
+    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, *given]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -455,7 +458,19 @@ def ann(keys: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def knowing(certs: Path, keys: Path, ann: str) -> Iterator[DevServer]:
+def bob(keys: Path) -> str:
+    """The token of a caller who answers, and does nothing else."""
+    return make_key(keys, "bob", ["answerer"])
+
+
+@pytest.fixture(scope="module")
+def carl(keys: Path) -> str:
+    """The token of a caller who starts runs, and does nothing else."""
+    return make_key(keys, "carl", ["starter"])
+
+
+@pytest.fixture(scope="module")
+def knowing(certs: Path, keys: Path, ann: str, bob: str, carl: str) -> Iterator[DevServer]:
     """A server with TLS that knows its callers."""
     ours = Security(ca=certs / "ca.pem", token=ann)
     with dev(flags=[*server_flags(certs), "--api-keys", str(keys)], security=ours) as started:
@@ -480,6 +495,96 @@ def test_an_answer_is_of_the_caller_of_the_key(knowing: DevServer) -> None:
     runs = call_unary(stubs.graphs.ListRuns, gs.ListRunsRequest(thread_id="responder-1")).runs
     assert [run.started_by for run in runs] == ["ann"]
     graph.detach()
+
+
+class Context(TypedDict):
+    who: str
+
+
+def ask_twice() -> StateGraph:
+    def ask(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
+        return {"log": [interrupt("go?"), interrupt({"sure": True}), runtime.context["who"]]}
+
+    def tell(state: State) -> dict[str, Any]:
+        return {"log": ["done"]}
+
+    return StateGraph(State, Context).add_sequence([("ask", ask), ("tell", tell)]).add_edge(START, "ask")
+
+
+@pytest.fixture
+def answering(knowing: DevServer, certs: Path, bob: str, carl: str) -> Iterator[tuple[Any, Any]]:
+    """A graph as a client has it who answers, and as one who starts; another process works for it."""
+    works = ask_twice().compile(server=knowing.address, security=knowing.security, name="answering")
+    clients = [
+        ask_twice().compile(
+            server=knowing.address, security=Security(ca=certs / "ca.pem", token=token), worker=False, name="answering"
+        )
+        for token in (bob, carl)
+    ]
+    yield clients[0], clients[1]
+    works.detach()
+
+
+async def test_a_caller_who_only_answers_answers(knowing: DevServer, answering: tuple[Any, Any]) -> None:
+    answers, starts = answering
+    start = {**config("answering-1"), "recursion_limit": 9}
+    (first,) = starts.invoke({"log": []}, start, context={"who": "carl"}, interrupt_before=["tell"])["__interrupt__"]
+    with pytest.raises(AccessDeniedError, match="replace-settings"):
+        answers.invoke(Command(resume="yes"), config("answering-1"), interrupt_before=[])
+    with pytest.warns(OmittedValue, match="may not read states"):
+        (second,) = answers.invoke(Command(resume="yes"), config("answering-1"))["__interrupt__"]
+    assert second.value == {"sure": True}
+    with pytest.warns(OmittedValue, match="may not read states"):
+        await answers.ainvoke(Command(resume={second.id: "surely"}), config("answering-1"))
+    assert starts.get_state(config("answering-1")).values["log"] == ["yes", "surely", "carl"], "and the context is kept"
+    assert starts.get_state(config("answering-1")).next == ("tell",), "and the breakpoint"
+    with pytest.raises(AccessDeniedError, match="right"):
+        starts.invoke(Command(update={"log": ["written"]}), config("answering-1"))
+    stubs = server_at(knowing.address, knowing.security).stubs
+    for question in (first, second):
+        request = ins.GetInterruptRequest(thread_id="answering-1", interrupt_id=question.id)
+        assert call_unary(stubs.interrupts.GetInterrupt, request).responder == "bob"
+
+
+def test_a_caller_who_only_starts_drops_no_questions(answering: tuple[Any, Any]) -> None:
+    _, starts = answering
+    (question,) = starts.invoke({"log": []}, config("kept"), context={"who": "carl"})["__interrupt__"]
+    with pytest.raises(AccessDeniedError, match="discard-questions"):
+        starts.invoke({"log": []}, config("kept"), context={"who": "carl"})
+    assert starts.get_state(config("kept")).interrupts == (question,)
+
+
+@pytest.mark.parametrize("mode", ["updates", "values", "messages", "tasks", "debug"])
+def test_a_caller_who_only_answers_sees_what_follows(answering: tuple[Any, Any], mode: str) -> None:
+    answers, starts = answering
+    thread = config(f"answering-{mode}")
+    starts.invoke({"log": []}, thread, context={"who": "carl"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OmittedValue)
+        asked = list(answers.stream(Command(resume="yes"), thread, stream_mode=mode))
+    assert mode == "messages" or "sure" in str(asked)
+    told = list(answers.stream(Command(resume="surely"), thread, stream_mode=mode))
+    assert mode == "messages" or "done" in str(told)
+    assert starts.get_state(thread).values["log"] == ["yes", "surely", "carl", "done"]
+
+
+def test_a_caller_who_only_answers_gets_the_output(answering: tuple[Any, Any]) -> None:
+    answers, starts = answering
+    starts.invoke({"log": []}, config("answering-large"), context={"who": "carl"})
+    with pytest.warns(OmittedValue):
+        answers.invoke(Command(resume="yes"), config("answering-large"))
+    large = "x" * 2000
+    output = answers.invoke(Command(resume=large), config("answering-large"))
+    assert output == {"log": ["yes", large, "carl", "done"]}
+
+
+def test_a_client_that_is_no_worker_does_not_serve(knowing: DevServer, answering: tuple[Any, Any]) -> None:
+    for client in answering:
+        with pytest.raises(RuntimeError, match="worker=False"):
+            client.serve()
+    workers = list_workers(knowing.address, knowing.security).workers
+    assert [w for w in workers if "answering" in str(w)], "the one that works"
+    assert len([w for w in workers if "answering" in str(w)]) == 1
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ class DroppedQuestions(UserWarning):
 
 
 class OmittedValue(UserWarning):
-    """A stream does not show something: it is larger than a message of the server may be."""
+    """Something is not shown: it is larger than a message of the server may be, or the caller may not read it."""
 
 
 class NonDeterministicNode(Exception):

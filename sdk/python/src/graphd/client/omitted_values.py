@@ -20,7 +20,7 @@ from graphd.names import public_name
 from graphd.transport.errors import reason_of
 from graphd.transport.server import retry_read
 
-_UNREADABLE = ("CHECKPOINT_NOT_FOUND", "THREAD_NOT_FOUND", "PAYLOAD_TOO_LARGE")
+_UNREADABLE = ("CHECKPOINT_NOT_FOUND", "THREAD_NOT_FOUND", "PAYLOAD_TOO_LARGE", "ACCESS_DENIED")
 
 
 def restore_values(stubs: Any, program: Program | None, event: pb.Event) -> None:

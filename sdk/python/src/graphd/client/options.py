@@ -23,6 +23,8 @@ class CallOptions:
     durability: str | None = None
     control: RunControl | None = None
     subgraphs: bool = False
+    gives_settings: bool = False
+    """The call has a context or breakpoints, be they empty."""
 
 
 def check_durability(given: str | None) -> str | None:

@@ -14,6 +14,7 @@ import grpc
 
 from graphd._gen.v1 import event_pb2, run_pb2, thread_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
+from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.connection import GraphConnection
 from graphd.client.failures import error_of_run
@@ -21,7 +22,7 @@ from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
 from graphd.client.resumable_stream import ResumableStream
 from graphd.client.snapshots import values_of
-from graphd.client.state_reads import read_state
+from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
 from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
@@ -31,7 +32,7 @@ from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.local_runs import LocalRun, register_call
 from graphd.security import Target
 from graphd.transport.errors import EmptyInput, to_graphd_error
-from graphd.transport.server import acall_unary, call_unary, retry_write
+from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
 
@@ -94,6 +95,8 @@ class RunCall:
             request.resume.ClearField("responses")
             request.request_id += ".b"
             return None
+        if self._discards_now(error):
+            return None
         if isinstance(request, gs.ResumeRequest) and error.reason == "THREAD_NOT_FOUND":
             text = "the thread has never run, so nothing waits for an answer"
             return NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
@@ -103,11 +106,32 @@ class RunCall:
             return EmptyInput(text, reason=error.reason, code=error.code, violations=error.violations)
         return error
 
+    def _discards_now(self, error: GraphdError) -> bool:
+        """Whether the request drops open questions from now on: it needs a right, so only where there are any."""
+        policy = run_pb2.OPEN_INTERRUPT_POLICY_DISCARD
+        request = self.request
+        if error.reason != "THREAD_INTERRUPTED" or isinstance(request, gs.ResumeRequest):
+            return False
+        if request.run.open_interrupts == policy:
+            return False
+        request.run.open_interrupts = policy
+        request.request_id += ".d"
+        return True
+
     def _open_questions(self, run: run_pb2.Run) -> list[Any]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED or self.translator.has_raised(run.open_interrupt_ids):
             return []
-        state = self._read_state()
-        return [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
+        return self._read_end(run)[1]
+
+    def _read_end(self, run: run_pb2.Run) -> tuple[Any, list[Any]]:
+        """The values of the state at the end of a run, and the questions that are open then."""
+        state = read_permitted(self.thread, self._read_state)
+        if state is not None:
+            waiting = [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
+            return values_of(self.program, state.values), waiting
+        get = self.connection.server.stubs.interrupts.GetInterrupt
+        wanted = [ins.GetInterruptRequest(thread_id=self.thread, interrupt_id=i) for i in run.open_interrupt_ids]
+        return None, [retry_read(get, request) for request in wanted]
 
     def _read_state(self) -> thread_pb2.StateSnapshot:
         request = ts.GetStateRequest(thread_id=self.thread)
@@ -124,9 +148,7 @@ class RunCall:
             return [self.translator.final_item(values_of(self.program, run.output), ())]
         if run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
             return []
-        state = self._read_state()
-        waiting = [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
-        return [self.translator.final_item(values_of(self.program, state.values), waiting)]
+        return [self.translator.final_item(*self._read_end(run))]
 
     def _raise_failure(self, run: run_pb2.Run) -> None:
         error = error_of_run(run, self.local)

@@ -69,7 +69,6 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
         interrupt_before=call.options.interrupt_before,
         interrupt_after=call.options.interrupt_after,
         step_limit=step_limit(call.config),
-        open_interrupts=run_pb2.OPEN_INTERRUPT_POLICY_DISCARD,
     )
     carried = build_wire_context(call.options.context, call.configurable)
     if carried is not None:
@@ -109,19 +108,31 @@ def _resume_request(call: CallSpec, command: Command[Any]) -> gs.ResumeRequest:
     else:
         spec.single.value.CopyFrom(codec.to_payload(answer))
     _apply_command(spec, command, call.program)
-    spec.settings.CopyFrom(
-        run_pb2.RunSettings(
-            interrupt_before=call.options.interrupt_before,
-            interrupt_after=call.options.interrupt_after,
-            step_limit=step_limit(call.config),
-        )
-    )
-    carried = build_wire_context(call.options.context, call.configurable)
-    if carried is not None:
-        spec.settings.context.CopyFrom(codec.to_payload(carried))
+    if (settings := _build_settings(call)) is not None:
+        spec.settings.CopyFrom(settings)
     if not call.configurable.get("checkpoint_ns"):
         spec.expected_checkpoint_id = str(call.configurable.get("checkpoint_id") or "")
     return gs.ResumeRequest(resume=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)
+
+
+def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:
+    """What the rest of the run goes by; None for a call that gives nothing of it.
+
+    Settings replace those of the run as a whole, and need a right that callers who only
+    answer don't have.
+    """
+    carried = build_wire_context(call.options.context, call.configurable)
+    limit = step_limit(call.config)
+    if carried is None and limit == 0 and not call.options.gives_settings:
+        return None
+    settings = run_pb2.RunSettings(
+        interrupt_before=call.options.interrupt_before,
+        interrupt_after=call.options.interrupt_after,
+        step_limit=limit,
+    )
+    if carried is not None:
+        settings.context.CopyFrom(codec.to_payload(carried))
+    return settings
 
 
 def step_limit(config: Mapping[str, Any]) -> int:

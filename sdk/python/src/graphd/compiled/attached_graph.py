@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from graphd._gen.v1 import graph_pb2
+from graphd.client.connection import GraphConnection
 from graphd.client.options import merge_configs
 from graphd.compiled.server_location import ServerLocation, complete_security, find_server
 from graphd.compiled.sessions import Attachment, attach_program, close_attachment
@@ -21,6 +22,7 @@ from graphd.declare.program import Program
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
 from graphd.security import Security, Target
+from graphd.transport.server import server_at
 
 Self = TypeVar("Self", bound="AttachedGraph")
 
@@ -34,7 +36,7 @@ class AttachedGraph(CompiledGraph):
         self.config: dict[str, Any] = {}
         self._attachments = _Attachments()
         weakref.finalize(self._attachments, self.program.give_up_name).atexit = False
-        if options.server is not None:
+        if options.server is not None and options.worker:
             self.attach()
 
     @property
@@ -89,6 +91,13 @@ class AttachedGraph(CompiledGraph):
             setattr(twin, name, value)
         return twin
 
+    def connect(self) -> GraphConnection:
+        """The server of the graph; makes this process work for it, unless the graph was compiled not to."""
+        if self.compile_options.worker:
+            return self.attach()
+        target, _ = self._find_target(None, None)
+        return GraphConnection(server_at(*target), {})
+
     def attach(self, server: str | None = None, security: Security | None = None) -> Attachment:
         """Connects as worker and client; done by the first call otherwise.
 
@@ -127,6 +136,8 @@ class AttachedGraph(CompiledGraph):
         Then it takes nothing new, and what runs has 20 seconds to finish.
         GraphdError is raised when the server wants this worker no more.
         """
+        if not self.compile_options.worker:
+            raise RuntimeError("the graph was compiled with worker=False: it does not work for a server")
         with _end_on_signal():
             self.attach().session.wait_closed()
         self.detach(grace=20)

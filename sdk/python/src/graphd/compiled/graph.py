@@ -25,7 +25,7 @@ class CompiledStateGraph(RunnableGraph):
         thread = self._thread_of(merged)
         if thread is None:
             raise ValueError("config['configurable'] needs a thread_id")
-        return states.ThreadStates(self.attach(), self.program, thread, merged)
+        return states.ThreadStates(self.connect(), self.program, thread, merged)
 
     def get_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
         """The state of a thread: the newest, or that of the ``checkpoint_id`` in the config.

@@ -12,6 +12,7 @@ from graphd.client import nested, run_request
 from graphd.client.items import Item, filter_of
 from graphd.client.options import CallOptions, check_durability, merge_configs
 from graphd.client.run_call import RunCall
+from graphd.client.state_reads import read_permitted
 from graphd.client.states import values_at
 from graphd.client.stream_format import ResultCollector, StreamFormat
 from graphd.client.translator import Translator
@@ -52,6 +53,8 @@ class RunnableGraph(AttachedGraph):
         checkpoints and debug, or several of them: then each item says which it
         is. ``subgraphs`` shows what happens below too. ``input`` is an update of
         the state, None to go on, or a Command, such as ``Command(resume=answer)``.
+        An answer with a context, breakpoints or a ``recursion_limit`` replaces all of
+        these for the rest of the run; without them the run keeps what it was started with.
 
         Raises what a node raised and no handler took over: its own exception if it
         ran in this process. GraphRecursionError and InvalidUpdateError come of
@@ -237,7 +240,7 @@ class RunnableGraph(AttachedGraph):
         thread = self._thread_of(merged)
         if thread is None and isinstance(given, Command) and given.resume is not None:
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
-        connection = self.attach()
+        connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
         some_keys = options.output_keys is not None and "values" in modes
         call = run_request.CallSpec(
@@ -251,7 +254,7 @@ class RunnableGraph(AttachedGraph):
         request = run_request.build_request(call, given)
 
         def read_state(at: Sequence[str]) -> Any:
-            return values_at(connection, self.program, wire, wire_levels(at))
+            return read_permitted(wire, lambda: values_at(connection, self.program, wire, wire_levels(at)))
 
         translator = Translator(
             modes,
@@ -291,4 +294,5 @@ def _call_options(
         durability=check_durability(durability),
         control=control,
         subgraphs=subgraphs,
+        gives_settings=any(given is not None for given in (context, interrupt_before, interrupt_after)),
     )

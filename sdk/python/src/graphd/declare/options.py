@@ -22,6 +22,7 @@ class CompileOptions:
     name: str | None = None
     server: str | None = None
     security: Security | None = None
+    worker: bool = True
     version: str = ""
     debug: bool = False
     drift: str | None = None

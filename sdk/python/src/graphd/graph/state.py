@@ -38,6 +38,7 @@ class StateGraph(Builder):
         transformers: Any = None,
         server: str | None = None,
         security: Security | None = None,
+        worker: bool = True,
         version: str | None = None,
         drift: Drift | None = None,
         drift_ignore: Sequence[str] = (),
@@ -52,6 +53,9 @@ class StateGraph(Builder):
         says how a server is called; what it leaves out, GRAPHD_TLS,
         GRAPHD_TLS_CA, GRAPHD_TLS_CERT, GRAPHD_TLS_KEY, GRAPHD_TOKEN and
         GRAPHD_TENANT say.
+
+        With ``worker=False`` the process is a client only: it starts and answers
+        runs, and other processes run the nodes.
 
         ``drift`` holds for the questions of the graph that say nothing
         themselves: what happens when a node asks something else on its replay
@@ -77,6 +81,7 @@ class StateGraph(Builder):
                 name=name,
                 server=server,
                 security=security,
+                worker=worker,
                 version=version or "",
                 debug=debug,
                 drift=drift,
