@@ -34,6 +34,8 @@ class CallSpec:
     config: Mapping[str, Any]
     options: CallOptions
     event_filter: event_pb2.EventFilter
+    keeps_settings: bool = False
+    """An answer that gives no settings leaves the run those that it has."""
 
     def labels(self) -> dict[str, str]:
         """What to remember of the call beside its checkpoints."""
@@ -116,14 +118,14 @@ def _resume_request(call: CallSpec, command: Command[Any]) -> gs.ResumeRequest:
 
 
 def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:
-    """What the rest of the run goes by; None for a call that gives nothing of it.
+    """What the rest of the run goes by; None where it keeps what it has.
 
     Settings replace those of the run as a whole, and need a right that callers who only
     answer don't have.
     """
     carried = build_wire_context(call.options.context, call.configurable)
     limit = step_limit(call.config)
-    if carried is None and limit == 0 and not call.options.gives_settings:
+    if call.keeps_settings and carried is None and limit == 0 and not call.options.gives_settings:
         return None
     settings = run_pb2.RunSettings(
         interrupt_before=call.options.interrupt_before,

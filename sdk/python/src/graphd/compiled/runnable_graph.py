@@ -53,8 +53,8 @@ class RunnableGraph(AttachedGraph):
         checkpoints and debug, or several of them: then each item says which it
         is. ``subgraphs`` shows what happens below too. ``input`` is an update of
         the state, None to go on, or a Command, such as ``Command(resume=answer)``.
-        An answer with a context, breakpoints or a ``recursion_limit`` replaces all of
-        these for the rest of the run; without them the run keeps what it was started with.
+        An answer replaces the context, the breakpoints and the ``recursion_limit`` for the
+        rest of the run. Of a client that is no worker it does so only if it gives one of them.
 
         Raises what a node raised and no handler took over: its own exception if it
         ran in this process. GraphRecursionError and InvalidUpdateError come of
@@ -250,6 +250,7 @@ class RunnableGraph(AttachedGraph):
             config=merged,
             options=options,
             event_filter=filter_of(modes, subgraphs=options.subgraphs, some_keys=some_keys),
+            keeps_settings=not self.compile_options.worker,
         )
         request = run_request.build_request(call, given)
 
