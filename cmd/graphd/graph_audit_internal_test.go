@@ -17,9 +17,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/audit"
 )
 
-// lastRecord waits for the record of the newest call of a method: the one that follows
-// those that were seen.
-func lastRecord(t *testing.T, path, method string, seen int) (r audit.Record) {
+// lastRecord waits for the record of a caller's newest call of a method: the one that
+// follows those that were seen.
+func lastRecord(t *testing.T, path, caller, method string, seen int) (r audit.Record) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(path)
@@ -32,7 +32,7 @@ func lastRecord(t *testing.T, path, method string, seen int) (r audit.Record) {
 			if errors.Is(err, io.EOF) {
 				return n == seen+1
 			}
-			if err == nil && e.ShortMethod() == method {
+			if err == nil && e.ShortMethod() == method && e.Record.Principal == caller {
 				n++
 				r = e.Record
 			}
@@ -61,7 +61,7 @@ func TestTheAuditHasTheQuestionsThatAChangeRemoves(t *testing.T) {
 	const putMethod, deleteMethod, deleteVersion = "RegistryService/PutGraph", "RegistryService/DeleteGraph", "RegistryService/DeleteGraphVersion"
 	_, err = put("author", without)
 	require.Error(t, err)
-	r := lastRecord(t, s.audit, putMethod, 3) // after those of startAccessServer
+	r := lastRecord(t, s.audit, "author", putMethod, 0)
 	require.Equal(t, "author refused right: approve-changes", r.Principal+" "+string(r.Outcome)+" "+r.Rule)
 	require.Equal(t, breakpoint, r.What["removed_questions"])
 	require.Equal(t, []string{"asking@" + first}, r.What["graph_before"])
@@ -72,7 +72,7 @@ func TestTheAuditHasTheQuestionsThatAChangeRemoves(t *testing.T) {
 	second, err := put("approver", without)
 	require.NoError(t, err)
 	require.Equal(t, []string{"asking@" + second}, refused)
-	r = lastRecord(t, s.audit, putMethod, 4)
+	r = lastRecord(t, s.audit, "approver", putMethod, 0)
 	require.Equal(t, "approver ok asking "+second, r.Principal+" "+string(r.Outcome)+" "+r.Graph+" "+r.Version)
 	require.Equal(t, breakpoint, r.What["removed_questions"])
 	require.Equal(t, []string{"asking@" + first}, r.What["graph_before"])
@@ -81,13 +81,13 @@ func TestTheAuditHasTheQuestionsThatAChangeRemoves(t *testing.T) {
 
 	third, err := put("author", with+"step_limit: 7\n")
 	require.NoError(t, err)
-	r = lastRecord(t, s.audit, putMethod, 5)
+	r = lastRecord(t, s.audit, "author", putMethod, 1)
 	require.Equal(t, []string{"asking@" + second}, r.What["graph_before"])
 	require.Empty(t, r.What["removed_questions"], "a version that asks more")
 
 	_, err = registry.DeleteGraphVersion(s.as(t.Context(), "author"), &graphdv1.DeleteGraphVersionRequest{Graph: "asking", Version: third})
 	require.Error(t, err)
-	r = lastRecord(t, s.audit, deleteVersion, 0)
+	r = lastRecord(t, s.audit, "author", deleteVersion, 0)
 	require.Equal(t, "refused", string(r.Outcome))
 	require.Equal(t, breakpoint, r.What["removed_questions"])
 	require.Equal(t, []string{"asking@" + third}, r.What["graph_before"])
@@ -95,7 +95,7 @@ func TestTheAuditHasTheQuestionsThatAChangeRemoves(t *testing.T) {
 
 	_, err = registry.DeleteGraph(s.as(t.Context(), "root"), &graphdv1.DeleteGraphRequest{Graph: "asking", Force: true})
 	require.NoError(t, err)
-	r = lastRecord(t, s.audit, deleteMethod, 0)
+	r = lastRecord(t, s.audit, "root", deleteMethod, 0)
 	require.Equal(t, audit.OutcomeOK, r.Outcome)
 	require.Equal(t, breakpoint, r.What["removed_questions"], "of several versions, once")
 	require.Equal(t, []string{"asking@" + third}, r.What["graph_before"])
@@ -106,12 +106,12 @@ func TestTheAuditHasTheQuestionsThatAChangeRemoves(t *testing.T) {
 		return fmt.Sprintf(`graphs {name: %q channels {name: "x"} nodes {name: "n" remote {}} edges {sources: "__start__" target: "n"}}`, name)
 	}
 	require.Error(t, s.connectWorker(t, "worker", "hello {worker_id: \"w\" credit {total_slots: 1} manifest {"+brought("open")+"}}"))
-	r = lastRecord(t, s.audit, "WorkerService/Connect", 0)
+	r = lastRecord(t, s.audit, "worker", "WorkerService/Connect", 0)
 	require.Equal(t, "w ok", r.Worker+" "+string(r.Outcome))
 	require.Len(t, r.What["graph_refused"], 1)
 	require.True(t, strings.HasPrefix(r.What["graph_before"][0], "open@"))
 	require.NoError(t, s.connectWorker(t, "root", "hello {worker_id: \"w2\" credit {total_slots: 1} manifest {"+brought("open")+"}}"))
-	r = lastRecord(t, s.audit, "WorkerService/Connect", 1)
+	r = lastRecord(t, s.audit, "root", "WorkerService/Connect", 0)
 	require.Empty(t, r.What["graph_refused"])
 	require.Equal(t, r.What["graph_after"][0], "open@"+r.What["answer.welcome.graphs.version"][0])
 }
@@ -127,14 +127,14 @@ func TestTheAuditHasRemovedQuestionsWithoutCallers(t *testing.T) {
 		require.Zero(t, r.code, r.err)
 	}
 	put(fmt.Sprintf(askingGraph, "asking"))
-	r := lastRecord(t, path, "RegistryService/PutGraph", 0)
+	r := lastRecord(t, path, "", "RegistryService/PutGraph", 0)
 	require.Empty(t, r.What["graph_before"])
 	require.Equal(t, []string{"asking@" + r.Version}, r.What["graph_after"])
 	put(fmt.Sprintf(openGraph, "asking"))
-	r = lastRecord(t, path, "RegistryService/PutGraph", 1)
+	r = lastRecord(t, path, "", "RegistryService/PutGraph", 1)
 	require.Equal(t, []string{`asking: the breakpoint before "n"`}, r.What["removed_questions"])
 	require.Zero(t, s.runCommand(t, "graph", "delete", "asking").code)
-	r = lastRecord(t, path, "RegistryService/DeleteGraph", 0)
+	r = lastRecord(t, path, "", "RegistryService/DeleteGraph", 0)
 	require.Len(t, r.What["graph_before"], 1)
 	require.Equal(t, []string{`asking: the breakpoint before "n"`}, r.What["removed_questions"], "an older version asked it")
 }
