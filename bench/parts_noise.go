@@ -18,7 +18,7 @@ import (
 // The tenants of the part noise, which are contestants, too: the quiet one alone, and beside
 // the noisy one, which calls at a multiple of its limit.
 const (
-	quiet = "quiet"
+	quiet = "default"
 	noisy = "noisy"
 
 	alone       = "a tenant alone"
@@ -43,7 +43,7 @@ func (r *round) startNoisy() (map[string]workload.Target, error) {
 	}
 	targets, err := r.startTwin(append(limits, r.credentials.KeyOptions(keyFile)...), nil, map[string][]grpc.DialOption{
 		quiet: {credential.SendToken(r.keys[quiet])}, noisy: {credential.SendToken(r.keys[noisy])},
-	})
+	}, r.keys[noisy])
 	if err != nil {
 		return nil, err
 	}

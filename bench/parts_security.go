@@ -80,13 +80,21 @@ func (b *bench) removeCredentials() {
 }
 
 // startTwin starts a further server until the end of the round. dial are the ways to call
-// it, each of a contestant.
-func (r *round) startTwin(options []string, ready []grpc.DialOption, dial map[string][]grpc.DialOption) (map[string]workload.Target, error) {
+// it, each of a contestant. The graphs of the server are those of the default tenant;
+// callers with the tokens bring them to their own tenants.
+func (r *round) startTwin(
+	options []string, ready []grpc.DialOption, dial map[string][]grpc.DialOption, tokens ...string,
+) (map[string]workload.Target, error) {
 	server, err := r.StartTwin(r.context, options, ready...)
 	if err != nil {
 		return nil, err
 	}
 	r.after = append(r.after, server.Stop)
+	for _, token := range tokens {
+		if err := r.credentials.PutGraphs(r.context, server.Address(), token, r.program.Graphs); err != nil {
+			return nil, err
+		}
+	}
 	targets := make(map[string]workload.Target)
 	for who, how := range dial {
 		client, err := wire.Dial(server.Address(), r.connections, how...)

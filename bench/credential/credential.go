@@ -138,8 +138,22 @@ func signToken(key *ecdsa.PrivateKey) (string, error) {
 
 func encode(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
-// roles are those that the workloads need.
-func roles() []string { return []string{"starter", "answerer"} }
+// roles are those that the workloads need, and that of who brings their graphs.
+func roles() []string { return []string{"starter", "answerer", "author"} }
+
+// PutGraphs puts the graphs of a folder for the tenant of a token.
+func (s *Set) PutGraphs(ctx context.Context, address, token, folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if _, err := s.callGraphd(ctx, "graph", "put", file, "--server", address, "--token", token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // MakeKey adds an API key of a tenant to a file of keys, and returns its token.
 func (s *Set) MakeKey(ctx context.Context, file, tenant string) (token string, err error) {
