@@ -470,7 +470,19 @@ def carl(keys: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def knowing(certs: Path, keys: Path, ann: str, bob: str, carl: str) -> Iterator[DevServer]:
+def dora(keys: Path) -> str:
+    """The token of a program that works, starts and answers, and may drop no questions."""
+    return make_key(keys, "dora", ["worker", "author", "starter", "answerer"])
+
+
+@pytest.fixture(scope="module")
+def erin(keys: Path) -> str:
+    """The token of a program that works and answers, and may not replace settings."""
+    return make_key(keys, "erin", ["worker", "author", "answerer"])
+
+
+@pytest.fixture(scope="module")
+def knowing(certs: Path, keys: Path, ann: str, bob: str, carl: str, dora: str, erin: str) -> Iterator[DevServer]:
     """A server with TLS that knows its callers."""
     ours = Security(ca=certs / "ca.pem", token=ann)
     with dev(flags=[*server_flags(certs), "--api-keys", str(keys)], security=ours) as started:
@@ -552,6 +564,31 @@ def test_a_caller_who_only_starts_drops_no_questions(answering: tuple[Any, Any])
     with pytest.raises(AccessDeniedError, match="discard-questions"):
         starts.invoke({"log": []}, config("kept"), context={"who": "carl"})
     assert starts.get_state(config("kept")).interrupts == (question,)
+
+
+def test_a_program_goes_without_rights_that_its_caller_has_not(
+    knowing: DevServer, certs: Path, dora: str, erin: str
+) -> None:
+    securities = [Security(ca=certs / "ca.pem", token=token) for token in (dora, erin)]
+    both, answers = (
+        ask_twice().compile(server=knowing.address, security=security, name="less") for security in securities
+    )
+    missing = [graph.connect().server.missing_rights for graph in (both, answers)]
+    (first,) = both.invoke({"log": []}, config("less"), context={"who": "dora"})["__interrupt__"]
+    assert missing[0] == {"discard-questions"}
+    with pytest.raises(AccessDeniedError, match="discard-questions"):
+        both.invoke({"log": []}, config("less"), context={"who": "dora"})
+    assert both.get_state(config("less")).interrupts == (first,)
+
+    with pytest.raises(AccessDeniedError, match="replace-settings"):
+        answers.invoke(Command(resume="yes"), config("less"), context={"who": "erin"})
+    with pytest.warns(OmittedValue):
+        answers.invoke(Command(resume="yes"), config("less"))
+    assert missing[1] == {"replace-settings"}
+    output = both.invoke(Command(resume="surely"), config("less"), context={"who": "dora"})
+    assert output["log"] == ["yes", "surely", "dora", "done"]
+    for graph in (both, answers):
+        graph.detach()
 
 
 @pytest.mark.parametrize("mode", ["updates", "values", "messages", "tasks", "debug"])

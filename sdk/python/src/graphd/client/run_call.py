@@ -21,6 +21,7 @@ from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
 from graphd.client.resumable_stream import ResumableStream
+from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
 from graphd.client.snapshots import values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
@@ -48,7 +49,9 @@ class RunCall:
     local: LocalRun
     thread: str
     temporary: bool
+    gives_settings: bool
     _first: GraphdError | None = field(default=None, init=False)
+    _insists: bool = field(default=False, init=False)
 
     @property
     def _key(self) -> tuple[Target, str]:
@@ -95,7 +98,7 @@ class RunCall:
             request.resume.ClearField("responses")
             request.request_id += ".b"
             return None
-        if self._discards_now(error):
+        if self._does_without(error) or self._discards_now(error):
             return None
         if isinstance(request, gs.ResumeRequest) and error.reason == "THREAD_NOT_FOUND":
             text = "the thread has never run, so nothing waits for an answer"
@@ -106,8 +109,24 @@ class RunCall:
             return EmptyInput(text, reason=error.reason, code=error.code, violations=error.violations)
         return error
 
+    def _does_without(self, error: GraphdError) -> bool:
+        """Whether the request goes without a right from now on that the caller has not got."""
+        request = self.request
+        if error.reason != "ACCESS_DENIED" or self._insists:
+            return False
+        right = error.metadata.get("rule", "").removeprefix("right: ")
+        if right == DISCARD_QUESTIONS and not isinstance(request, gs.ResumeRequest):
+            request.run.ClearField("open_interrupts")
+        elif right == REPLACE_SETTINGS and isinstance(request, gs.ResumeRequest) and not self.gives_settings:
+            request.resume.ClearField("settings")
+        else:
+            return False
+        self.connection.server.missing_rights.add(right)
+        request.request_id += ".w"
+        return True
+
     def _discards_now(self, error: GraphdError) -> bool:
-        """Whether the request drops open questions from now on: it needs a right, so only where there are any."""
+        """Whether the request drops open questions from now on: there are some, and it was to do without the right."""
         policy = run_pb2.OPEN_INTERRUPT_POLICY_DISCARD
         request = self.request
         if error.reason != "THREAD_INTERRUPTED" or isinstance(request, gs.ResumeRequest):
@@ -116,6 +135,7 @@ class RunCall:
             return False
         request.run.open_interrupts = policy
         request.request_id += ".d"
+        self._insists = True
         return True
 
     def _open_questions(self, run: run_pb2.Run) -> list[Any]:

@@ -24,6 +24,12 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
+# Rights without which a call may begin all the same, as the server names them.
+DISCARD_QUESTIONS = "discard-questions"
+REPLACE_SETTINGS = "replace-settings"
+OPTIONAL_RIGHTS = frozenset({DISCARD_QUESTIONS, REPLACE_SETTINGS})
+
+
 @dataclass(frozen=True)
 class CallSpec:
     """One invoke or stream, checked and complete."""
@@ -34,8 +40,14 @@ class CallSpec:
     config: Mapping[str, Any]
     options: CallOptions
     event_filter: event_pb2.EventFilter
-    keeps_settings: bool = False
-    """An answer that gives no settings leaves the run those that it has."""
+    withheld: frozenset[str] = frozenset()
+    """Rights that the request does not ask for unless the call says so: the caller has not got them."""
+
+    @property
+    def gives_settings(self) -> bool:
+        """Whether the call has a context, configurable values, breakpoints or a limit of its own."""
+        carried = build_wire_context(self.options.context, self.configurable)
+        return self.options.gives_settings or carried is not None or step_limit(self.config) != 0
 
     def labels(self) -> dict[str, str]:
         """What to remember of the call beside its checkpoints."""
@@ -72,6 +84,8 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
         interrupt_after=call.options.interrupt_after,
         step_limit=step_limit(call.config),
     )
+    if DISCARD_QUESTIONS not in call.withheld:
+        spec.open_interrupts = run_pb2.OPEN_INTERRUPT_POLICY_DISCARD
     carried = build_wire_context(call.options.context, call.configurable)
     if carried is not None:
         spec.context.CopyFrom(codec.to_payload(carried))
@@ -123,14 +137,13 @@ def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:
     Settings replace those of the run as a whole, and need a right that callers who only
     answer don't have.
     """
-    carried = build_wire_context(call.options.context, call.configurable)
-    limit = step_limit(call.config)
-    if call.keeps_settings and carried is None and limit == 0 and not call.options.gives_settings:
+    if REPLACE_SETTINGS in call.withheld and not call.gives_settings:
         return None
+    carried = build_wire_context(call.options.context, call.configurable)
     settings = run_pb2.RunSettings(
         interrupt_before=call.options.interrupt_before,
         interrupt_after=call.options.interrupt_after,
-        step_limit=limit,
+        step_limit=step_limit(call.config),
     )
     if carried is not None:
         settings.context.CopyFrom(codec.to_payload(carried))

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd.client import nested, run_request
+from graphd.client.connection import GraphConnection
 from graphd.client.items import Item, filter_of
 from graphd.client.options import CallOptions, check_durability, merge_configs
 from graphd.client.run_call import RunCall
@@ -54,7 +55,8 @@ class RunnableGraph(AttachedGraph):
         is. ``subgraphs`` shows what happens below too. ``input`` is an update of
         the state, None to go on, or a Command, such as ``Command(resume=answer)``.
         An answer replaces the context, the breakpoints and the ``recursion_limit`` for the
-        rest of the run. Of a client that is no worker it does so only if it gives one of them.
+        rest of the run. Of a client that is no worker, and of a caller without the right to
+        replace them, it does so only if it gives one of them.
 
         Raises what a node raised and no handler took over: its own exception if it
         ran in this process. GraphRecursionError and InvalidUpdateError come of
@@ -250,7 +252,7 @@ class RunnableGraph(AttachedGraph):
             config=merged,
             options=options,
             event_filter=filter_of(modes, subgraphs=options.subgraphs, some_keys=some_keys),
-            keeps_settings=not self.compile_options.worker,
+            withheld=self._withheld_rights(connection),
         )
         request = run_request.build_request(call, given)
 
@@ -267,7 +269,13 @@ class RunnableGraph(AttachedGraph):
             stored=thread is not None,
         )
         local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
-        return RunCall(connection, self.program, request, translator, local, wire, thread is None)
+        return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)
+
+    def _withheld_rights(self, connection: GraphConnection) -> frozenset[str]:
+        """The rights that calls do without: of a client that is no worker, all that they can."""
+        if not self.compile_options.worker:
+            return run_request.OPTIONAL_RIGHTS
+        return frozenset(connection.server.missing_rights)
 
 
 def _call_options(

@@ -47,6 +47,8 @@ class Server:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.missing_rights: set[str] = set()
+        """Rights that the server has refused: calls that can do without them don't ask again."""
         self._dialer = Dialer(target)
         self._lock = threading.Lock()
         self._open_stubs()
