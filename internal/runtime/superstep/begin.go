@@ -124,9 +124,7 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 	}
 	ahead := s != l.state
 	l.state = s
-	if l.hasBreakpoints() {
-		l.state = l.state.MarkBreakpointsPassed()
-	}
+	l.passBreakpoints()
 	if l.tasks, err = l.state.PlanTasks(); err != nil {
 		return RefusalError("update", err)
 	}

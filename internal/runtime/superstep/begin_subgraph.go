@@ -69,9 +69,7 @@ func (l *graphLoop) continueSuperstep() error {
 		return err
 	}
 	l.state = s
-	if l.hasBreakpoints() {
-		l.state = l.state.MarkBreakpointsPassed()
-	}
+	l.passBreakpoints()
 	if l.tasks, err = l.state.PlanTasks(); err != nil {
 		return err
 	}

@@ -79,6 +79,9 @@ func (fr *frame) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progre
 	if hit := s.HitBreakpoints(fr.breakAfter, ran); len(hit) > 0 && !p.hasPassedBreakpoint(s, "after") {
 		return fr.breakpointEnd(s, "after", hit)
 	}
+	if v := fr.withdrawnBreakpointEnd(s, p); v != nil {
+		return v
+	}
 	if s.NextStep() > fr.maxStep {
 		return failedEnd(&checkpoint.Failure{
 			Reason:  runtime.FailedStepLimit,
@@ -97,10 +100,32 @@ func (fr *frame) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progre
 
 // hasPassedBreakpoint reports whether the run was resumed at a breakpoint.
 func (p *progress) hasPassedBreakpoint(s *pregel.State, when string) bool {
-	id := pregel.BreakpointID(s.Checkpoint().ID, when)
-	return slices.ContainsFunc(p.interrupts[""], func(q checkpoint.Interrupt) bool {
-		return q.ID == id && q.State == checkpoint.InterruptConsumed
-	})
+	q := p.findBreakpoint(s, when)
+	return q != nil && q.State == checkpoint.InterruptConsumed
+}
+
+// findBreakpoint returns the breakpoint at which the graph has stopped in a state, nil for
+// none.
+func (p *progress) findBreakpoint(s *pregel.State, when string) *checkpoint.Interrupt {
+	id, all := pregel.BreakpointID(s.Checkpoint().ID, when), p.interrupts[""]
+	if i := slices.IndexFunc(all, func(q checkpoint.Interrupt) bool { return q.ID == id }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// withdrawnBreakpointEnd returns the end of a graph at a breakpoint after its last nodes
+// that was cancelled with its run, nil for none. Who goes on with the thread has not passed
+// it. A breakpoint before nodes is hit again by itself.
+func (fr *frame) withdrawnBreakpointEnd(s *pregel.State, p *progress) *End {
+	q := p.findBreakpoint(s, "after")
+	if q == nil || q.State != checkpoint.InterruptCancelled ||
+		!slices.Contains(fr.breakAfter, q.Node) && !slices.Contains(fr.breakAfter, graph.AllNodes) {
+		return nil
+	}
+	again := *q
+	again.Run, again.State = fr.run.ID, checkpoint.InterruptOpen
+	return &End{State: checkpoint.RunInterrupted, openInterrupts: []string{q.ID}, breakpoint: &again}
 }
 
 // breakpointEnd returns the end of a graph at a static breakpoint: an interrupt that no
@@ -136,6 +161,30 @@ func (fr *frame) stepLimit() int {
 
 // hasBreakpoints reports whether the graph has breakpoints, which going on must pass.
 func (fr *frame) hasBreakpoints() bool { return len(fr.breakBefore) > 0 || len(fr.breakAfter) > 0 }
+
+// passBreakpoints marks the breakpoints of a state from which the graph goes on as passed,
+// if someone has passed them: by a resume, by dropping what is open, by editing the state,
+// or by going back to it. A graph whose run was cancelled there, or has not come to stop
+// yet, stops.
+func (fr *frame) passBreakpoints() {
+	if !fr.hasBreakpoints() {
+		return
+	}
+	isPassed := fr.run.Request.From != ""
+	switch fr.state.Checkpoint().Source {
+	case checkpoint.SourceUpdate, checkpoint.SourceFork:
+		isPassed = true
+	case checkpoint.SourceInput, checkpoint.SourceLoop:
+	}
+	for _, when := range []string{"before", "after"} {
+		if q := fr.pending.findBreakpoint(fr.state, when); q != nil {
+			isPassed = isPassed || q.State == checkpoint.InterruptConsumed || q.State == checkpoint.InterruptSuperseded
+		}
+	}
+	if isPassed {
+		fr.state = fr.state.MarkBreakpointsPassed()
+	}
+}
 
 // touchParent resets the idle timeout of the parent task.
 func (l *level) touchParent() {

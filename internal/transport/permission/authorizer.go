@@ -129,8 +129,11 @@ func (a *Authorizer) authorizeGraph(ctx context.Context, wanted access.Request, 
 		return hideFault(err, threadExistsError(s.thread))
 	}
 	wanted.Graph = graph
-	if d := policy.Decide(wanted); !d.Allowed && !d.CanSee {
+	switch d := policy.Decide(wanted); {
+	case !d.Allowed && !d.CanSee:
 		return threadExistsError(s.thread)
+	case !d.Allowed: // else the call could attach to a run of this graph
+		return deniedError(d)
 	}
 	interceptor.RecordOnlyGraph(ctx, qualifyName(ctx, graph))
 	return nil

@@ -117,8 +117,8 @@ func (s *Service) RecordMemo(
 	return &graphdv1.RecordMemoResponse{Value: wire.JSONToProto(value), Existed: existed}, nil
 }
 
-// CallGraph runs a graph inside a task. Errors: those of Validator.Err, and those
-// of Hub.CallGraph.
+// CallGraph runs a graph inside a task. Errors: those of Validator.Err, ACCESS_DENIED for a
+// graph that the caller may not serve, and those of Hub.CallGraph.
 func (s *Service) CallGraph(
 	ctx context.Context, req *graphdv1.CallGraphRequest,
 ) (*graphdv1.CallGraphResponse, error) {
@@ -140,6 +140,10 @@ func (s *Service) CallGraph(
 		return nil, err
 	}
 	if err := s.checkHolder(ctx, token); err != nil {
+		return nil, err
+	}
+	// The lease gives the task, and not every graph of the tenant.
+	if err := s.access.CheckGraph(ctx, graphdv1.WorkerService_CallGraph_FullMethodName, call.Graph); err != nil {
 		return nil, err
 	}
 	r, err := s.hub.CallGraph(ctx, token, call)
