@@ -40,6 +40,7 @@ var layers = []layer{
 	{path: "internal/contain", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/tenant", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
+	{path: "internal/tlsalert", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
 	// CEL itself is built on protobuf, so only the wire is refused here.
@@ -416,7 +417,7 @@ var layers = []layer{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "gen",
-			"internal/identity", "internal/quota", "internal/runtime", "internal/tenant",
+			"internal/identity", "internal/quota", "internal/runtime",
 		},
 	},
 	{

@@ -110,14 +110,11 @@ func CheckTenants(field string, names []string) error {
 	}
 	for _, name := range names {
 		if tenant.CheckName(name) != nil {
-			return &PrincipalError{Field: field, Is: "has a name that no tenant can have", Want: WantedTenant}
+			return &PrincipalError{Field: field, Is: "has a name that no tenant can have", Want: tenant.NameRule}
 		}
 	}
 	return nil
 }
-
-// WantedTenant tells which names tenants may have.
-const WantedTenant = "1 to 64 of A-Z a-z 0-9 _ . : -"
 
 // CheckName checks one name: 1 to MaxNameBytes bytes of UTF-8 that a terminal shows
 // as they are. The error is a *PrincipalError with this field.

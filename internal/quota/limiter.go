@@ -62,7 +62,8 @@ type Hold struct {
 	limit          Limit
 }
 
-// Acquire counts a stream or a worker: limit is Streams or Workers. The error is a *ExceededError.
+// Acquire counts a stream or a worker: limit is Streams or Workers. The error is an
+// *ExceededError.
 func (l *Limiter) Acquire(now time.Time, c Caller, limit Limit) (Hold, error) {
 	own, all := l.accountsOf(now, c)
 	byCaller, ok := own.account.addHeld(limit, own.limits.counts[limit])

@@ -98,7 +98,7 @@ const auditFlushTimeout = 5 * time.Second
 type auditTrail struct {
 	*audit.Log
 
-	files []io.Closer // and collectors
+	closers []io.Closer // files and collectors
 }
 
 // openAudit opens the sinks; nil = calls are not recorded. The error is an
@@ -120,7 +120,7 @@ func (o *AuditOptions) openAudit(ctx context.Context, version string, opts audit
 			return nil, err
 		}
 		if closer, ok := sink.(io.Closer); ok {
-			t.files = append(t.files, closer)
+			t.closers = append(t.closers, closer)
 		}
 		sinks = append(sinks, audit.NamedSink{Name: text, Sink: sink})
 	}
@@ -173,7 +173,7 @@ func (t *auditTrail) closeSinks(ctx context.Context) error {
 
 func (t *auditTrail) closeFiles() error {
 	var all []error
-	for _, f := range t.files {
+	for _, f := range t.closers {
 		all = append(all, f.Close())
 	}
 	return errors.Join(all...)

@@ -211,16 +211,10 @@ func (s *Server) buildServices(
 	ctx context.Context, o Options, name StoreConfig, metrics *telemetry.Metrics, info transport.Info,
 ) error {
 	schemas := schema.New(o.SchemaLimits)
-	key, err := s.readWorkerKey(ctx, o)
+	hub, err := s.newHub(ctx, o, name)
 	if err != nil {
-		return name.explainUnavailable("read the key of the workers' leases", err)
+		return err
 	}
-	workers := worker.Options{
-		HeartbeatInterval: o.WorkerBeat, LeaseTTL: o.WorkerLease, MaxLosses: o.WorkerLosses,
-		Key: key, ReclaimTimeout: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
-	}
-	o.setWorkerLimits(&workers)
-	hub := worker.New(workers)
 	metrics.WatchTasks(hub)
 	policy, err := o.newEndpointPolicy(s.listener.Addr())
 	if err != nil {
@@ -250,43 +244,77 @@ func (s *Server) buildServices(
 	}
 	o.setEngineLimits(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
-	calls := s.log.Named("transport")
-	if o.LogsFailuresOnly && !calls.Core().Enabled(zap.DebugLevel) {
-		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
+	options := s.newTransportOptions(o, metrics)
+	options.Hub, options.Info = hub, info
+	if err := s.addCallers(ctx, o, name, metrics, &options); err != nil {
+		return err
 	}
-	options := transport.Options{
+	s.grpc, err = transport.NewServer(options)
+	return err
+}
+
+// newHub makes the hub of the workers.
+func (s *Server) newHub(ctx context.Context, o Options, name StoreConfig) (*worker.Hub, error) {
+	key, err := s.readWorkerKey(ctx, o)
+	if err != nil {
+		return nil, name.explainUnavailable("read the key of the workers' leases", err)
+	}
+	opts := worker.Options{
+		HeartbeatInterval: o.WorkerBeat, LeaseTTL: o.WorkerLease, MaxLosses: o.WorkerLosses,
+		Key: key, ReclaimTimeout: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
+	}
+	o.setWorkerLimits(&opts)
+	return worker.New(opts), nil
+}
+
+// newTransportOptions returns the options of a server that serves the engine to callers
+// whom it does not know.
+func (s *Server) newTransportOptions(o Options, metrics *telemetry.Metrics) transport.Options {
+	log := s.log.Named("transport")
+	if o.LogsFailuresOnly && !log.Core().Enabled(zap.DebugLevel) {
+		log = log.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
+	}
+	opts := transport.Options{
 		Engine: s.Engine,
 		Follow: func(req runtime.FollowRequest) stream.Follower { return s.Engine.Follow(req) },
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.Engine.FollowInterrupts(memory, q, after)
 		},
-		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.Engine.Now, TLS: s.tls,
+		Registry: s.registry, Log: log, Now: s.Engine.Now, TLS: s.tls,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics, HandshakeMetrics: metrics,
 	}
+	o.setTransportLimits(&opts)
+	return opts
+}
+
+// addCallers adds to the options who calls and what callers may do, the records of their
+// calls, and their limits, each where an option asks for it.
+func (s *Server) addCallers(
+	ctx context.Context, o Options, name StoreConfig, metrics *telemetry.Metrics, opts *transport.Options,
+) (err error) {
 	if s.callers != nil {
-		options.Authenticator = s.callers
-		if options.Access, err = s.policy.newAuthorizer(s.Engine); err != nil {
+		opts.Authenticator = s.callers
+		if opts.Access, err = s.policy.newAuthorizer(s.Engine); err != nil {
 			return err
 		}
-		if options.TokenKey, err = s.readTokenKey(ctx); err != nil {
+		if opts.TokenKey, err = s.readTokenKey(ctx); err != nil {
 			return name.explainUnavailable("read the key of page tokens", err)
 		}
 	}
-	trail, err := o.openAudit(ctx, info.Version, o.newAuditOptions(info.Version, s.Engine.Now, metrics, s.log.Named("audit")))
+	version := opts.Info.Version
+	trail, err := o.openAudit(ctx, version, o.newAuditOptions(version, s.Engine.Now, metrics, s.log.Named("audit")))
 	if err != nil {
 		return err
 	}
 	if trail != nil {
-		options.Auditor, options.AuditReads = trail, o.AuditReads
+		opts.Auditor, opts.AuditReads = trail, o.AuditReads
 		s.closeAudit = func() error { return trail.closeSinks(ctx) }
 	}
 	if s.quotas != nil {
-		options.Quotas = s.quotas
+		opts.Quotas = s.quotas
 		s.quotas.connectEngine(s.Engine, metrics)
 	}
-	o.setTransportLimits(&options)
-	s.grpc, err = transport.NewServer(options)
-	return err
+	return nil
 }
 
 // readWorkerKey returns the key that marks the leases of workers. Without an

@@ -31,27 +31,28 @@ type Error struct {
 // Error names the field, the problem and what is right.
 func (e *Error) Error() string { return e.Field + " " + e.Is + ": want " + e.Want }
 
-const nameRule = "1 to 64 of A-Z a-z 0-9 _ . : -"
+// NameRule says which names tenants may have, for errors.
+const NameRule = "1 to 64 of A-Z a-z 0-9 _ . : -"
 
 // CheckName refuses what can't be the name of a tenant. The error is an *Error.
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return &Error{Field: "tenant", Is: "is empty", Want: nameRule}
+		return &Error{Field: "tenant", Is: "is empty", Want: NameRule}
 	case len(name) > MaxNameLength:
-		return &Error{Field: "tenant", Is: fmt.Sprintf("has %d bytes", len(name)), Want: nameRule}
+		return &Error{Field: "tenant", Is: fmt.Sprintf("has %d bytes", len(name)), Want: NameRule}
 	}
 	for i := range len(name) {
-		if !isNameByte(name[i]) {
-			return &Error{Field: "tenant", Is: fmt.Sprintf("%q has %q at byte %d", name, name[i], i), Want: nameRule}
+		if !IsNameByte(name[i]) {
+			return &Error{Field: "tenant", Is: fmt.Sprintf("%q has %q at byte %d", name, name[i], i), Want: NameRule}
 		}
 	}
 	return nil
 }
 
-// isNameByte reports whether a byte may be part of the name of a tenant. The same bytes may
+// IsNameByte reports whether a byte may be part of the name of a tenant. The same bytes may
 // be part of an id.
-func isNameByte(c byte) bool {
+func IsNameByte(c byte) bool {
 	switch {
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		return true

@@ -108,8 +108,8 @@ func (c graphChanges) checkNewVersion(ctx context.Context, method string, g *gra
 	}
 	c.noteChange(ctx, g.Name, before, g.Version, removed)
 	err = explainRemoved(c.access.CheckGraph(ctx, method, g.Name, rights...), removed)
-	if err != nil && c.isAudited {
-		interceptor.NoteForAudit(ctx, noteRefused, tenant.ClientName(g.Name)+"@"+g.Version)
+	if err != nil {
+		c.noteVersion(ctx, noteRefused, g.Name, g.Version)
 	}
 	return err
 }
@@ -120,14 +120,18 @@ func (c graphChanges) noteChange(ctx context.Context, name, before, after string
 	if !c.isAudited {
 		return
 	}
-	name = tenant.ClientName(name) // the record has the tenant
-	for note, version := range map[string]string{noteBefore: before, noteAfter: after} {
-		if version != "" {
-			interceptor.NoteForAudit(ctx, note, name+"@"+version)
-		}
-	}
+	c.noteVersion(ctx, noteBefore, name, before)
+	c.noteVersion(ctx, noteAfter, name, after)
 	for _, question := range removed {
-		interceptor.NoteForAudit(ctx, noteRemoved, name+": "+question)
+		interceptor.NoteForAudit(ctx, noteRemoved, tenant.ClientName(name)+": "+question)
+	}
+}
+
+// noteVersion notes a version of a graph for the audit, "" = none. The record has the
+// tenant.
+func (c graphChanges) noteVersion(ctx context.Context, note, name, version string) {
+	if c.isAudited && version != "" {
+		interceptor.NoteForAudit(ctx, note, tenant.ClientName(name)+"@"+version)
 	}
 }
 
@@ -138,7 +142,7 @@ func (c graphChanges) checkDelete(ctx context.Context, method, name, version str
 	if refused == nil && !c.isAudited {
 		return nil
 	}
-	most := 0
+	most := 0 // a refusal names what the rights are for, whatever it costs
 	if refused == nil {
 		most = maxNotedVersions
 	}
@@ -206,6 +210,7 @@ func (c graphChanges) findDeletion(ctx context.Context, name, version string, mo
 	return d, nil
 }
 
+// addQuestions adds questions that are not there yet.
 func (d *deletion) addQuestions(list ...string) {
 	for _, question := range list {
 		if !slices.Contains(d.removed, question) {

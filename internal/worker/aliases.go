@@ -10,6 +10,8 @@ import (
 type (
 	// Hello is how a worker introduces itself.
 	Hello = message.Hello
+	// Welcome is the answer to a Hello.
+	Welcome = message.Welcome
 	// Message is something to be sent to a worker.
 	Message = message.Message
 	// Assignment is a task to run.

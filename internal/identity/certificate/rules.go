@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // MaxRules bounds a list of rules.
@@ -115,10 +116,10 @@ func (r *Rule) findNameProblems() []file.Problem {
 		}
 	}
 	if identity.CheckTenants("tenants", r.Tenants) != nil {
-		all = append(all, file.Problem{Path: []any{"tenants"}, Is: "has too many or wrong names", Want: "at most 256 names of " + identity.WantedTenant})
+		all = append(all, file.Problem{Path: []any{"tenants"}, Is: "has too many or wrong names", Want: "at most 256 names of " + tenant.NameRule})
 	}
 	if r.Tenant != "" && identity.CheckTenants("tenant", []string{r.Tenant}) != nil {
-		all = append(all, file.Problem{Path: []any{"tenant"}, Is: "is not a name", Want: identity.WantedTenant})
+		all = append(all, file.Problem{Path: []any{"tenant"}, Is: "is not a name", Want: tenant.NameRule})
 	}
 	if r.Tenant != "" && len(r.Tenants) > 0 && !slices.Contains(r.Tenants, r.Tenant) {
 		all = append(all, file.Problem{Path: []any{"tenant"}, Is: "is not among the tenants", Want: "one of them"})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // MaxSkew bounds how far the clocks of an issuer and of the server may differ.
@@ -149,7 +150,7 @@ func (i *Issuer) findProblems() []file.Problem {
 		}
 	}
 	if i.Tenant != "" && identity.CheckTenants("tenant", []string{i.Tenant}) != nil {
-		add("is not a name", identity.WantedTenant, "tenant")
+		add("is not a name", tenant.NameRule, "tenant")
 	}
 	slices.SortStableFunc(all, func(a, b file.Problem) int {
 		return strings.Compare(fmt.Sprint(a.Path...), fmt.Sprint(b.Path...))

@@ -23,8 +23,8 @@ import (
 // StartRun begins a run, or queues it, or attaches to the run that the same request
 // began before. It returns when the run is durable. The errors are *Error:
 // THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED, THREAD_QUEUE_FULL,
-// TOO_MANY_RUNS, QUOTA_EXCEEDED, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
-// INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
+// TOO_MANY_RUNS, QUOTA_EXCEEDED, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS,
+// REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
 func (a *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	call := &startCall{opts: &a.opts, predictor: &a.predictor, req: req}
 	if req.Thread == "" {

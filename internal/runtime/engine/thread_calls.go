@@ -10,8 +10,8 @@ import (
 // Start begins a run, or queues it, or attaches to the run that the same request began
 // before. It returns when the run is durable. The errors are *Error: THREAD_NOT_FOUND,
 // GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED, THREAD_QUEUE_FULL, TOO_MANY_RUNS,
-// QUOTA_EXCEEDED, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD,
-// INPUT_SCHEMA_MISMATCH and those of the store.
+// QUOTA_EXCEEDED, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
+// INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
 func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
 	return e.admitter.StartRun(ctx, req)
 }

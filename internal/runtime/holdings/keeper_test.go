@@ -271,6 +271,21 @@ func TestQuestionsFollowChanges(t *testing.T) {
 	})
 }
 
+// A question that is resolved while the store counts may be missing from the count already.
+func TestACountIsNeverNegative(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeStore()
+		s.countTime = time.Second
+		k, _ := newKeeper(s, fakeLimits{runtime.HoldingOpenQuestions: 1})
+		checked := make(chan error, 1)
+		go func() { checked <- k.CheckQuestions(t.Context(), "acme@t") }()
+		synctest.Wait()
+		k.NoteCommitted("acme@t", 0, []checkpoint.Event{{Kind: checkpoint.EventResolved, Interrupts: make([]checkpoint.Interrupt, 1)}})
+		require.NoError(t, <-checked)
+		require.Equal(t, []runtime.TenantHolding{{Tenant: "acme", Of: runtime.HoldingOpenQuestions, Most: 1}}, k.ListTenants())
+	})
+}
+
 func TestQueuedRunsAreCountedHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()

@@ -35,6 +35,7 @@ type tally struct {
 	isOutdated bool // there may be less
 }
 
+// verdict is the answer of a tally to something that is about to be added.
 type verdict int
 
 const (
@@ -57,7 +58,9 @@ func (t *tally) tryAdd(now time.Duration, most int64, more int) verdict {
 	return added
 }
 
-func (t *tally) count() int { return t.stored + t.change + t.pending }
+// count returns how much the tenant holds. What was removed while the store counted may be
+// missing from what it had already. The lock is held.
+func (t *tally) count() int { return max(0, t.stored+t.change) + t.pending }
 
 // lookUpCount returns the count, if the store was read.
 func (t *tally) lookUpCount() (n int, isRead bool) {

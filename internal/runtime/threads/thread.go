@@ -51,7 +51,7 @@ func (m *Manager) storeThread(
 ) (made checkpoint.Head, err error) {
 	done, err := m.opts.Holdings.AddThread(ctx, same.Thread)
 	if err != nil {
-		if _, unknown := m.opts.Store.Head(ctx, same.Thread); unknown == nil {
+		if _, absent := m.opts.Store.Head(ctx, same.Thread); absent == nil { // an earlier call was admitted
 			return m.answerDuplicate(ctx, same)
 		}
 		return head, err
@@ -246,7 +246,8 @@ func (m *Manager) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterrupt
 // NewThreadID makes the id of a thread of a tenant, "" = tenant.Default. The same request
 // id yields the same thread id in a tenant, so that a repeated call finds its thread.
 func NewThreadID(owner, request string) string {
-	id, _ := tenant.Qualify(cmp.Or(owner, tenant.Default), NewID(request)) // the names of tenants are checked where calls come in
+	// It does not fail: the names of tenants are checked where calls come in.
+	id, _ := tenant.Qualify(cmp.Or(owner, tenant.Default), NewID(request))
 	return id
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/graphd-dev/graphd/internal/tlsalert"
 )
 
 // tlsCredentials are credentials of TLS for an endpoint. Each handshake uses the
@@ -73,8 +75,8 @@ func (c *tlsCredentials) describeProblem() string {
 // describeHandshake says why a handshake has failed, without names of files and
 // without the contents of certificates.
 func describeHandshake(err error) string {
-	if refused, ok := errors.AsType[*net.OpError](err); ok && isAlert(err) {
-		return "it ends the TLS handshake: " + refused.Err.Error()
+	if alert, ok := tlsalert.Describe(err); ok {
+		return "it ends the TLS handshake: " + alert
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "no CA that the server trusts has signed its certificate"
@@ -89,12 +91,6 @@ func describeHandshake(err error) string {
 		return "it does not speak TLS"
 	}
 	return "the TLS handshake fails"
-}
-
-// isAlert reports whether an error is an alert of the other side.
-func isAlert(err error) bool {
-	alert, ok := errors.AsType[*net.OpError](err)
-	return ok && alert.Op == "remote error"
 }
 
 // answeredConn is a connection of TLS 1.3, where a server says only after the handshake
@@ -117,23 +113,22 @@ func (a *answeredConn) Read(b []byte) (int, error) {
 		a.noteAnswer()
 		return n, err
 	}
-	if isAlert(err) {
+	if _, ok := tlsalert.Describe(err); ok {
 		a.noteEnd(err)
 	}
 	return n, err
 }
 
-// Write writes to the connection. When it fails, the alert may have come and not been
-// read: gRPC closes the connection then.
+// Write writes to the connection. When it fails, gRPC closes the connection, and reads no
+// alert any more.
 func (a *answeredConn) Write(b []byte) (int, error) {
 	n, err := a.Conn.Write(b)
-	if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Timeout() || a.isAnswered.Load() {
+	if a.isAnswered.Load() {
 		return n, err
 	}
-	// The connection is broken, so reading does not wait.
-	if _, ended := a.Conn.Read(make([]byte, 1)); isAlert(ended) {
-		a.noteEnd(ended)
-		return n, ended
+	if alert := tlsalert.ReadUnread(a.Conn, err); alert != nil {
+		a.noteEnd(alert)
+		return n, alert
 	}
 	return n, err
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"strings"
+
+	"github.com/graphd-dev/graphd/internal/tlsalert"
 )
 
 // The reasons of handshakes that failed. They are labels of a metric.
@@ -39,7 +41,7 @@ func ClassifyError(err error) string {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return classifyCertificateError(e.Err)
 	}
-	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert of the client
+	if _, ok := tlsalert.Describe(err); ok {
 		return ReasonRefusedByClient
 	}
 	switch {

@@ -31,8 +31,8 @@ const (
 	schemeBearer        = "bearer"
 )
 
-// authenticateCall records the caller and the tenant of a call, or refuses the call. Health checks need
-// no credentials: probes have none.
+// authenticateCall records the caller and the tenant of a call, or refuses the call. Health
+// checks need no credentials: probes have none.
 //
 // It runs before the first message of a stream is read. A unary request has been
 // decoded: gRPC decodes it before all interceptors, and verifying earlier, where

@@ -92,15 +92,6 @@ func CallerOf(ctx context.Context) *identity.Principal {
 	return nil
 }
 
-// CallerNameOf returns the name of the authenticated caller of a call, "" when the server
-// does not know its callers.
-func CallerNameOf(ctx context.Context) string {
-	if caller := CallerOf(ctx); caller != nil {
-		return caller.Name
-	}
-	return ""
-}
-
 // recordCaller records the caller of a call.
 func recordCaller(ctx context.Context, caller *identity.Principal) {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {

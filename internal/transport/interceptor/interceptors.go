@@ -71,9 +71,10 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 
 // ServerOptions returns the interceptors, from the outside in: identify and count,
 // log, audit, convert errors, refuse unknown enum numbers, recover, authenticate, limit
-// the rate, authorize. One interceptor of streams does all but the last four, because
-// each would wrap the stream again. Without an authenticator none authenticates, without
-// quotas none limits, without an authorizer none authorizes.
+// the rate, authorize. Authentication decides the tenant, by which the last two decide.
+// Without an authenticator none authenticates, and the outermost decides the tenant;
+// without quotas none limits, without an authorizer none authorizes. One interceptor of
+// streams does all but the last four, because each would wrap the stream again.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
 	unary := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
 	streams := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}

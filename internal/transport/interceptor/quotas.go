@@ -49,8 +49,8 @@ func rateOfMethod(method string) quota.Limit {
 	return quota.Calls
 }
 
-// quotaCaller returns the caller whose limits hold for a call, in the tenant of the call. The callers of a server
-// that does not know them are one, in the tenant tenant.Default.
+// quotaCaller returns the caller whose limits hold for a call, in the tenant of the call.
+// The callers of a server that does not know them are one, in the tenant tenant.Default.
 func (c *callContext) quotaCaller() quota.Caller {
 	owner := cmp.Or(c.tenant, tenant.Default)
 	if c.caller == nil {

@@ -26,7 +26,7 @@ import (
 // ThreadGraphs knows which graph a thread has.
 type ThreadGraphs interface {
 	// ReadGraph returns the name of the graph of a thread, "" for a thread without one.
-	// Both are as stores know them.
+	// The names of both are as stores know them.
 	// The error is a *runtime.Error, THREAD_NOT_FOUND when there is no such thread.
 	ReadGraph(ctx context.Context, thread string) (string, error)
 }
@@ -196,8 +196,9 @@ func hideFault(err, hidden error) error {
 }
 
 // CheckGraph decides about one graph that a call concerns, for services that find it in
-// the content of the request; its name is as stores or as clients know it. The error is ACCESS_DENIED. It depends on the name of the
-// graph alone, not on whether there is such a graph.
+// the content of the request; its name is as stores or as clients know it. The error is
+// ACCESS_DENIED. It depends on the name of the graph alone, not on whether there is such a
+// graph.
 func (a *Authorizer) CheckGraph(ctx context.Context, method, graph string, rights ...Right) error {
 	if a == nil {
 		return nil

@@ -166,16 +166,9 @@ func (v *Validator) refuseSeparator(field, name string) {
 	}
 }
 
-// IsIDByte reports whether a byte may be part of an id.
-func IsIDByte(c byte) bool {
-	switch {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		return true
-	case c == '_', c == '.', c == ':', c == '-':
-		return true
-	}
-	return false
-}
+// IsIDByte reports whether a byte may be part of an id: the bytes of the names of tenants,
+// so that no id has the separator between the two.
+func IsIDByte(c byte) bool { return tenant.IsNameByte(c) }
 
 // CheckName checks the length of a name. Its meaning is checked elsewhere.
 func (v *Validator) CheckName(field, name string) string {

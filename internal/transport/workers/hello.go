@@ -18,7 +18,7 @@ import (
 func (s *Service) openSession(ctx context.Context, stream workerStream, number uint64, h *graphdv1.Hello) (*worker.Session, error) {
 	v := s.newValidator(ctx)
 	hello := wire.HelloFromProto(v, h)
-	hello.Number, hello.Principal = number, interceptor.CallerNameOf(ctx)
+	hello.Number, hello.Principal = number, interceptor.ActorOf(ctx).Name
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -40,14 +40,7 @@ func (s *Service) openSession(ctx context.Context, stream workerStream, number u
 	if err != nil {
 		return nil, err
 	}
-	welcome := &graphdv1.Welcome{
-		SessionId: w.SessionID, Protocol: protocol, BeatInterval: wire.DurationToProto(w.HeartbeatInterval), LeaseTtl: wire.DurationToProto(w.LeaseTTL),
-		Lost: wire.LeaseTokensToProto(w.LostLeases), Undecided: wire.LeaseTokensToProto(w.UndecidedLeases), MaxMessageBytes: wire.ClampUint32(s.maxMessageBytes), MaxPayloadBytes: wire.ClampUint32(s.limits.MaxBytes),
-		MaxResultBytes: wire.MaxResultBytes, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
-	}
-	for _, token := range w.RenewedLeases {
-		welcome.Renewed = append(welcome.Renewed, wire.LeaseToProto(token, w.LeaseTTL))
-	}
+	welcome := s.welcomeToProto(&w, protocol, registered)
 	if err := stream.Send(&graphdv1.ConnectResponse{
 		Kind: &graphdv1.ConnectResponse_Welcome{Welcome: welcome},
 	}); err != nil {
@@ -55,6 +48,22 @@ func (s *Service) openSession(ctx context.Context, stream workerStream, number u
 		return nil, err
 	}
 	return session, nil
+}
+
+// welcomeToProto converts the answer to a hello. registered are the graphs that the worker
+// has brought along.
+func (s *Service) welcomeToProto(w *worker.Welcome, protocol uint32, registered []*graphdv1.GraphRegistration) *graphdv1.Welcome {
+	welcome := &graphdv1.Welcome{
+		SessionId: w.SessionID, Protocol: protocol, Graphs: registered,
+		BeatInterval: wire.DurationToProto(w.HeartbeatInterval), LeaseTtl: wire.DurationToProto(w.LeaseTTL),
+		Lost: wire.LeaseTokensToProto(w.LostLeases), Undecided: wire.LeaseTokensToProto(w.UndecidedLeases),
+		MaxMessageBytes: wire.ClampUint32(s.maxMessageBytes), MaxPayloadBytes: wire.ClampUint32(s.limits.MaxBytes),
+		MaxResultBytes: wire.MaxResultBytes, ServerVersion: s.version, Features: workerFeatures(),
+	}
+	for _, token := range w.RenewedLeases {
+		welcome.Renewed = append(welcome.Renewed, wire.LeaseToProto(token, w.LeaseTTL))
+	}
+	return welcome
 }
 
 // checkServed refuses a worker that names a graph which its caller may not serve. The

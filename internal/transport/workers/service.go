@@ -59,5 +59,5 @@ func (s *Service) newValidator(ctx context.Context) *wire.Validator {
 // checkHolder refuses a call under a lease that was given to the worker of another
 // caller, or in another tenant. The error is TASK_LEASE_LOST.
 func (s *Service) checkHolder(ctx context.Context, token string) error {
-	return s.hub.CheckHolder(token, interceptor.TenantOf(ctx), interceptor.CallerNameOf(ctx))
+	return s.hub.CheckHolder(token, interceptor.TenantOf(ctx), interceptor.ActorOf(ctx).Name)
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/url"
 	"time"
+
+	"github.com/graphd-dev/graphd/internal/tlsalert"
 )
 
 // dialer opens the connections of a client.
@@ -37,28 +39,16 @@ func useTLS(current func() *tls.Config, fromURL *tls.Config, timeout time.Durati
 	}
 }
 
-// alertConn is a connection whose failed writes tell the alert that the server has sent:
-// with TLS 1.3 a server refuses a certificate after the handshake, when the client writes
-// already.
+// alertConn is a connection whose failed writes tell the alert that the server has sent.
 type alertConn struct{ net.Conn }
 
 // Write writes to the connection.
 func (a alertConn) Write(b []byte) (int, error) {
 	n, err := a.Conn.Write(b)
-	if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Timeout() {
-		return n, err
-	}
-	// The connection is broken, so reading does not wait.
-	if _, ended := a.Conn.Read(make([]byte, 1)); isAlert(ended) {
-		return n, ended
+	if alert := tlsalert.ReadUnread(a.Conn, err); alert != nil {
+		return n, alert
 	}
 	return n, err
-}
-
-// isAlert reports whether an error is an alert of the other side.
-func isAlert(err error) bool {
-	alert, ok := errors.AsType[*net.OpError](err)
-	return ok && alert.Op == "remote error"
 }
 
 // checkTLS refuses files of TLS beside a URL that asks for plain text.
@@ -74,9 +64,9 @@ const schemeTLS = "rediss"
 
 // explainTLS returns the *Error of a handshake that fails, nil for other errors.
 func (s *storeConfig) explainTLS(err error) *Error {
-	if alert, ok := errors.AsType[*net.OpError](err); ok && isAlert(err) {
+	if alert, ok := tlsalert.Describe(err); ok {
 		return &Error{
-			s.server, ProblemTLS, "the server ends the TLS handshake: " + alert.Err.Error(),
+			s.server, ProblemTLS, "the server ends the TLS handshake: " + alert,
 			"give a certificate that it accepts with --redis-tls-cert and --redis-tls-key",
 		}
 	}
