@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,24 +81,26 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 		}
 		p.connection.CA = cmp.Or(made.ca, p.connection.CA)
 		p.connection.useOwnServer(callableAddress(s.Address()), o)
-		if err := printWelcome(p.Err, s.Address(), made.token, p.newInvocation()); err != nil {
+		if err := printWelcome(p.Err, s.Address(), made, p.newInvocation()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
 	})
 }
 
-// printWelcome prints how to call the server, with the token of a server that knows
-// callers by a key of its own.
-func printWelcome(w io.Writer, address, token string, call shell.Invocation) error {
-	first := ""
-	if token != "" {
-		first = "\n  export GRAPHD_TOKEN=" + token
+// printWelcome prints how to call the server: with the token of a server that knows
+// callers by a key of its own, and from other machines with a copy of the CA.
+func printWelcome(w io.Writer, address string, made devSecurity, call shell.Invocation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\ngraphd listens on %s. In another terminal:\n", address)
+	if made.token != "" {
+		fmt.Fprintf(&b, "  export GRAPHD_TOKEN=%s\n", made.token)
 	}
-	return output.WriteLine(w, `
-graphd listens on %s. In another terminal:%s
-  %s
-  %s
-  %s
-`, address, first, call.CommandLine("graph", "list"),
-		call.CommandLine("run", "GRAPH", "--thread", "t1", "--input", "{}"), call.CommandLine("inbox"))
+	for _, command := range [][]string{{"graph", "list"}, {"run", "GRAPH", "--thread", "t1", "--input", "{}"}, {"inbox"}} {
+		fmt.Fprintf(&b, "  %s\n", call.CommandLine(command...))
+	}
+	if servers := listOwnAddresses(address); made.ca != "" && len(servers) > 0 {
+		fmt.Fprintf(&b, "Other machines need a copy of %s, and call --server %s.\n", made.ca, strings.Join(servers, " or "))
+	}
+	b.WriteByte('\n')
+	return output.WriteDocument(w, b.String())
 }

@@ -73,6 +73,19 @@ func listOwnHosts(listen string) []string {
 	return hosts
 }
 
+// listOwnAddresses returns the addresses by which other machines call a server.
+func listOwnAddresses(address string) []string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, host := range listOwnHosts(address) {
+		all = append(all, net.JoinHostPort(host, port))
+	}
+	return all
+}
+
 // callableAddress returns the address by which this machine calls a server: its
 // certificate does not name the address of all interfaces.
 func callableAddress(address string) string {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,7 +35,13 @@ func TestDevForOtherMachinesIsSecure(t *testing.T) {
 	var tokens, authorities []string
 	for range 2 { // the second start keeps what the first has made
 		address, log, end := startDev(t, dir, "--listen", "0.0.0.0:0")
-		token := log.waitForMatch(t, regexp.MustCompile(`export GRAPHD_TOKEN=(gk_\S+)`))
+		token := log.waitForMatch(t, regexp.MustCompile(`(?m)^  export GRAPHD_TOKEN=(gk_\S+)$`))
+		_, port, err := net.SplitHostPort(address)
+		require.NoError(t, err)
+		others := log.waitForMatch(t, regexp.MustCompile(`(?m)^Other machines need a copy of \.graphd/certs/ca\.pem, and call --server (.+)\.$`))
+		for other := range strings.SplitSeq(others, " or ") {
+			require.True(t, strings.HasSuffix(other, ":"+port), others)
+		}
 		ca := filepath.Join(dir, log.waitForMatch(t, regexp.MustCompile(`--tls-ca (\S+)`)))
 		authority, err := os.ReadFile(ca)
 		require.NoError(t, err)

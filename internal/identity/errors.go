@@ -75,7 +75,7 @@ func sentenceOf(reason Reason) string {
 	case KeysUnavailable:
 		return "the keys of the token's issuer are not available: try again later"
 	case CertificateUnmapped:
-		return "the client certificate belongs to no principal: want one that a rule of the server matches"
+		return "the client certificate belongs to no principal, and no token is beside it: want a token, or a certificate that a rule of the server matches"
 	case NoCredentials:
 		return "the call has no credentials: want a client certificate or a token"
 	}

@@ -114,8 +114,8 @@ func TestLimitsOfCallers(t *testing.T) {
 func TestWrongLimitsAreRefusedWithTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown limit":     {"tenant:\n  call: 1\n", "quotas.yaml:2: call is an unknown field"},
-		"unknown field":     {"limits: {}\n", "quotas.yaml:1: limits is an unknown field"},
-		"wrong type":        {"caller:\n  streams: many\n", "quotas.yaml:2: a value has the wrong type: want int64"},
+		"unknown field":     {"limits: {}\n", "quotas.yaml:1: limits is an unknown field: want one of tenant, caller, overrides"},
+		"wrong type":        {"caller:\n  streams: many\n", "quotas.yaml:2: caller.streams has the wrong type: want a whole number"},
 		"a count as a rate": {"tenant: {streams: {per_second: 1}}\n", "quotas.yaml:1: a value has the wrong type"},
 		"given twice":       {"tenant: {streams: 1, streams: 2}\n", "already defined"},
 		"no rate":           {"tenant: {calls: {burst: 9}}\n", "quotas.yaml:1: tenant.calls.per_second is missing or out of bounds: want 0.001 to 1099511627776, or -1 for no limit"},

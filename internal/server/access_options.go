@@ -55,6 +55,7 @@ func (o *AccessOptions) openPolicy(every time.Duration, log *zap.Logger) (*acces
 	if err != nil {
 		return nil, exit.Usagef("--access: %v", err).WithHint("correct the file; docs/roles.md describes it")
 	}
+	policy.ReportChanges(func() { log.Info("the policy of --access has changed and is in use", zap.String("file", o.Access)) })
 	return &accessPolicy{value: policy.Value, follow: func(ctx context.Context) { policy.WatchFile(ctx, every) }}, nil
 }
 

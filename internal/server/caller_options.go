@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/access"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/identity/apikey"
@@ -78,6 +79,18 @@ func (o *CallerOptions) KnowsCallers() bool {
 // callerFileInterval is how often the files of callers are read again.
 const callerFileInterval = 5 * time.Second
 
+// callerHint is the hint for a file of callers that can't be used.
+const callerHint = "correct the file; docs/security.md describes it"
+
+// listRoles returns the names of the roles.
+func listRoles() []string {
+	var all []string
+	for _, row := range access.Roles() {
+		all = append(all, string(row.Role))
+	}
+	return all
+}
+
 // callerFiles tell who calls, by files that are read again when they change.
 type callerFiles struct {
 	identity.Chain
@@ -92,28 +105,34 @@ func (o *CallerOptions) openCallerFiles(every time.Duration, log *zap.Logger) (*
 		return nil, nil
 	}
 	report := func(err error) { log.Error("what says who calls can't be renewed", zap.Error(err)) }
+	tell := func(path string) func() {
+		return func() { log.Info("what says who calls has changed and is in use", zap.String("file", path)) }
+	}
 	c := &callerFiles{}
 	if o.APIKeys != "" {
 		keys, err := apikey.New(apikey.Options{Path: o.APIKeys, Report: report})
 		if err != nil {
-			return nil, exit.Usagef("--api-keys: %v", err).WithHint("correct the file")
+			return nil, exit.Usagef("--api-keys: %v", err).WithHint(callerHint)
 		}
+		keys.ReportChanges(tell(o.APIKeys))
 		c.APIKeys = keys
 		c.followers = append(c.followers, func(ctx context.Context) { keys.WatchFile(ctx, every) })
 	}
 	if o.TokenIssuers != "" {
 		tokens, err := jwt.OpenFile(o.TokenIssuers, jwt.Options{Report: report})
 		if err != nil {
-			return nil, exit.Usagef("--token-issuers: %v", err).WithHint("correct the file")
+			return nil, exit.Usagef("--token-issuers: %v", err).WithHint(callerHint)
 		}
+		tokens.ReportChanges(tell(o.TokenIssuers))
 		c.JWTs = tokens
 		c.followers = append(c.followers, func(ctx context.Context) { tokens.Run(ctx, every) })
 	}
 	if o.CertificateRules != "" {
-		rules, err := certificate.OpenFile(o.CertificateRules, report)
+		rules, err := certificate.OpenFile(o.CertificateRules, listRoles(), report)
 		if err != nil {
-			return nil, exit.Usagef("--certificate-rules: %v", err).WithHint("correct the file")
+			return nil, exit.Usagef("--certificate-rules: %v", err).WithHint(callerHint)
 		}
+		rules.ReportChanges(tell(o.CertificateRules))
 		c.Certificates = rules
 		c.followers = append(c.followers, func(ctx context.Context) { rules.WatchFile(ctx, every) })
 	}

@@ -35,7 +35,7 @@ func TestKeysAreTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := CallerOptions{APIKeys: filepath.Join(t.TempDir(), "keys.yaml")}
 		first := createKey(t, o.APIKeys, "first")
-		core, logs := observer.New(zap.ErrorLevel)
+		core, logs := observer.New(zap.InfoLevel)
 		c, err := o.openCallerFiles(callerFileInterval, zap.New(core))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -65,7 +65,12 @@ func TestKeysAreTakenUp(t *testing.T) {
 		require.NoError(t, err)
 		_, reason := check(first)
 		require.Equal(t, identity.TokenRevoked, reason)
-		require.Zero(t, logs.Len())
+		changes := logs.TakeAll()
+		require.Len(t, changes, 2, "a key was added and one was revoked")
+		for _, line := range changes {
+			require.Equal(t, "what says who calls has changed and is in use", line.Message)
+			require.Equal(t, o.APIKeys, line.ContextMap()["file"])
+		}
 
 		require.NoError(t, os.WriteFile(o.APIKeys, []byte("keys: ["), 0o600))
 		requireName("second", second)
@@ -75,6 +80,52 @@ func TestKeysAreTakenUp(t *testing.T) {
 		cancel()
 		following.Wait()
 	})
+}
+
+// A policy that changes or breaks is told of in the log.
+func TestThePolicyIsTakenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := AccessOptions{Access: filepath.Join(t.TempDir(), "access.yaml")}
+		write := func(role string) {
+			require.NoError(t, os.WriteFile(o.Access, []byte("bindings: [{roles: ["+role+"], groups: [a]}]\n"), 0o600))
+		}
+		write("viewer")
+		core, logs := observer.New(zap.InfoLevel)
+		policy, err := o.openPolicy(callerFileInterval, zap.New(core))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		go policy.follow(ctx)
+		for _, step := range []struct{ role, want string }{
+			{"answerer", "the policy of --access has changed and is in use"},
+			{"boss", "the policy of --access can't be read again"},
+			{"answerer", "the policy of --access has changed and is in use"},
+		} {
+			before := policy.value()
+			write(step.role)
+			require.NoError(t, backoff.Sleep(ctx, 2*callerFileInterval))
+			synctest.Wait()
+			lines := logs.TakeAll()
+			require.Len(t, lines, 1, step.role)
+			require.Equal(t, step.want, lines[0].Message)
+			require.Equal(t, step.role == "boss", policy.value() == before)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// A rule that gives a role that is none keeps a server from starting.
+func TestRulesGiveKnownRoles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	for role, says := range map[string]string{"worker": "", "boss": "rules[0].roles[0] is no role: want one of viewer, answerer"} {
+		require.NoError(t, os.WriteFile(path, []byte("rules: [{cn: a, name: a, roles: ["+role+"]}]\n"), 0o600))
+		_, err := (&CallerOptions{CertificateRules: path}).openCallerFiles(callerFileInterval, zap.NewNop())
+		if says == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, says)
+	}
 }
 
 // A server that follows files ends with all that it has begun.

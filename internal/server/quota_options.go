@@ -110,8 +110,9 @@ func (o *QuotaOptions) openQuotas(log *zap.Logger) (*quotaFile, error) {
 	report := func(err error) { log.Error("the limits of tenants can't be renewed", zap.Error(err)) }
 	read, err := file.Load(o.Quotas, parse, report)
 	if err != nil {
-		return nil, exit.Usagef("--quotas: %v", err).WithHint("correct the file")
+		return nil, exit.Usagef("--quotas: %v", err).WithHint("correct the file; docs/limits.md describes it")
 	}
+	read.ReportChanges(func() { log.Info("the limits of tenants have changed and are in use", zap.String("file", o.Quotas)) })
 	return &quotaFile{Limiter: quota.New(read.Value()), file: read}, nil
 }
 

@@ -64,6 +64,9 @@ func indexKeys(keys []Key) map[string]storedKey {
 // reported, and the keys before stay.
 func (v *Verifier) CheckFile() { v.keys.CheckFile() }
 
+// ReportChanges has changed called after each change of the keys.
+func (v *Verifier) ReportChanges(changed func()) { v.keys.ReportChanges(changed) }
+
 // WatchFile checks the file at an interval until ctx ends. A revoked key is refused at
 // most one interval after its revocation.
 func (v *Verifier) WatchFile(ctx context.Context, every time.Duration) { v.keys.WatchFile(ctx, every) }

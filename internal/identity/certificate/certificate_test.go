@@ -48,7 +48,7 @@ const rules = `rules:
 
 func mapper(t *testing.T, text string) *certificate.Mapper {
 	t.Helper()
-	config, err := certificate.Parse("rules.yaml", []byte(text))
+	config, err := certificate.Parse("rules.yaml", []byte(text), []string{"admin", "worker"})
 	require.NoError(t, err)
 	return certificate.New(config)
 }
@@ -160,7 +160,8 @@ func requireReason(t *testing.T, err error, want identity.Reason) {
 
 func TestWrongRulesAreRefusedWithTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ rule, want string }{
-		"unknown field":       {"email: a\n  name: a", "rules.yaml:2: email is an unknown field"},
+		"unknown role":        {"cn: a\n  name: a\n  roles: [worker, boss]", "rules.yaml:4: rules[0].roles[1] is no role: want one of admin, worker"},
+		"unknown field":       {"email: a\n  name: a", "rules.yaml:2: email is an unknown field: want one of uri, dns, cn, name, groups, tenant, tenants, roles"},
 		"no pattern":          {"name: a", "rules.yaml:2: rules[0] has 0 of uri, dns and cn: want exactly one of them"},
 		"two patterns":        {"cn: a\n  dns: b\n  name: a", "rules.yaml:2: rules[0] has 2 of uri, dns and cn"},
 		"no name":             {"cn: a", "rules.yaml:2: rules[0].name is not a name"},
@@ -188,7 +189,7 @@ func TestWrongRulesAreRefusedWithTheLine(t *testing.T) {
 		"tenant of two lines": {"cn: a\n  name: b\n  tenant: \"c\\nd\"", "rules.yaml:4: rules[0].tenant is not a name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := certificate.Parse("rules.yaml", []byte("rules:\n- "+c.rule+"\n"))
+			_, err := certificate.Parse("rules.yaml", []byte("rules:\n- "+c.rule+"\n"), []string{"admin", "worker"})
 			require.ErrorContains(t, err, c.want)
 			_, ok := errors.AsType[*file.Error](err)
 			require.True(t, ok)

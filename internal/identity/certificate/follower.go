@@ -14,12 +14,12 @@ type Follower struct {
 	mappers *file.Reloaded[*Mapper]
 }
 
-// OpenFile reads the rules of a file. report is called once for each change of the file
+// OpenFile reads the rules of a file, which give no other roles than these. report is called once for each change of the file
 // that can't be used, and the rules before stay. The error joins a *file.Error for each
 // problem.
-func OpenFile(path string, report func(error)) (*Follower, error) {
+func OpenFile(path string, roles []string, report func(error)) (*Follower, error) {
 	mappers, err := file.Load(path, func(text []byte) (*Mapper, error) {
-		config, err := Parse(path, text)
+		config, err := Parse(path, text, roles)
 		if err != nil {
 			return nil, err
 		}
@@ -27,6 +27,9 @@ func OpenFile(path string, report func(error)) (*Follower, error) {
 	}, report)
 	return &Follower{mappers}, err
 }
+
+// ReportChanges has changed called after each change of the rules.
+func (f *Follower) ReportChanges(changed func()) { f.mappers.ReportChanges(changed) }
 
 // WatchFile checks the file at an interval until ctx ends.
 func (f *Follower) WatchFile(ctx context.Context, every time.Duration) {

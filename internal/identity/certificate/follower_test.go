@@ -29,7 +29,7 @@ func TestRulesFollowTheirFile(t *testing.T) {
 		change("rules:\n  - cn: alice\n    name: first\n")
 		var mu sync.Mutex
 		var reported []error
-		f, err := certificate.OpenFile(path, func(err error) {
+		f, err := certificate.OpenFile(path, nil, func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			reported = append(reported, err)
@@ -59,6 +59,6 @@ func TestRulesFollowTheirFile(t *testing.T) {
 }
 
 func TestAWrongFileOfRulesIsRefused(t *testing.T) {
-	_, err := certificate.OpenFile(filepath.Join(t.TempDir(), "rules.yaml"), func(error) {})
+	_, err := certificate.OpenFile(filepath.Join(t.TempDir(), "rules.yaml"), nil, func(error) {})
 	require.ErrorContains(t, err, "rules.yaml: can't be read")
 }

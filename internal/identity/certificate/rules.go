@@ -21,6 +21,8 @@ const MaxRules = 10_000
 // Config is a list of rules. The first that matches a certificate decides.
 type Config struct {
 	Rules []Rule `yaml:"rules"`
+
+	roles []string // that rules may give
 }
 
 // Rule maps certificates with a name of a certain form. It has exactly one of URI,
@@ -47,10 +49,10 @@ type Rule struct {
 // captured stands for the text of * in the name of a rule.
 const captured = "$1"
 
-// Parse reads the rules of a file. The error joins a *file.Error with the line of
+// Parse reads the rules of a file, which give no other roles than these. The error joins a *file.Error with the line of
 // each problem.
-func Parse(name string, text []byte) (Config, error) {
-	var c Config
+func Parse(name string, text []byte, roles []string) (Config, error) {
+	c := Config{roles: roles}
 	err := file.Decode(name, text, &c)
 	return c, err
 }
@@ -64,12 +66,12 @@ func (c *Config) Problems() []file.Problem {
 	}
 	var all []file.Problem
 	for i := range c.Rules {
-		all = append(all, file.PrefixProblems(c.Rules[i].findProblems(), "rules", i)...)
+		all = append(all, file.PrefixProblems(c.Rules[i].findProblems(c.roles), "rules", i)...)
 	}
 	return all
 }
 
-func (r *Rule) findProblems() []file.Problem {
+func (r *Rule) findProblems(roles []string) []file.Problem {
 	var all []file.Problem
 	add := func(field, is, want string) {
 		all = append(all, file.Problem{Path: []any{field}, Is: is, Want: want})
@@ -100,12 +102,12 @@ func (r *Rule) findProblems() []file.Problem {
 	case rest != r.Name && !strings.Contains(r.URI+r.DNS+r.CN, "*"):
 		add("name", "uses $1, and the pattern has no *", "a pattern with *, or a name without $1")
 	}
-	all = append(all, r.findNameProblems()...)
+	all = append(all, r.findNameProblems(roles)...)
 	return all
 }
 
 // findNameProblems lists the problems of the names that the rule gives.
-func (r *Rule) findNameProblems() []file.Problem {
+func (r *Rule) findNameProblems(roles []string) []file.Problem {
 	var all []file.Problem
 	for _, l := range []struct {
 		field string
@@ -113,6 +115,11 @@ func (r *Rule) findNameProblems() []file.Problem {
 	}{{"groups", r.Groups}, {"roles", r.Roles}} {
 		if err := identity.CheckNames(l.field, l.names); err != nil {
 			all = append(all, file.Problem{Path: []any{l.field}, Is: "has too many or wrong names", Want: "at most 256 names of 1 to 256 bytes"})
+		}
+	}
+	for i, role := range r.Roles {
+		if !slices.Contains(roles, role) {
+			all = append(all, file.Problem{Path: []any{"roles", i}, Is: "is no role", Want: "one of " + strings.Join(roles, ", ")})
 		}
 	}
 	if identity.CheckTenants("tenants", r.Tenants) != nil {

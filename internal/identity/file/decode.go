@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -81,20 +80,20 @@ func Decode(name string, text []byte, into Document) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		return describeErrors(name, err)
+		return describeErrors(name, text, into, err)
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); err == nil {
 		return &Error{File: name, Line: second.Line, Is: "a second document begins", Want: "one document"}
 	} else if !errors.Is(err, io.EOF) {
-		return describeErrors(name, err)
+		return describeErrors(name, text, into, err)
 	}
 	var all []error
 	var root yaml.Node
 	for _, p := range into.Problems() {
 		if root.IsZero() {
 			if err := yaml.Unmarshal(text, &root); err != nil {
-				return describeErrors(name, err)
+				return describeErrors(name, text, into, err)
 			}
 		}
 		all = append(all, &Error{File: name, Line: findLine(&root, p.Path), Field: formatPath(p.Path), Is: p.Is, Want: p.Want})
@@ -111,50 +110,6 @@ func Encode(document Document) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), encoder.Close()
-}
-
-// describeErrors makes an *Error of each error of the YAML package.
-func describeErrors(name string, err error) error {
-	texts := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
-	if wrong, ok := errors.AsType[*yaml.TypeError](err); ok {
-		texts = wrong.Errors
-	}
-	lineOf := regexp.MustCompile(`^line (\d+): `)
-	unknown := regexp.MustCompile(`^field (.+) not found in type .+$`)
-	wrongType := regexp.MustCompile(`^cannot unmarshal .* into (\S+)$`)
-	var all []error
-	for _, text := range texts {
-		e := &Error{File: name, Is: text}
-		if m := lineOf.FindStringSubmatch(text); m != nil {
-			e.Line, _ = strconv.Atoi(m[1]) // too many digits leave 0
-			e.Is = strings.TrimPrefix(text, m[0])
-		}
-		switch {
-		case unknown.MatchString(e.Is):
-			e.Field, e.Is, e.Want = unknown.FindStringSubmatch(e.Is)[1], "is an unknown field", "a field that the documentation names"
-		case wrongType.MatchString(e.Is):
-			e.Is, e.Want = "a value has the wrong type", describeType(wrongType.FindStringSubmatch(e.Is)[1])
-		}
-		all = append(all, e)
-	}
-	return errors.Join(all...)
-}
-
-// describeType returns the name that a user knows for a type of Go.
-func describeType(name string) string {
-	switch {
-	case name == "string":
-		return "a text"
-	case name == "time.Time":
-		return "a time like 2026-01-31T12:00:00Z"
-	case name == "time.Duration":
-		return "a duration like 30s"
-	case strings.HasPrefix(name, "[]"):
-		return "a list"
-	case strings.Contains(name, "."):
-		return "a mapping"
-	}
-	return name
 }
 
 // findLine returns the line of the value at a path, or of the innermost value around

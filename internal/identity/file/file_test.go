@@ -47,21 +47,25 @@ func TestDecodeNamesTheLine(t *testing.T) {
 		text string
 		want []string // "" = no error
 	}{
-		"empty":          {"", nil},
-		"only a comment": {"# nothing\n", nil},
-		"good":           {"animals:\n- name: dog\n  legs: 4\nopens: 9h\n", nil},
-		"unknown field":  {"animals:\n- name: dog\n  wings: 2\n", []string{"zoo.yaml:3: wings is an unknown field: want a field that the documentation names"}},
+		"empty":              {"", nil},
+		"only a comment":     {"# nothing\n", nil},
+		"good":               {"animals:\n- name: dog\n  legs: 4\nopens: 9h\n", nil},
+		"unknown field":      {"animals:\n- name: dog\n  wings: 2\n", []string{"zoo.yaml:3: wings is an unknown field: want one of name, legs"}},
+		"unknown at the top": {"birds: 2\n", []string{"zoo.yaml:1: birds is an unknown field: want one of animals, opens"}},
 		"field given twice": {
 			"animals:\n- name: dog\n  name: cat\n", []string{`zoo.yaml:3: mapping key "name" already defined at line 2`},
 		},
 		"wrong types": {
 			"animals:\n- name: dog\n  legs: secret-value\nopens: soon\n",
-			[]string{"zoo.yaml:3: a value has the wrong type: want int", "zoo.yaml:4: a value has the wrong type: want a duration like 30s"},
+			[]string{"zoo.yaml:3: animals[0].legs has the wrong type: want a whole number", "zoo.yaml:4: opens has the wrong type: want a duration like 30s"},
 		},
-		"a text for a list":  {"animals: dog\n", []string{"zoo.yaml:1: a value has the wrong type: want a list"}},
-		"a text for a value": {"animals:\n- dog\n", []string{"zoo.yaml:2: a value has the wrong type: want a mapping"}},
-		"no YAML":            {"animals: [\n", []string{"zoo.yaml:"}},
-		"second document":    {"opens: 9h\n---\nopens: 8h\n", []string{"zoo.yaml:2: a second document begins: want one document"}},
+		"a text for a list":  {"animals: dog\n", []string{"zoo.yaml:1: animals has the wrong type: want a list"}},
+		"a text for a value": {"animals:\n- dog\n", []string{"zoo.yaml:2: animals[0] has the wrong type: want a mapping"}},
+		"two of a kind in a line": {
+			"animals: [{legs: none}, {legs: none}]\n", []string{"zoo.yaml:1: a value has the wrong type: want a whole number"},
+		},
+		"no YAML":         {"animals: [\n", []string{"zoo.yaml:"}},
+		"second document": {"opens: 9h\n---\nopens: 8h\n", []string{"zoo.yaml:2: a second document begins: want one document"}},
 		"problems": {
 			"# a\nanimals:\n- name: dog\n  legs: -1\n- legs: 2\n",
 			[]string{"zoo.yaml:4: animals[0].legs is negative: want 0 or more", "zoo.yaml:5: animals[1].name is missing: want a name"},
@@ -102,27 +106,31 @@ func TestFilesAreReadAgain(t *testing.T) {
 	var reports []error
 	f, err := file.Load(path, parseNumber, func(err error) { reports = append(reports, err) })
 	require.NoError(t, err)
+	changes := 0
+	f.ReportChanges(func() { changes++ })
 	for _, step := range []struct {
 		name    string
 		change  func()
 		value   int
 		reports int
+		changes int
 	}{
-		{"as loaded", func() {}, 1, 0},
-		{"changed", func() { write("2") }, 2, 0},
-		{"broken", func() { write("x") }, 2, 1},
-		{"still broken", func() {}, 2, 1},
-		{"broken in another way", func() { write("y") }, 2, 2},
-		{"repaired", func() { write("3") }, 3, 2},
-		{"removed", func() { require.NoError(t, os.Remove(path)) }, 3, 3},
-		{"still removed", func() {}, 3, 3},
-		{"written again", func() { write("3") }, 3, 3},
-		{"too large", func() { write(strings.Repeat("4", file.MaxBytes+1)) }, 3, 4},
+		{"as loaded", func() {}, 1, 0, 0},
+		{"changed", func() { write("2") }, 2, 0, 1},
+		{"broken", func() { write("x") }, 2, 1, 1},
+		{"still broken", func() {}, 2, 1, 1},
+		{"broken in another way", func() { write("y") }, 2, 2, 1},
+		{"repaired", func() { write("3") }, 3, 2, 2},
+		{"removed", func() { require.NoError(t, os.Remove(path)) }, 3, 3, 2},
+		{"still removed", func() {}, 3, 3, 2},
+		{"written again", func() { write("3") }, 3, 3, 3},
+		{"too large", func() { write(strings.Repeat("4", file.MaxBytes+1)) }, 3, 4, 3},
 	} {
 		step.change()
 		f.CheckFile()
 		require.Equal(t, step.value, f.Value(), step.name)
 		require.Len(t, reports, step.reports, step.name)
+		require.Equal(t, step.changes, changes, step.name)
 	}
 
 	_, err = file.Load(filepath.Join(t.TempDir(), "none"), parseNumber, nil)

@@ -20,8 +20,9 @@ type Reloaded[T any] struct {
 	report  func(error)
 	current atomic.Pointer[T]
 
-	mu   sync.Mutex
-	seen string // digest of the text that was parsed last, or the error that kept it from being read
+	mu      sync.Mutex
+	changed func() // of a new value; nil = nobody wants to know
+	seen    string // digest of the text that was parsed last, or the error that kept it from being read
 }
 
 // Load reads a file. parse returns the value of its text. report is called once for
@@ -44,6 +45,14 @@ func Load[T any](path string, parse func(text []byte) (T, error), report func(er
 
 // Value returns the value of the newest text that could be parsed.
 func (r *Reloaded[T]) Value() T { return *r.current.Load() }
+
+// ReportChanges has changed called after each change of the file whose value is in use.
+// It replaces an earlier function.
+func (r *Reloaded[T]) ReportChanges(changed func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = changed
+}
 
 // CheckFile reads the file again. Contents decide, not times: a change within the
 // resolution of a clock is seen too.
@@ -68,6 +77,9 @@ func (r *Reloaded[T]) CheckFile() {
 		return
 	}
 	r.current.Store(&value)
+	if r.changed != nil {
+		r.changed()
+	}
 }
 
 // WatchFile checks the file at an interval until ctx ends.

@@ -43,6 +43,9 @@ func (f *Follower) newVerifier(config Config) (*Verifier, error) {
 	return newVerifier(opts, f.verifiers.Value().issuers)
 }
 
+// ReportChanges has changed called after each change of the issuers.
+func (f *Follower) ReportChanges(changed func()) { f.verifiers.ReportChanges(changed) }
+
 // Run checks the file at an interval, and fetches and renews the keys of its issuers,
 // until ctx ends.
 func (f *Follower) Run(ctx context.Context, every time.Duration) {

@@ -403,7 +403,7 @@ func TestWrongConfigsAreRefusedWithTheLine(t *testing.T) {
 		"HS256":                 {"RS256", "HS256", "auth.yaml:4: issuers[0].algorithms[0] is not an accepted algorithm"},
 		"long skew":             {"45s", "61s", "auth.yaml:5: issuers[0].skew is 1m1s: want 0s to 1m0s"},
 		"negative skew":         {"45s", "-1s", "auth.yaml:5: issuers[0].skew is -1s"},
-		"skew without unit":     {"45s", "soon", "auth.yaml:5: a value has the wrong type: want a duration like 30s"},
+		"skew without unit":     {"45s", "soon", "auth.yaml:5: issuers[0].skew has the wrong type: want a duration like 30s"},
 		"wrong path":            {"realm_access.groups", "realm_access..groups", "auth.yaml:8: issuers[0].claims.groups is not the path of a claim"},
 		"URL without TLS":       {"skew: 45s", "jwks_url: http://example.org/keys", "auth.yaml:5: issuers[0].jwks_url is not a safe URL"},
 		"URL of a metadata IP":  {"skew: 45s", "jwks_url: http://169.254.169.254/keys", "auth.yaml:5: issuers[0].jwks_url is not a safe URL"},

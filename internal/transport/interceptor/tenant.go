@@ -57,7 +57,7 @@ func chooseTenant(ctx context.Context, caller *identity.Principal) (string, erro
 	}
 	isOwn := chosen == own || slices.Contains(others, chosen)
 	if !isOwn || tenant.CheckName(chosen) != nil { // credentials may name what no tenant can be called
-		return "", runtime.Errorf(runtime.ReasonAccessDenied, "access denied (tenant)").With("rule", "tenant")
+		return "", runtime.Errorf(runtime.ReasonAccessDenied, "access denied: the caller has no tenant %q, want one of its own", chosen).With("rule", "tenant")
 	}
 	return chosen, nil
 }

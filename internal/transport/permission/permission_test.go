@@ -136,6 +136,38 @@ func TestCallsAreDecidedByTheirGraphs(t *testing.T) {
 	}
 }
 
+// The text of a refusal says what is missing, and what would give it.
+func TestRefusalsSayWhatIsWanted(t *testing.T) {
+	const resume = graphdv1.GraphService_Resume_FullMethodName
+	for name, c := range map[string]struct {
+		bindings, method string
+		request          proto.Message
+		want             string
+	}{
+		"role": {
+			"{roles: [viewer], principals: [ana]}", resume, &graphdv1.ResumeRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "pay-1"}},
+			"access denied: the caller has none of the roles that may call this here, want one of answerer, admin",
+		},
+		"right": {
+			"{roles: [starter], principals: [ana]}", graphdv1.GraphService_StartRun_FullMethodName,
+			&graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{Graph: "g", OpenInterrupts: graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD}},
+			"access denied: the request needs the right discard-questions, want one of the roles operator, admin",
+		},
+		"condition": {
+			`{roles: [viewer], principals: [ana]}, {roles: [answerer], principals: [ana], condition: "principal.how == 'certificate'"}`,
+			resume, &graphdv1.ResumeRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "pay-1"}},
+			"access denied: the condition of the binding in line 1 of the policy is not true now",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := newAuthorizer(t, c.bindings)
+			refused, ok := errors.AsType[*runtime.Error](a.AuthorizeCall(t.Context(), ana(), c.method, c.request))
+			require.True(t, ok)
+			require.Equal(t, c.want, refused.Message)
+		})
+	}
+}
+
 func TestCallsWithoutCallersAreRefused(t *testing.T) {
 	a, _ := newAuthorizer(t, payAdmin)
 	for _, row := range access.Methods() {

@@ -1,13 +1,49 @@
 package permission
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/graphd-dev/graphd/internal/access"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // deniedError refuses what a caller sees and may not do. The rule says what is missing.
 func deniedError(d access.Decision) *runtime.Error {
-	return runtime.Errorf(runtime.ReasonAccessDenied, "access denied (%s)", d.Rule).With("rule", d.Rule)
+	return runtime.Errorf(runtime.ReasonAccessDenied, "access denied: %s", describeRule(d.Rule)).With("rule", d.Rule)
+}
+
+// describeRule says what a rule wants of the caller.
+func describeRule(rule string) string {
+	kind, of, _ := strings.Cut(rule, ": ")
+	switch kind {
+	case "role":
+		return "the caller has none of the roles that may call this here, want one of " + of
+	case "right":
+		return fmt.Sprintf("the request needs the right %s, want %s", of, describeSource(of))
+	case "condition":
+		return fmt.Sprintf("the condition of the binding in %s of the policy is not true now", of)
+	case "tenant":
+		return "the caller has no such tenant, want one of its own"
+	case "method":
+		return "no role has this method"
+	}
+	return rule
+}
+
+// describeSource says what gives a right.
+func describeSource(right string) string {
+	for _, row := range access.Rights() {
+		if string(row.Right) != right || len(row.Roles) == 0 {
+			continue
+		}
+		names := make([]string, len(row.Roles))
+		for i, role := range row.Roles {
+			names[i] = string(role)
+		}
+		return "one of the roles " + strings.Join(names, ", ")
+	}
+	return "a binding that names it in rights"
 }
 
 // refuseThread returns the error for a refused call about an existing thread: a thread
