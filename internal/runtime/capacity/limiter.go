@@ -32,7 +32,6 @@ type Limiter struct {
 	usedSlots    int                     // slots that holders have
 	offeredSlots int                     // of them, those offered because no worker serves the run
 	idleHolders  map[*Holder]struct{}    // those that could offer their slots
-	evictedCount int64                   // runs that are being evicted
 	granted      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
 	slotQueue    slotQueue               // threads that wait for a slot
 	tenants      tenantSlots
@@ -68,7 +67,7 @@ func (l *Limiter) Close() {
 func (l *Limiter) ShareBytes() int64 { return l.bytes.share }
 
 // HeldBytes returns the number of bytes that live runs hold.
-func (l *Limiter) HeldBytes() int64 { return l.bytes.held.Load() }
+func (l *Limiter) HeldBytes() int64 { return l.bytes.live.held.Load() }
 
 // IsExceeded reports whether the runs that continue hold too much.
 func (l *Limiter) IsExceeded() bool { return l.bytes.isExceeded() }
@@ -241,9 +240,10 @@ func (l *Limiter) ListTenants() (list []runtime.TenantHolding) {
 
 // Counts are the counts of a limiter.
 type Counts struct {
-	HeldBytes, EvictingBytes, HeavyRuns  int64
+	HeldBytes, HeavyRuns                 int64
+	ContinuingBytes, ContinuingHeavyRuns int64 // of the runs that are not being evicted
 	UsedSlots, OfferedSlots, IdleHolders int
-	EvictedRuns, GrantedThreads, Waiters int // Waiters wait for memory
+	GrantedThreads, Waiters              int // Waiters wait for memory
 	TenantSlots                          int // slots that are counted for their tenants
 }
 
@@ -256,9 +256,9 @@ func (l *Limiter) Counts() Counts {
 		ofTenants += u.used
 	}
 	return Counts{
-		HeldBytes: l.bytes.held.Load(), EvictingBytes: l.bytes.evicting.Load(), HeavyRuns: l.bytes.heavyRuns.Load(),
+		HeldBytes: l.bytes.live.held.Load(), HeavyRuns: l.bytes.live.heavyRuns.Load(),
+		ContinuingBytes: l.bytes.continuing.held.Load(), ContinuingHeavyRuns: l.bytes.continuing.heavyRuns.Load(),
 		UsedSlots: l.usedSlots, OfferedSlots: l.offeredSlots, IdleHolders: len(l.idleHolders),
-		EvictedRuns: int(l.evictedCount), GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(),
-		TenantSlots: ofTenants,
+		GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(), TenantSlots: ofTenants,
 	}
 }
