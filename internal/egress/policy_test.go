@@ -159,7 +159,9 @@ func TestPatternsAllowEndpoints(t *testing.T) {
 			allowed: []string{"pricing", "pricing:1", "127.0.0.1:80", "[::1]:80", "10.0.0.1", "dns:///a.b:1", "metadata-store:80", "0.0.0.0:80"},
 			refused: []string{
 				"169.254.169.254", "169.254.169.254.:80", "[::ffff:169.254.169.254]:80", "[::ffff:a9fe:a9fe]:80", "[::169.254.169.254]:80",
-				"[64:ff9b::a9fe:a9fe]:80", "[2002:a9fe:a9fe::]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[FEBF::1]:80", "169.254.0.1:7801",
+				"[64:ff9b::a9fe:a9fe]:80", "[2002:a9fe:a9fe::]:80",
+				"[64:ff9b:1::a9fe:a9fe]:80", "[64:ff9b:1:a9fe:a9:fe00::]:80", "[64:ff9b:1:a9:fe:a9fe::]:80", "[64:ff9b:1:0:a9:fea9:fe00:0]:80",
+				"[::ffff:0:a9fe:a9fe]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[FEBF::1]:80", "169.254.0.1:7801",
 				"[fd00:ec2::254]:80", "[fd20:ce::254]:80", "100.100.100.200:80", "168.63.129.16:80", "192.0.0.192",
 				"metadata.google.internal", "METADATA.google.INTERNAL.:80", "metadata:80", "a.metadata.google.internal", "metadata.goog", "instance-data",
 				"passthrough:///pricing:80", "unix:/run/x.sock", "unix-abstract:x", "vsock:3:1024", "xds:///x", "http://pricing:80", "https://pricing",

@@ -25,32 +25,47 @@ func reservedPrefixes() []netip.Prefix {
 // address that leads to it.
 func isReserved(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
-	if inside, ok := embeddedIPv4(addr); ok && isReserved(inside) {
+	if slices.ContainsFunc(listEmbeddedIPv4(addr), isReserved) {
 		return true
 	}
 	return slices.ContainsFunc(reservedPrefixes(), func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// embeddedIPv4 returns the IPv4 address to which NAT64, 6to4 or an old stack
-// translates an IPv6 address.
-func embeddedIPv4(addr netip.Addr) (inside netip.Addr, ok bool) {
+// embedding is a prefix of IPv6 addresses with an IPv4 address in them, and the places of
+// its bytes.
+type embedding struct {
+	prefix netip.Prefix
+	at     [4]int
+}
+
+// embeddings returns the forms that NAT64, 6to4 or an old stack translates. The prefix that
+// is for NAT64 of one's own has several, as the network has divided it (RFC 6052).
+func embeddings() []embedding {
+	last, own := [4]int{12, 13, 14, 15}, netip.MustParsePrefix("64:ff9b:1::/48")
+	return []embedding{
+		{netip.MustParsePrefix("64:ff9b::/96"), last},
+		{netip.MustParsePrefix("::/96"), last},
+		{netip.MustParsePrefix("::ffff:0:0:0/96"), last},
+		{netip.MustParsePrefix("2002::/16"), [4]int{2, 3, 4, 5}},
+		{own, last},
+		{own, [4]int{9, 10, 11, 12}},
+		{own, [4]int{7, 9, 10, 11}},
+		{own, [4]int{6, 7, 9, 10}},
+	}
+}
+
+// listEmbeddedIPv4 returns the IPv4 addresses to which an IPv6 address may be translated.
+func listEmbeddedIPv4(addr netip.Addr) (inside []netip.Addr) {
 	if !addr.Is6() {
-		return inside, false
+		return nil
 	}
 	bytes := addr.As16()
-	for _, form := range []struct {
-		prefix netip.Prefix
-		at     int
-	}{
-		{netip.MustParsePrefix("64:ff9b::/96"), 12},
-		{netip.MustParsePrefix("::/96"), 12},
-		{netip.MustParsePrefix("2002::/16"), 2},
-	} {
+	for _, form := range embeddings() {
 		if form.prefix.Contains(addr) {
-			return netip.AddrFrom4([4]byte(bytes[form.at : form.at+4])), true
+			inside = append(inside, netip.AddrFrom4([4]byte{bytes[form.at[0]], bytes[form.at[1]], bytes[form.at[2]], bytes[form.at[3]]}))
 		}
 	}
-	return inside, false
+	return inside
 }
 
 // liesInReserved reports whether all addresses of a prefix are reserved.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -147,6 +148,10 @@ func TestStreamsBeyondAQuotaAreRefused(t *testing.T) {
 	inbox, err := c.WatchInterrupts(withHeaders(t, "Bearer token-of-ana"), &graphdv1.WatchInterruptsRequest{})
 	require.NoError(t, err)
 	_, err = inbox.Recv()
+	requireQuota(t, err, "QUOTA_EXCEEDED", "tenant:default/caller/streams", refused)
+	listing, err := reflectionpb.NewServerReflectionClient(c.conn).ServerReflectionInfo(withHeaders(t, "Bearer token-of-ana"))
+	require.NoError(t, err)
+	_, err = listing.Recv()
 	requireQuota(t, err, "QUOTA_EXCEEDED", "tenant:default/caller/streams", refused)
 	_, err = c.GetServerInfo(withHeaders(t, "Bearer token-of-ana"), &graphdv1.GetServerInfoRequest{})
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package interceptor
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -35,8 +36,15 @@ func (r rateLimiter) Limit(ctx context.Context) error {
 	}
 	c.quotas = r.quotas
 	c.refusal = r.quotas.TakeCall(time.Now(), c.quotaCaller(), rateOfMethod(method))
+	if c.refusal == nil && isReflection(method) {
+		c.refusal = HoldStream(ctx) // its service is gRPC's own, and counts nothing
+	}
 	return c.refusal
 }
+
+// isReflection reports whether a call lists the services of the server: a stream without an
+// end of its own.
+func isReflection(method string) bool { return strings.HasPrefix(method, "/grpc.reflection.") }
 
 // rateOfMethod returns the rate that bounds the calls of a method, besides quota.Calls.
 func rateOfMethod(method string) quota.Limit {
