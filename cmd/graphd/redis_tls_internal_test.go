@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func startSecureRedis(t *testing.T, file func(name string) string) (redis *redis
 	rights := regexp.MustCompile("(?s)ACL SETUSER graphd on >PASSWORD (.*?)\n```").FindStringSubmatch(string(page))
 	require.NotNil(t, rights)
 	rule := []any{"ACL", "SETUSER", "graphd", "on", ">sesame"}
-	for _, right := range strings.Fields(strings.ReplaceAll(rights[1], "\\\n", " ")) {
+	for right := range strings.FieldsSeq(strings.ReplaceAll(rights[1], "\\\n", " ")) {
 		rule = append(rule, right)
 	}
 	require.NoError(t, redis.Client.Do(t.Context(), rule...).Err())
@@ -71,7 +72,7 @@ func TestRedisOverTLSThatDoesNotFit(t *testing.T) {
 	file, other := makeCertificates(t, "--client", "graphd"), makeCertificates(t, "--client", "mallory")
 	redis, url := startSecureRedis(t, file)
 	ca := []string{"--redis-tls-ca", file("ca.pem")}
-	own := append(ca, "--redis-tls-cert", file("client-graphd.pem"), "--redis-tls-key", file("client-graphd-key.pem"))
+	own := slices.Concat(ca, []string{"--redis-tls-cert", file("client-graphd.pem"), "--redis-tls-key", file("client-graphd-key.pem")})
 	foreign := []string{"--redis-tls-cert", other("client-mallory.pem"), "--redis-tls-key", other("client-mallory-key.pem")}
 	plain := redis.URL("")
 	for name, c := range map[string]struct {
@@ -81,7 +82,7 @@ func TestRedisOverTLSThatDoesNotFit(t *testing.T) {
 		says  []string
 	}{
 		"no certificate":     {url, ca, exit.CodeError, []string{"certificate required", "--redis-tls-cert"}},
-		"of another CA":      {url, append(ca, foreign...), exit.CodeError, []string{"unknown", "--redis-tls-cert"}},
+		"of another CA":      {url, slices.Concat(ca, foreign), exit.CodeError, []string{"unknown", "--redis-tls-cert"}},
 		"another CA":         {url, append([]string{"--redis-tls-ca", other("ca.pem")}, own[2:]...), exit.CodeError, []string{"can't be trusted", "--redis-tls-ca"}},
 		"CAs of the system":  {url, nil, exit.CodeError, []string{"can't be trusted", "--redis-tls-ca"}},
 		"wrong password":     {strings.Replace(url, "sesame", "sesame2", 1), own, exit.CodeError, []string{"WRONGPASS", "user and password"}},

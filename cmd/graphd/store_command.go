@@ -30,8 +30,8 @@ type storeFlags struct {
 	secure server.RedisTLSOptions
 }
 
-// register registers the options, with defaults of the environment.
-func (s *storeFlags) register(p *program, f *pflag.FlagSet) {
+// registerFlags registers the options, with defaults of the environment.
+func (s *storeFlags) registerFlags(p *program, f *pflag.FlagSet) {
 	f.StringVar(&s.store, "store", p.envOr("GRAPHD_STORE", server.DefaultStore), "the store, as for serve (env GRAPHD_STORE)")
 	f.StringVar(&s.secure.RedisTLSCert, "redis-tls-cert", p.envOr("GRAPHD_REDIS_TLS_CERT", ""), "as for serve (env GRAPHD_REDIS_TLS_CERT)")
 	f.StringVar(&s.secure.RedisTLSKey, "redis-tls-key", p.envOr("GRAPHD_REDIS_TLS_KEY", ""), "as for serve (env GRAPHD_REDIS_TLS_KEY)")
@@ -79,7 +79,7 @@ serve --migrate does the same before it serves.`,
 			return output.WriteLine(p.Out, "%s", unreadableText(&m))
 		},
 	}
-	store.register(p, cmd.Flags())
+	store.registerFlags(p, cmd.Flags())
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what there is to do")
 	return cmd
 }
@@ -132,7 +132,7 @@ anew, without their threads. Nothing is deleted. Restore a backup instead, if th
 			return printLoss(p.Out, loss, accept)
 		},
 	}
-	store.register(p, cmd.Flags())
+	store.registerFlags(p, cmd.Flags())
 	cmd.Flags().BoolVar(&accept, "accept-loss", false, "go on without what is lost")
 	return cmd
 }

@@ -47,7 +47,7 @@ a run's request are left out, as calls leave them out. An encrypted store needs 
 		},
 	}
 	f := cmd.Flags()
-	store.register(p, f)
+	store.registerFlags(p, f)
 	f.StringVar(&o.EncryptionKeys, server.FlagEncryptionKeys, p.envOr("GRAPHD_ENCRYPTION_KEYS", ""),
 		"file with the keys of the store, as for serve (env GRAPHD_ENCRYPTION_KEYS)")
 	f.StringVarP(&output, "output", "o", "json", "json, one object a line")

@@ -837,7 +837,7 @@ func (c *tenantClient) provokeErrors() {
 	} {
 		for i, call := range calls {
 			err := call()
-			if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of this test
+			if joined, ok := err.(interface{ Unwrap() []error }); ok {
 				err = joined.Unwrap()[len(joined.Unwrap())-1]
 			}
 			if reasonOfRefusal(err) != reason {

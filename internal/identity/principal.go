@@ -137,12 +137,12 @@ func CheckName(field, name string) error {
 // ChooseTenants returns the default tenant and the list of tenants that belong
 // together: a single tenant is its own list, and of a list alone the first is the
 // default.
-func ChooseTenants(tenant string, tenants []string) (chosen string, all []string) {
+func ChooseTenants(own string, tenants []string) (chosen string, all []string) {
 	switch {
-	case tenant != "" && len(tenants) == 0:
-		return tenant, []string{tenant}
-	case tenant == "" && len(tenants) > 0:
+	case own != "" && len(tenants) == 0:
+		return own, []string{own}
+	case own == "" && len(tenants) > 0:
 		return tenants[0], tenants
 	}
-	return tenant, tenants
+	return own, tenants
 }

@@ -36,9 +36,9 @@ func (o *EndpointTLSOptions) validateOptions() error {
 	return validatePair(endpointPrefix, o.EndpointTLSCert, o.EndpointTLSKey)
 }
 
-// openClient reads the files and returns what gives the configuration of a connection
+// openEndpointClient reads the files and returns what gives the configuration of a connection
 // that begins; nil = no file is given. The error is an *exit.UsageError.
-func (o *EndpointTLSOptions) openClient(log *zap.Logger) (func() *tls.Config, error) {
+func (o *EndpointTLSOptions) openEndpointClient(log *zap.Logger) (func() *tls.Config, error) {
 	return openClientFiles(tlsfiles.ClientFiles{
 		CA: o.EndpointTLSCA, Cert: o.EndpointTLSCert, Key: o.EndpointTLSKey, OptionPrefix: endpointPrefix,
 	}, log)

@@ -97,7 +97,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if s.tls, err = o.readTLS(log); err != nil {
 		return s, err
 	}
-	if s.endpointTLS, err = o.EndpointTLSOptions.openClient(log.Named("endpoint")); err != nil {
+	if s.endpointTLS, err = o.openEndpointClient(log.Named("endpoint")); err != nil {
 		return s, err
 	}
 	if s.quotas, err = o.openQuotas(log); err != nil {

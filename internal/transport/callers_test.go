@@ -198,7 +198,7 @@ func actorOfRequest(t *testing.T, e *fakeEngine) runtime.Actor {
 	defer e.mu.Unlock()
 	for _, req := range slices.Backward(e.requests) {
 		if v := reflect.ValueOf(req); v.Kind() == reflect.Struct && v.FieldByName("By").IsValid() {
-			actor, ok := v.FieldByName("By").Interface().(runtime.Actor)
+			actor, ok := reflect.TypeAssert[runtime.Actor](v.FieldByName("By"))
 			require.True(t, ok)
 			return actor
 		}

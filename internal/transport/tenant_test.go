@@ -146,7 +146,9 @@ func TestTheTenantOfACall(t *testing.T) {
 				require.Equal(t, runtime.StateRequest{Thread: c.want, MaxBytes: wire.DefaultMaxMessage}, e.requests[0])
 				owner, _ := tenant.Split(c.want)
 				for _, q := range e.requests[1:] {
-					require.Equal(t, owner, q.(checkpoint.InterruptQuery).Tenant) //nolint:forcetypeassert // else the test fails
+					query, ok := q.(checkpoint.InterruptQuery)
+					require.True(t, ok)
+					require.Equal(t, owner, query.Tenant)
 				}
 				return
 			}

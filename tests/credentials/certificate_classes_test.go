@@ -1,7 +1,6 @@
 package credentials_test
 
 import (
-	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -43,7 +42,7 @@ func (f *forger) untrustedCertificates() []class {
 		fails("signed by a client", func() *tls.Certificate {
 			client := f.issueAlice()
 			template := f.clientTemplate(func(c *x509.Certificate) { c.Subject.CommonName = "alice" })
-			made := authority{client.Leaf, client.PrivateKey.(*ecdsa.PrivateKey)}.issue(template)
+			made := authorityOf(client).issue(template)
 			made.Certificate = append(made.Certificate, client.Certificate[0])
 			return &made
 		}, handshake.ReasonUnknownAuthority, handshake.ReasonCertificateInvalid),

@@ -193,7 +193,13 @@ func newAuthority(t testing.TB, name string) authority {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	made := authority{template, newKey()}.issue(template)
-	return authority{made.Leaf, made.PrivateKey.(*ecdsa.PrivateKey)}
+	return authorityOf(&made)
+}
+
+// authorityOf returns who signs with a certificate of this package.
+func authorityOf(made *tls.Certificate) authority {
+	key, _ := made.PrivateKey.(*ecdsa.PrivateKey) // that of issue
+	return authority{made.Leaf, key}
 }
 
 func newKey() *ecdsa.PrivateKey {

@@ -49,8 +49,12 @@ func encodeHeaders(headers []string) []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "https"}, {":path", auditedMethod}, {":authority", "test"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
+		{":method", "POST"},
+		{":scheme", "https"},
+		{":path", auditedMethod},
+		{":authority", "test"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
 	} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a buffer takes all
 	}

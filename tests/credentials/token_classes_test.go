@@ -18,8 +18,8 @@ import (
 
 // tokenClasses are wrong tokens, and wrong ways to send them.
 func (f *forger) tokenClasses() []class {
-	one := func(name string, make func() string, want ...identity.Reason) class {
-		return class{name: name, reasons: want, forge: func() attempt { return attempt{headers: []string{"Bearer " + make()}} }}
+	one := func(name string, forge func() string, want ...identity.Reason) class {
+		return class{name: name, reasons: want, forge: func() attempt { return attempt{headers: []string{"Bearer " + forge()}} }}
 	}
 	var all []class
 	for _, part := range [][]class{
@@ -31,7 +31,7 @@ func (f *forger) tokenClasses() []class {
 	return all
 }
 
-type oneToken func(name string, make func() string, want ...identity.Reason) class
+type oneToken func(name string, forge func() string, want ...identity.Reason) class
 
 func (f *forger) outdatedTokens(one oneToken) []class {
 	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }

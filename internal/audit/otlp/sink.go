@@ -128,7 +128,7 @@ func (s *Sink) emitLine(ctx context.Context, line []byte, place audit.Chain, r *
 	}
 	e.SetBody(attribute.StringValue(strings.TrimSuffix(string(line), "\n")))
 	sequence, _ := place.Last()
-	e.AddAttributes(attribute.Int64("graphd.audit.seq", int64(sequence))) //nolint:gosec // it counts from 1
+	e.AddAttributes(attribute.Int64("graphd.audit.seq", int64(sequence)))
 	for _, text := range []struct{ name, value string }{
 		{"graphd.principal", r.Principal},
 		{"graphd.tenant", r.Tenant},
@@ -163,10 +163,10 @@ func (b *batch) OnEmit(_ context.Context, r *sdklog.Record) error {
 }
 
 // Enabled reports that all records are kept.
-func (b *batch) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
+func (*batch) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
 
 // Shutdown does nothing.
-func (b *batch) Shutdown(context.Context) error { return nil }
+func (*batch) Shutdown(context.Context) error { return nil }
 
 // ForceFlush does nothing.
-func (b *batch) ForceFlush(context.Context) error { return nil }
+func (*batch) ForceFlush(context.Context) error { return nil }

@@ -49,6 +49,6 @@ func BenchmarkRecordsWithoutCallers(b *testing.B) {
 	b.Run("events", func(b *testing.B) {
 		list := superstepEvents(1)
 		benchmarkPacking(b, &list, func(buf []byte, l *[]checkpoint.Event) []byte { return codec.PackEvents(buf, *l) },
-			func(s string) ([]checkpoint.Event, error) { return codec.DecodeEvents(s) })
+			codec.DecodeEvents)
 	})
 }

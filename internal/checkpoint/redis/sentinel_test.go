@@ -57,7 +57,7 @@ func TestFailoverToAReplicaThatWasCutOff(t *testing.T) {
 		info, err := group.Replica.Client.Info(t.Context(), "replication").Result()
 		require.NoError(t, err)
 		found := cutOff.FindStringSubmatch(info)
-		return found != nil && len(found[1]) > 1 // 10 s or more
+		return len(found) == 2 && len(found[1]) > 1 // 10 s or more
 	}, time.Minute, 100*time.Millisecond)
 	require.NoError(t, group.Lose(t.Context()))
 	require.Eventually(t, func() bool {

@@ -37,7 +37,7 @@ func KeepToken(ctx context.Context, path, tokenPath string, r CreateRequest, now
 
 // readToken reads the token in a file, "" when there is no file.
 func readToken(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(path) //nolint:gosec // the caller names the file
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

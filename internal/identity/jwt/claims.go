@@ -28,7 +28,7 @@ type period struct {
 	until time.Time // not included
 }
 
-func (p period) contains(now time.Time) bool { return !now.Before(p.from) && now.Before(p.until) }
+func (p period) containsTime(now time.Time) bool { return !now.Before(p.from) && now.Before(p.until) }
 
 // checkTimes requires exp, and checks exp, nbf and iat. It returns when the token is
 // valid.

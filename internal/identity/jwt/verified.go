@@ -36,7 +36,7 @@ type verifiedToken struct {
 // time of the token, and its issuer has the same keys.
 func (t *verifiedToken) isCurrent(now time.Time) bool {
 	keys := t.issuer.keys.currentKeys()
-	return t.valid.contains(now) && keys != nil && keys.digest == t.keys
+	return t.valid.containsTime(now) && keys != nil && keys.digest == t.keys
 }
 
 // countBytes returns the memory that the token takes.

@@ -95,7 +95,7 @@ func TestAcceptedTokensEndWithKeysThatAreFetched(t *testing.T) {
 // Another configuration decides about tokens that were accepted before it.
 func TestAcceptedTokensEndWithTheirConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		keys := string(writeFile(t, publicSet(t, "p256")))
+		keys := writeFile(t, publicSet(t, "p256"))
 		entry := "issuers:\n  - issuer: " + issuerURL + "\n    jwks_file: " + keys + "\n    audiences: [graphd]\n"
 		path := writeFile(t, []byte(entry))
 		f, err := jwt.OpenFile(path, jwt.Options{Now: func() time.Time { return now }, Report: func(error) {}})

@@ -138,20 +138,23 @@ func (q *slotQueue) readyTenant(owner string) bool {
 type readyTenants []*tenantQueue
 
 // Len is that of heap.Interface.
-func (r readyTenants) Len() int { return len(r) }
+func (r *readyTenants) Len() int { return len(*r) }
 
 // Less is that of heap.Interface.
-func (r readyTenants) Less(i, j int) bool { return r[i].threads[0].number < r[j].threads[0].number }
+func (r *readyTenants) Less(i, j int) bool {
+	return (*r)[i].threads[0].number < (*r)[j].threads[0].number
+}
 
 // Swap is that of heap.Interface.
-func (r readyTenants) Swap(i, j int) {
-	r[i], r[j] = r[j], r[i]
-	r[i].place, r[j].place = i, j
+func (r *readyTenants) Swap(i, j int) {
+	list := *r
+	list[i], list[j] = list[j], list[i]
+	list[i].place, list[j].place = i, j
 }
 
 // Push is that of heap.Interface.
 func (r *readyTenants) Push(x any) {
-	t := x.(*tenantQueue) //nolint:forcetypeassert // only those are pushed
+	t := x.(*tenantQueue) //nolint:forcetypeassert,errcheck // only those are pushed
 	t.place = len(*r)
 	*r = append(*r, t)
 }

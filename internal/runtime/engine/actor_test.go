@@ -42,7 +42,7 @@ func newActorFixture(t *testing.T) (f *fixture, release func()) {
 		},
 		"fail": func(_ context.Context, c *nodeCall) pregel.Result {
 			if c.stateText("n") == "0" {
-				time.Sleep(time.Second) // others may ask first
+				sleepVirtual(time.Second) // others may ask first
 				return failedResult("broken")
 			}
 			return logUpdate(`"mended"`)
@@ -132,7 +132,7 @@ func TestCallsRecordWhoMadeThem(t *testing.T) {
 		require.Empty(t, asked.Responder+asked.ResponderHow+asked.ResponseMethod)
 		require.Zero(t, asked.ResponseTime)
 
-		time.Sleep(time.Minute)
+		sleepVirtual(time.Minute)
 		before, answeredAt := f.lastEvent("t"), time.Now()
 		st, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{
 			Thread: "t", By: ben, Single: &runtime.Response{Value: `{"responder":"eve"}`, Note: "eve"}, Metadata: map[string]string{"actor": "eve"},
@@ -144,9 +144,14 @@ func TestCallsRecordWhoMadeThem(t *testing.T) {
 		require.Equal(t, []string{"ben: run running", "ben: 1 resolved answered"}, f.listActors("t", before))
 		used := f.readOnlyInterrupt("t")
 		require.Equal(t, checkpoint.InterruptConsumed, used.State)
-		require.Equal(t, ben, runtime.Actor{Name: used.Responder, How: used.ResponderHow, Method: used.ResponseMethod})
+		require.Equal(t, ben, responderOf(&used))
 		require.True(t, answeredAt.Equal(used.ResponseTime), used.ResponseTime)
 	})
+}
+
+// responderOf returns who has answered a question.
+func responderOf(q *checkpoint.Interrupt) runtime.Actor {
+	return runtime.Actor{Name: q.Responder, How: q.ResponderHow, Method: q.ResponseMethod}
 }
 
 // A server that does not know its callers keeps nothing of them.
@@ -174,7 +179,7 @@ func TestDismissalsSayWhoDismissed(t *testing.T) {
 		f.waitRun(st)
 		q := f.readOnlyInterrupt("t")
 		require.True(t, q.Dismissed)
-		require.Equal(t, eve, runtime.Actor{Name: q.Responder, How: q.ResponderHow, Method: q.ResponseMethod})
+		require.Equal(t, eve, responderOf(&q))
 	})
 }
 
@@ -204,7 +209,7 @@ func TestExpiryHasNoActor(t *testing.T) {
 		f, _ := newActorFixture(t)
 		run := f.startAndAsk(ana, "t")
 		before := f.lastEvent("t")
-		time.Sleep(2 * time.Hour)
+		sleepVirtual(2 * time.Hour)
 		synctest.Wait()
 		require.Equal(t, checkpoint.InterruptExpired, f.readOnlyInterrupt("t").State)
 		require.Empty(t, f.listActors("t", before))
@@ -376,7 +381,7 @@ func TestTakeOversKeepWhoStartedTheRun(t *testing.T) {
 		before := f.lastEvent("t")
 		f.engine.Close()
 		f.startEngine()
-		time.Sleep(time.Minute)
+		sleepVirtual(time.Minute)
 		release()
 		run := f.waitRun(started)
 		require.Equal(t, checkpoint.RunSucceeded, run.State)

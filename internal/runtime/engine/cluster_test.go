@@ -472,7 +472,7 @@ func (c *cluster) describeInterrupts(thread string) []string {
 	for _, q := range list {
 		if q.Response != "" {
 			require.Equal(c.t, payload.Array([]payload.JSON{q.Value}), q.Response)
-			require.Equal(c.t, ben, runtime.Actor{Name: q.Responder, How: q.ResponderHow, Method: q.ResponseMethod})
+			require.Equal(c.t, ben, responderOf(&q))
 			require.False(c.t, q.ResponseTime.Before(q.Created) || q.ResponseTime.After(q.Updated))
 		}
 		out = append(out, fmt.Sprintf("%s %d %s %s %s %v %s", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs, q.Responder))

@@ -316,8 +316,10 @@ func TestWhatTenantsHoldIsListed(t *testing.T) {
 		f.begin("acme@2", "asks")
 		f.begin("other@1", "works")
 		require.ElementsMatch(t, []runtime.TenantHolding{
-			{Tenant: "acme", Of: runtime.HoldingThreads, Held: 2, Most: 9}, {Tenant: "acme", Of: runtime.HoldingLiveRuns, Held: 1, Most: 8},
-			{Tenant: "acme", Of: runtime.HoldingQueuedRuns, Held: 1, Most: 7}, {Tenant: "acme", Of: runtime.HoldingOpenQuestions, Held: 1, Most: 6},
+			{Tenant: "acme", Of: runtime.HoldingThreads, Held: 2, Most: 9},
+			{Tenant: "acme", Of: runtime.HoldingLiveRuns, Held: 1, Most: 8},
+			{Tenant: "acme", Of: runtime.HoldingQueuedRuns, Held: 1, Most: 7},
+			{Tenant: "acme", Of: runtime.HoldingOpenQuestions, Held: 1, Most: 6},
 		}, f.engine.ListTenantHoldings())
 	})
 }

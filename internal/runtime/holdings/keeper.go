@@ -68,10 +68,10 @@ func (k *Keeper) AddThread(ctx context.Context, thread string) (done func(isMade
 		return doNothing, nil
 	}
 	t := k.findTally(owner, runtime.HoldingThreads)
-	if err := k.admit(ctx, t, owner, most, 1); err != nil {
+	if err := k.admitMore(ctx, t, owner, most, 1); err != nil {
 		return nil, err
 	}
-	return t.settle, nil
+	return t.settlePending, nil
 }
 
 func doNothing(bool) {}
@@ -83,7 +83,7 @@ func (k *Keeper) CheckQuestions(ctx context.Context, thread string) error {
 	if most < 0 {
 		return nil
 	}
-	return k.admit(ctx, k.findTally(owner, runtime.HoldingOpenQuestions), owner, most, 0)
+	return k.admitMore(ctx, k.findTally(owner, runtime.HoldingOpenQuestions), owner, most, 0)
 }
 
 // AddQueuedRun takes one of the queued runs that a tenant may have. done is called once,
@@ -117,7 +117,7 @@ func (k *Keeper) NoteCommitted(thread string, queued int, events []checkpoint.Ev
 		return
 	}
 	if t := k.lookUpTally(owner, runtime.HoldingOpenQuestions); t != nil {
-		t.adjust(change)
+		t.adjustCount(change)
 	}
 }
 
@@ -130,7 +130,7 @@ func (k *Keeper) NoteRemoved(thread string) {
 	k.queues.setQueue(owner, thread, 0)
 	for _, of := range []runtime.Holding{runtime.HoldingThreads, runtime.HoldingOpenQuestions} {
 		if t := k.lookUpTally(owner, of); t != nil {
-			t.outdate() // the store may have counted without the thread already
+			t.markOutdated() // the store may have counted without the thread already
 		}
 	}
 }
@@ -164,9 +164,9 @@ func (k *Keeper) findLimit(thread string, of runtime.Holding) (owner string, mos
 	return owner, k.opts.Limits.FindTenantLimit(owner, of)
 }
 
-// admit counts more of what a tenant holds, or refuses it: then the tenant has most
+// admitMore counts more of what a tenant holds, or refuses it: then the tenant has most
 // already. With more of 0 it asks whether there is room for one.
-func (k *Keeper) admit(ctx context.Context, t *tally, owner string, most int64, more int) error {
+func (k *Keeper) admitMore(ctx context.Context, t *tally, owner string, most int64, more int) error {
 	for {
 		switch t.tryAdd(k.opts.Uptime(), most, more) {
 		case added:

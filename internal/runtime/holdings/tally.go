@@ -48,7 +48,7 @@ const (
 func (t *tally) tryAdd(now time.Duration, most int64, more int) verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch hasRoom := int64(t.count()) < most; {
+	switch hasRoom := int64(t.countHeld()) < most; {
 	case t.mustRead(now, hasRoom):
 		return unknown
 	case !hasRoom:
@@ -58,15 +58,15 @@ func (t *tally) tryAdd(now time.Duration, most int64, more int) verdict {
 	return added
 }
 
-// count returns how much the tenant holds. What was removed while the store counted may be
+// countHeld returns how much the tenant holds. What was removed while the store counted may be
 // missing from what it had already. The lock is held.
-func (t *tally) count() int { return max(0, t.stored+t.change) + t.pending }
+func (t *tally) countHeld() int { return max(0, t.stored+t.change) + t.pending }
 
 // lookUpCount returns the count, if the store was read.
 func (t *tally) lookUpCount() (n int, isRead bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.count(), t.isRead
+	return t.countHeld(), t.isRead
 }
 
 // mustRead reports whether the count is too old for an answer. The lock is held.
@@ -78,8 +78,8 @@ func (t *tally) mustRead(now time.Duration, hasRoom bool) bool {
 	return !t.isRead || age >= tallyAge || !hasRoom && (t.isOutdated || age >= refusalAge)
 }
 
-// settle ends what tryAdd began.
-func (t *tally) settle(isMade bool) {
+// settlePending ends what tryAdd began.
+func (t *tally) settlePending(isMade bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pending--
@@ -88,9 +88,9 @@ func (t *tally) settle(isMade bool) {
 	}
 }
 
-// adjust notes which questions this server has added, or removed. What was removed of a
+// adjustCount notes which questions this server has added, or removed. What was removed of a
 // clipped number says nothing about the rest.
-func (t *tally) adjust(change int) {
+func (t *tally) adjustCount(change int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if change < 0 && t.isClipped {
@@ -100,8 +100,8 @@ func (t *tally) adjust(change int) {
 	t.change += change
 }
 
-// outdate notes that there may be less than the count says.
-func (t *tally) outdate() {
+// markOutdated notes that there may be less than the count says.
+func (t *tally) markOutdated() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.isOutdated = true
@@ -111,7 +111,7 @@ func (t *tally) outdate() {
 func (t *tally) beginRead(now time.Duration, most int64) (before tallyRead, needed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.mustRead(now, int64(t.count()) < most) {
+	if !t.mustRead(now, int64(t.countHeld()) < most) {
 		return tallyRead{}, false
 	}
 	t.isOutdated = false

@@ -263,7 +263,7 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*endpoint, error) {
 	creds := insecure.NewCredentials()
 	if spec.TLS {
 		secure := newTLSCredentials(p.opts.TLS, p.opts.Log.With(zap.String("endpoint", spec.Endpoint)))
-		creds, e.tls = secure, &secure
+		creds, e.tls = secure, secure
 	}
 	e.conn, err = grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithContextDialer(dialer.dialAddress), grpc.WithNoProxy(),

@@ -26,19 +26,19 @@ type tlsCredentials struct {
 
 // newTLSCredentials makes credentials. config nil = the CAs of the system, and no
 // certificate of this server.
-func newTLSCredentials(config func() *tls.Config, log *zap.Logger) tlsCredentials {
+func newTLSCredentials(config func() *tls.Config, log *zap.Logger) *tlsCredentials {
 	if config == nil {
 		system := &tls.Config{MinVersion: tls.VersionTLS12}
 		config = func() *tls.Config { return system }
 	}
-	return tlsCredentials{
+	return &tlsCredentials{
 		TransportCredentials: credentials.NewTLS(config()), config: config, problem: &atomic.Pointer[string]{}, log: log,
 	}
 }
 
 // ClientHandshake makes the handshake of a connection. The errors are those of
 // crypto/tls.
-func (c tlsCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c *tlsCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := credentials.NewTLS(c.config()).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		c.noteProblem(err)
@@ -48,13 +48,14 @@ func (c tlsCredentials) ClientHandshake(ctx context.Context, authority string, r
 }
 
 // Clone makes a copy, for the same endpoint.
-func (c tlsCredentials) Clone() credentials.TransportCredentials {
-	c.TransportCredentials = c.TransportCredentials.Clone()
-	return c
+func (c *tlsCredentials) Clone() credentials.TransportCredentials {
+	clone := *c
+	clone.TransportCredentials = c.TransportCredentials.Clone()
+	return &clone
 }
 
 // noteProblem keeps and logs why a handshake has failed.
-func (c tlsCredentials) noteProblem(err error) {
+func (c *tlsCredentials) noteProblem(err error) {
 	text := describeHandshake(err)
 	c.problem.Store(&text)
 	c.log.Warn("the TLS handshake with an endpoint failed", zap.String("reason", text), zap.Error(err))
