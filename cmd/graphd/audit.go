@@ -19,7 +19,7 @@ func newAuditCommand(p *program) *cobra.Command {
 removed, added or moved. Name renamed files before the current one. - is standard input. Defects go to standard
 error, and end the command with 1.`,
 		Example: `  graphd audit audit.jsonl --since 24h --refused
-  graphd audit audit.jsonl.* audit.jsonl --check
+  graphd audit audit.jsonl.* audit.jsonl --check   # with the files that were renamed
   graphd audit audit.jsonl --thread order-7 -o jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -43,7 +43,7 @@ error, and end the command with 1.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&since, "since", "", "show records since a time like 2026-11-23T09:00:00Z, or of the last hours, like 24h")
+	f.StringVar(&since, "since", "", "show records since a time like 2026-11-23T09:00:00Z, or of the last hours or days, like 24h or 7d")
 	f.StringVar(&r.Selection.Principal, "principal", "", "show calls of this caller")
 	f.StringVar(&r.Selection.Tenant, "tenant", "", "show calls in this tenant")
 	f.StringVar(&r.Selection.Method, "method", "", "show calls of this method, like Resume or ThreadService/DeleteThread")

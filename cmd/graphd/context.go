@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -107,13 +108,13 @@ func printContexts(out output.Output, all []contexts.Entry) error {
 		return writeList(out, "contexts", all)
 	}
 	p := out.NewPrinter()
-	rows := [][]string{{"", "CONTEXT", "SERVER", "TLS", "TOKEN"}}
+	rows := [][]string{{"", "CONTEXT", "SERVER", "TENANT", "TLS", "TOKEN"}}
 	for _, e := range all {
 		mark := ""
 		if e.IsCurrent {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, e.Name, e.Server, formatYes(e.TLS), formatYes(e.HasToken)})
+		rows = append(rows, []string{mark, e.Name, e.Server, cmp.Or(e.Tenant, "-"), formatYes(e.TLS), formatYes(e.HasToken)})
 	}
 	p.PrintTable(rows)
 	return p.WriteError()

@@ -174,22 +174,22 @@ func TestTheTenantOfCommands(t *testing.T) {
 
 func TestContextsAreAddedListedAndRemoved(t *testing.T) {
 	call, home := newContextRunner(t)
-	require.Contains(t, requireDone(t, call.runCommand(t, "context", "list")).out, "CONTEXT")
+	require.Contains(t, requireDone(t, call.runCommand(t, "context", "list")).out, "TENANT")
 	t.Chdir(t.TempDir())
 	file := makeCertificates(t, "--client", "alice")
 	ca, err := os.ReadFile(file("ca.pem"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("ca.pem", ca, 0o600))
 	requireDone(t, call.runCommand(t, "context", "add", "prod", "--server", "graphd.example:7700", "--token", "t0-ken", "--tls-ca", "ca.pem",
-		"--tls-cert", file("client-alice.pem"), "--tls-key", file("client-alice-key.pem")))
+		"--tls-cert", file("client-alice.pem"), "--tls-key", file("client-alice-key.pem"), "--tenant", "acme"))
 	requireDone(t, call.runCommand(t, "context", "add", "dev", "--server", "localhost:7700", "--use"))
 	info, err := os.Stat(filepath.Join(home, "contexts.yaml"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	r := requireDone(t, call.runCommand(t, "context", "list"))
-	require.Regexp(t, `(?m)^ +prod +graphd\.example:7700 +yes +yes$`, r.out)
-	require.Regexp(t, `(?m)^\* +dev +localhost:7700 +- +-$`, r.out)
+	require.Regexp(t, `(?m)^ +prod +graphd\.example:7700 +acme +yes +yes$`, r.out)
+	require.Regexp(t, `(?m)^\* +dev +localhost:7700 +- +- +-$`, r.out)
 	for _, args := range [][]string{{"list"}, {"list", "-o", "json"}, {"list", "-o", "jsonl"}, {"show", "prod"}, {"show", "prod", "-o", "json"}} {
 		r = requireDone(t, call.runCommand(t, append([]string{"context"}, args...)...))
 		require.NotContains(t, r.out+r.err, "t0-ken")

@@ -46,9 +46,11 @@ func (k *keyFile) createCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Make a key and print its token, once",
 		Long: `Make a key and print its token, once. The token alone goes to standard output, all else to standard error.
-The file, of mode 0600, is made if there is none.`,
+The file, of mode 0600, is made if there is none. Roles of a key count in its first tenant. In its other tenants, and
+for some graphs only, give the key a name or a group that a policy binds roles to (serve --access).`,
 		Example: `  TOKEN=$(graphd keys create --file keys.yaml --name alice --role answerer --tenant finance)
-  graphd keys create --file keys.yaml --name ci --role author --expires 12h`,
+  graphd keys create --file keys.yaml --name ci --role author --expires 12h
+  (umask 077; graphd keys create --file keys.yaml --name bob --group officers --tenant finance >bob.token)`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out, err := k.to()
@@ -72,7 +74,7 @@ The file, of mode 0600, is made if there is none.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Name, "name", "", "who calls with the key; records and logs show it")
-	f.StringSliceVar(&r.Roles, "role", nil, "role of the caller (repeatable)")
+	f.StringSliceVar(&r.Roles, "role", nil, "role of the caller: "+strings.Join(keys.ListRoles(), ", ")+" (repeatable)")
 	f.StringArrayVar(&r.Groups, "group", nil, "group of the caller (repeatable)")
 	f.StringArrayVar(&r.Tenants, "tenant", nil, "tenant whose data the caller may use; the first is that of calls that name none (repeatable)")
 	f.StringVar(&r.Expires, "expires", "90d", "until when the key is valid: a duration like 90d or 12h, a time like 2027-01-31T12:00:00Z, or never")

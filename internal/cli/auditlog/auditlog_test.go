@@ -115,12 +115,12 @@ func TestSelection(t *testing.T) {
 }
 
 func TestParseSince(t *testing.T) {
-	for text, want := range map[string]time.Time{"": {}, "24h": at(0).Add(-24 * time.Hour), "2026-11-23T02:00:00+01:00": at(1)} {
+	for text, want := range map[string]time.Time{"": {}, "24h": at(0).Add(-24 * time.Hour), "7d": at(0).Add(-7 * 24 * time.Hour), "2026-11-23T02:00:00+01:00": at(1)} {
 		got, err := auditlog.ParseSince(text, at(0))
 		require.NoError(t, err)
 		require.True(t, want.Equal(got), text)
 	}
-	for _, text := range []string{"yesterday", "-1h", "24"} {
+	for _, text := range []string{"yesterday", "-1h", "24", "-1d", "d", "1.5d", "99999d"} {
 		_, err := auditlog.ParseSince(text, at(0))
 		require.Equal(t, exit.CodeUsage, exit.CodeOf(err), text)
 	}
@@ -147,6 +147,10 @@ func TestFilesThatCannotBeShown(t *testing.T) {
 	require.Equal(t, exit.CodeUsage, exit.CodeOf(err))
 	_, _, err = show(t, auditlog.Request{Files: []string{filepath.Join(t.TempDir(), "missing")}}, output.Text)
 	require.Equal(t, exit.CodeError, exit.CodeOf(err))
+	_, _, err = show(t, auditlog.Request{Files: []string{filepath.Join(t.TempDir(), "audit.jsonl.*")}}, output.Text)
+	hinted, ok := errors.AsType[*exit.HintError](err)
+	require.True(t, ok)
+	require.Contains(t, hinted.Hint, "no file matches the pattern")
 	foreign := filepath.Join(t.TempDir(), "foreign")
 	require.NoError(t, os.WriteFile(foreign, []byte("a\x1b[31m\nb\n"), 0o600))
 	_, complaints, err := show(t, auditlog.Request{Files: []string{foreign}}, output.Text)

@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,9 +28,14 @@ func ParseSince(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
+	if digits, ok := strings.CutSuffix(text, "d"); ok {
+		if days, err := strconv.ParseUint(digits, 10, 16); err == nil {
+			return now.AddDate(0, 0, -int(days)), nil
+		}
+	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, exit.Usagef("--since %q is no time", text).WithHint("want a duration like 24h, or a time like 2026-11-23T09:00:00Z")
+		return time.Time{}, exit.Usagef("--since %q is no time", text).WithHint("want a duration like 24h or 7d, or a time like 2026-11-23T09:00:00Z")
 	}
 	return at, nil
 }

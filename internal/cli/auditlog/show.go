@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/audit"
@@ -93,6 +94,9 @@ func openFile(name string) (*os.File, error) {
 	}
 	f, err := os.Open(name) //nolint:gosec // the caller names the file
 	if err != nil {
+		if strings.Contains(name, "*") {
+			return nil, &exit.HintError{Err: err, Hint: "no file matches the pattern: leave it out while no file was renamed"}
+		}
 		return nil, &exit.HintError{Err: err, Hint: "name a file that graphd serve --audit file:PATH wrote, or - for standard input"}
 	}
 	return f, nil

@@ -92,12 +92,12 @@ func (s Security) checkToken(target string) error {
 	for _, b := range []byte(s.Token) {
 		if b <= ' ' || b > '~' {
 			return exit.Usagef("--token has a space or a character that a header can't carry").
-				WithHint("want letters, digits and punctuation of ASCII, without a line break")
+				WithHint("want the token alone, without Bearer before it and without a line break")
 		}
 	}
 	if !s.UsesTLS() && !isLoopback(target) {
 		return exit.Usagef("--token is not sent to %s in plain text, where others could read it", target).
-			WithHint("use TLS: name the CA of the server with --tls-ca FILE, or give --tls when its CA is one of the system")
+			WithHint("use TLS: name the CA of the server with --tls-ca FILE, or give --tls when its CA is one of the system; GRAPHD_TOKEN is --token, too")
 	}
 	return nil
 }

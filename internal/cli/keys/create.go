@@ -56,13 +56,19 @@ func CreateKey(ctx context.Context, path string, r CreateRequest, now time.Time)
 	return Created{Token: token, Key: newEntry(made, now)}, nil
 }
 
-func checkRole(name string) error {
-	var known []string
+// ListRoles returns the names of the roles that a key may have.
+func ListRoles() []string {
+	var all []string
 	for _, row := range access.Roles() {
-		if string(row.Role) == name {
-			return nil
-		}
-		known = append(known, string(row.Role))
+		all = append(all, string(row.Role))
+	}
+	return all
+}
+
+func checkRole(name string) error {
+	known := ListRoles()
+	if slices.Contains(known, name) {
+		return nil
 	}
 	return exit.Usagef("--role %q is no role", name).WithHint("want %s", strings.Join(known, ", "))
 }

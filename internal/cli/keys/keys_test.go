@@ -101,7 +101,7 @@ func TestKeysAreRevokedByPrefixIdAndToken(t *testing.T) {
 	require.NoError(t, err)
 	secret := token[len(token)-43:]
 	for text, says := range map[string]string{
-		token: "has no key", "gk_aaaaaaaaaaaa": `has no key gk_"aaaaaaaaaaaa"`, secret: "KEY is no key", "gk_" + secret: "KEY is no key",
+		token: "has no key", "gk_aaaaaaaaaaaa": `has no key "gk_aaaaaaaaaaaa"`, secret: "KEY is no key", "gk_" + secret: "KEY is no key",
 		token + "\n": "KEY is no key", "": "KEY is no key", "../keys": "KEY is no key",
 	} {
 		_, err = keys.RevokeKey(t.Context(), path, text, present)

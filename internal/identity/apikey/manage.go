@@ -20,7 +20,7 @@ type UnknownKeyError struct {
 
 // Error names the file and the id.
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("%s has no key %s%q: want an id that the list of keys shows", e.File, identity.APIKeyPrefix, e.ID)
+	return fmt.Sprintf("%s has no key %q: want an id that the list of keys shows", e.File, identity.APIKeyPrefix+e.ID)
 }
 
 // NewKeyError says why a key can't be made.
