@@ -24,10 +24,10 @@ import (
 
 // The contestants of the part security: the same graphd, called in other ways.
 const (
-	plainText  = "plain text"
-	withTokens = "plain text, JWT"
-	withKeys   = "plain text, API key"
-	secured    = "mTLS and JWT"
+	plainText = "plain text"
+	withJWT   = "plain text, JWT"
+	withKeys  = "plain text, API key"
+	secured   = "mTLS and JWT"
 	// unknown has no token, and is refused where the others are served.
 	unknown = "unknown"
 )
@@ -119,10 +119,11 @@ func (r *round) startSecured() (map[string]workload.Target, error) {
 		{nil, nil, map[string][]grpc.DialOption{plainText: nil}},
 		{
 			slices.Concat(r.credentials.TokenOptions(), r.credentials.KeyOptions(keyFile)), nil,
-			map[string][]grpc.DialOption{withTokens: {token}, withKeys: {credential.SendToken(r.keys[quiet])}, unknown: nil},
+			map[string][]grpc.DialOption{withJWT: {token}, withKeys: {credential.SendToken(r.keys[quiet])}, unknown: nil},
 		},
 		{
-			slices.Concat(r.credentials.TokenOptions(), r.credentials.TLSOptions()), []grpc.DialOption{certificate},
+			slices.Concat(r.credentials.TokenOptions(), r.credentials.TLSOptions()),
+			[]grpc.DialOption{certificate},
 			map[string][]grpc.DialOption{secured: {certificate, token}, unknown: {certificate}},
 		},
 	} {
@@ -173,7 +174,7 @@ func security(r *round) [][]measure.Cell {
 	for _, w := range r.repeated() {
 		for _, clients := range []int{1, 64} {
 			var group []measure.Cell
-			for _, who := range []string{plainText, withTokens, withKeys, secured} {
+			for _, who := range []string{plainText, withJWT, withKeys, secured} {
 				group = append(group, measure.Cell{Key: r.key(w.name+securityWorkload, clients).As(who), Take: func(ctx context.Context) (workload.Sample, error) {
 					targets, err := start()
 					if err != nil {

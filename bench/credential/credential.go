@@ -64,7 +64,10 @@ func MakeSet(ctx context.Context, graphd, dir string) (*Set, error) {
 		return nil, errors.New("credential: the CA is no certificate")
 	}
 	s.client = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13}
-	return s, s.makeToken()
+	if err := s.makeToken(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *Set) file(names ...string) string {

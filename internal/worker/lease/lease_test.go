@@ -138,8 +138,15 @@ func TestLeasesAreOfPrincipals(t *testing.T) {
 func TestLeasesAreOfTenants(t *testing.T) {
 	signer := lease.NewSigner([]byte("key"))
 	holders := []lease.Holder{
-		{}, {Principal: "ana"}, {Principal: "acme@ana"}, {Principal: "acme"},
-		{Tenant: "acme"}, {Tenant: "acme", Principal: "ana"}, {Tenant: "acme@ana"}, {Tenant: "zenith"}, {Tenant: "zenith", Principal: "ana"},
+		{},
+		{Principal: "ana"},
+		{Principal: "acme@ana"},
+		{Principal: "acme"},
+		{Tenant: "acme"},
+		{Tenant: "acme", Principal: "ana"},
+		{Tenant: "acme@ana"},
+		{Tenant: "zenith"},
+		{Tenant: "zenith", Principal: "ana"},
 	}
 	for _, c := range []struct {
 		thread, principal string

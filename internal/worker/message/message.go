@@ -39,14 +39,14 @@ type Welcome struct {
 	HeartbeatInterval time.Duration
 	LeaseTTL          time.Duration
 	RenewedLeases     []string
-	// UndecidedLeases are the Renewed leases whose runs this server does not
-	// drive yet.
+	// UndecidedLeases are those of RenewedLeases whose runs this server does not drive
+	// yet.
 	UndecidedLeases []string
 	LostLeases      []string
 }
 
-// Message is something to be sent to a worker: an Assignment, Cancel, Ack,
-// Renewed, Drain, Throttle or Reply.
+// Message is something to be sent to a worker: an Assignment, TaskCancel, HeartbeatAck,
+// LeaseRenewal, DrainNotice, ThrottleNotice or CompletionReply.
 type Message interface{ isMessage() }
 
 // Assignment is a task to run.
