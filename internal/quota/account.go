@@ -27,6 +27,7 @@ type shard struct {
 type accountKey struct {
 	tenant, principal string
 	isCaller          bool // not the tenant itself
+	isOfRuns          bool // the limits of runs of a caller, which do not know its groups
 }
 
 // account is what a tenant or a caller has consumed. The lock of its shard guards it.

@@ -49,8 +49,9 @@ type Values struct {
 	Streams *int64 `yaml:"streams"`
 	Workers *int64 `yaml:"workers"`
 
+	LiveRuns *int64 `yaml:"live_runs"`
+
 	// Those that follow are limits of tenants, not of callers.
-	LiveRuns      *int64 `yaml:"live_runs"`
 	QueuedRuns    *int64 `yaml:"queued_runs"`
 	OpenQuestions *int64 `yaml:"open_questions"`
 	Threads       *int64 `yaml:"threads"`
@@ -133,6 +134,12 @@ func (o *Override) findProblems() []file.Problem {
 	if o.Tenant == (Values{}) && o.Caller == (Values{}) {
 		all = append(all, file.Problem{Is: "has no limit", Want: "a limit in tenant or in caller"})
 	}
+	if len(o.Groups) > 0 && o.Caller.LiveRuns != nil {
+		all = append(all, file.Problem{
+			Path: []any{"caller", LiveRuns.String()}, Is: "is given to groups, and a run knows the name of its caller alone",
+			Want: "live_runs in an override with principals, or without principals and groups",
+		})
+	}
 	all = append(all, file.PrefixProblems(o.Tenant.findProblems(), "tenant")...)
 	return append(all, file.PrefixProblems(o.Caller.findCallerProblems(), "caller")...)
 }
@@ -188,7 +195,7 @@ func (v *Values) findCallerProblems() []file.Problem {
 		if l.IsOfTenants() && v.countOf(l) != nil {
 			all = append(all, file.Problem{
 				Path: []any{l.String()}, Is: "is a limit of tenants, and callers have none",
-				Want: "calls, starts, answers, streams or workers here, or the limit in tenant",
+				Want: "calls, starts, answers, streams, workers or live_runs here, or the limit in tenant",
 			})
 		}
 	}

@@ -81,7 +81,7 @@ overrides:
 	} {
 		l := quota.New(p)
 		for limit, value := range want {
-			require.True(t, limit.IsOfTenants(), limit)
+			require.Equal(t, limit != quota.LiveRuns, limit.IsOfTenants(), limit)
 			require.Equal(t, value, l.FindTenantLimit(time.Unix(1e9, 0), tenant, limit), "%s of %s", limit, tenant)
 		}
 	}
@@ -111,6 +111,51 @@ func TestLimitsOfCallers(t *testing.T) {
 	}
 }
 
+// Limits of the runs of callers come from the same layers as the others, but for groups.
+func TestLiveRunsOfCallers(t *testing.T) {
+	l := quota.New(parsePolicy(t, `
+tenant: {live_runs: 50}
+caller: {live_runs: 5}
+overrides:
+- groups: [robots]
+  caller: {streams: 3}
+- principals: [importer]
+  caller: {live_runs: -1}
+- tenants: [acme]
+  principals: [ana, importer]
+  caller: {live_runs: 2}
+- tenants: ["a*"]
+  caller: {live_runs: 7}
+`))
+	now := time.Unix(1e9, 0)
+	require.True(t, l.HasCallerLimit(quota.LiveRuns))
+	require.False(t, l.HasCallerLimit(quota.Streams))
+	for range 2 { // the second time they are remembered
+		for of, want := range map[[2]string]int64{
+			{"acme", "ana"}: 2, {"acme", "ben"}: 7, {"acme", "importer"}: quota.Unlimited, {"acme", ""}: 7, {"b", "ana"}: 5, {"default", ""}: 5,
+		} {
+			require.Equal(t, want, l.FindCallerLimit(now, of[0], of[1], quota.LiveRuns), "%v", of)
+			require.EqualValues(t, 50, l.FindTenantLimit(now, of[0], quota.LiveRuns))
+		}
+	}
+	robot := quota.Caller{Tenant: "acme", Principal: "ana", Groups: []string{"robots"}}
+	for range 3 {
+		_, err := l.Acquire(now, robot, quota.Streams)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, l.FindCallerLimit(now, "acme", "ana", quota.LiveRuns))
+	}
+	_, err := l.Acquire(now, robot, quota.Streams)
+	require.Error(t, err, "both limits of the caller hold")
+	require.EqualValues(t, 3, l.CountHeld(robot, quota.Streams))
+
+	l.SetPolicy(parsePolicy(t, "caller: {streams: 9}\n"))
+	require.False(t, l.HasCallerLimit(quota.LiveRuns))
+	require.EqualValues(t, quota.Unlimited, l.FindCallerLimit(now, "acme", "ana", quota.LiveRuns))
+	l.SetPolicy(parsePolicy(t, "overrides:\n- tenants: [acme]\n  caller: {live_runs: 1}\n"))
+	require.EqualValues(t, 1, l.FindCallerLimit(now, "acme", "ana", quota.LiveRuns))
+	require.EqualValues(t, quota.Unlimited, l.FindCallerLimit(now, "b", "ana", quota.LiveRuns))
+}
+
 func TestWrongLimitsAreRefusedWithTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown limit":     {"tenant:\n  call: 1\n", "quotas.yaml:2: call is an unknown field"},
@@ -130,10 +175,17 @@ func TestWrongLimitsAreRefusedWithTheLine(t *testing.T) {
 		"questions as a rate": {
 			"tenant: {open_questions: {per_second: 1}}\n", "quotas.yaml:1: a value has the wrong type",
 		},
-		"runs of a caller": {
-			"caller:\n  streams: 1\n  live_runs: 1\n",
-			"quotas.yaml:3: caller.live_runs is a limit of tenants, and callers have none: want calls, starts, answers, streams or workers here",
+		"queued runs of a caller": {
+			"caller:\n  streams: 1\n  queued_runs: 1\n",
+			"quotas.yaml:3: caller.queued_runs is a limit of tenants, and callers have none: " +
+				"want calls, starts, answers, streams, workers or live_runs here",
 		},
+		"runs of a group": {
+			"overrides:\n- groups: [a]\n  principals: [b]\n  caller:\n    live_runs: 5\n",
+			"quotas.yaml:5: overrides[0].caller.live_runs is given to groups, and a run knows the name of its caller alone: " +
+				"want live_runs in an override with principals, or without principals and groups",
+		},
+		"negative runs of a caller": {"caller:\n  live_runs: -2\n", "quotas.yaml:2: caller.live_runs is out of bounds"},
 		"threads of a group": {
 			"overrides:\n- groups: [a]\n  caller: {threads: 5}\n", "quotas.yaml:3: overrides[0].caller.threads is a limit of tenants",
 		},

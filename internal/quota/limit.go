@@ -5,8 +5,8 @@ import "fmt"
 // Limit is the name of a limit, as files, errors and metrics have it.
 type Limit uint8
 
-// The limits. The first three are rates, the others are counts. Those after Workers are
-// limits of tenants alone, and the engine counts what they bound.
+// The limits. The first three are rates, the others are counts. The engine counts what those
+// after Workers bound. They are limits of tenants alone, but for LiveRuns.
 const (
 	Calls   Limit = iota // calls of any kind
 	Starts               // calls that start a run
@@ -70,7 +70,11 @@ func (l Limit) String() string {
 func (l Limit) IsRate() bool { return int(l) < rateCount }
 
 // IsOfTenants reports whether callers have no such limit, but only tenants.
-func (l Limit) IsOfTenants() bool { return int(l) >= heldCount }
+func (l Limit) IsOfTenants() bool { return int(l) >= heldCount && l != LiveRuns }
+
+// IsOfRuns reports whether callers have the limit for the runs that they have started. A run
+// knows the name of its caller, and not the groups.
+func (l Limit) IsOfRuns() bool { return l == LiveRuns }
 
 // Unlimited is the value that takes a limit away.
 const Unlimited = -1

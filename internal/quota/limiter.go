@@ -89,7 +89,7 @@ func (h Hold) Release() {
 // CountHeld returns how much a tenant holds, or, of a caller with a principal, the
 // caller. limit is Streams or Workers.
 func (l *Limiter) CountHeld(c Caller, limit Limit) int64 {
-	key := accountKey{c.Tenant, c.Principal, c.Principal != ""}
+	key := accountKey{tenant: c.Tenant, principal: c.Principal, isCaller: c.Principal != ""}
 	s := l.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,6 +102,27 @@ func (l *Limiter) CountHeld(c Caller, limit Limit) int64 {
 // FindTenantLimit returns the value of a count for a tenant, or Unlimited.
 func (l *Limiter) FindTenantLimit(now time.Time, tenant string, limit Limit) int64 {
 	return l.openAccount(now, l.policy.Load(), Caller{Tenant: tenant}, false).limits.counts[limit]
+}
+
+// HasCallerLimit reports whether any caller has a limit of its runs. limit is LiveRuns.
+func (l *Limiter) HasCallerLimit(limit Limit) bool { return l.policy.Load().HasCallerLimit(limit) }
+
+// FindCallerLimit returns the value of a limit of runs for a principal in a tenant, or
+// Unlimited. limit is LiveRuns.
+func (l *Limiter) FindCallerLimit(now time.Time, tenant, principal string, limit Limit) int64 {
+	p := l.policy.Load()
+	if !p.HasCallerLimit(limit) {
+		return Unlimited
+	}
+	key := accountKey{tenant: tenant, principal: principal, isCaller: true, isOfRuns: true}
+	s := l.shardOf(key)
+	t := s.findTerms(now, key, p, 0)
+	if t == nil {
+		limits := newLimitSet() // without rates
+		limits.counts = p.CallerLimits(Caller{Tenant: tenant, Principal: principal}).counts
+		t = s.changeTerms(now, key, &terms{policy: p, limits: limits})
+	}
+	return t.limits.counts[limit]
 }
 
 // Held is how much a tenant holds of one kind.
@@ -157,7 +178,7 @@ func (l *Limiter) accountsOf(now time.Time, c Caller) (own, all *terms) {
 // openAccount returns the terms of a caller, or of its tenant, and makes the account if
 // there is none.
 func (l *Limiter) openAccount(now time.Time, p *Policy, c Caller, isCaller bool) *terms {
-	key := accountKey{c.Tenant, c.Principal, isCaller}
+	key := accountKey{tenant: c.Tenant, principal: c.Principal, isCaller: isCaller}
 	groups := uint64(0)
 	if p.usesGroups && len(c.Groups) > 0 {
 		groups = l.digestNames(c.Groups)

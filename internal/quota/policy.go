@@ -18,6 +18,7 @@ type Policy struct {
 	tenant, caller Values
 	rules          []rule
 	usesGroups     bool // the limits of a caller depend on its groups
+	limitsRuns     bool // some callers have a limit of their runs
 }
 
 // rule is an override with its names in sets.
@@ -36,7 +37,7 @@ type callerSelection struct {
 
 // newPolicy makes a policy of a file without problems.
 func newPolicy(c *Config) *Policy {
-	p := &Policy{tenant: c.Tenant, caller: c.Caller}
+	p := &Policy{tenant: c.Tenant, caller: c.Caller, limitsRuns: c.Caller.LiveRuns != nil}
 	for _, o := range c.Overrides {
 		r := rule{tenant: o.Tenant, caller: o.Caller}
 		exact := slices.DeleteFunc(slices.Clone(o.Tenants), isPattern)
@@ -46,6 +47,7 @@ func newPolicy(c *Config) *Policy {
 			r.callers = &callerSelection{makeSet(o.Principals), makeSet(o.Groups)}
 			p.usesGroups = p.usesGroups || len(o.Groups) > 0
 		}
+		p.limitsRuns = p.limitsRuns || o.Caller.LiveRuns != nil
 		p.rules = append(p.rules, r)
 	}
 	return p
@@ -72,6 +74,9 @@ func (p *Policy) TenantLimits(tenant string) LimitSet {
 	}
 	return mergeValues(append(layers, &p.tenant))
 }
+
+// HasCallerLimit reports whether any caller may have a limit of its runs. limit is LiveRuns.
+func (p *Policy) HasCallerLimit(limit Limit) bool { return limit.IsOfRuns() && p.limitsRuns }
 
 // CallerLimits returns the limits of one caller.
 func (p *Policy) CallerLimits(c Caller) LimitSet {

@@ -33,6 +33,16 @@ func FindTenantLimit(limits TenantLimits, tenant string, of Holding) int64 {
 	return limits.FindTenantLimit(tenant, of)
 }
 
+// CallerLimits know how much each caller may hold in its tenant. A limit may change at any
+// time.
+type CallerLimits interface {
+	// HasCallerLimits reports whether any caller has a limit of the kind.
+	HasCallerLimits(of Holding) bool
+	// FindCallerLimit returns a limit of a caller, "" = the callers are not known, or
+	// NoTenantLimit.
+	FindCallerLimit(tenant, caller string, of Holding) int64
+}
+
 // TenantHolding is how much a tenant holds of one kind, and how much it may.
 type TenantHolding struct {
 	Tenant     string
@@ -46,6 +56,15 @@ func TenantLimitError(tenant string, of Holding, most int64) *Error {
 	e := Errorf(ReasonQuotaExceeded, "the tenant %q has %d %s already, its limit (%s); nothing was stored",
 		tenant, most, of.describeThings(), of).WithLimit(string(of), most, 0).With("of", "tenant")
 	e.Quota = "tenant:" + tenant + "/" + string(of)
+	return e
+}
+
+// CallerLimitError refuses a call because its caller holds as much as it may. The error is
+// an *Error QUOTA_EXCEEDED, which names the caller's own limit.
+func CallerLimitError(tenant string, of Holding, most int64) *Error {
+	e := Errorf(ReasonQuotaExceeded, "the caller has %d %s already, its limit (%s); nothing was stored",
+		most, of.describeThings(), of).WithLimit(string(of), most, 0).With("of", "caller")
+	e.Quota = "tenant:" + tenant + "/caller/" + string(of)
 	return e
 }
 

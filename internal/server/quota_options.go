@@ -50,6 +50,31 @@ func (q *quotaFile) FindTenantLimit(tenant string, of runtime.Holding) int64 {
 	return q.Limiter.FindTenantLimit(time.Now(), tenant, limit)
 }
 
+// HasCallerLimits reports whether any caller has a limit of the runs that it has started. It
+// is one of runtime.CallerLimits.
+func (q *quotaFile) HasCallerLimits(of runtime.Holding) bool {
+	limit, ok := limitOfHolding(of)
+	return ok && q.Limiter.HasCallerLimit(limit)
+}
+
+// FindCallerLimit returns a limit of what a caller holds in its tenant, or
+// runtime.NoTenantLimit. It is one of runtime.CallerLimits.
+func (q *quotaFile) FindCallerLimit(tenant, caller string, of runtime.Holding) int64 {
+	limit, ok := limitOfHolding(of)
+	if !ok {
+		return runtime.NoTenantLimit
+	}
+	return q.Limiter.FindCallerLimit(time.Now(), tenant, caller, limit)
+}
+
+// callerLimits returns the limits for the engine, nil without a file.
+func (q *quotaFile) callerLimits() runtime.CallerLimits {
+	if q == nil {
+		return nil
+	}
+	return q
+}
+
 // tenantLimits returns the limits for the engine, nil without a file.
 func (q *quotaFile) tenantLimits() runtime.TenantLimits {
 	if q == nil {

@@ -73,7 +73,7 @@ func TestLimitsOfTenantsReachTheEngine(t *testing.T) {
 		write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 		text := "overrides:\n- tenants: [acme]\n  tenant:\n"
 		for _, l := range quota.Limits() {
-			if l.IsOfTenants() {
+			if isOfEngine(l) {
 				text += fmt.Sprintf("    %s: %d\n", l, 100+int(l))
 			}
 		}
@@ -82,7 +82,7 @@ func TestLimitsOfTenantsReachTheEngine(t *testing.T) {
 		require.NoError(t, err)
 		for _, l := range quota.Limits() {
 			holding, want := runtime.Holding(l.String()), int64(100+int(l))
-			if !l.IsOfTenants() {
+			if !isOfEngine(l) {
 				want = runtime.NoTenantLimit
 			}
 			require.Equal(t, want, q.FindTenantLimit("acme", holding), l)
@@ -104,6 +104,28 @@ func TestLimitsOfTenantsReachTheEngine(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+func isOfEngine(l quota.Limit) bool { return !l.IsRate() && l != quota.Streams && l != quota.Workers }
+
+// Limits of callers that the engine counts are those of their principals.
+func TestLimitsOfCallersReachTheEngine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "quotas.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("overrides:\n- principals: [ana]\n  caller: {live_runs: 5, streams: 4}\n"), 0o600))
+	q, err := (&QuotaOptions{Quotas: path}).openQuotas(zap.NewNop())
+	require.NoError(t, err)
+	limits := q.callerLimits()
+	for _, l := range quota.Limits() {
+		holding, want := runtime.Holding(l.String()), int64(runtime.NoTenantLimit)
+		if l == quota.LiveRuns {
+			want = 5
+		}
+		require.Equal(t, l == quota.LiveRuns, limits.HasCallerLimits(holding), l)
+		require.Equal(t, want, limits.FindCallerLimit("acme", "ana", holding), l)
+		require.EqualValues(t, runtime.NoTenantLimit, limits.FindCallerLimit("acme", "ben", holding), l)
+	}
+	var none *quotaFile
+	require.Nil(t, none.callerLimits())
 }
 
 // What the engine has counted is listed with the streams and workers that have a limit.

@@ -207,5 +207,10 @@ func TestHoldingsBeyondAQuotaAreRefused(t *testing.T) {
 		require.Equal(t, text, status.Convert(err).Message())
 		require.Equal(t, 1, counted.quota[name+" of tenant"])
 	}
-	require.Equal(t, 5, counted.calls["QUOTA_EXCEEDED"])
+	engine.err = runtime.CallerLimitError("acme", runtime.HoldingLiveRuns, 7)
+	_, err := c.CreateThread(t.Context(), &graphdv1.CreateThreadRequest{})
+	requireQuota(t, err, "QUOTA_EXCEEDED", "tenant:acme/caller/live_runs", map[string]string{"limit": "live_runs", "most": "7", "of": "caller"})
+	require.Equal(t, "the caller has 7 runs that this server drives already, its limit (live_runs); nothing was stored", status.Convert(err).Message())
+	require.Equal(t, 1, counted.quota["live_runs of caller"])
+	require.Equal(t, 6, counted.calls["QUOTA_EXCEEDED"])
 }

@@ -43,7 +43,7 @@ type Canceller interface {
 
 // Capacity refuses runs for which there is no capacity, or has their threads wait for it.
 type Capacity interface {
-	EnqueueThread(thread string, lack error)
+	EnqueueThread(thread, run string, lack error)
 	RefusalError(lack error) *runtime.Error
 }
 

@@ -314,7 +314,7 @@ func (s *startCall) enqueueWithoutCapacity(ctx context.Context, head *checkpoint
 	}
 	st, err := s.enqueueRun(ctx, head, g, false)
 	if err == nil {
-		s.opts.Capacity.EnqueueThread(head.Thread, lack)
+		s.opts.Capacity.EnqueueThread(head.Thread, commit.NextRun(&st.Head), lack)
 	}
 	return st, err
 }

@@ -48,7 +48,7 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		return nil, err
 	}
 	if b.capacityErr != nil { // before the thread can be taken up, so that it is not queued when it runs
-		r.opts.Capacity.EnqueueThread(head.Thread, b.capacityErr)
+		r.opts.Capacity.EnqueueThread(head.Thread, commit.NextRun(&next), b.capacityErr)
 	}
 	r.opts.WakeScheduler()
 	run, err := r.opts.Reader.StoredRun(ctx, head.Thread, head.Run) // as the change leaves it

@@ -8,7 +8,10 @@ type Holder struct {
 	limiter *Limiter
 	owner   SlotOwner
 	thread  string
-	tenant  string // "" where tenants have no limits
+	user    slotUser
+	caller  string // who has started the run
+
+	previous, next *Holder // of those with slots; Limiter.mu guards them
 
 	heldBytes       countedBytes
 	continuingBytes countedBytes // until the run is evicted
@@ -42,7 +45,7 @@ type Grant struct {
 // Init prepares a holder that holds nothing. Without an owner it offers no slot.
 func (h *Holder) Init(c *Limiter, thread string, owner SlotOwner) {
 	h.limiter, h.thread, h.owner = c, thread, owner
-	h.tenant = c.tenants.ownerOf(thread)
+	h.user = c.slots.tenantOf(thread)
 }
 
 // AddBytes adds to the bytes that the run holds.
@@ -59,33 +62,34 @@ func (h *Holder) releaseBytes() {
 	h.continuingBytes.removeBytes(&c.continuing, c.share)
 }
 
-// Reserve takes a slot, and the memory that the run needs. The error is
-// ErrNoCapacity, with the needed bytes if memory is missing, or with the tenant that has
-// as many slots as it may.
-func (h *Holder) Reserve(need int64) (Grant, error) {
+// Reserve takes a slot for a run that a caller has started, and the memory that the run
+// needs. The error is ErrNoCapacity, with the needed bytes if memory is missing, or with the
+// tenant or caller that has as many slots as it may.
+func (h *Holder) Reserve(caller string, need int64) (Grant, error) {
 	c := h.limiter
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.slots.setCaller(h, caller)
 	granted, was := c.granted[h.thread]
 	c.endGrantLocked(h.thread)
 	switch {
 	case c.isClosed || c.usedSlots >= c.maxRuns:
 		c.requestSlotsLocked()
-		return Grant{}, ErrNoCapacity
-	case c.tenants.countFree(h.tenant) == 0:
-		c.requestTenantSlotsLocked(h.tenant)
-		return Grant{}, c.tenants.checkFree(h.tenant)
+		return Grant{}, &NoCapacityError{caller: h.user.knownCaller()}
+	case c.slots.checkFree(h.user) != nil:
+		c.requestOwnSlotsLocked(h.user)
+		return Grant{}, c.slots.checkFree(h.user)
 	case need < c.bytes.share, was && need <= granted.needBytes:
 	case !was && c.HasWaiters(), !c.bytes.hasRoom(need): // others came first, or there is no memory
 		return Grant{}, &NoCapacityError{NeedBytes: max(need, granted.needBytes)}
 	}
 	c.usedSlots++
-	c.tenants.addSlot(h)
+	c.slots.addSlot(h)
 	h.hasSlot, h.admittedAt, h.mayExceedOnce = true, c.uptime(), was
 	need = max(need, granted.needBytes)
 	h.AddBytes(need)
 	c.requestSlotsLocked()
-	c.requestTenantSlotsLocked(h.tenant)
+	c.requestOwnSlotsLocked(h.user)
 	return Grant{HeldBytes: need, PruneMark: granted.pruneMark}, nil
 }
 
@@ -150,15 +154,15 @@ func (h *Holder) OfferSlot() bool {
 	switch {
 	case c.isClosed || !h.hasSlot || h.offersSlot:
 		return false
-	case c.usedSlots-c.offeredSlots <= c.slotThreshold && c.tenants.countMissing(h.tenant) == 0:
+	case c.usedSlots-c.offeredSlots <= c.slotThreshold && !c.slots.isShort(h.user):
 		c.idleHolders[h] = struct{}{}
-		c.tenants.addIdle(h)
+		c.slots.addIdle(h)
 		return false
 	}
 	c.removeIdleLocked(h)
 	h.offersSlot = true
 	c.offeredSlots++
-	c.tenants.addOffer(h)
+	c.slots.addOffer(h)
 	return true
 }
 
@@ -173,14 +177,14 @@ func (h *Holder) Release() (awaited bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h.releaseBytes()
-	c.slotQueue.removeThread(h.tenant, h.thread) // a run with a slot does not wait, even if it was queued late
+	c.slotQueue.removeThread(h.thread) // a run with a slot does not wait, even if it was queued late
 	c.memoryQueue.removeThread(h.thread)
 	h.requeueLocked()
 	h.endOfferLocked()
-	c.tenants.removeSlot(h)
+	c.slots.removeSlot(h)
 	h.hasSlot = false
 	c.usedSlots--
-	tenantWaits := h.tenant != "" && c.slotQueue.readyTenant(h.tenant)
+	tenantWaits := h.user.tenant != "" && c.slotQueue.readyUser(h.user)
 	return c.usedSlots+1 >= c.maxRuns || c.HasWaiters() || tenantWaits
 }
 

@@ -11,8 +11,8 @@ import (
 
 // A live run takes a slot of the Options.MaxRuns of the process. A run that needs no
 // driver takes no slot. When all slots are taken, a new run is refused before it is
-// stored, and a stored run waits in the slot queue. The same holds for the runs of a tenant
-// that has as many slots as it may.
+// stored, and a stored run waits in the slot queue. The same holds for the runs of a tenant,
+// and for those that one caller has started, where it has as many slots as it may.
 
 // Limiter limits the live runs of a process. Its lock is the last lock to be taken.
 // Under it the limiter calls only functions that do not block, see Options.Wake and
@@ -34,7 +34,7 @@ type Limiter struct {
 	idleHolders  map[*Holder]struct{}    // those that could offer their slots
 	granted      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
 	slotQueue    slotQueue               // threads that wait for a slot
-	tenants      tenantSlots
+	slots        slotUses
 }
 
 // Options tune a limiter.
@@ -42,17 +42,20 @@ type Options struct {
 	MaxRuns  int                  // live runs
 	MaxBytes int64                // bytes that they hold
 	Tenants  runtime.TenantLimits // live runs of each tenant; nil = no tenant has a limit
+	Callers  runtime.CallerLimits // live runs that each caller has started; nil = no caller has a limit
 	Uptime   func() time.Duration // time since the process began, by a monotonic clock
 	Wake     func()               // makes the caller look at the queues; it does not block
 }
 
 // New makes a limiter of a process without live runs.
 func New(o Options) *Limiter {
-	return &Limiter{
+	l := &Limiter{
 		maxRuns: o.MaxRuns, slotThreshold: o.MaxRuns - max(1, o.MaxRuns/8), uptime: o.Uptime, wake: o.Wake,
 		bytes: newByteCounts(o.MaxBytes, o.MaxRuns), idleHolders: make(map[*Holder]struct{}), granted: make(map[string]memoryWaiter),
-		tenants: tenantSlots{limits: o.Tenants},
+		slots: slotUses{tenants: o.Tenants, callers: o.Callers},
 	}
+	l.slots.recheckCallers(l.idleHolders)
+	return l
 }
 
 // Close ends the admission of runs, and evictions: those that are live end as they
@@ -86,39 +89,44 @@ func (l *Limiter) HasFreeSlot() bool {
 func (l *Limiter) hasFreeSlotLocked() bool { return !l.isClosed && l.usedSlots < l.maxRuns }
 
 // CheckSlot returns nil if a further light run of a thread may go live here, and else
-// ErrNoCapacity, with the tenant that has as many slots as it may.
+// ErrNoCapacity, with the tenant that has as many slots as it may. It does not know who has
+// started the run.
 func (l *Limiter) CheckSlot(thread string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.hasFreeSlotLocked() {
 		return ErrNoCapacity
 	}
-	return l.tenants.checkFree(l.tenants.ownerOf(thread))
+	return l.slots.checkFree(l.slots.tenantOf(thread))
 }
 
-// RecheckTenants looks at the queues again, because limits of tenants have changed.
+// RecheckTenants looks at the queues again, because limits of tenants or callers have
+// changed.
 func (l *Limiter) RecheckTenants() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for owner := range l.slotQueue.tenants {
-		l.slotQueue.readyTenant(owner)
-	}
+	l.slots.recheckCallers(l.idleHolders)
+	l.slotQueue.readyAll()
 	l.wake()
 }
 
-// EnqueueThread queues a thread that can't be taken because of err. Capacity released
-// just before has missed the thread, so the queues are looked at again.
-func (l *Limiter) EnqueueThread(thread string, err error) {
+// EnqueueThread queues a thread that can't be taken because of err. run is the run that
+// waits. Capacity released just before has missed the thread, so the queues are looked at
+// again.
+func (l *Limiter) EnqueueThread(thread, run string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	owner := l.tenants.ownerOf(thread)
+	user, isKnown := callerOf(err)
+	if !isKnown {
+		user = l.slots.tenantOf(thread)
+	}
 	if need := missingBytes(err); need > 0 {
 		l.memoryQueue.enqueueWaiter(memoryWaiter{thread: thread, needBytes: need, queuedAt: l.uptime()})
 	} else {
-		l.slotQueue.enqueueThread(owner, thread)
+		l.slotQueue.enqueueThread(user, thread, run)
 	}
-	if l.hasFreeSlotLocked() && l.tenants.countFree(owner) > 0 {
-		l.slotQueue.readyTenant(owner)
+	if l.hasFreeSlotLocked() && l.slots.checkFree(user) == nil {
+		l.slotQueue.readyUser(user)
 		l.wake()
 	}
 }
@@ -128,8 +136,25 @@ func (l *Limiter) EnqueueForSlots(threads []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, thread := range threads {
-		l.slotQueue.enqueueThread(l.tenants.ownerOf(thread), thread)
+		l.slotQueue.enqueueThread(l.slots.tenantOf(thread), thread, "")
 	}
+}
+
+// NoteNextRun notes which run of a thread is the next to go on. A thread that waits for a
+// slot of a caller, and whose next run may be that of another, is looked at again.
+func (l *Limiter) NoteNextRun(thread, run string) {
+	if !l.slots.countsCallers.Load() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x, in := l.slotQueue.queued[thread]
+	if !in || !x.queue.user.isCaller || x.run == run {
+		return
+	}
+	l.slotQueue.removeThread(thread)
+	l.slotQueue.enqueueThread(x.queue.user.ofTenant(), thread, "")
+	l.wake()
 }
 
 // IsQueued reports whether a thread waits for a slot or for memory.
@@ -149,7 +174,7 @@ func (l *Limiter) CountQueued() int {
 // GrantWaiting takes threads from the queues. From the memory queue it takes at most
 // mostForMemory, while there is memory, which stays reserved until they begin. From
 // the slot queue it takes threads while there are slots, and passes over those of tenants
-// without free slots.
+// and callers without free slots.
 func (l *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,17 +191,21 @@ func (l *Limiter) GrantWaiting(mostForMemory int) (threads []string, full bool) 
 		l.bytes.replaceHeld(0, x.needBytes)
 		threads = append(threads, x.thread)
 	}
-	return append(threads, l.slotQueue.takeThreads(places-len(threads), l.tenants.countFree)...), false
+	return append(threads, l.slotQueue.takeThreads(places-len(threads), l.slots.countFree)...), false
 }
 
 // EndGrants releases the reservations of GrantWaiting for processed threads. Slots that
-// were not taken are free for other threads of the tenants.
+// were not taken are free for other threads of the tenants and callers.
 func (l *Limiter) EndGrants(threads []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, thread := range threads {
 		l.endGrantLocked(thread)
-		l.slotQueue.readyTenant(l.tenants.ownerOf(thread))
+		user, isKnown := l.slotQueue.endTaken(thread)
+		if !isKnown {
+			user = l.slots.tenantOf(thread)
+		}
+		l.slotQueue.readyUser(user)
 	}
 }
 
@@ -203,14 +232,17 @@ func (l *Limiter) requestSlotsLocked() {
 	}
 }
 
-// requestTenantSlotsLocked asks holders of a tenant that is short of slots. The caller
-// holds mu.
-func (l *Limiter) requestTenantSlotsLocked(owner string) {
-	short := l.tenants.countMissing(owner)
+// requestOwnSlotsLocked asks holders of a tenant or of a caller that is short of slots. The
+// caller holds mu.
+func (l *Limiter) requestOwnSlotsLocked(user slotUser) {
+	if user.isCaller {
+		l.requestOwnSlotsLocked(user.ofTenant())
+	}
+	short := l.slots.countMissing(user)
 	if short == 0 || l.isClosed {
 		return
 	}
-	for _, h := range l.tenants.listIdle(owner, short) {
+	for _, h := range l.slots.listIdle(user, short) {
 		l.removeIdleLocked(h)
 		h.owner.ReconsiderSlot()
 	}
@@ -219,20 +251,22 @@ func (l *Limiter) requestTenantSlotsLocked(owner string) {
 // removeIdleLocked ends the wait for a time when the slot is needed. The caller holds mu.
 func (l *Limiter) removeIdleLocked(h *Holder) {
 	delete(l.idleHolders, h)
-	l.tenants.removeIdle(h)
+	l.slots.removeIdle(h)
 }
 
 // ListTenants lists the tenants with a limit that have live runs.
 func (l *Limiter) ListTenants() (list []runtime.TenantHolding) {
 	l.mu.Lock()
-	used := make(map[string]int, len(l.tenants.byTenant))
-	for owner, u := range l.tenants.byTenant {
-		used[owner] = u.used
+	used := make(map[slotUser]int, len(l.slots.byUser))
+	for user, u := range l.slots.byUser {
+		if !user.isCaller {
+			used[user] = u.used
+		}
 	}
 	l.mu.Unlock()
-	for owner, n := range used {
-		if most, isLimited := l.tenants.findLimit(owner); isLimited {
-			list = append(list, runtime.TenantHolding{Tenant: owner, Of: runtime.HoldingLiveRuns, Held: int64(n), Most: most})
+	for user, n := range used {
+		if most, isLimited := l.slots.findLimit(user); isLimited {
+			list = append(list, runtime.TenantHolding{Tenant: user.tenant, Of: runtime.HoldingLiveRuns, Held: int64(n), Most: most})
 		}
 	}
 	return list
@@ -245,20 +279,18 @@ type Counts struct {
 	UsedSlots, OfferedSlots, IdleHolders int
 	GrantedThreads, Waiters              int // Waiters wait for memory
 	TenantSlots                          int // slots that are counted for their tenants
+	CallerSlots                          int // and for their callers
 }
 
 // Counts returns the present counts.
 func (l *Limiter) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ofTenants := 0
-	for _, u := range l.tenants.byTenant {
-		ofTenants += u.used
-	}
+	ofTenants, ofCallers := l.slots.countSlots()
 	return Counts{
 		HeldBytes: l.bytes.live.held.Load(), HeavyRuns: l.bytes.live.heavyRuns.Load(),
 		ContinuingBytes: l.bytes.continuing.held.Load(), ContinuingHeavyRuns: l.bytes.continuing.heavyRuns.Load(),
 		UsedSlots: l.usedSlots, OfferedSlots: l.offeredSlots, IdleHolders: len(l.idleHolders),
-		GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(), TenantSlots: ofTenants,
+		GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(), TenantSlots: ofTenants, CallerSlots: ofCallers,
 	}
 }

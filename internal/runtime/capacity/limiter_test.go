@@ -21,10 +21,14 @@ type process struct {
 	wakes  int
 }
 
+func (p *process) now() time.Duration { return p.uptime }
+
+func (p *process) wake() { p.wakes++ }
+
 func newProcess(runs int, bytes int64) *process {
 	p := &process{}
 	p.Limiter = capacity.New(capacity.Options{
-		MaxRuns: runs, MaxBytes: bytes, Uptime: func() time.Duration { return p.uptime }, Wake: func() { p.wakes++ },
+		MaxRuns: runs, MaxBytes: bytes, Uptime: p.now, Wake: p.wake,
 	})
 	return p
 }
@@ -44,7 +48,7 @@ func (p *process) newHolder(thread string) (*capacity.Holder, *owner) {
 func (p *process) admit(t *testing.T, thread string, need int64) (*capacity.Holder, *owner) {
 	t.Helper()
 	h, o := p.newHolder(thread)
-	grant, err := h.Reserve(need)
+	grant, err := h.Reserve("", need)
 	require.NoError(t, err)
 	require.Equal(t, need, grant.HeldBytes)
 	return h, o
@@ -56,13 +60,13 @@ func TestSlots(t *testing.T) {
 	b, _ := p.admit(t, "b", 1)
 	require.False(t, p.HasFreeSlot())
 	c, _ := p.newHolder("c")
-	_, err := c.Reserve(1)
+	_, err := c.Reserve("", 1)
 	require.ErrorIs(t, err, capacity.ErrNoCapacity)
 	require.Equal(t, "max-live-runs", p.RefusalError(err).Meta["limit"])
 	require.False(t, c.Release(), "it held nothing")
 
-	p.EnqueueThread("c", err)
-	p.EnqueueThread("c", err)
+	p.EnqueueThread("c", "", err)
+	p.EnqueueThread("c", "", err)
 	require.Zero(t, p.wakes, "there is no slot")
 	require.True(t, p.IsQueued("c"))
 	require.Equal(t, 1, p.CountQueued())
@@ -76,7 +80,7 @@ func TestSlots(t *testing.T) {
 	require.False(t, full)
 	require.Equal(t, []string{"c"}, threads)
 	require.False(t, p.IsQueued("c"))
-	p.EnqueueThread("d", err)
+	p.EnqueueThread("d", "", err)
 	require.Equal(t, 1, p.wakes, "a slot was free already")
 	require.Equal(t, capacity.Counts{}, p.Counts())
 }
@@ -85,14 +89,14 @@ func TestMemoryIsReservedUntilTheRunBegins(t *testing.T) {
 	p := newProcess(4, 4*share)
 	a, _ := p.admit(t, "a", 3*share)
 	b, _ := p.newHolder("b")
-	_, err := b.Reserve(2 * share)
+	_, err := b.Reserve("", 2*share)
 	require.ErrorIs(t, err, capacity.ErrNoCapacity)
 	require.Equal(t, "max-live-bytes", p.RefusalError(err).Meta["limit"])
-	p.EnqueueThread("b", err)
+	p.EnqueueThread("b", "", err)
 	require.Equal(t, 1, p.wakes, "there is a slot")
 	_, _ = p.admit(t, "small", share-1)
 	late, _ := p.newHolder("late")
-	_, err = late.Reserve(share)
+	_, err = late.Reserve("", share)
 	require.ErrorIs(t, err, capacity.ErrNoCapacity, "b came first")
 	threads, _ := p.GrantWaiting(16)
 	require.Empty(t, threads, "a holds it")
@@ -101,7 +105,7 @@ func TestMemoryIsReservedUntilTheRunBegins(t *testing.T) {
 	threads, _ = p.GrantWaiting(16)
 	require.Equal(t, []string{"b"}, threads)
 	require.EqualValues(t, 3*share-1, p.HeldBytes())
-	grant, err := b.Reserve(share)
+	grant, err := b.Reserve("", share)
 	require.NoError(t, err)
 	require.EqualValues(t, 2*share, grant.HeldBytes, "it keeps what was reserved")
 	require.EqualValues(t, 3*share-1, p.HeldBytes())
@@ -113,12 +117,12 @@ func TestRunKeepsTheSuperstepThatItWasLetInFor(t *testing.T) {
 	p := newProcess(4, 4*share)
 	a, _ := p.admit(t, "a", 3*share)
 	b, _ := p.newHolder("b")
-	_, err := b.Reserve(2 * share)
-	p.EnqueueThread("b", err)
+	_, err := b.Reserve("", 2*share)
+	p.EnqueueThread("b", "", err)
 	require.True(t, a.Release())
 	threads, _ := p.GrantWaiting(16)
 	require.Equal(t, []string{"b"}, threads)
-	_, err = b.Reserve(2 * share)
+	_, err = b.Reserve("", 2*share)
 	require.NoError(t, err)
 	other, _ := p.admit(t, "other", share)
 	require.False(t, b.RequestYield(), "there is memory")
@@ -131,7 +135,7 @@ func TestRunKeepsTheSuperstepThatItWasLetInFor(t *testing.T) {
 
 func TestEndGrantsReleasesWhatDidNotBegin(t *testing.T) {
 	p := newProcess(4, 4*share)
-	p.EnqueueThread("a", &capacity.NoCapacityError{NeedBytes: 2 * share})
+	p.EnqueueThread("a", "", &capacity.NoCapacityError{NeedBytes: 2 * share})
 	threads, _ := p.GrantWaiting(16)
 	require.Equal(t, []string{"a"}, threads)
 	require.Equal(t, capacity.Counts{HeldBytes: 2 * share, HeavyRuns: 1, ContinuingBytes: 2 * share, ContinuingHeavyRuns: 1, GrantedThreads: 1}, p.Counts())
@@ -171,7 +175,7 @@ func TestEvictedRunWaitsForMemoryAgain(t *testing.T) {
 	threads, _ := p.GrantWaiting(16)
 	require.Equal(t, []string{"a"}, threads)
 	a, _ = p.newHolder("a")
-	grant, err := a.Reserve(share)
+	grant, err := a.Reserve("", share)
 	require.NoError(t, err)
 	require.Equal(t, capacity.Grant{HeldBytes: 4 * share, PruneMark: mark}, grant)
 }
@@ -207,7 +211,7 @@ func TestRunsThatGrowTogetherKeepTheLimit(t *testing.T) {
 		for i := range runs {
 			h := new(capacity.Holder)
 			h.Init(p, strconv.Itoa(i), nil)
-			_, err := h.Reserve(1)
+			_, err := h.Reserve("", 1)
 			require.NoError(t, err)
 			all.Go(func() {
 				<-begin
@@ -253,7 +257,7 @@ func TestClosedLimiterAdmitsNothing(t *testing.T) {
 	require.False(t, a.EvictRun(false))
 	require.False(t, b.OfferSlot())
 	c, _ := p.newHolder("c")
-	_, err := c.Reserve(1)
+	_, err := c.Reserve("", 1)
 	require.ErrorIs(t, err, capacity.ErrNoCapacity)
 	threads, full := p.GrantWaiting(16)
 	require.True(t, full)

@@ -10,18 +10,25 @@ import (
 var ErrNoCapacity = &NoCapacityError{}
 
 // NoCapacityError refuses a run because the server drives as many runs as it may, because
-// it drives as many of one tenant as that may have, or because live runs hold as much
+// it drives as many of one tenant or caller as that may have, or because live runs hold as much
 // memory as they may.
 type NoCapacityError struct {
 	NeedBytes int64  // bytes that the run would hold; 0 = no slot is free
 	Tenant    string // which has as many slots as it may; "" = the server has
-	MostRuns  int64  // of the tenant
+	// IsOfCaller says that the caller who has started the run has as many slots as it may, and
+	// not the tenant.
+	IsOfCaller bool
+	MostRuns   int64 // of the tenant or the caller
+
+	caller slotUser // whose run waits, if it is known
 }
 
 func (e *NoCapacityError) Error() string {
 	switch {
 	case e.NeedBytes > 0:
 		return "the live runs of the server hold as much as they may"
+	case e.IsOfCaller:
+		return "the server drives as many runs of the caller as it may"
 	case e.Tenant != "":
 		return "the server drives as many runs of the tenant as it may"
 	}
@@ -39,10 +46,22 @@ func missingBytes(err error) int64 {
 	return 0
 }
 
+// callerOf returns the caller whose run waits because of err, ok = it is known.
+func callerOf(err error) (user slotUser, ok bool) {
+	lack, _ := errors.AsType[*NoCapacityError](err)
+	if lack == nil {
+		return slotUser{}, false
+	}
+	return lack.caller, lack.caller.isCaller
+}
+
 // RefusalError returns the error for a caller whose run can't begin because of
 // err.
 func (l *Limiter) RefusalError(err error) *runtime.Error {
 	if lack, ok := errors.AsType[*NoCapacityError](err); ok && lack.Tenant != "" {
+		if lack.IsOfCaller {
+			return runtime.CallerLimitError(lack.Tenant, runtime.HoldingLiveRuns, lack.MostRuns)
+		}
 		return runtime.TenantLimitError(lack.Tenant, runtime.HoldingLiveRuns, lack.MostRuns)
 	}
 	if need := missingBytes(err); need > 0 {

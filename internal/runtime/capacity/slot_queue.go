@@ -9,21 +9,40 @@ import (
 // slotQueue is the queue of threads that need a slot. It saves the scheduler from
 // reading each of them again and again. Limiter.mu guards it.
 //
-// Each tenant has a queue of its own, so that the threads of a tenant without a free slot
-// of its own are passed over at once, whatever their number.
+// Each tenant has a queue of its own, and in it each caller with a limit, so that the
+// threads of those without a free slot of their own are passed over at once, whatever
+// their number.
 type slotQueue struct {
-	queued     map[string]uint64       // number of each thread
+	queued     map[string]queuedThread // by thread
 	tenants    map[string]*tenantQueue // of the tenants with queued threads
-	ready      readyTenants
+	ready      readyHeap[*tenantQueue]
 	lastNumber uint64
+	taken      map[string]slotUser // threads of callers that were taken, until their grants end
 }
 
-// tenantQueue has the threads of one tenant.
+// queuedThread is where a thread stands.
+type queuedThread struct {
+	number uint64
+	run    string // that waits; "" = not known
+	queue  *userQueue
+}
+
+// tenantQueue has the queues of one tenant.
 type tenantQueue struct {
-	tenant  string
+	tenant string
+	users  map[slotUser]*userQueue
+	ready  readyHeap[*userQueue]
+	place  int // in slotQueue.ready, or notReady
+}
+
+// userQueue has the threads of one caller or, where the user is no caller, those of the
+// tenant whose callers are not known or have no limit.
+type userQueue struct {
+	user    slotUser
+	tenant  *tenantQueue
 	threads []numberedThread // including removed ones, but for the first
 	waiting int              // those that are not removed
-	place   int              // in ready, or notReady
+	place   int              // in tenantQueue.ready, or notReady
 }
 
 // numberedThread is a thread with its place in the order of all threads.
@@ -32,33 +51,42 @@ type numberedThread struct {
 	number uint64
 }
 
-// notReady is the place of a tenant that had no free slot when it was looked at last.
-const notReady = -1
-
 // maxQueuedThreads is the largest number of queued threads. The store knows all
 // threads: the scheduler finds the others when the queue has room.
 const maxQueuedThreads = 1 << 16
 
-// enqueueThread adds a thread of a tenant at the end.
-func (q *slotQueue) enqueueThread(owner, thread string) {
+// enqueueThread adds a thread at the end of the queue of a user.
+func (q *slotQueue) enqueueThread(user slotUser, thread, run string) {
 	if q.hasThread(thread) || len(q.queued) >= maxQueuedThreads {
 		return
 	}
-	if q.queued == nil {
-		q.queued, q.tenants = make(map[string]uint64), make(map[string]*tenantQueue)
-	}
 	q.lastNumber++
-	q.queued[thread] = q.lastNumber
-	t := q.tenants[owner]
+	u := q.openQueue(user)
+	q.queued[thread] = queuedThread{q.lastNumber, run, u}
+	u.threads = append(u.threads, numberedThread{thread, q.lastNumber})
+	u.waiting++
+	if u.waiting == 1 {
+		heap.Push(&u.tenant.ready, u)
+		q.readyTenant(u.tenant)
+	}
+}
+
+// openQueue returns the queue of a user, which may be new.
+func (q *slotQueue) openQueue(user slotUser) *userQueue {
+	if q.queued == nil {
+		q.queued, q.tenants, q.taken = make(map[string]queuedThread), make(map[string]*tenantQueue), make(map[string]slotUser)
+	}
+	t := q.tenants[user.tenant]
 	if t == nil {
-		t = &tenantQueue{tenant: owner, place: notReady}
-		q.tenants[owner] = t
+		t = &tenantQueue{tenant: user.tenant, users: make(map[slotUser]*userQueue), place: notReady}
+		q.tenants[user.tenant] = t
 	}
-	t.threads = append(t.threads, numberedThread{thread, q.lastNumber})
-	t.waiting++
-	if t.waiting == 1 {
-		heap.Push(&q.ready, t)
+	u := t.users[user]
+	if u == nil {
+		u = &userQueue{user: user, tenant: t, place: notReady}
+		t.users[user] = u
 	}
+	return u
 }
 
 // hasThread reports whether a thread is queued.
@@ -67,104 +95,137 @@ func (q *slotQueue) hasThread(thread string) bool {
 	return in
 }
 
-// removeThread removes a thread of a tenant.
-func (q *slotQueue) removeThread(owner, thread string) {
-	if q.hasThread(thread) {
+// removeThread removes a thread.
+func (q *slotQueue) removeThread(thread string) {
+	if x, in := q.queued[thread]; in {
 		delete(q.queued, thread)
-		q.dropRemoved(q.tenants[owner])
+		q.dropRemoved(x.queue)
 	}
 }
 
-// dropRemoved restores the order of a tenant that has one thread less.
-func (q *slotQueue) dropRemoved(t *tenantQueue) {
-	if t.waiting--; t.waiting == 0 {
-		if t.place != notReady {
-			heap.Remove(&q.ready, t.place)
+// dropRemoved restores the order of a queue that has one thread less.
+func (q *slotQueue) dropRemoved(u *userQueue) {
+	t := u.tenant
+	if u.waiting--; u.waiting == 0 {
+		if u.place != notReady {
+			heap.Remove(&t.ready, u.place)
 		}
-		delete(q.tenants, t.tenant)
+		delete(t.users, u.user)
+		q.replaceTenant(t)
+		if len(t.users) == 0 {
+			delete(q.tenants, t.tenant)
+		}
 		return
 	}
-	isRemoved := func(x numberedThread) bool { return q.queued[x.thread] != x.number }
-	for isRemoved(t.threads[0]) {
-		t.threads = t.threads[1:]
+	isRemoved := func(x numberedThread) bool { return q.queued[x.thread].number != x.number }
+	for isRemoved(u.threads[0]) {
+		u.threads = u.threads[1:]
 	}
-	if len(t.threads) > 2*t.waiting+64 {
-		t.threads = slices.DeleteFunc(t.threads, isRemoved)
+	if len(u.threads) > 2*u.waiting+64 {
+		u.threads = slices.DeleteFunc(u.threads, isRemoved)
 	}
-	if t.place != notReady {
+	if u.place != notReady {
+		heap.Fix(&t.ready, u.place)
+		q.replaceTenant(t)
+	}
+}
+
+// replaceTenant restores the order of the tenants when the queues of one have changed.
+func (q *slotQueue) replaceTenant(t *tenantQueue) {
+	switch {
+	case t.place == notReady:
+	case len(t.ready) == 0:
+		heap.Remove(&q.ready, t.place)
+	default:
 		heap.Fix(&q.ready, t.place)
 	}
 }
 
-// takeThreads removes the first n threads and returns them. freeSlots returns how many
-// threads of a tenant may be among them; the others of the tenant stay, until readyTenant
-// is called.
-func (q *slotQueue) takeThreads(n int, freeSlots func(owner string) int) []string {
+// readyTenant lets the threads of a tenant be taken again.
+func (q *slotQueue) readyTenant(t *tenantQueue) {
+	if t.place == notReady && len(t.ready) > 0 {
+		heap.Push(&q.ready, t)
+		return
+	}
+	q.replaceTenant(t)
+}
+
+// readyUser lets the threads of a user, and of its tenant, be taken again. It reports
+// whether there are any.
+func (q *slotQueue) readyUser(user slotUser) bool {
+	t := q.tenants[user.tenant]
+	if t == nil {
+		return false
+	}
+	if u := t.users[user]; u != nil && u.place == notReady {
+		heap.Push(&t.ready, u)
+	}
+	q.readyTenant(t)
+	return len(t.ready) > 0
+}
+
+// readyAll lets all threads be taken again.
+func (q *slotQueue) readyAll() {
+	for _, t := range q.tenants {
+		for user := range t.users {
+			q.readyUser(user)
+		}
+	}
+}
+
+// takeThreads removes the first n threads and returns them. countFree returns how many
+// threads of a user may be among them; the others of the user stay, until readyUser is
+// called.
+func (q *slotQueue) takeThreads(n int, countFree func(slotUser) int) []string {
 	var out []string
-	var taken map[string]int // of tenants with a limit
+	g := slotGrants{countFree: countFree}
 	for len(out) < n && len(q.ready) > 0 {
 		t := q.ready[0]
-		free := freeSlots(t.tenant)
-		if taken[t.tenant] >= free {
+		if !g.hasRoom(slotUser{tenant: t.tenant}) {
 			heap.Pop(&q.ready)
 			continue
 		}
-		if free < math.MaxInt {
-			if taken == nil {
-				taken = make(map[string]int)
-			}
-			taken[t.tenant]++
+		u := t.ready[0]
+		if u.user.isCaller && !g.hasRoom(u.user) {
+			heap.Pop(&t.ready)
+			q.replaceTenant(t)
+			continue
 		}
-		thread := t.threads[0].thread
+		g.addSlot(u.user.ofTenant())
+		thread := u.threads[0].thread
+		if u.user.isCaller {
+			g.addSlot(u.user)
+			q.taken[thread] = u.user
+		}
 		delete(q.queued, thread)
-		q.dropRemoved(t)
+		q.dropRemoved(u)
 		out = append(out, thread)
 	}
 	return out
 }
 
-// readyTenant lets the threads of a tenant be taken again. It reports whether there are
-// any.
-func (q *slotQueue) readyTenant(owner string) bool {
-	t := q.tenants[owner]
-	if t != nil && t.place == notReady {
-		heap.Push(&q.ready, t)
+// endTaken forgets a thread that was taken. It returns whose thread it was, ok = that is
+// known.
+func (q *slotQueue) endTaken(thread string) (user slotUser, ok bool) {
+	user, ok = q.taken[thread]
+	delete(q.taken, thread)
+	return user, ok
+}
+
+// slotGrants count the slots that are given away at once to users with a limit.
+type slotGrants struct {
+	countFree func(slotUser) int
+	granted   map[slotUser]int
+}
+
+func (g *slotGrants) hasRoom(user slotUser) bool { return g.granted[user] < g.countFree(user) }
+
+func (g *slotGrants) addSlot(user slotUser) {
+	if g.countFree(user) == math.MaxInt {
+		return
 	}
-	return t != nil
-}
-
-// readyTenants is a heap of the tenants whose threads may be taken, by the number of their
-// first thread.
-type readyTenants []*tenantQueue
-
-// Len is that of heap.Interface.
-func (r *readyTenants) Len() int { return len(*r) }
-
-// Less is that of heap.Interface.
-func (r *readyTenants) Less(i, j int) bool {
-	return (*r)[i].threads[0].number < (*r)[j].threads[0].number
-}
-
-// Swap is that of heap.Interface.
-func (r *readyTenants) Swap(i, j int) {
-	list := *r
-	list[i], list[j] = list[j], list[i]
-	list[i].place, list[j].place = i, j
-}
-
-// Push is that of heap.Interface.
-func (r *readyTenants) Push(x any) {
-	t := x.(*tenantQueue) //nolint:forcetypeassert,errcheck // only those are pushed
-	t.place = len(*r)
-	*r = append(*r, t)
-}
-
-// Pop is that of heap.Interface.
-func (r *readyTenants) Pop() any {
-	last := len(*r) - 1
-	t := (*r)[last]
-	(*r)[last] = nil
-	*r = (*r)[:last]
-	t.place = notReady
-	return t
+	if g.granted == nil {
+		g.granted = make(map[slotUser]int)
+	}
+	g.granted[user]++
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +24,7 @@ func (l runLimits) FindTenantLimit(tenant string, of runtime.Holding) int64 {
 func newLimitedProcess(runs int, limits runLimits) *process {
 	p := &process{}
 	p.Limiter = capacity.New(capacity.Options{
-		MaxRuns: runs, MaxBytes: 4 * share, Tenants: limits, Uptime: func() time.Duration { return p.uptime }, Wake: func() { p.wakes++ },
+		MaxRuns: runs, MaxBytes: 4 * share, Tenants: limits, Uptime: p.now, Wake: p.wake,
 	})
 	return p
 }
@@ -35,7 +34,7 @@ func (p *process) refuse(t *testing.T, thread string) *capacity.NoCapacityError 
 	t.Helper()
 	require.ErrorIs(t, p.CheckSlot(thread), capacity.ErrNoCapacity)
 	h, _ := p.newHolder(thread)
-	_, err := h.Reserve(1)
+	_, err := h.Reserve("", 1)
 	lack, ok := errors.AsType[*capacity.NoCapacityError](err)
 	require.True(t, ok, "%v", err)
 	return lack
@@ -134,12 +133,12 @@ func TestAThreadIsNotQueuedTooLate(t *testing.T) {
 	live, _ := p.admit(t, "acme@live", 1)
 	lack := p.refuse(t, "acme@t")
 	live.Release()
-	p.EnqueueThread("acme@t", lack)
+	p.EnqueueThread("acme@t", "", lack)
 	require.Equal(t, 1, p.wakes)
 	threads, _ := p.GrantWaiting(16)
 	require.Equal(t, []string{"acme@t"}, threads)
 	p.admit(t, "acme@t", 1)
-	p.EnqueueThread("acme@u", lack)
+	p.EnqueueThread("acme@u", "", lack)
 	require.Equal(t, 1, p.wakes, "the tenant has no slot")
 }
 

@@ -101,6 +101,17 @@ func ExpiryTime(h *checkpoint.Head) time.Time {
 	return time.Time{}
 }
 
+// NextRun returns the run of a thread that is active or the next to go on, "" = none.
+func NextRun(h *checkpoint.Head) string {
+	switch {
+	case h.State == checkpoint.ThreadBusy, h.State == checkpoint.ThreadInterrupted:
+		return h.Run
+	case len(h.Queue) > 0:
+		return h.Queue[0]
+	}
+	return ""
+}
+
 // RequireContent returns ErrNoChange for an empty change.
 func (t *Tx) RequireContent() error {
 	if len(t.LiveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {

@@ -54,7 +54,7 @@ type Pruner interface {
 // not.
 type Capacity interface {
 	CheckSlot(thread string) error // capacity.ErrNoCapacity when it may not
-	EnqueueThread(thread string, lack error)
+	EnqueueThread(thread, run string, lack error)
 }
 
 // Options are the collaborators of a Processor.
@@ -143,7 +143,7 @@ func (p *Processor) takeWithCapacity(ctx context.Context, head checkpoint.Head, 
 	}
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity):
-		p.opts.Capacity.EnqueueThread(head.Thread, err)
+		p.opts.Capacity.EnqueueThread(head.Thread, commit.NextRun(&head), err)
 		return nil
 	case errors.Is(err, ownership.ErrThreadHeld), errors.Is(err, ownership.ErrDraining):
 		return nil

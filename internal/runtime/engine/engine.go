@@ -60,6 +60,8 @@ type Options struct {
 	Limits pregel.Limits
 	// Tenants limit what each tenant holds; nil = no tenant has a limit.
 	Tenants runtime.TenantLimits
+	// Callers limit what each caller holds in its tenant; nil = no caller has a limit.
+	Callers runtime.CallerLimits
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -171,7 +173,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.holdings = e.newHoldings()
-	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, holdings: e.holdings}
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings}
 	e.committer = e.newCommitter(store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
 	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.holdings.NoteRemoved)
@@ -214,7 +216,8 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 // newCapacity makes the limiter of the live runs of the engine.
 func (e *Engine) newCapacity() *capacity.Limiter {
 	return capacity.New(capacity.Options{
-		MaxRuns: e.opts.MaxLiveRuns, MaxBytes: e.opts.MaxLiveBytes, Tenants: e.opts.Tenants, Uptime: e.uptime, Wake: e.wakeScheduler,
+		MaxRuns: e.opts.MaxLiveRuns, MaxBytes: e.opts.MaxLiveBytes, Tenants: e.opts.Tenants, Callers: e.opts.Callers,
+		Uptime: e.uptime, Wake: e.wakeScheduler,
 	})
 }
 
@@ -308,8 +311,8 @@ func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
 	})
 }
 
-// RecheckTenants begins runs that waited for a limit of their tenant, because limits have
-// changed.
+// RecheckTenants takes up new limits of tenants and callers, and begins runs that waited for
+// one.
 func (e *Engine) RecheckTenants() { e.capacity.RecheckTenants() }
 
 // ListTenantHoldings lists what tenants hold of what they have a limit of, as far as this

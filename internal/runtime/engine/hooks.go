@@ -20,6 +20,7 @@ type commitHooks struct {
 	held      *ownership.Table
 	scheduler *scheduler.Scheduler
 	unserved  *placement.UnservedRuns
+	capacity  *capacity.Limiter
 	holdings  *holdings.Keeper
 	owner     *ownership.Owner // set before the first change
 }
@@ -38,6 +39,9 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	}
 	if len(t.Interrupts) > 0 {
 		h.feed.WakeInterruptFollowers(t.Thread)
+	}
+	if head.Owner == "" { // else it does not wait
+		h.capacity.NoteNextRun(t.Thread, commit.NextRun(&head))
 	}
 	h.holdings.NoteCommitted(t.Thread, len(head.Queue), t.LiveEvents)
 	h.owner.NotifyServers(&head)

@@ -60,6 +60,11 @@ type tenantFixture struct {
 
 func newTenantFixture(t *testing.T, store checkpoint.Store, limits *tenantLimits) *tenantFixture {
 	t.Helper()
+	return newTenantFixtureWith(t, store, engine.Options{Tenants: limits})
+}
+
+func newTenantFixtureWith(t *testing.T, store checkpoint.Store, opts engine.Options) *tenantFixture {
+	t.Helper()
 	f := &tenantFixture{proceed: map[string]chan struct{}{}}
 	code := map[string]nodeFunc{
 		"work": func(ctx context.Context, c *nodeCall) pregel.Result {
@@ -74,7 +79,7 @@ func newTenantFixture(t *testing.T, store checkpoint.Store, limits *tenantLimits
 		"quick": updateNode(`{"log":["quick"]}`),
 		"grow":  writingNode("log", func(v string) string { return `["` + fmt.Sprintf("%0300d", len(v)) + `"]` }),
 	}
-	f.fixture = newFixtureOn(t, store, engine.Options{Tenants: limits}, code,
+	f.fixture = newFixtureOn(t, store, opts, code,
 		chainSpec("works", channelsLog, "work"),
 		chainSpec("asks", channelsLog, "ask", "work"),
 		withExpressions(chainSpec("computes", channelsLog, "quick"), "quick"),

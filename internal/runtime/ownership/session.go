@@ -126,7 +126,7 @@ func (s *session) releaseCapacity() (awaited bool) {
 // reserveSlot takes a slot for the run that the session is about to drive, and counts
 // the bytes of the loop.
 func (s *session) reserveSlot(l *superstep.Loop) error {
-	grant, err := s.capacity.Reserve(l.MeasureUncounted())
+	grant, err := s.capacity.Reserve(l.Run().StartedBy, l.MeasureUncounted())
 	if err != nil {
 		return err
 	}
