@@ -25,8 +25,16 @@ nodes:
 edges: [{from: __start__, to: inner}]
 `
 
+const askingNodeGraph = `graph: nowhere
+channels: {x: {}}
+nodes:
+  ask: {ask: {message: "'pay?'"}}
+  pay: {expr: {update: {x: "'paid'"}}}
+edges: [{from: __start__, to: ask}, {from: ask, to: pay}]
+`
+
 // A starter reaches a breakpoint of a graph, cancels the run there and goes on with the
-// thread. Nobody has passed the breakpoint: the thread stops at it again.
+// thread. Nobody has passed the breakpoint: the thread stops at it again, as at a question.
 func TestACancelPassesNoBreakpoint(t *testing.T) {
 	s := startAccessServer(t)
 	registry, runs := graphdv1.NewRegistryServiceClient(s.conn), graphdv1.NewGraphServiceClient(s.conn)
@@ -37,7 +45,9 @@ func TestACancelPassesNoBreakpoint(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	for graph, caller := range map[string]context.Context{"open": starter, "elsewhere": starter, "around-open": root, "around-elsewhere": root} {
+	_, err := registry.PutGraph(root, &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{Document: askingNodeGraph}})
+	require.NoError(t, err)
+	for graph, caller := range map[string]context.Context{"open": starter, "elsewhere": starter, "nowhere": starter, "around-open": root, "around-elsewhere": root} {
 		t.Run(graph, func(t *testing.T) {
 			thread := "gated-" + graph
 			wait := func() graphdv1.RunState {
@@ -58,7 +68,11 @@ func TestACancelPassesNoBreakpoint(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, wait(), "nobody has passed the breakpoint")
 			}
-			_, err = runs.ResumeRun(root, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: thread}})
+			resume := &graphdv1.ResumeSpec{ThreadId: thread}
+			if graph == "nowhere" {
+				resume.Single = &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload("true")}}
+			}
+			_, err = runs.ResumeRun(root, &graphdv1.ResumeRunRequest{Resume: resume})
 			require.NoError(t, err)
 			require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, wait())
 		})

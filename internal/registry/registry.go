@@ -173,7 +173,11 @@ func (r *Registry) GetGraph(ctx context.Context, name, version string) (runtime.
 			return runtime.GraphEntry{}, err
 		}
 	}
-	return r.toEntry(g), nil
+	e := r.toEntry(g)
+	if all := r.catalog.Load().findGraph(name); version == "" && all != nil && all.newest.version != g.Version {
+		e.Skipped = all.newest.version
+	}
+	return e, nil
 }
 
 func (r *Registry) toEntry(g *graph.Graph) runtime.GraphEntry {

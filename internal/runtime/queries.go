@@ -101,6 +101,8 @@ type GraphEntry struct {
 	Graph    *graph.Graph
 	Versions []string  // all there are of this name, oldest first
 	Created  time.Time // zero for a graph that was never put
+	// Skipped is the newest version where it does not compile, and Graph is an older one.
+	Skipped string
 }
 
 // PutGraphRequest is a graph to check and, unless ValidateOnly, to keep for ever.

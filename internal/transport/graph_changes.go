@@ -94,14 +94,14 @@ func (c graphChanges) checkNewVersion(ctx context.Context, method string, g *gra
 	if method == graphdv1.WorkerService_Connect_FullMethodName {
 		rights = append(rights, permission.BringGraphs)
 	}
-	newest, err := c.findGraph(ctx, g.Name, "")
+	newest, unreadable, err := c.findNewest(ctx, g.Name)
 	if err != nil {
 		return err
 	}
 	var before string
-	var removed []string
+	removed := unreadable
 	if newest != nil {
-		before, removed = newest.Graph.Version, graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)
+		before, removed = newest.Graph.Version, append(removed, graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)...)
 	}
 	if len(removed) > 0 {
 		rights = append(rights, permission.ApproveChanges)
@@ -170,9 +170,9 @@ type deletion struct {
 // findDeletion returns what goes with versions of a graph, "" = all. It reads the newest
 // of them up to most, 0 = all.
 func (c graphChanges) findDeletion(ctx context.Context, name, version string, most int) (d deletion, err error) {
-	newest, err := c.findGraph(ctx, name, "")
+	newest, unreadable, err := c.findNewest(ctx, name)
 	if err != nil || newest == nil {
-		return d, err
+		return deletion{removed: unreadable}, err
 	}
 	d.before = newest.Graph.Version
 	var left *graph.Spec
@@ -234,6 +234,24 @@ func (c graphChanges) findNewestBeside(ctx context.Context, newest *runtime.Grap
 		return nil, err
 	}
 	return entry.Graph.Spec, nil
+}
+
+// findNewest returns the newest version of a graph that compiles here, nil for none. Where a
+// newer one does not compile, unreadable says so: nobody knows what that one asks, so a
+// change counts as one that removes it.
+func (c graphChanges) findNewest(ctx context.Context, name string) (newest *runtime.GraphEntry, unreadable []string, err error) {
+	entry, err := c.graphs.GetGraph(ctx, name, "")
+	switch {
+	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonGraphNotFound}):
+		return nil, nil, nil
+	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable}):
+		return nil, []string{"what its versions ask, which can't be read"}, nil
+	case err != nil:
+		return nil, nil, err
+	case entry.Skipped != "":
+		unreadable = []string{"what version " + entry.Skipped + " asks, which can't be read"}
+	}
+	return &entry, unreadable, nil
 }
 
 // findGraph returns a version of a graph, nil if there is none that can be used.

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -21,6 +22,8 @@ type healthService struct {
 
 	streams      *stream.Registry
 	storeRefusal func() *runtime.Error // why the store takes no changes, nil while it does
+	watchCount   *atomic.Int64
+	maxWatches   int64 // open at the same time, 0 = any number
 }
 
 // Check reports the status of a service. A header has the reason for which the
@@ -32,8 +35,15 @@ func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckReque
 	return h.Server.Check(ctx, req)
 }
 
-// Watch reports the status of a service and each change of it.
+// Watch reports the status of a service and each change of it. Watches need no credentials
+// and have no end of their own, so they get only a part of the open calls. The error is
+// TOO_MANY_REQUESTS.
 func (h healthService) Watch(req *healthpb.HealthCheckRequest, ss healthpb.Health_WatchServer) error {
+	defer h.watchCount.Add(-1)
+	if h.watchCount.Add(1) > h.maxWatches && h.maxWatches > 0 {
+		return runtime.Errorf(runtime.ReasonTooManyRequests, "the server holds as many watches of its health as it may, %d; try again", h.maxWatches).
+			WithLimit("max-open-calls", h.maxWatches, 0)
+	}
 	life, release := h.streams.NewLifetime(ss.Context())
 	defer release()
 	err := h.Server.Watch(req, &healthStream{ServerStreamingServer: ss, ctx: life})

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding/gzip"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -86,6 +87,25 @@ func TestOpenCallsAreBounded(t *testing.T) {
 		_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
 		return err == nil
 	}, time.Minute, time.Millisecond)
+}
+
+// Watches of the health need no credentials. They leave most of the calls to others.
+func TestWatchesOfTheHealthTakeAPartOfTheCalls(t *testing.T) {
+	c := startServer(t, newFakeEngine(), withCallers, func(o *transport.Options) { o.MaxOpenCalls = 8 })
+	health := healthpb.NewHealthClient(c.conn)
+	watch := func() error {
+		stream, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		return err
+	}
+	require.NoError(t, watch())
+	require.NoError(t, watch())
+	requireReason(t, watch(), codes.ResourceExhausted, reason.TooManyRequests)
+	_, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	_, err = c.GetThread(withHeaders(t, "Bearer token-of-ana"), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+	require.NoError(t, err)
 }
 
 // slowRegistry answers when the test permits it.

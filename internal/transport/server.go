@@ -315,7 +315,9 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
 	s.health.SetServingStatus(readsServiceName, healthpb.HealthCheckResponse_SERVING)
-	healthpb.RegisterHealthServer(at, healthService{Server: s.health, streams: s.streams, storeRefusal: s.StoreRefusal})
+	healthpb.RegisterHealthServer(at, healthService{
+		Server: s.health, streams: s.streams, storeRefusal: s.StoreRefusal, watchCount: new(atomic.Int64), maxWatches: int64(o.MaxOpenCalls+3) / 4,
+	})
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}
