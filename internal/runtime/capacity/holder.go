@@ -1,10 +1,6 @@
 package capacity
 
-import (
-	"math"
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // Holder is the share of a limiter that a live run holds, or a run that is about to
 // begin. It must not be copied after Init.
@@ -13,7 +9,8 @@ type Holder struct {
 	owner   SlotOwner
 	thread  string
 
-	heldBytes atomic.Int64
+	heldBytes       countedBytes
+	continuingBytes countedBytes // until the run is evicted
 
 	// The fields below belong to the owner, which calls Reserve, RequeueThread and Release
 	// in turn.
@@ -48,18 +45,16 @@ func (h *Holder) Init(c *Limiter, thread string, owner SlotOwner) {
 
 // AddBytes adds to the bytes that the run holds.
 func (h *Holder) AddBytes(delta int64) {
-	now := h.heldBytes.Add(delta)
-	if delta == 0 || now < 0 { // the run is over
-		return
-	}
-	h.limiter.bytes.replaceHeld(now-delta, now)
+	c := &h.limiter.bytes
+	h.heldBytes.addBytes(delta, &c.live, c.share)
+	h.continuingBytes.addBytes(delta, &c.continuing, c.share)
 }
 
 // releaseBytes removes the run's bytes from the counts.
 func (h *Holder) releaseBytes() {
-	if before := h.heldBytes.Swap(math.MinInt64 / 2); before > 0 {
-		h.limiter.bytes.replaceHeld(before, 0)
-	}
+	c := &h.limiter.bytes
+	h.heldBytes.removeBytes(&c.live, c.share)
+	h.continuingBytes.removeBytes(&c.continuing, c.share)
 }
 
 // Reserve takes a slot, and the memory that the run needs. The error is
@@ -112,19 +107,18 @@ func (h *Holder) EvictRun(onlyForTurns bool) bool {
 	c := h.limiter
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	held := h.heldBytes.Load()
+	held := h.heldBytes.held.Load()
 	switch {
 	case h.evictedBytes > 0:
 		return true
 	case c.isClosed, held < c.bytes.share:
 		return false
 	case c.HasWaiters() && c.uptime()-h.admittedAt >= HeavyTurn:
-	case onlyForTurns, !c.bytes.isExceeded(), c.bytes.heavyRuns.Load()-c.evictedCount <= 1:
+	case onlyForTurns, !c.bytes.isExceeded(), c.bytes.continuing.heavyRuns.Load() <= 1:
 		return false
 	}
 	h.evictedBytes = held
-	c.evictedCount++
-	c.bytes.evicting.Add(held)
+	h.continuingBytes.removeBytes(&c.bytes.continuing, c.bytes.share)
 	return true
 }
 
@@ -171,24 +165,21 @@ func (h *Holder) Release() (awaited bool) {
 	h.releaseBytes()
 	c.slotQueue.removeThread(h.thread) // a run with a slot does not wait, even if it was queued late
 	c.memoryQueue.removeThread(h.thread)
-	h.endEvictionLocked()
+	h.requeueLocked()
 	h.endOfferLocked()
 	h.hasSlot = false
 	c.usedSlots--
 	return c.usedSlots+1 >= c.maxRuns || c.HasWaiters()
 }
 
-// endEvictionLocked ends an eviction that EvictRun began. The caller holds mu.
-func (h *Holder) endEvictionLocked() {
-	if h.evictedBytes == 0 {
+// requeueLocked puts the thread of an evicted run into the memory queue if RequeueThread
+// has asked for it. The caller holds mu.
+func (h *Holder) requeueLocked() {
+	if h.evictedBytes == 0 || !h.isRequeued {
 		return
 	}
 	c := h.limiter
-	c.evictedCount--
-	c.bytes.evicting.Add(-h.evictedBytes)
-	if h.isRequeued {
-		c.memoryQueue.enqueueWaiter(memoryWaiter{thread: h.thread, needBytes: h.evictedBytes, pruneMark: h.pruneMark, queuedAt: c.uptime()})
-	}
+	c.memoryQueue.enqueueWaiter(memoryWaiter{thread: h.thread, needBytes: h.evictedBytes, pruneMark: h.pruneMark, queuedAt: c.uptime()})
 }
 
 // endOfferLocked ends an offer that OfferSlot began. The caller holds mu.

@@ -29,7 +29,6 @@ type Limiter struct {
 	usedSlots    int                     // slots that holders have
 	offeredSlots int                     // of them, those offered because no worker serves the run
 	idleHolders  map[*Holder]struct{}    // those that could offer their slots
-	evictedCount int64                   // runs that are being evicted
 	granted      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
 	slotQueue    slotQueue               // threads that wait for a slot
 }
@@ -62,7 +61,7 @@ func (l *Limiter) Close() {
 func (l *Limiter) ShareBytes() int64 { return l.bytes.share }
 
 // HeldBytes returns the number of bytes that live runs hold.
-func (l *Limiter) HeldBytes() int64 { return l.bytes.held.Load() }
+func (l *Limiter) HeldBytes() int64 { return l.bytes.live.held.Load() }
 
 // IsExceeded reports whether the runs that continue hold too much.
 func (l *Limiter) IsExceeded() bool { return l.bytes.isExceeded() }
@@ -174,9 +173,10 @@ func (l *Limiter) requestSlotsLocked() {
 
 // Counts are the counts of a limiter.
 type Counts struct {
-	HeldBytes, EvictingBytes, HeavyRuns  int64
+	HeldBytes, HeavyRuns                 int64
+	ContinuingBytes, ContinuingHeavyRuns int64 // of the runs that are not being evicted
 	UsedSlots, OfferedSlots, IdleHolders int
-	EvictedRuns, GrantedThreads, Waiters int // Waiters wait for memory
+	GrantedThreads, Waiters              int // Waiters wait for memory
 }
 
 // Counts returns the present counts.
@@ -184,8 +184,9 @@ func (l *Limiter) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Counts{
-		HeldBytes: l.bytes.held.Load(), EvictingBytes: l.bytes.evicting.Load(), HeavyRuns: l.bytes.heavyRuns.Load(),
+		HeldBytes: l.bytes.live.held.Load(), HeavyRuns: l.bytes.live.heavyRuns.Load(),
+		ContinuingBytes: l.bytes.continuing.held.Load(), ContinuingHeavyRuns: l.bytes.continuing.heavyRuns.Load(),
 		UsedSlots: l.usedSlots, OfferedSlots: l.offeredSlots, IdleHolders: len(l.idleHolders),
-		EvictedRuns: int(l.evictedCount), GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(),
+		GrantedThreads: len(l.granted), Waiters: l.memoryQueue.countWaiters(),
 	}
 }

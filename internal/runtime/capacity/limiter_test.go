@@ -1,11 +1,14 @@
 package capacity_test
 
 import (
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 )
 
@@ -131,7 +134,7 @@ func TestEndGrantsReleasesWhatDidNotBegin(t *testing.T) {
 	p.EnqueueThread("a", &capacity.NoCapacityError{NeedBytes: 2 * share})
 	threads, _ := p.GrantWaiting(16)
 	require.Equal(t, []string{"a"}, threads)
-	require.Equal(t, capacity.Counts{HeldBytes: 2 * share, HeavyRuns: 1, GrantedThreads: 1}, p.Counts())
+	require.Equal(t, capacity.Counts{HeldBytes: 2 * share, HeavyRuns: 1, ContinuingBytes: 2 * share, ContinuingHeavyRuns: 1, GrantedThreads: 1}, p.Counts())
 	p.EndGrants(threads)
 	require.Equal(t, capacity.Counts{}, p.Counts())
 }
@@ -173,6 +176,54 @@ func TestEvictedRunWaitsForMemoryAgain(t *testing.T) {
 	require.Equal(t, capacity.Grant{HeldBytes: 4 * share, PruneMark: mark}, grant)
 }
 
+func TestEvictedRunThatReleasesBytesMakesNoRoom(t *testing.T) {
+	p := newProcess(4, 4*share)
+	a, _ := p.admit(t, "a", share)
+	b, _ := p.admit(t, "b", share)
+	c, _ := p.admit(t, "c", share)
+	a.AddBytes(3 * share)
+	require.True(t, a.EvictRun(false))
+	a.AddBytes(-4*share + 1) // of its subgraph, before its last change is stored
+	b.AddBytes(3 * share)
+	require.True(t, p.IsExceeded(), "b and c go on")
+	require.EqualValues(t, 5*share+1, p.HeldBytes())
+	require.True(t, b.EvictRun(false), "c is heavy too")
+	require.False(t, c.EvictRun(false))
+	for _, h := range []*capacity.Holder{a, b, c} {
+		h.Release()
+	}
+	require.Equal(t, capacity.Counts{}, p.Counts())
+}
+
+// TestRunsThatGrowTogetherKeepTheLimit has many runs grow at the same moment: each that
+// goes on must know of those that went on before it, whatever others release meanwhile.
+func TestRunsThatGrowTogetherKeepTheLimit(t *testing.T) {
+	const runs, rounds = 16, 2000
+	for range rounds {
+		p := capacity.New(capacity.Options{MaxRuns: runs, MaxBytes: runs * runtime.MinShare, Uptime: func() time.Duration { return 0 }, Wake: func() {}})
+		heavy := p.ShareBytes() * runs * 3 / 10 // room for three
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		for i := range runs {
+			h := new(capacity.Holder)
+			h.Init(p, strconv.Itoa(i), nil)
+			_, err := h.Reserve(1)
+			require.NoError(t, err)
+			all.Go(func() {
+				<-begin
+				h.AddBytes(heavy)
+				if h.RequestYield() {
+					h.Release()
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+		require.False(t, p.IsExceeded())
+		require.EqualValues(t, 3*(heavy+1), p.HeldBytes(), "no more stop than must")
+	}
+}
+
 func TestIdleRunsOfferSlotsWhereTheyAreShort(t *testing.T) {
 	p := newProcess(3, 4*share) // short from the third one on
 	a, asked := p.admit(t, "a", 1)
@@ -188,7 +239,7 @@ func TestIdleRunsOfferSlotsWhereTheyAreShort(t *testing.T) {
 	require.Equal(t, 1, p.Counts().OfferedSlots)
 	require.True(t, a.Release())
 	c.Release()
-	require.Equal(t, capacity.Counts{HeldBytes: 1, UsedSlots: 1}, p.Counts())
+	require.Equal(t, capacity.Counts{HeldBytes: 1, ContinuingBytes: 1, UsedSlots: 1}, p.Counts())
 }
 
 func TestClosedLimiterAdmitsNothing(t *testing.T) {
