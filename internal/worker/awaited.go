@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"iter"
+	"maps"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -17,7 +19,7 @@ type awaitedJobs struct {
 
 	detached     map[string]map[string]*job // by worker and lease: tasks whose worker's stream is broken
 	disconnected map[*job]struct{}          // those, and tasks whose worker came with a call alone
-	withheld     map[*job]struct{}          // tasks that an earlier server may have handed out
+	withheld     withheldJobs
 }
 
 // addDetached keeps a task for its worker, whose stream is broken. The worker may
@@ -78,7 +80,7 @@ func (a *awaitedJobs) followDisconnected(j *job) []notice {
 // addWithheld keeps a task for the worker that may have it from an earlier server.
 func (a *awaitedJobs) addWithheld(j *job) []notice {
 	j.stage = stageWithheld
-	a.withheld[j] = struct{}{}
+	a.withheld.addJob(j)
 	if j.task.WorkerWait != nil {
 		j.task.WorkerWait.Withheld.Store(true)
 	}
@@ -95,7 +97,7 @@ func (a *awaitedJobs) removeWithheld(j *job) {
 	if j.stage != stageWithheld {
 		return
 	}
-	delete(a.withheld, j)
+	a.withheld.removeJob(j)
 	if j.task.WorkerWait != nil {
 		j.task.WorkerWait.Withheld.Store(false)
 	}
@@ -113,7 +115,7 @@ func (a *awaitedJobs) handOffWithheld(j *job) notice {
 // there.
 func (a *awaitedJobs) handOffAll() []notice {
 	var list []notice
-	for j := range a.withheld {
+	for j := range a.withheld.allJobs() {
 		list = append(list, a.handOffWithheld(j))
 	}
 	for j := range a.disconnected {
@@ -125,7 +127,7 @@ func (a *awaitedJobs) handOffAll() []notice {
 // followAll finds the servers of all awaited workers.
 func (a *awaitedJobs) followAll() []notice {
 	var list []notice
-	for _, jobs := range []map[*job]struct{}{a.withheld, a.disconnected} {
+	for _, jobs := range []iter.Seq[*job]{a.withheld.allJobs(), maps.Keys(a.disconnected)} {
 		for j := range jobs {
 			_, more := a.followHolder(j)
 			list = append(list, more...)
@@ -189,7 +191,7 @@ func (a *awaitedJobs) clearHolder(j *job) {
 // most.
 func (a *awaitedJobs) listPlaces() []string {
 	var places []string
-	for j := range a.withheld {
+	for j := range a.withheld.allJobs() {
 		if len(places) < lease.MaxClaims {
 			places = append(places, lease.PlaceOf(j.task))
 		}

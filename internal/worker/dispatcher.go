@@ -54,7 +54,7 @@ func newDispatcher(o Options) *dispatcher {
 	d.unserved = &unservedTasks{queue: d.queue, profiles: d.profiles, placement: d.placement}
 	d.awaited = &awaitedJobs{
 		placement: d.placement, unserved: d.unserved, leaseTTL: o.LeaseTTL, scheduleClaims: d.scheduleClaims,
-		detached: make(map[string]map[string]*job), disconnected: make(map[*job]struct{}), withheld: make(map[*job]struct{}),
+		detached: make(map[string]map[string]*job), disconnected: make(map[*job]struct{}), withheld: make(withheldJobs),
 	}
 	d.reclaims = lease.NewReclaims(d.history, d.startReclaimTimer, d.scheduleClaims)
 	return d

@@ -92,15 +92,28 @@ func (d *dispatcher) withholdJob(j *job) ([]notice, bool) {
 	if j.task.RecoveredAt.IsZero() || j.task.Router != "" || j.task.Reduce != nil {
 		return nil, false
 	}
-	left := d.opts.LeaseTTL - time.Since(j.task.RecoveredAt)
+	end := j.task.RecoveredAt.Add(d.opts.LeaseTTL)
+	left := time.Until(end)
 	if left <= 0 {
 		return nil, false
 	}
-	j.leaseEnd = time.Now().Add(left)
+	j.leaseEnd = end
 	j.leaseTimer = time.AfterFunc(left, d.containPanics(func() {
-		d.updateState(func() []notice { return d.releaseWithheld(j) })
+		d.updateState(func() []notice { return d.releaseWithheldOfRun(j) })
 	}))
 	return d.awaited.addWithheld(j), true
+}
+
+// releaseWithheldOfRun releases the withheld tasks of the run of a task whose time is
+// over. The run moves to another server when all its tasks are withheld or have no worker
+// here, and the other server withholds them again. So a task that has a worker here must
+// not stay withheld when it could begin.
+func (d *dispatcher) releaseWithheldOfRun(of *job) []notice {
+	var list []notice
+	for _, j := range d.awaited.withheld.jobsOfRun(of) {
+		list = append(list, d.releaseWithheld(j)...)
+	}
+	return list
 }
 
 // releaseWithheld offers a task to any worker when its holder has not come back.

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -165,6 +166,39 @@ func TestAWithheldTaskIsGivenAwayWhenTheLeaseIsOver(t *testing.T) {
 		completeTask(t, h, a, "1")
 		require.Equal(t, newResult("1"), <-r)
 	})
+}
+
+// A server dies, and no worker comes back for the tasks of a superstep: they are free at
+// the same moment. The next server has a worker for one of them, whose turn comes before
+// the run moves, and the server after it does not withhold the others again.
+func TestWithheldTasksOfARunAreGivenAwayTogether(t *testing.T) {
+	for range 5 { // timers of the same moment fire in any order
+		synctest.Test(t, func(t *testing.T) {
+			w := newTestCluster(t)
+			var far []string
+			for i := range 16 {
+				far = append(far, fmt.Sprint("far", i))
+			}
+			w.compileGraph(append(far, "near"))
+			a, die := w.startMortalServer("A")
+			run := a.startRun("t")
+			die()
+
+			b := w.startServer("B")
+			b.attachWorker("wb", "near")
+			sleepVirtual(20 * time.Second) // the lease of the thread ends
+			require.EqualValues(t, 2, w.readHead("t").Fence)
+			c := w.startServer("C")
+			c.attachWorker("wc", far...)
+			sleepVirtual(5 * time.Second)
+			require.Empty(t, w.listExecutions(), "a worker may have them")
+			b.waitForRun(run, checkpoint.RunSucceeded)
+			took := w.listExecutions()
+			require.Equal(t, "near@B", took[0])
+			require.Len(t, took, 17)
+			require.EqualValues(t, 3, w.readHead("t").Fence, "it moves once")
+		})
+	}
 }
 
 // The server before has told that a worker has a task, and no worker brings it back: a
