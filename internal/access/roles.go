@@ -127,12 +127,16 @@ func Rights() []RightRow {
 				{graphService + "StartRun", "run.interrupt_after", ""},
 				{graphService + "Resume", "resume.update", ""},
 				{graphService + "Resume", "resume.goto_targets", ""},
+				{graphService + "Resume", "resume.settings.interrupt_before", ""},
+				{graphService + "Resume", "resume.settings.interrupt_after", ""},
 				{graphService + "ResumeRun", "resume.update", ""},
 				{graphService + "ResumeRun", "resume.goto_targets", ""},
+				{graphService + "ResumeRun", "resume.settings.interrupt_before", ""},
+				{graphService + "ResumeRun", "resume.settings.interrupt_after", ""},
 			},
 		},
 		{
-			Right: ReplaceSettings, Meaning: "Replace the breakpoints, the step limit and the context of a run that goes on.",
+			Right: ReplaceSettings, Meaning: "Replace the context and the step limit of a run that goes on, and have it go by the breakpoints of its graph.",
 			Roles: []Role{Starter, Operator, Admin},
 			Fields: []Field{
 				{graphService + "Resume", "resume.settings", ""},

@@ -539,8 +539,11 @@ def answering(knowing: DevServer, certs: Path, bob: str, carl: str) -> Iterator[
 
 async def test_a_caller_who_only_answers_answers(knowing: DevServer, answering: tuple[Any, Any]) -> None:
     answers, starts = answering
+    with pytest.raises(AccessDeniedError, match="steer-run"):
+        starts.invoke({"log": []}, config("answering-1"), context={"who": "carl"}, interrupt_before=["tell"])
+    steers = ask_twice().compile(server=knowing.address, security=knowing.security, worker=False, name="answering")
     start = {**config("answering-1"), "recursion_limit": 9}
-    (first,) = starts.invoke({"log": []}, start, context={"who": "carl"}, interrupt_before=["tell"])["__interrupt__"]
+    (first,) = steers.invoke({"log": []}, start, context={"who": "carl"}, interrupt_before=["tell"])["__interrupt__"]
     with pytest.raises(AccessDeniedError, match="replace-settings"):
         answers.invoke(Command(resume="yes"), config("answering-1"), interrupt_before=[])
     with pytest.warns(OmittedValue, match="may not read states"):
