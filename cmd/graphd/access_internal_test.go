@@ -651,7 +651,7 @@ func TestWorkersServeTheirGraphs(t *testing.T) {
 	require.Equal(t, "hidden", metadataOf(err)["graph"])
 	require.Equal(t, outcomeDenied, describeOutcome(err))
 	brought := `graphs {name: "open" channels {name: "x"} nodes {name: "n" remote {}} edges {sources: "__start__" target: "n"}}`
-	require.ErrorContains(t, s.connectWorker(t, "worker", hello("w3", brought)), "right: bring-graphs")
+	require.ErrorContains(t, s.connectWorker(t, "worker", hello("w3", brought)), "the right bring-graphs")
 	require.NoError(t, s.connectWorker(t, "root", hello("w4", brought)))
 	require.NoError(t, s.connectWorker(t, "worker", hello("w5", brought)), "the server has the version")
 

@@ -168,8 +168,8 @@ func TestTheHeaderTellsNothingOfTenants(t *testing.T) {
 	c := startServer(t, newFakeEngine(), withTenants)
 	_, there := c.GetThread(inTenant(t.Context(), "acme", "zen"), &graphdv1.GetThreadRequest{ThreadId: "t"})
 	_, absent := c.GetThread(inTenant(t.Context(), "acme", "nil"), &graphdv1.GetThreadRequest{ThreadId: "t"})
-	require.Equal(t, status.Convert(there).Proto().String(), status.Convert(absent).Proto().String())
-	require.NotContains(t, there.Error(), "zen")
+	require.Equal(t, status.Convert(there).Proto().String(),
+		strings.ReplaceAll(status.Convert(absent).Proto().String(), "nil", "zen"), "but for the name that the caller has sent")
 	for _, header := range []string{"zen", "a b"} {
 		_, err := c.GetThread(inTenant(t.Context(), "", header), &graphdv1.GetThreadRequest{ThreadId: "t"})
 		require.Equal(t, "NO_CREDENTIALS", requireErrorInfo(t, err).GetReason())
