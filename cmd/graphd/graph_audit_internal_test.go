@@ -32,7 +32,7 @@ func lastRecord(t *testing.T, path, caller, method string, seen int) (r audit.Re
 			if errors.Is(err, io.EOF) {
 				return n == seen+1
 			}
-			if err == nil && e.ShortMethod() == method && e.Record.Principal == caller {
+			if err == nil && e.ShortMethod() == method && e.Principal == caller {
 				n++
 				r = e.Record
 			}

@@ -54,7 +54,7 @@ func (q *quotaFile) FindTenantLimit(tenant string, of runtime.Holding) int64 {
 // is one of runtime.CallerLimits.
 func (q *quotaFile) HasCallerLimits(of runtime.Holding) bool {
 	limit, ok := limitOfHolding(of)
-	return ok && q.Limiter.HasCallerLimit(limit)
+	return ok && q.HasCallerLimit(limit)
 }
 
 // FindCallerLimit returns a limit of what a caller holds in its tenant, or

@@ -14,9 +14,9 @@ type Follower struct {
 	mappers *file.Reloaded[*Mapper]
 }
 
-// OpenFile reads the rules of a file, which give no other roles than these. report is called once for each change of the file
-// that can't be used, and the rules before stay. The error joins a *file.Error for each
-// problem.
+// OpenFile reads the rules of a file, which give no other roles than these. report is
+// called once for each change of the file that can't be used, and the rules before stay.
+// The error joins a *file.Error for each problem.
 func OpenFile(path string, roles []string, report func(error)) (*Follower, error) {
 	mappers, err := file.Load(path, func(text []byte) (*Mapper, error) {
 		config, err := Parse(path, text, roles)

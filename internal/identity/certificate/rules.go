@@ -49,8 +49,8 @@ type Rule struct {
 // captured stands for the text of * in the name of a rule.
 const captured = "$1"
 
-// Parse reads the rules of a file, which give no other roles than these. The error joins a *file.Error with the line of
-// each problem.
+// Parse reads the rules of a file, which give no other roles than these. The error joins a
+// *file.Error with the line of each problem.
 func Parse(name string, text []byte, roles []string) (Config, error) {
 	c := Config{roles: roles}
 	err := file.Decode(name, text, &c)

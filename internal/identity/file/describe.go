@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -101,10 +102,10 @@ func findField(text []byte, line int, words string) string {
 			switch n.Kind {
 			case yaml.MappingNode:
 				if i%2 == 1 {
-					visit(child, append(path[:len(path):len(path)], n.Content[i-1].Value))
+					visit(child, append(slices.Clip(path), n.Content[i-1].Value))
 				}
 			case yaml.SequenceNode:
-				visit(child, append(path[:len(path):len(path)], i))
+				visit(child, append(slices.Clip(path), i))
 			default:
 				visit(child, path)
 			}
@@ -125,7 +126,7 @@ func describeNode(n *yaml.Node) string {
 	case len(n.Value) > 10:
 		words += fmt.Sprintf(" `%s...`", n.Value[:7])
 	default:
-		words += fmt.Sprintf(" `%s`", n.Value)
+		words += " `" + n.Value + "`"
 	}
 	return words
 }

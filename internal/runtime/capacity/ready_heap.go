@@ -28,7 +28,7 @@ func (r readyHeap[Q]) Swap(i, j int) {
 
 // Push is that of heap.Interface.
 func (r *readyHeap[Q]) Push(x any) {
-	q := x.(Q) //nolint:forcetypeassert // only those are pushed
+	q := x.(Q) //nolint:forcetypeassert,errcheck // only those are pushed
 	q.setPlace(len(*r))
 	*r = append(*r, q)
 }
