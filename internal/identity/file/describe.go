@@ -3,9 +3,9 @@ package file
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 

@@ -224,7 +224,7 @@ func TestRunsThatGrowTogetherKeepTheLimit(t *testing.T) {
 		close(begin)
 		all.Wait()
 		require.False(t, p.IsExceeded())
-		require.Equal(t, int64(3*(heavy+1)), p.HeldBytes(), "no more stop than must")
+		require.Equal(t, 3*(heavy+1), p.HeldBytes(), "no more stop than must")
 	}
 }
 
