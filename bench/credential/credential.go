@@ -48,14 +48,14 @@ type Set struct {
 // token in a folder. The certificates are made by graphd.
 func MakeSet(ctx context.Context, graphd, dir string) (*Set, error) {
 	s := &Set{graphd: graphd, dir: dir}
-	if _, err := s.callGraphd(ctx, "certs", "--dir", s.file("certs"), "--client", "bench"); err != nil {
+	if _, err := s.callGraphd(ctx, "certs", "--dir", s.joinPath("certs"), "--client", "bench"); err != nil {
 		return nil, err
 	}
-	own, err := tls.LoadX509KeyPair(s.file("certs", "client-bench.pem"), s.file("certs", "client-bench-key.pem"))
+	own, err := tls.LoadX509KeyPair(s.joinPath("certs", "client-bench.pem"), s.joinPath("certs", "client-bench-key.pem"))
 	if err != nil {
 		return nil, err
 	}
-	ca, err := os.ReadFile(s.file("certs", "ca.pem"))
+	ca, err := os.ReadFile(s.joinPath("certs", "ca.pem"))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func MakeSet(ctx context.Context, graphd, dir string) (*Set, error) {
 	return s, nil
 }
 
-func (s *Set) file(names ...string) string {
+func (s *Set) joinPath(names ...string) string {
 	return filepath.Join(append([]string{s.dir}, names...)...)
 }
 
@@ -99,21 +99,23 @@ func (s *Set) makeToken() error {
 	}
 	x, y := point[1:1+coordinateBytes], point[1+coordinateBytes:]
 	keys, err := json.Marshal(map[string]any{"keys": []map[string]string{{
-		"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": keyID, "x": encode(x), "y": encode(y),
+		"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": keyID, "x": encodeBase64(x), "y": encodeBase64(y),
 	}}})
 	if err != nil {
 		return err
 	}
 	issuers := fmt.Sprintf("issuers:\n- issuer: %s\n  audiences: [%s]\n  jwks_file: %s\n  claims: { roles: roles }\n",
-		issuer, audience, s.file("jwks.json"))
-	if err := errors.Join(s.write("jwks.json", string(keys)), s.write("issuers.yaml", issuers)); err != nil {
+		issuer, audience, s.joinPath("jwks.json"))
+	if err := errors.Join(s.writeFile("jwks.json", string(keys)), s.writeFile("issuers.yaml", issuers)); err != nil {
 		return err
 	}
 	s.Token, err = signToken(key)
 	return err
 }
 
-func (s *Set) write(name, text string) error { return os.WriteFile(s.file(name), []byte(text), 0o600) }
+func (s *Set) writeFile(name, text string) error {
+	return os.WriteFile(s.joinPath(name), []byte(text), 0o600)
+}
 
 // signToken makes a token like those of common issuers.
 func signToken(key *ecdsa.PrivateKey) (string, error) {
@@ -124,25 +126,25 @@ func signToken(key *ecdsa.PrivateKey) (string, error) {
 	now := time.Now()
 	claims, err := json.Marshal(map[string]any{
 		"iss": issuer, "aud": []string{audience}, "sub": "bench@issuer.bench.example", "iat": now.Unix(), "nbf": now.Unix(),
-		"exp": now.Add(validity).Unix(), "jti": rand.Text(), "roles": roles(),
+		"exp": now.Add(validity).Unix(), "jti": rand.Text(), "roles": listRoles(),
 	})
 	if err != nil {
 		return "", err
 	}
-	text := encode(header) + "." + encode(claims)
+	text := encodeBase64(header) + "." + encodeBase64(claims)
 	sum := sha256.Sum256([]byte(text))
 	r, z, err := ecdsa.Sign(rand.Reader, key, sum[:])
 	if err != nil {
 		return "", err
 	}
 	signature := append(r.FillBytes(make([]byte, coordinateBytes)), z.FillBytes(make([]byte, coordinateBytes))...)
-	return text + "." + encode(signature), nil
+	return text + "." + encodeBase64(signature), nil
 }
 
-func encode(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
+func encodeBase64(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
 // roles are those that the workloads need, and that of who brings their graphs.
-func roles() []string { return []string{"starter", "answerer", "author"} }
+func listRoles() []string { return []string{"starter", "answerer", "author"} }
 
 // PutGraphs puts the graphs of a folder for the tenant of a token.
 func (s *Set) PutGraphs(ctx context.Context, address, token, folder string) error {
@@ -160,29 +162,29 @@ func (s *Set) PutGraphs(ctx context.Context, address, token, folder string) erro
 
 // MakeKey adds an API key of a tenant to a file of keys, and returns its token.
 func (s *Set) MakeKey(ctx context.Context, file, tenant string) (token string, err error) {
-	arguments := []string{"keys", "create", "--file", s.file(file), "--name", tenant, "--tenant", tenant, "--expires", validity.String()}
-	for _, role := range roles() {
+	arguments := []string{"keys", "create", "--file", s.joinPath(file), "--name", tenant, "--tenant", tenant, "--expires", validity.String()}
+	for _, role := range listRoles() {
 		arguments = append(arguments, "--role", role)
 	}
 	return s.callGraphd(ctx, arguments...)
 }
 
 // KeyOptions are those of a server that knows callers by a file of keys.
-func (s *Set) KeyOptions(file string) []string { return []string{"--api-keys", s.file(file)} }
+func (s *Set) KeyOptions(file string) []string { return []string{"--api-keys", s.joinPath(file)} }
 
 // TokenOptions are those of a server that knows callers by tokens.
-func (s *Set) TokenOptions() []string { return []string{"--token-issuers", s.file("issuers.yaml")} }
+func (s *Set) TokenOptions() []string { return []string{"--token-issuers", s.joinPath("issuers.yaml")} }
 
 // TLSOptions are those of a server that wants a certificate of its clients.
 func (s *Set) TLSOptions() []string {
 	return []string{
-		"--tls-cert", s.file("certs", "server.pem"), "--tls-key", s.file("certs", "server-key.pem"), "--tls-client-ca", s.file("certs", "ca.pem"),
+		"--tls-cert", s.joinPath("certs", "server.pem"), "--tls-key", s.joinPath("certs", "server-key.pem"), "--tls-client-ca", s.joinPath("certs", "ca.pem"),
 	}
 }
 
 // QuotaOptions write the limits of tenants, and are those of a server that has them.
 func (s *Set) QuotaOptions(limits string) ([]string, error) {
-	return []string{"--quotas", s.file("quotas.yaml")}, s.write("quotas.yaml", limits)
+	return []string{"--quotas", s.joinPath("quotas.yaml")}, s.writeFile("quotas.yaml", limits)
 }
 
 // ShowCertificate makes connections that show the certificate of the client.

@@ -112,7 +112,7 @@ func (s *Stand) Renew(ctx context.Context) error {
 }
 
 // StartTwin starts a further graphd beside that of the stand, on a store of its own of the
-// same setting. Whoever starts it stops it, before the stand is renewed. ready is how
+// same setting. The caller stops it, before the stand is renewed. ready is how
 // to call it.
 func (s *Stand) StartTwin(ctx context.Context, options []string, ready ...grpc.DialOption) (*process.Graphd, error) {
 	name := fmt.Sprintf("twin-%d", s.twins)

@@ -97,13 +97,13 @@ func (n *Noise) AwaitRefusal(ctx context.Context) error {
 	case <-n.firstRefusal:
 		return nil
 	case <-ended:
-		return n.failure()
+		return n.readFailure()
 	case <-ctx.Done():
 		return errors.Join(ErrNotRefused, context.Cause(ctx))
 	}
 }
 
-func (n *Noise) failure() error {
+func (n *Noise) readFailure() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.broken
@@ -115,7 +115,7 @@ func (n *Noise) Stop() (perSecond float64, err error) {
 	perSecond = float64(n.made.Load()) / time.Since(n.began).Seconds()
 	n.stop(errStopped)
 	n.lanes.Wait()
-	if err := n.failure(); err != nil {
+	if err := n.readFailure(); err != nil {
 		return perSecond, err
 	}
 	if n.refused.Load() == 0 {

@@ -34,7 +34,7 @@ edges: [{from: __start__, to: ask}, {from: ask, to: pay}]
 `
 
 // A starter reaches a breakpoint of a graph, cancels the run there and goes on with the
-// thread. Nobody has passed the breakpoint: the thread stops at it again, as at a question.
+// thread. No caller has passed the breakpoint: the thread stops at it again, as at a question.
 func TestACancelPassesNoBreakpoint(t *testing.T) {
 	s := startAccessServer(t)
 	registry, runs := graphdv1.NewRegistryServiceClient(s.conn), graphdv1.NewGraphServiceClient(s.conn)
@@ -66,7 +66,7 @@ func TestACancelPassesNoBreakpoint(t *testing.T) {
 				require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, wait())
 				_, err = runs.StartRun(caller, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{ThreadId: thread}})
 				require.NoError(t, err)
-				require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, wait(), "nobody has passed the breakpoint")
+				require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, wait(), "no caller has passed the breakpoint")
 			}
 			resume := &graphdv1.ResumeSpec{ThreadId: thread}
 			if graph == "nowhere" {

@@ -23,7 +23,7 @@ nodes:
 edges: [{from: __start__, to: gate}, {from: gate, to: inner}]
 `
 
-// An admin deletes a graph that asks nothing, inside a graph that asks. Nobody can read the
+// An admin deletes a graph that asks nothing, inside a graph that asks. No server can read the
 // outer graph any more. It still takes the right to replace or delete it.
 func TestGraphsThatCanNotBeReadKeepTheirQuestions(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys.yaml")

@@ -227,7 +227,7 @@ type Interrupt struct {
 	Response  payload.JSON // "" = none; a dismissed interrupt has none
 	Dismissed bool
 	Note      string // the answerer's remark, or the reason of a dismissal
-	// Responder is the principal that answered, "" = not known, or nobody answered. The
+	// Responder is the principal that answered, "" = not known, or no answer. The
 	// three fields after it are empty without it.
 	Responder      string
 	ResponderHow   string    // kind of the credential that identified the responder

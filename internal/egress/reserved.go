@@ -38,9 +38,9 @@ type embedding struct {
 	at     [4]int
 }
 
-// embeddings returns the forms that NAT64, 6to4 or an old stack translates. The prefix that
+// listEmbeddings returns the forms that NAT64, 6to4 or an old stack translates. The prefix that
 // is for NAT64 of one's own has several, as the network has divided it (RFC 6052).
-func embeddings() []embedding {
+func listEmbeddings() []embedding {
 	last, own := [4]int{12, 13, 14, 15}, netip.MustParsePrefix("64:ff9b:1::/48")
 	return []embedding{
 		{netip.MustParsePrefix("64:ff9b::/96"), last},
@@ -60,7 +60,7 @@ func listEmbeddedIPv4(addr netip.Addr) (inside []netip.Addr) {
 		return nil
 	}
 	bytes := addr.As16()
-	for _, form := range embeddings() {
+	for _, form := range listEmbeddings() {
 		if form.prefix.Contains(addr) {
 			inside = append(inside, netip.AddrFrom4([4]byte{bytes[form.at[0]], bytes[form.at[1]], bytes[form.at[2]], bytes[form.at[3]]}))
 		}

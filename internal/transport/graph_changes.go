@@ -237,7 +237,7 @@ func (c graphChanges) findNewestBeside(ctx context.Context, newest *runtime.Grap
 }
 
 // findNewest returns the newest version of a graph that compiles here, nil for none. Where a
-// newer one does not compile, unreadable says so: nobody knows what that one asks, so a
+// newer one does not compile, unreadable says so: what that one asks is not known, so a
 // change counts as one that removes it.
 func (c graphChanges) findNewest(ctx context.Context, name string) (newest *runtime.GraphEntry, unreadable []string, err error) {
 	entry, err := c.graphs.GetGraph(ctx, name, "")

@@ -14,7 +14,7 @@ import (
 )
 
 // certificateClasses are certificates that fail the handshake, and those that it accepts
-// and that name nobody.
+// and that name no caller.
 func (f *forger) certificateClasses() []class {
 	all := append(f.untrustedCertificates(), f.unfitCertificates()...)
 	return append(all, f.namelessCertificates()...)

@@ -54,7 +54,7 @@ type client struct {
 	*testServer
 
 	forger  *forger
-	gateway *tls.Certificate // names nobody, so that tokens do
+	gateway *tls.Certificate // names no caller, so that tokens do
 	alice   *tls.Certificate // names alice
 	open    *grpc.ClientConn // with the certificate of the gateway
 }

@@ -281,7 +281,7 @@ func TestEventsShareWhatTheyHaveInCommon(t *testing.T) {
 	require.Equal(t, list, back)
 }
 
-// A record of something that nobody known has done has not a byte for who did it.
+// A record without a known caller has not a byte for who did it.
 func TestRecordsWithoutCallersHaveNoFieldsForThem(t *testing.T) {
 	at := time.Unix(1, 0).UTC()
 	run := checkpoint.Run{ID: "r", Metadata: map[string]string{"started_by": "eve"}}

@@ -21,7 +21,7 @@ type Reloaded[T any] struct {
 	current atomic.Pointer[T]
 
 	mu      sync.Mutex
-	changed func() // of a new value; nil = nobody wants to know
+	changed func() // of a new value; nil = no caller wants to know
 	seen    string // digest of the text that was parsed last, or the error that kept it from being read
 }
 

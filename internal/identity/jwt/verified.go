@@ -52,7 +52,7 @@ func (t *verifiedToken) countBytes() int {
 
 // verifiedTokens remembers tokens by their digests, because the verification of a
 // signature takes longer than the rest of a short call. It remembers no refusals, so
-// nobody without a token can fill it. Beyond maxVerifiedBytes it forgets the tokens that
+// no caller without a token can fill it. Beyond maxVerifiedBytes it forgets the tokens that
 // were not used for the longest time. Its methods may be called at the same time.
 type verifiedTokens struct {
 	mu       sync.Mutex

@@ -203,7 +203,7 @@ func TestStoredAnswersSayWhoAnswered(t *testing.T) {
 	})
 }
 
-// What happens because nobody answered has no actor.
+// What happens without an answer has no actor.
 func TestExpiryHasNoActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := newActorFixture(t)

@@ -160,7 +160,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		store: client, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
-	e.capacity = e.newCapacity()
+	e.capacity = newCapacity(e)
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
 	if opts.Workers != nil {
 		e.peers = placement.New(opts.Workers, e.unserved)
@@ -172,9 +172,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
-	e.holdings = e.newHoldings()
+	e.holdings = newHoldings(e)
 	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings}
-	e.committer = e.newCommitter(store)
+	e.committer = newCommitter(e, store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
 	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.holdings.NoteRemoved)
 	e.loopEnv = e.newLoopEnv(executor)
@@ -214,7 +214,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 }
 
 // newCapacity makes the limiter of the live runs of the engine.
-func (e *Engine) newCapacity() *capacity.Limiter {
+func newCapacity(e *Engine) *capacity.Limiter {
 	return capacity.New(capacity.Options{
 		MaxRuns: e.opts.MaxLiveRuns, MaxBytes: e.opts.MaxLiveBytes, Tenants: e.opts.Tenants, Callers: e.opts.Callers,
 		Uptime: e.uptime, Wake: e.wakeScheduler,
@@ -223,7 +223,7 @@ func (e *Engine) newCapacity() *capacity.Limiter {
 
 // newHoldings makes the keeper of what tenants hold. It runs work when the engine has its
 // owner.
-func (e *Engine) newHoldings() *holdings.Keeper {
+func newHoldings(e *Engine) *holdings.Keeper {
 	return holdings.New(holdings.Options{
 		Limits: e.opts.Tenants, Store: e.store, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
 			e.owner.RunUntilDrain(f, "counting the queued runs of a tenant panicked")
@@ -302,7 +302,7 @@ func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 }
 
 // newCommitter makes the committer of the engine.
-func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
+func newCommitter(e *Engine, store checkpoint.Store) *commit.Committer {
 	_, isTimeBounded := store.(checkpoint.TimeBounded)
 	return commit.NewCommitter(commit.Options{
 		Store: e.store, Owner: e.id, Attempts: e.opts.StoreAttempts, Timeout: e.opts.StoreTimeout, IsTimeBounded: isTimeBounded,

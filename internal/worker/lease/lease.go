@@ -27,7 +27,7 @@ type Lease struct {
 	Token       string
 	Key         string // of the task, see KeyOf
 	incarnation string // of the server
-	owner       string // digest of the Holder, "" = anybody in tenant.Default
+	owner       string // digest of the Holder, "" = any caller in tenant.Default
 	number      uint64 // among the leases of the server
 	fence       uint64 // the fence of the run
 	attempt     uint64
