@@ -21,7 +21,9 @@ import (
 // RequestTracker counts the bytes of calls that are not done. Beyond the limit it
 // cancels requests that arrive slowly, first those with many bytes for a long time.
 // It serves complete requests, and refuses further large requests. The last quarter of
-// the limit is for small requests, and the last eighth for those that arrive.
+// the limit is for small requests, and the last eighth for those that arrive. Large
+// requests that are complete and not refused yet exceed their part for a moment, so an
+// eighth of the limit serves small requests whatever the large ones hold.
 type RequestTracker struct {
 	maxBytes       int64         // bytes of all together, 0 = any number
 	maxCalls       int           // open at the same time, 0 = any number
@@ -33,6 +35,7 @@ type RequestTracker struct {
 	openCalls     int
 	heldBytes     int64                        // bytes of all calls
 	arrivingBytes int64                        // bytes of arriving requests
+	smallBytes    int64                        // bytes of small requests that are served
 	arriving      map[*TrackedRequest]struct{} // requests that are not whole
 	lateTimer     *time.Timer                  // cancels requests that are too slow; nil = none arrives
 }
@@ -77,6 +80,7 @@ type TrackedRequest struct {
 	heldBytes     int64     // guarded by RequestTracker.mu, as are the fields below
 	arrivingSince time.Time // when it began to arrive
 	messageBytes  int64     // of a stream: bytes of the message that is served
+	smallBytes    int64     // bytes of the message that is served, if it is small
 	isServed      bool      // of a stream: the server handles a message
 	isOver        bool
 }
@@ -192,10 +196,11 @@ func (r *TrackedRequest) countDecoded(wire, memory int) error {
 	if _, there := q.arriving[r]; there {
 		served += r.heldBytes
 	}
-	if q.maxBytes > 0 && (served > q.maxBytes-q.maxBytes/8 || r.heldBytes+more > smallConnectionBytes && served > q.maxBytes-q.maxBytes/4) {
+	if !q.hasRoom(r.heldBytes+more, served) {
 		return tooManyRequestsError("bytes of requests", "max-incoming", q.maxBytes)
 	}
 	q.addBytes(r, more)
+	q.setSmallBytes(r, r.heldBytes)
 	if r.isStream {
 		q.removeArriving(r)
 		r.isServed, r.messageBytes = true, min(int64(max(memory, wire))+messageHeaderSize, r.heldBytes)
@@ -204,6 +209,29 @@ func (r *TrackedRequest) countDecoded(wire, memory int) error {
 		q.cancelLargest()
 	}
 	return nil
+}
+
+// hasRoom reports whether a request of size bytes may be served, with which all that are
+// complete hold served bytes. The caller holds mu.
+func (rt *RequestTracker) hasRoom(size, served int64) bool {
+	switch {
+	case rt.maxBytes == 0:
+		return true
+	case size > smallConnectionBytes:
+		return served <= rt.maxBytes-rt.maxBytes/4
+	default:
+		return served <= rt.maxBytes-rt.maxBytes/8 || rt.smallBytes+size <= rt.maxBytes/8
+	}
+}
+
+// setSmallBytes counts the bytes of a served request among those of small ones, unless it
+// is large. The caller holds mu.
+func (rt *RequestTracker) setSmallBytes(r *TrackedRequest, n int64) {
+	if n > smallConnectionBytes || r.isOver {
+		n = 0
+	}
+	rt.smallBytes += n - r.smallBytes
+	r.smallBytes = n
 }
 
 // messageHeaderSize is the size of the header that gRPC puts before each message.
@@ -217,6 +245,7 @@ func (r *TrackedRequest) ReleaseAnswered() {
 	}
 	r.tracker.mu.Lock()
 	defer r.tracker.mu.Unlock()
+	r.tracker.setSmallBytes(r, 0)
 	r.tracker.addBytes(r, -r.heldBytes)
 }
 
@@ -232,6 +261,7 @@ func (r *TrackedRequest) ReleaseMessage() {
 	if !r.isServed {
 		return
 	}
+	q.setSmallBytes(r, 0)
 	q.addBytes(r, -r.messageBytes)
 	if r.isServed, r.messageBytes = false, 0; r.heldBytes > 0 && !r.isOver {
 		r.arrivingSince = time.Now()
@@ -254,6 +284,7 @@ func (rt *RequestTracker) dropRequest(r *TrackedRequest) {
 		return
 	}
 	rt.removeArriving(r)
+	rt.setSmallBytes(r, 0)
 	rt.addBytes(r, -r.heldBytes)
 	r.isOver = true
 }
