@@ -75,7 +75,7 @@ func (c *client) try(t testing.TB, of class, a attempt) error {
 	defer cancel()
 	switch {
 	case of.isRaw:
-		return c.callRaw(t, c.forger, c.gateway, a.headers)
+		return c.callRaw(t, c.forger, c.gateway, auditedMethod, a.headers...)
 	case of.isOwn || a.shown != nil:
 		conn := c.dial(t, c.forger, a.shown)
 		defer func() { require.NoError(t, conn.Close()) }()
@@ -226,7 +226,9 @@ func BenchmarkHostileCredentials(b *testing.B) {
 	}
 }
 
-// measureClasses makes attempts of the classes in turn, and a good call after each.
+// measureClasses makes attempts of the classes in turn, and a good call after each. What
+// needs a connection of its own makes it without a client of gRPC, whose work for a
+// connection would be measured as well: with it, good calls took 5.2 to 5.5 ms.
 func (c *client) measureClasses(b *testing.B, classes []class) {
 	b.Helper()
 	var refused, good []time.Duration
@@ -234,16 +236,20 @@ func (c *client) measureClasses(b *testing.B, classes []class) {
 	for b.Loop() {
 		of := classes[len(refused)%len(classes)]
 		a := of.forge()
+		isOwn := of.isOwn || of.isRaw || a.shown != nil
 		began := time.Now()
-		err := c.try(b, of, a)
+		var err error
+		if isOwn {
+			err = c.callRaw(b, c.forger, c.chooseCertificate(of, a), auditedMethod, a.headers...)
+		} else {
+			err = c.try(b, of, a)
+		}
 		refused = append(refused, time.Since(began))
 		require.Contains(b, []codes.Code{codes.Unauthenticated, codes.Unavailable}, status.Code(err))
 
 		began = time.Now()
-		if of.isOwn || of.isRaw || a.shown != nil {
-			conn := c.dial(b, c.forger, c.alice)
-			err = call(b.Context(), conn, freeMethod)
-			require.NoError(b, conn.Close())
+		if isOwn {
+			err = c.callRaw(b, c.forger, c.alice, freeMethod)
 		} else {
 			err = call(b.Context(), c.open, freeMethod, goodToken)
 		}
@@ -252,6 +258,14 @@ func (c *client) measureClasses(b *testing.B, classes []class) {
 	}
 	reportQuantiles(b, "", refused)
 	reportQuantiles(b, "good-", good)
+}
+
+// chooseCertificate returns the certificate of an attempt that has a connection of its own.
+func (c *client) chooseCertificate(of class, a attempt) *tls.Certificate {
+	if of.isRaw {
+		return c.gateway
+	}
+	return a.shown
 }
 
 func reportQuantiles(b *testing.B, prefix string, all []time.Duration) {

@@ -345,12 +345,14 @@ func TestRollingRestart(t *testing.T) {
 		require.Equal(t, 1, times, "task %s ran more than once", task)
 	}
 	require.Len(t, k.ran, 6*customers)
+	takenUp := 0 // by whichever server was first
 	for _, r := range f.replicas {
 		log := f.readLog(r)
 		require.Contains(t, log, `"msg":"stopped"`)
 		require.NotContains(t, log, "drain timeout has passed")
-		require.Contains(t, log, `"msg":"run taken up"`, "%s took up nothing: no run was handed over to it", r.address)
+		takenUp += strings.Count(log, `"msg":"run taken up"`)
 	}
+	require.Positive(t, takenUp, "no run was handed over")
 	slices.Sort(k.gaps)
 	t.Logf("six restarts took %v; ends of streams: %s; from one task of a thread to the next: %v, at most %v", rolled,
 		&f.drained, k.gaps[len(k.gaps)/2], k.gaps[len(k.gaps)-1])

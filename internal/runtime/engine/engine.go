@@ -39,6 +39,7 @@ type Options struct {
 	StepLimit        int           // supersteps of a run by default; 10 000
 	ParallelTasks    int           // tasks of one superstep at the same time; 64
 	StepsPerCommit   int           // supersteps without effects that share a commit, 1 = none; 64
+	CommitTime       time.Duration // after which no further superstep joins a commit; 2 ms
 	MaxLiveRuns      int           // live runs in this process; 10 000
 	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit       int           // runs that wait in a thread; 64
@@ -87,6 +88,7 @@ func (o Options) withDefaults() Options {
 	or(&o.ScanInterval, time.Second)
 	or(&o.PruneDelay, time.Minute)
 	or(&o.StoreTimeout, 5*time.Second)
+	or(&o.CommitTime, 2*time.Millisecond)
 	orInt(&o.StepLimit, 10_000)
 	orInt(&o.ParallelTasks, 64)
 	orInt(&o.StepsPerCommit, 64)
@@ -296,7 +298,7 @@ func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
-		MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
+		CommitTime: e.opts.CommitTime, MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
 		IsDraining: e.held.IsDraining, IsMemoryExceeded: e.capacity.IsExceeded,
 	}
 }

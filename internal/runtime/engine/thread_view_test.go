@@ -158,7 +158,7 @@ func countExchanges(t *testing.T, made func(*graph.Spec) *graph.Spec, toBegin, t
 		"ask":    func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(`"?"`)) },
 		"after":  func(context.Context, *nodeCall) pregel.Result { return logUpdate(`"after"`) },
 	}
-	w := newFixtureOn(t, store, engine.Options{ScanInterval: time.Hour, PollInterval: time.Hour}, code,
+	w := newFixtureOn(t, store, engine.Options{ScanInterval: time.Hour, PollInterval: time.Hour, CommitTime: time.Hour}, code,
 		made(chainSpec("g", channelsLog, "before", "ask", "after")))
 	follow := func(start func(runtime.StartHook) (*runtime.Started, error)) (*runtime.Started, runtime.StoppedRun) {
 		var f *feed.Follower

@@ -76,7 +76,7 @@ func TestRouterOfADetachedThread(t *testing.T) {
 	}}
 	env := &superstep.Env{
 		Store: store, Reader: query.New(query.Options{Graphs: catalog{g}}), Executor: x, Observer: runtime.NopObserver{}, Log: zap.NewNop(), Now: time.Now,
-		StepLimit: 25, ParallelTasks: 1, StepsPerCommit: 1, MaxTaskMemoBytes: 1 << 20,
+		StepLimit: 25, ParallelTasks: 1, StepsPerCommit: 1, CommitTime: time.Minute, MaxTaskMemoBytes: 1 << 20,
 		TracksTasks: true, IsDraining: func() bool { return false }, IsMemoryExceeded: func() bool { return false },
 	}
 	thread := superstep.NewDetachedThread(t.Context(), "t", zap.NewNop(), make(chan struct{}), followers)

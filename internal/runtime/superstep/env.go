@@ -35,6 +35,8 @@ type Env struct {
 	StepsPerCommit   int   // supersteps without effects that share a commit, 1 = none
 	MaxTaskMemoBytes int64 // bytes of memos that a task may record
 
+	CommitTime time.Duration // after which no further superstep joins a commit
+
 	TracksTasks      bool        // it matters where workers are
 	IsDraining       func() bool // the server stops
 	IsMemoryExceeded func() bool // the live runs of the server hold too much

@@ -17,13 +17,10 @@ import (
 // them. They are not visible before that, and no node with effects runs.
 
 // Other changes wait for a change that is put together, and followers wait for its
-// events. So after a while no other superstep is begun. A superstep under way may take
-// longer, or work that is nearly done would be thrown away just when the processor is
-// busy.
-const (
-	inlineBudget = 2 * time.Millisecond
-	inlineLimit  = 10 * inlineBudget
-)
+// events. So after Env.CommitTime no other superstep is begun. A superstep under way may
+// take longer, by overtimeFactor in all, or work that is nearly done would be thrown away
+// just when the processor is busy.
+const overtimeFactor = 10
 
 // A change that starts or resumes a run has capacity for firstEvents events, those of two
 // supersteps inside it. A run that goes on is likely to reach its end: the change grows at
@@ -47,7 +44,7 @@ func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
 		return nil // a superstep may have been begun before
 	}
 	began, gathered := time.Now(), 0
-	for n := 1; n < fr.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
+	for n := 1; n < fr.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < fr.env.CommitTime; n++ {
 		w := inlineStep{&superstep{frame: fr, toRun: fr.tasks}}
 		if !w.runTasks(ctx, began) {
 			return nil
@@ -131,7 +128,7 @@ func (is inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 	}
 	is.unstored = make([]outcome, len(is.toRun))
 	for i, t := range is.toRun {
-		if ctx.Err() != nil || time.Since(began) > inlineLimit {
+		if ctx.Err() != nil || time.Since(began) > overtimeFactor*fr.env.CommitTime {
 			return false
 		}
 		at := fr.newAttempt(t, 1)
