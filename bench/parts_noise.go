@@ -41,7 +41,7 @@ func (r *round) startNoisy() (map[string]workload.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	targets, err := r.startTwin(append(limits, r.credentials.KeyOptions(keyFile)...), nil, map[string][]grpc.DialOption{
+	_, targets, err := r.startTwin(append(limits, r.credentials.KeyOptions(keyFile)...), nil, map[string][]grpc.DialOption{
 		quiet: {credential.SendToken(r.keys[quiet])}, noisy: {credential.SendToken(r.keys[noisy])},
 	}, r.keys[noisy])
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphd-dev/graphd/bench/credential"
 	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/process"
 	"github.com/graphd-dev/graphd/bench/report"
 	"github.com/graphd-dev/graphd/bench/stand"
 	"github.com/graphd-dev/graphd/bench/wire"
@@ -84,32 +85,56 @@ func (b *bench) removeCredentials() {
 // callers with the tokens bring them to their own tenants.
 func (r *round) startTwin(
 	options []string, ready []grpc.DialOption, dial map[string][]grpc.DialOption, tokens ...string,
-) (map[string]workload.Target, error) {
+) (*process.Graphd, map[string]workload.Target, error) {
 	server, err := r.StartTwin(r.context, options, ready...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.after = append(r.after, server.Stop)
 	for _, token := range tokens {
 		if err := r.credentials.PutGraphs(r.context, server.Address(), token, r.program.Graphs); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	targets := make(map[string]workload.Target)
 	for who, how := range dial {
 		client, err := wire.Dial(server.Address(), r.connections, how...)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r.after = append(r.after, func() { _ = client.Close() })
 		targets[who] = workload.Graphd(client)
 	}
-	return targets, nil
+	return server, targets, nil
+}
+
+// securedTarget is a server, called in one of the ways that are compared.
+type securedTarget struct {
+	workload.Target
+
+	server *process.Graphd
+}
+
+// load is workload.Load, with the processor time of the server.
+func (t securedTarget) load(ctx context.Context, clients int, long time.Duration, w repeated) (workload.Sample, error) {
+	before, err := t.server.ProcessorTime(ctx)
+	if err != nil {
+		return workload.Sample{}, err
+	}
+	began := time.Now()
+	s, err := workload.Load(ctx, clients, long, w.counts, w.one(t.Target))
+	if err != nil {
+		return s, err
+	}
+	operations := s.Rate * time.Since(began).Seconds()
+	after, err := t.server.ProcessorTime(ctx)
+	s.Processor = (after - before).Seconds() / operations
+	return s, err
 }
 
 // startSecured starts three servers that differ in nothing but what they want of callers.
-func (r *round) startSecured() (map[string]workload.Target, error) {
-	all := make(map[string]workload.Target)
+func (r *round) startSecured() (map[string]securedTarget, error) {
+	all := make(map[string]securedTarget)
 	certificate, token := r.credentials.ShowCertificate(), credential.SendToken(r.credentials.Token)
 	for _, twin := range []struct {
 		options []string
@@ -127,7 +152,7 @@ func (r *round) startSecured() (map[string]workload.Target, error) {
 			map[string][]grpc.DialOption{secured: {certificate, token}, unknown: {certificate}},
 		},
 	} {
-		targets, err := r.startTwin(twin.options, twin.ready, twin.dial)
+		server, targets, err := r.startTwin(twin.options, twin.ready, twin.dial)
 		if err != nil {
 			return nil, err
 		}
@@ -136,11 +161,13 @@ func (r *round) startSecured() (map[string]workload.Target, error) {
 				return nil, fmt.Errorf("a call without a token is not refused: %w", cmp.Or(err, errServed))
 			}
 		}
-		maps.Copy(all, targets)
+		delete(targets, unknown)
+		for who, target := range targets {
+			all[who] = securedTarget{target, server}
+		}
 	}
-	delete(all, unknown)
 	for who, target := range all {
-		if err := r.warmUp(r.context, target); err != nil {
+		if err := r.warmUp(r.context, target.Target); err != nil {
 			return nil, fmt.Errorf("%s: %w", who, err)
 		}
 	}
@@ -180,7 +207,7 @@ func security(r *round) [][]measure.Cell {
 					if err != nil {
 						return workload.Sample{}, err
 					}
-					return workload.Load(ctx, clients, r.long, w.counts, w.one(targets[who]))
+					return targets[who].load(ctx, clients, r.long, w)
 				}})
 			}
 			groups = append(groups, group)
@@ -205,6 +232,7 @@ func securityCosts(b *bench) []report.Line {
 				}
 				all = append(all,
 					b.atLeast(fmt.Sprintf("%s with mTLS and JWT, %s, %s", w, count, c.name), plainText, of, plain, 0.9),
+					b.slower("… processor time of the server", plainText, of, plain, 1.1, processor),
 					b.slower("… p50", plainText, of, plain, 1.1, p50),
 					b.slower("… p99", plainText, of, plain, 1.1, p99),
 				)
@@ -213,6 +241,8 @@ func securityCosts(b *bench) []report.Line {
 	}
 	return all
 }
+
+func processor(s workload.Sample) float64 { return s.Processor }
 
 func p50(s workload.Sample) float64 { return s.P50 }
 

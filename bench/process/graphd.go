@@ -103,6 +103,21 @@ func (g *Graphd) Heap(ctx context.Context) (float64, error) {
 	return least, nil
 }
 
+// ProcessorTime returns how long processors have worked for the server since its start.
+func (g *Graphd) ProcessorTime(ctx context.Context) (time.Duration, error) {
+	text, err := g.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(text, "\nprocess_cpu_seconds_total ")
+	number, _, _ := strings.Cut(rest, "\n")
+	seconds, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, fmt.Errorf("graphd does not say how much processor time it took: %w", err)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
 func (g *Graphd) get(ctx context.Context, path string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.metrics+path, http.NoBody)
 	if err != nil {

@@ -61,6 +61,9 @@ type Sample struct {
 	// P50 and P99 are of the timed parts, in seconds; 0 without any.
 	P50 float64 `json:"p50,omitempty"`
 	P99 float64 `json:"p99,omitempty"`
+	// Processor is the time in seconds for which processors worked for the server, per
+	// operation; 0 where it was not measured.
+	Processor float64 `json:"processor,omitempty"`
 }
 
 // One is one operation of a client, which notes how long its parts took.
