@@ -42,7 +42,7 @@ ALLOWED: dict[str, str] = {
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade
-    "": "checkpoint config constants dev graph runtime security types",  # a facade
+    "": "checkpoint config constants dev graph runtime security types values",  # a facade
 }
 
 USES_GRPC = {"transport", "dev", "worker", "client"}

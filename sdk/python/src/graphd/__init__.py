@@ -13,6 +13,7 @@ from graphd.runtime import Runtime, get_runtime, scope
 from graphd.runtime.ask import amemo, interrupt, memo
 from graphd.security import Security
 from graphd.types import Command, Interrupt, Overwrite, RetryPolicy, Send, StateSnapshot
+from graphd.values.worker_limits import WorkerLimits
 
 __all__ = [
     "END",
@@ -30,6 +31,7 @@ __all__ = [
     "Send",
     "StateGraph",
     "StateSnapshot",
+    "WorkerLimits",
     "add_messages",
     "amemo",
     "dev",

@@ -70,6 +70,13 @@ class RunCall:
             assert control is not None
             raise GraphDrained(control.drain_reason or "")
 
+    def _needs_preparation(self) -> bool:
+        """Whether prepare would do anything."""
+        spec = self.request.run if isinstance(self.request, gs.StreamRequest) else None
+        control = self.local.control
+        drained = control is not None and control.drain_requested
+        return drained or (spec is not None and bool(spec.expected_checkpoint_id))
+
     def _write_input(self, spec: run_pb2.RunSpec) -> None:
         # An input for an old checkpoint, or for later: written to the state as
         # the input that it is, so that a run without input goes on with it.
@@ -198,6 +205,11 @@ class RunCall:
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.threads.DeleteThread, request)
 
+    async def _adelete_thread(self) -> None:
+        request = ts.DeleteThreadRequest(thread_id=self.thread, force=True)
+        with contextlib.suppress(GraphdError):
+            await acall_unary(self.connection.server.astubs.threads.DeleteThread, request)
+
     # Plain.
 
     def stream_items(self) -> Iterator[Item]:
@@ -248,7 +260,8 @@ class RunCall:
     async def astream_items(self) -> AsyncIterator[Item]:
         """Like stream_items, for async programs."""
         self.local.loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self.prepare)
+        if self._needs_preparation():
+            await asyncio.to_thread(self.prepare)
         with register_call(*self._key, self.local), self._cancel_on_drain():
             try:
                 while True:
@@ -264,7 +277,7 @@ class RunCall:
                 raise
             finally:
                 if self.temporary:
-                    await asyncio.shield(asyncio.to_thread(self._delete_thread))
+                    await asyncio.shield(self._adelete_thread())
 
     async def _astream_attempt(self) -> AsyncIterator[Item]:
         async with contextlib.aclosing(self._aread_events()) as events:

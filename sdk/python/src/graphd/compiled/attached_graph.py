@@ -23,6 +23,7 @@ from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
 from graphd.security import Security, Target
 from graphd.transport.server import server_at
+from graphd.values.worker_limits import WorkerLimits
 
 Self = TypeVar("Self", bound="AttachedGraph")
 
@@ -108,9 +109,18 @@ class AttachedGraph(CompiledGraph):
         with self._attachments.lock:
             if target not in self._attachments.by_target:
                 self._attachments.by_target[target] = attach_program(
-                    self.program, target, self._attachments, lasting=lasting
+                    self.program, target, self._attachments, self._worker_limits(), lasting=lasting
                 )
             return self._attachments.by_target[target]
+
+    @property
+    def is_attached(self) -> bool:
+        """This process works for a server, as far as is known."""
+        return bool(self._attachments.by_target)
+
+    def _worker_limits(self) -> WorkerLimits:
+        given = self.compile_options.worker
+        return given if isinstance(given, WorkerLimits) else WorkerLimits()
 
     def _find_target(self, server: str | None, security: Security | None) -> tuple[Target, bool]:
         """The server to attach to, and whether the process is to work for it to its end."""

@@ -207,7 +207,10 @@ class RunnableGraph(AttachedGraph):
             async for item in nested.arun_nested(self, task, given, merge_configs(self.config, config), options):
                 yield item
             return
-        running = await asyncio.to_thread(self._plan_run, given, config, options)
+        if self.is_attached:
+            running = self._plan_run(given, config, options)
+        else:  # waits for a server
+            running = await asyncio.to_thread(self._plan_run, given, config, options)
         running.local.variables = contextvars.copy_context()
         async for item in running.astream_items():
             yield item

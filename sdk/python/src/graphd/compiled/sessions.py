@@ -19,6 +19,7 @@ from graphd.declare.program import Program
 from graphd.declare.spec import build_spec
 from graphd.security import Target
 from graphd.transport.server import server_at
+from graphd.values.worker_limits import WorkerLimits
 from graphd.worker.session import Session
 
 ATTACH_TIMEOUT = 30.0
@@ -43,15 +44,17 @@ _open: weakref.WeakSet[Session] = weakref.WeakSet()
 _lasting: dict[tuple[Target, str], list[_LastingSession]] = {}
 
 
-def attach_program(program: Program, target: Target, owner: object, *, lasting: bool) -> Attachment:
-    """Makes this process a worker for a graph and its children.
+def attach_program(
+    program: Program, target: Target, owner: object, limits: WorkerLimits, *, lasting: bool
+) -> Attachment:
+    """Makes this process a worker for a graph and its children, within limits.
 
     GraphdError is raised when the server does not take it.
     """
     server = server_at(*target)
     below = program.descendants()
     specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
-    session = Session(server, specs, {p.name: p for p in [*below, program]})
+    session = Session(server, specs, {p.name: p for p in [*below, program]}, limits=limits)
     if not lasting:
         _close_after(owner, session)
     _register_session(session)

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphd.security import Security
 from graphd.values.literals import All
+from graphd.values.worker_limits import WorkerLimits
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class CompileOptions:
     name: str | None = None
     server: str | None = None
     security: Security | None = None
-    worker: bool = True
+    worker: bool | WorkerLimits = True
     version: str = ""
     debug: bool = False
     drift: str | None = None

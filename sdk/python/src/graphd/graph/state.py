@@ -11,6 +11,7 @@ from graphd.declare.options import CompileOptions, node_names
 from graphd.runtime.drift import Drift, check_drift
 from graphd.security import Security
 from graphd.values.literals import All, Checkpointer
+from graphd.values.worker_limits import WorkerLimits
 
 
 class StateGraph(Builder):
@@ -38,7 +39,7 @@ class StateGraph(Builder):
         transformers: Any = None,
         server: str | None = None,
         security: Security | None = None,
-        worker: bool = True,
+        worker: bool | WorkerLimits = True,
         version: str | None = None,
         drift: Drift | None = None,
         drift_ignore: Sequence[str] = (),
@@ -55,7 +56,8 @@ class StateGraph(Builder):
         GRAPHD_TENANT say.
 
         With ``worker=False`` the process is a client only: it starts and answers
-        runs, and other processes run the nodes.
+        runs, and other processes run the nodes. WorkerLimits say how many tasks
+        the process takes at the same time.
 
         ``drift`` holds for the questions of the graph that say nothing
         themselves: what happens when a node asks something else on its replay

@@ -75,6 +75,24 @@ def _read_answer(answer: pb.Answer) -> Answer:
     return Answer(expired=True, seen=answer.seen)
 
 
+def runs_on_loop(assignment: pb.TaskAssignment, program: Program) -> bool:
+    """Whether an assignment is a coroutine that nothing has to wait for before it begins.
+
+    A result may be looked up in a cache before, which takes a thread.
+    """
+    if assignment.kind == pb.TASK_KIND_REDUCER:
+        return False
+    node = program.nodes.get(public_name(assignment.node))
+    if assignment.kind == pb.TASK_KIND_ROUTER:
+        branch = program.builder.branches.get(public_name(assignment.node), {}).get(
+            assignment.branch or assignment.function
+        )
+        return branch is not None and branch.action.is_async
+    if node is None or node.action is None or not node.action.is_async:
+        return False
+    return program.cache is None or program.policies_of(node).cache is None
+
+
 def prepare_work(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
     """Finds the code of an assignment and builds its arguments."""
     if assignment.kind == pb.TASK_KIND_ROUTER:
@@ -282,4 +300,4 @@ def _build_extras(task: CurrentTask, action: Action) -> dict[str, Any]:
     }
 
 
-__all__ = ["Work", "arun_work", "prepare_work", "run_reducer", "run_work"]
+__all__ = ["Work", "arun_work", "prepare_work", "run_reducer", "run_work", "runs_on_loop"]

@@ -17,14 +17,14 @@ _QUIET = 1.0  # seconds without events, so that no result has to stand behind th
 
 
 class PendingResult:
-    """A result that is under way, and what its thread is to do next."""
+    """A result that is under way, and what its thread, if it has one, is to do next."""
 
-    def __init__(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> None:
+    def __init__(self, attempt: Attempt, request: ws.CompleteTaskRequest, *, has_thread: bool = True) -> None:
         self.attempt, self.request = attempt, request
         self._lock, self._answered = threading.Lock(), threading.Lock()
         self._answered.acquire()
         self._next: Job | None = None
-        self._left = False
+        self._left = not has_thread
 
     def wait_for_next(self) -> Job | None:
         """Waits a moment for what is next; None if nothing is known by then."""
@@ -69,11 +69,13 @@ class ResultStream:
         """Events are sent on the stream."""
         self._last_traffic = time.monotonic()
 
-    def send_result(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> PendingResult | None:
+    def send_result(
+        self, attempt: Attempt, request: ws.CompleteTaskRequest, *, has_thread: bool = True
+    ) -> PendingResult | None:
         """Sends a result; None if it has to go by a call."""
         if time.monotonic() - self._last_traffic < _QUIET or request.ByteSize() > _LARGEST:
             return None
-        result, message = PendingResult(attempt, request), ws.ConnectRequest(complete=request)
+        result, message = PendingResult(attempt, request, has_thread=has_thread), ws.ConnectRequest(complete=request)
         with self._lock:
             if self._send is None:
                 return None

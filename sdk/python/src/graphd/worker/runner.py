@@ -23,12 +23,12 @@ from graphd.worker.tokens import stream_tokens
 
 @dataclass(frozen=True)
 class Job:
-    """An attempt to run, and where its result goes; that returns what to run
-    next, if there is something."""
+    """An attempt to run, and where its result goes."""
 
     attempt: Attempt
     program: Program
-    done: Callable[[pb.TaskResult], Job | None]
+    done: Callable[[pb.TaskResult], Job | None]  # waits, and returns what to run next, if there is something
+    send: Callable[[pb.TaskResult], None]  # does not wait
 
 
 class Runner:
@@ -38,6 +38,7 @@ class Runner:
         self._target = target
         self._pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="graphd-node")
         self._lock = threading.Lock()
+        self._closed = False
 
     def resize_pool(self, threads: int) -> None:
         """Allows more threads; those that wait for other tasks don't count."""
@@ -45,8 +46,12 @@ class Runner:
             self._pool._max_workers = max(self._pool._max_workers, threads)
 
     def start_job(self, job: Job | None) -> None:
-        """Begins an attempt, in a thread, and then those that follow it."""
-        if job is not None:
+        """Begins an attempt, in a thread if it needs one, and then those that follow it."""
+        if job is None or self._closed:
+            return
+        if execute.runs_on_loop(job.attempt.assignment, job.program):
+            self._start_coroutine(job)
+        else:
             self.submit_task(lambda: job)
 
     def submit_task(self, task: Callable[[], Job | None]) -> None:
@@ -56,6 +61,7 @@ class Runner:
 
     def close(self) -> None:
         """Begins nothing any more."""
+        self._closed = True
         self._pool.shutdown(wait=False)
 
     def _run_jobs(self, job: Job | None) -> None:
@@ -70,44 +76,64 @@ class Runner:
     def _run_job(self, job: Job, local: local_runs.LocalRun | None) -> pb.TaskResult | None:
         """The result of an attempt, None if it goes on elsewhere. Raises what
         code around the node raises, e.g. a schema that does not take the state."""
-        attempt, program, assignment = job.attempt, job.program, job.attempt.assignment
+        program, assignment = job.program, job.attempt.assignment
         if assignment.kind == pb.TASK_KIND_REDUCER:
             return execute.run_reducer(assignment, program)
-        work = execute.prepare_work(assignment, program, attempt, local)
+        work = _prepare_work(job, local)
         remembered = cache.look_up_result(program, work)
-        attempt.muted = lambda: work.task.replay.is_muted(current_scope())
         if remembered is not None:
             return remembered
         if work.action.is_async:
-            self._run_async(job, work)
+            self._start_coroutine(job, work)
             return None
         variables = local.variables.copy() if local else contextvars.Context()
         result = variables.run(_run_in_task, work)
         cache.store_result(program, work, result)
         return result
 
-    def _run_async(self, job: Job, work: execute.Work) -> None:
-        local = work.local
+    def _start_coroutine(self, job: Job, work: execute.Work | None = None) -> None:
+        """Begins an attempt on its loop, which prepares the work unless a thread has done it."""
+        local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
         loop = local.loop if local and local.loop and local.loop.is_running() else background_loop()
         variables = local.variables.copy() if local else contextvars.Context()
+        job.attempt.begin_coroutine()
 
         def begin() -> None:
-            task = loop.create_task(_arun_in_task(work))
+            try:
+                prepared = work or _prepare_work(job, local)
+                task = loop.create_task(_arun_in_task(prepared))
+            except BaseException as error:
+                end(_build_broken_result(job, local, error))
+                return
             job.attempt.cancel = lambda: _cancel_task(loop, task)
-            task.add_done_callback(end)
+            task.add_done_callback(lambda _: end(_read_result(job, prepared, task)))
 
-        def end(task: asyncio.Task[pb.TaskResult]) -> None:
-            if task.cancelled():
-                result = pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
-            else:
-                try:
-                    result = task.result()
-                    cache.store_result(job.program, work, result)
-                except BaseException as error:
-                    result = _build_broken_result(job, local, error)
-            self.submit_task(lambda: job.done(result))
+        def end(result: pb.TaskResult) -> None:
+            job.attempt.end_coroutine()
+            job.send(result)
 
-        loop.call_soon_threadsafe(begin, context=variables)
+        try:
+            loop.call_soon_threadsafe(begin, context=variables)
+        except RuntimeError as error:  # the caller has just closed its loop
+            end(_build_broken_result(job, local, error))
+
+
+def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> execute.Work:
+    work = execute.prepare_work(job.attempt.assignment, job.program, job.attempt, local)
+    job.attempt.muted = lambda: work.task.replay.is_muted(current_scope())
+    return work
+
+
+def _read_result(job: Job, work: execute.Work, task: asyncio.Task[pb.TaskResult]) -> pb.TaskResult:
+    """The result of a coroutine that has ended."""
+    if task.cancelled():
+        return pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
+    try:
+        result = task.result()
+        cache.store_result(job.program, work, result)
+        return result
+    except BaseException as error:
+        return _build_broken_result(job, work.local, error)
 
 
 def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: BaseException) -> pb.TaskResult:

@@ -26,7 +26,9 @@ from graphd.errors import (
 )
 from graphd.security import Target
 from graphd.transport.errors import reason_of, to_graphd_error
+from graphd.values.worker_limits import WorkerLimits
 from graphd.worker.attempt import Attempt
+from graphd.worker.capacity import Capacity
 from graphd.worker.connection import Dialer, WorkerConnection
 from graphd.worker.lease_certainty import LeaseCertainty
 from graphd.worker.result_stream import FEATURE
@@ -35,7 +37,6 @@ from graphd.worker.tasks import SessionTasks
 
 log = logging.getLogger("graphd.worker")
 
-SLOTS = 256
 PROTOCOL = 1
 _TICK = 0.02
 _SILENT_BEATS = 3
@@ -72,6 +73,7 @@ class Session:
         specs: list[graph_pb2.GraphSpec],
         programs: Mapping[str, Program],
         worker_id: str = "",
+        limits: WorkerLimits | None = None,
     ) -> None:
         self.target, self.specs, self.programs = server.target, specs, dict(programs)
         self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
@@ -81,11 +83,10 @@ class Session:
         self._failure: GraphdError | None = None
         self._problem: GraphdError | None = None  # of the latest stream
         self._welcomed = False
-        self._lock = threading.Lock()
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
-        self._runner = Runner(self.target, SLOTS)
+        self._capacity = Capacity(limits or WorkerLimits())
+        self._runner = Runner(self.target, self._capacity.threads)
         self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
-        self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
         self._longest_pause = _LONGEST_PAUSE
         self._certainty = LeaseCertainty()
@@ -142,7 +143,7 @@ class Session:
         self._over.set()
 
     def send_request(self, request: ws.ConnectRequest) -> None:
-        if request.HasField("update"):
+        if request.update.HasField("emit"):
             self._tasks.results.record_traffic()
         self._outbox.put(request)
 
@@ -177,14 +178,19 @@ class Session:
             self._change_blocked(-1)
 
     def _change_blocked(self, by: int) -> None:
-        with self._lock:
-            self._blocked += by
-            self._runner.resize_pool(SLOTS + self._blocked)
-            self.send_request(ws.ConnectRequest(credit=self._next_credit()))
+        credit = self._capacity.change_blocked(by)
+        self._runner.resize_pool(self._capacity.threads)
+        self.send_request(ws.ConnectRequest(credit=credit))
 
-    def _next_credit(self) -> ws.Credit:
-        self._revision += 1
-        return ws.Credit(total_slots=SLOTS + self._blocked, revision=self._revision)
+    def begin_coroutine(self, size: int) -> None:
+        self._tell_credit(self._capacity.begin_coroutine(size))
+
+    def end_coroutine(self, size: int) -> None:
+        self._tell_credit(self._capacity.end_coroutine(size))
+
+    def _tell_credit(self, credit: ws.Credit | None) -> None:
+        if credit is not None:
+            self.send_request(ws.ConnectRequest(credit=credit))
 
     # The stream.
 
@@ -254,13 +260,12 @@ class Session:
             features=["memo", "scopes", "call", "drift"],
             graphs=self.specs,
         )
-        with self._lock:
-            return ws.Hello(
-                worker_id=self.worker_id,
-                manifest=manifest,
-                held_leases=self._tasks.leases(),
-                credit=self._next_credit(),
-            )
+        return ws.Hello(
+            worker_id=self.worker_id,
+            manifest=manifest,
+            held_leases=self._tasks.leases(),
+            credit=self._capacity.current_credit(),
+        )
 
     def _handle_response(self, response: ws.ConnectResponse) -> None:
         match response.WhichOneof("kind"):
@@ -291,10 +296,8 @@ class Session:
         self._longest_pause = min(_LONGEST_PAUSE, max(0.05, lease / 8))
         self._certainty.set_intervals(self._beat, lease)
         self._certainty.record_answer(0)
-        with self._lock:
-            self.send_request(
-                ws.ConnectRequest(credit=self._next_credit())
-            )  # wakes who waits for the next beat: it may be due
+        # Wakes who waits for the next beat: it may be due.
+        self.send_request(ws.ConnectRequest(credit=self._capacity.current_credit()))
         if FEATURE in welcome.features:
             self._tasks.results.open_stream(self._outbox.put)
         for graph in welcome.graphs:

@@ -72,25 +72,39 @@ class SessionTasks:
         attempt = Attempt(assignment, self._session)
         with self._lock:
             self._attempts[attempt.token] = attempt
-        return Job(attempt, program, lambda result: self._complete_attempt(attempt, result))
+        return Job(
+            attempt,
+            program,
+            lambda result: self._complete_attempt(attempt, result),
+            lambda result: self._send_result(attempt, result),
+        )
 
     def _complete_attempt(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
         """Hands over a result; returns the next task if the answer has one."""
+        request = self._build_completion(attempt, result)
+        if not attempt.lost and (under_way := self.results.send_result(attempt, request)):
+            return under_way.wait_for_next()
+        return self._deliver_result(attempt, request)
+
+    def _send_result(self, attempt: Attempt, result: pb.TaskResult) -> None:
+        """Hands over a result and does not wait: a thread does where that is necessary."""
+        request = self._build_completion(attempt, result)
+        if attempt.lost or not self.results.send_result(attempt, request, has_thread=False):
+            self._runner.submit_task(lambda: self._deliver_result(attempt, request))
+
+    def _build_completion(self, attempt: Attempt, result: pb.TaskResult) -> ws.CompleteTaskRequest:
         if attempt.stopped and result.failed.type == "NodeCancelledError":
             result = pb.TaskResult(cancelled=pb.TaskCancelled())
         if (size := result.ByteSize()) > self.largest:
             result = outcome.build_too_large(size, self.largest)
         emit, sent = attempt.take_events()
-        request = ws.CompleteTaskRequest(
+        return ws.CompleteTaskRequest(
             lease_token=attempt.token,
             result=result,
             emit=emit,
             emitted=sent,
             take_next=not self._closed.is_set(),
         )
-        if not attempt.lost and (under_way := self.results.send_result(attempt, request)):
-            return under_way.wait_for_next()
-        return self._deliver_result(attempt, request)
 
     def _deliver_result(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
         """Hands over a result by a call, however long that takes."""
