@@ -14,6 +14,7 @@ from graphd.channels import BaseChannel
 from graphd.constants import END, ROOT, START, TASK_SEPARATOR
 from graphd.declare.actions import Action, read_action
 from graphd.declare.builder import Builder
+from graphd.declare.module_names import find_module_name
 from graphd.declare.nodes import BranchDeclaration, NodeDeclaration, Policies
 from graphd.declare.options import CompileOptions
 from graphd.declare.schema import merge_channels
@@ -183,4 +184,5 @@ def _code_of(action: Action | None) -> str:
     if action is None:
         return START
     target = action.call
-    return f"{getattr(target, '__module__', '')}.{getattr(target, '__qualname__', type(target).__qualname__)}"
+    module = find_module_name(getattr(target, "__module__", "") or "")
+    return f"{module}.{getattr(target, '__qualname__', type(target).__qualname__)}"
