@@ -199,3 +199,24 @@ def test_who_stops_waiting_stops_the_coroutine_of_the_node(server: DevServer) ->
         return log
 
     assert asyncio.run(run()) == ["cancelled"]
+
+
+def test_a_question_that_is_caught_and_asked_again_is_one_question() -> None:
+    replay = Replay({}, {})
+    first = replay.ask_question("", "", "go on?", {})
+    assert replay.ask_question("", "", "go on?", {}) is first, "a retry around it"
+    assert replay.ask_question("", "", "another?", {}) is not first
+    assert replay.ask_question("", "key", "go on?", {}) is not first
+    assert replay.ask_question("scope", "", "go on?", {}) is not first
+    assert [q.place for q in replay.questions] == [
+        Place("", "", 0),
+        Place("", "", 2),
+        Place("", "key", 0),
+        Place("scope", "", 0),
+    ]
+
+
+def test_the_answer_is_for_the_first_time_it_is_asked() -> None:
+    replay = Replay({Place("", "", 0): Answer("yes")}, {})
+    assert replay.ask_question("", "", "go on?", {}) == Answer("yes")
+    assert isinstance(replay.ask_question("", "", "go on?", {}), Question), "the next one"

@@ -52,6 +52,10 @@ class Question:
         parts = (*ignore, *(self.options.get("drift_ignore") or ()))
         return drift.digest_question(self.value, self.options.get("message") or "", self.options.get("schema"), parts)
 
+    def shows_same(self, other: Question) -> bool:
+        """Whether a person would see the same."""
+        return self.compute_digest(()) == other.compute_digest(())
+
 
 @dataclass(frozen=True)
 class UsedAnswer:
@@ -120,8 +124,18 @@ class Replay:
                 self._unseen.discard(place)
                 if self._use_answer(known, question):
                     return known
+            if (caught := self._find_repeated(question)) is not None:
+                return caught
             self.questions.append(question)
             return question
+
+    def _find_repeated(self, question: Question) -> Question | None:
+        """The open question that a scope asks again: the program caught its interrupt, as a retry does."""
+        for asked in self.questions:
+            place = asked.place
+            if (place.scope, place.key) == (question.place.scope, question.place.key) and asked.shows_same(question):
+                return asked
+        return None
 
     def file_question(self, value: Any) -> None:
         """Files a question behind those that were answered; it takes no answer."""
