@@ -6,6 +6,7 @@ such names to error handlers.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +18,13 @@ HANDLER_PREFIX = "__error_handler__"
 DEFAULT_HANDLER = "__default_error_handler__"
 _WIRE_PREFIX = "error handler of "
 _WIRE_DEFAULT = "default error handler"
-_ALPHABET = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+# The ids that the server takes. Others are written as _ESCAPED and their bytes, those
+# outside of _PLAIN_BYTES as ":" and two hexadecimal digits. An id that is too long then is
+# written as _DIGESTED and its digest, which no escaped id begins with.
+_ALPHABET = re.compile(r"[A-Za-z0-9_.:-]+")
+_LONGEST_ID = 128
+_ESCAPED, _DIGESTED = "::", "::::"
+_PLAIN_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
 def wire_name(node: str) -> str:
@@ -39,11 +46,25 @@ def public_name(node: str) -> str:
 
 
 def wire_thread(prefix: str, thread: Any) -> str:
-    """A thread id for the server; ValueError when it can't be one."""
-    text = f"{prefix}{thread}"
-    if not _ALPHABET.fullmatch(text):
-        raise ValueError(f"thread_id {thread!r}: use 1 to {128 - len(prefix)} of A-Z a-z 0-9 _ . : -")
-    return text
+    """A thread id for the server, which takes fewer than programs may use: others are escaped."""
+    text = str(thread)
+    most = _LONGEST_ID - len(prefix)
+    if len(text) <= most and _ALPHABET.fullmatch(text) and not text.startswith(_ESCAPED):
+        return prefix + text
+    encoded = text.encode("utf-8", "surrogatepass")
+    escaped = _ESCAPED + "".join(chr(b) if b in _PLAIN_BYTES else f":{b:02x}" for b in encoded)
+    if len(escaped) > most:
+        escaped = _DIGESTED + hashlib.sha256(encoded).hexdigest()
+    return prefix + escaped
+
+
+def public_thread(thread: str) -> str:
+    """The thread id that a program used; of a digested one, what the server knows."""
+    if not thread.startswith(_ESCAPED) or thread.startswith(_DIGESTED):
+        return thread
+    parts = thread[len(_ESCAPED) :].split(":")
+    encoded = parts[0].encode() + b"".join(bytes.fromhex(part[:2]) + part[2:].encode() for part in parts[1:])
+    return encoded.decode("utf-8", "surrogatepass")
 
 
 def parse_namespace(namespace: str) -> list[str]:

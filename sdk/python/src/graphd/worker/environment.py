@@ -10,7 +10,7 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.nodes import NodeDeclaration
 from graphd.declare.program import Program
-from graphd.names import public_name
+from graphd.names import public_name, public_thread
 from graphd.runtime.info import ExecutionInfo, Runtime
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.task import Host
@@ -73,7 +73,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
     carried = read_wire_context(assignment.context)
     layers = [carried.get(CONFIGURABLE, {}), dict(given.get("configurable") or {})]
     outer, inner = reversed(layers) if CALLED in carried else layers
-    configurable = {"thread_id": assignment.thread_id} | outer | inner
+    configurable = {"thread_id": public_thread(assignment.thread_id)} | outer | inner
     configurable |= {
         "checkpoint_ns": namespace,
         "checkpoint_id": None,
