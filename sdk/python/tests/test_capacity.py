@@ -23,7 +23,7 @@ def test_each_coroutine_adds_a_slot_in_steps() -> None:
     capacity = Capacity(WorkerLimits(threads=16, coroutines=100))
     assert capacity.current_credit() == ws.Credit(total_slots=16, revision=1)
     second, fourth = ws.Credit(total_slots=18, revision=2), ws.Credit(total_slots=20, revision=3)
-    assert [capacity.begin_coroutine(1) for _ in range(4)] == [None, second, None, fourth]
+    assert [capacity.begin_without_thread(1) for _ in range(4)] == [None, second, None, fourth]
     assert capacity.change_blocked(+1) == ws.Credit(total_slots=21, revision=4)
     assert capacity.threads == 17
     assert capacity.change_blocked(-1) == ws.Credit(total_slots=20, revision=5)
@@ -32,10 +32,10 @@ def test_each_coroutine_adds_a_slot_in_steps() -> None:
 def test_slots_are_taken_back_when_many_coroutines_have_ended() -> None:
     capacity = Capacity(WorkerLimits(threads=8, coroutines=100))
     for _ in range(10):
-        capacity.begin_coroutine(1)
+        capacity.begin_without_thread(1)
     assert capacity.current_credit().total_slots == 18
-    assert [capacity.end_coroutine(1) for _ in range(7)] == [None] * 7
-    credit = capacity.end_coroutine(1)
+    assert [capacity.end_without_thread(1) for _ in range(7)] == [None] * 7
+    credit = capacity.end_without_thread(1)
     assert credit is not None and credit.total_slots == 10
 
 
@@ -50,10 +50,10 @@ def test_slots_are_taken_back_when_many_coroutines_have_ended() -> None:
 def test_coroutines_are_bounded_by_number_and_bytes(limits: WorkerLimits, size: int, slots: int) -> None:
     capacity = Capacity(limits)
     for _ in range(20):
-        capacity.begin_coroutine(size)
+        capacity.begin_without_thread(size)
     assert capacity.current_credit().total_slots == slots
     for _ in range(20):
-        capacity.end_coroutine(size)
+        capacity.end_without_thread(size)
     assert capacity.current_credit().total_slots == 8
 
 

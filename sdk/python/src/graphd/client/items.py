@@ -21,11 +21,13 @@ _CHANNELS = {
 }
 
 
-def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool) -> pb.EventFilter:
-    """The events that the modes need."""
+def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool, checkpoints: bool = False) -> pb.EventFilter:
+    """The events that the modes need, and those of checkpoints where the reader sets the pace."""
     if list(modes) == [FINAL]:
         return pb.EventFilter(channels=[pb.CHANNEL_CUSTOM], custom_names=["nothing"], depth=0)
     channels = sorted({c for mode in modes for c in _CHANNELS[mode]} | ({pb.CHANNEL_UPDATES} if some_keys else set()))
+    if checkpoints and pb.CHANNEL_DEBUG not in channels:
+        channels = sorted({*channels, pb.CHANNEL_CHECKPOINTS})
     return pb.EventFilter(channels=channels, depth=None if subgraphs else 0)
 
 

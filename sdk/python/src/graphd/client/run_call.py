@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
-from graphd.runtime.local_runs import LocalRun, register_call
+from graphd.runtime.local_runs import LocalRun, mark_left, register_call
 from graphd.security import Target
 from graphd.transport.errors import EmptyInput, to_graphd_error
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
@@ -50,8 +50,11 @@ class RunCall:
     thread: str
     temporary: bool
     gives_settings: bool
+    stops_when_left: bool
+    """A reader that leaves the stream stops the run."""
     _first: GraphdError | None = field(default=None, init=False)
     _insists: bool = field(default=False, init=False)
+    _run_id: str = field(default="", init=False)
 
     @property
     def _key(self) -> tuple[Target, str]:
@@ -210,12 +213,61 @@ class RunCall:
         with contextlib.suppress(GraphdError):
             await acall_unary(self.connection.server.astubs.threads.DeleteThread, request)
 
+    # The pace of the reader.
+
+    def _mark_waiting(self) -> None:
+        if self.local.gate is not None:
+            self.local.gate.mark_waiting()
+
+    def _mark_reading(self, event: event_pb2.Event) -> None:
+        self._run_id = event.run_id or self._run_id
+        if self.local.gate is not None:
+            self.local.gate.mark_reading()
+
+    def _release_due(self, event: event_pb2.Event) -> None:
+        """The reader has taken what an event showed, and asks for more."""
+        gate = self.local.gate
+        if gate is None:
+            return
+        if event.HasField("checkpoint") and not event.namespace:
+            gate.release_due(due.task_id for due in event.checkpoint.next)
+        elif self._goes_on and event.HasField("values" if self.translator.wants_values else "run_state"):
+            gate.release_first()
+        gate.mark_waiting()
+
+    @property
+    def _goes_on(self) -> bool:
+        """The run begins with tasks that were due before: no checkpoint announces them."""
+        return isinstance(self.request, gs.ResumeRequest) or not self.request.run.HasField("input")
+
+    @contextlib.contextmanager
+    def _open_gate(self) -> Iterator[None]:
+        """A block after which tasks wait for no reader."""
+        try:
+            yield
+        finally:
+            if self.local.gate is not None:
+                self.local.gate.open()
+
+    def _stop_run(self) -> None:
+        with contextlib.suppress(GraphdError):
+            call_unary(self.connection.server.stubs.graphs.CancelRun, self._build_stop())
+
+    async def _astop_run(self) -> None:
+        with contextlib.suppress(GraphdError):
+            await acall_unary(self.connection.server.astubs.graphs.CancelRun, self._build_stop())
+
+    def _build_stop(self) -> gs.CancelRunRequest:
+        self.local.cancelled = True
+        mark_left(self.connection.server.target, self._run_id)
+        return gs.CancelRunRequest(thread_id=self.thread, reason="the reader has left the stream", wait=True)
+
     # Plain.
 
     def stream_items(self) -> Iterator[Item]:
         """Runs, and yields what happens."""
         self.prepare()
-        with register_call(*self._key, self.local), self._cancel_on_drain():
+        with register_call(*self._key, self.local), self._cancel_on_drain(), self._open_gate():
             try:
                 while True:
                     try:
@@ -224,17 +276,24 @@ class RunCall:
                     except GraphdError as error:
                         if (problem := self._recover_from(error)) is not None:
                             raise problem from problem.__cause__
+            except GeneratorExit:
+                if self.stops_when_left and not self.temporary:
+                    self._stop_run()
+                raise
             finally:
                 if self.temporary:
                     self._delete_thread()
 
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
+            self._mark_waiting()
             for event in self._read_events():
+                self._mark_reading(event)
                 unassigned.observe_event(event)
                 if event.value_omitted:
                     self._restore_values(event)
                 yield from self.translator.translate_event(event)
+                self._release_due(event)
                 if event.HasField("end"):
                     yield from self._final_items(event.end.run)
                     self._raise_failure(event.end.run)
@@ -257,17 +316,18 @@ class RunCall:
 
     # Async.
 
-    async def astream_items(self) -> AsyncIterator[Item]:
+    async def astream_items(self) -> AsyncGenerator[Item, None]:
         """Like stream_items, for async programs."""
         self.local.loop = asyncio.get_running_loop()
         if self._needs_preparation():
             await asyncio.to_thread(self.prepare)
-        with register_call(*self._key, self.local), self._cancel_on_drain():
+        with register_call(*self._key, self.local), self._cancel_on_drain(), self._open_gate():
             try:
                 while True:
                     try:
-                        async for item in self._astream_attempt():
-                            yield item
+                        async with contextlib.aclosing(self._astream_attempt()) as items:
+                            async for item in items:
+                                yield item
                         return
                     except GraphdError as error:
                         if (problem := self._recover_from(error)) is not None:
@@ -275,19 +335,26 @@ class RunCall:
             except asyncio.CancelledError:
                 await self._cancel_for_caller()
                 raise
+            except GeneratorExit:
+                if self.stops_when_left and not self.temporary:
+                    await asyncio.shield(self._astop_run())
+                raise
             finally:
                 if self.temporary:
                     await asyncio.shield(self._adelete_thread())
 
-    async def _astream_attempt(self) -> AsyncIterator[Item]:
+    async def _astream_attempt(self) -> AsyncGenerator[Item, None]:
         async with contextlib.aclosing(self._aread_events()) as events:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
+                self._mark_waiting()
                 async for event in events:
+                    self._mark_reading(event)
                     unassigned.observe_event(event)
                     if event.value_omitted:
                         await asyncio.to_thread(self._restore_values, event)
                     for item in self.translator.translate_event(event):
                         yield item
+                    self._release_due(event)
                     if event.HasField("end"):
                         for item in await self._afinal_items(event.end.run):
                             yield item

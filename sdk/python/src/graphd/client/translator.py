@@ -107,6 +107,11 @@ class Translator:
             warn_omitted(event, _SHOWN_AS[kind])
         return kind in ("values", "update", "custom", "message")
 
+    @property
+    def wants_values(self) -> bool:
+        """States are shown."""
+        return "values" in self._modes
+
     def program_of(self, event: pb.Event) -> Program | None:
         """The graph that an event is about, if the program has it."""
         return self._root.find_graph(public_levels(event.namespace))

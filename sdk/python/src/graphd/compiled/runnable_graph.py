@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd.client import nested, run_request
 from graphd.client.connection import GraphConnection
-from graphd.client.items import Item, filter_of
+from graphd.client.items import FINAL, Item, filter_of
 from graphd.client.options import CallOptions, check_durability, merge_configs
 from graphd.client.run_call import RunCall
 from graphd.client.state_reads import read_permitted
@@ -22,6 +23,7 @@ from graphd.declare.options import node_names
 from graphd.names import wire_levels
 from graphd.runtime.info import RunControl
 from graphd.runtime.local_runs import LocalRun
+from graphd.runtime.reader_gate import ReaderGate
 from graphd.runtime.task import CurrentTask, current_task
 from graphd.values.command import Command
 from graphd.values.literals import All
@@ -111,9 +113,10 @@ class RunnableGraph(AttachedGraph):
             subgraphs=subgraphs,
             older=older,
         )
-        async for item in self._arun_items(input, config, options):
-            for part in stream_format.format_item(item):
-                yield part
+        async with contextlib.aclosing(self._arun_items(input, config, options)) as items:
+            async for item in items:
+                for part in stream_format.format_item(item):
+                    yield part
 
     def invoke(
         self,
@@ -202,7 +205,7 @@ class RunnableGraph(AttachedGraph):
 
     async def _arun_items(
         self, given: Any, config: Mapping[str, Any] | None, options: CallOptions
-    ) -> AsyncIterator[Item]:
+    ) -> AsyncGenerator[Item, None]:
         if (task := self._enclosing_task(config)) is not None:
             async for item in nested.arun_nested(self, task, given, merge_configs(self.config, config), options):
                 yield item
@@ -212,8 +215,9 @@ class RunnableGraph(AttachedGraph):
         else:  # waits for a server
             running = await asyncio.to_thread(self._plan_run, given, config, options)
         running.local.variables = contextvars.copy_context()
-        async for item in running.astream_items():
-            yield item
+        async with contextlib.aclosing(running.astream_items()) as items:
+            async for item in items:
+                yield item
 
     def _enclosing_task(self, config: Mapping[str, Any] | None) -> CurrentTask | None:
         """The task that the call is a part of, None for a run of its own."""
@@ -248,13 +252,14 @@ class RunnableGraph(AttachedGraph):
         connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
         some_keys = options.output_keys is not None and "values" in modes
+        in_pace = self._reads_in_pace(options)
         call = run_request.CallSpec(
             program=self.program,
             version=connection.version(self.program.name),
             thread=wire,
             config=merged,
             options=options,
-            event_filter=filter_of(modes, subgraphs=options.subgraphs, some_keys=some_keys),
+            event_filter=filter_of(modes, subgraphs=options.subgraphs, some_keys=some_keys, checkpoints=in_pace),
             withheld=self._withheld_rights(connection),
         )
         request = run_request.build_request(call, given)
@@ -272,7 +277,24 @@ class RunnableGraph(AttachedGraph):
             stored=thread is not None,
         )
         local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
-        return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)
+        if in_pace:
+            local.gate = ReaderGate()
+        return RunCall(
+            connection,
+            self.program,
+            request,
+            translator,
+            local,
+            wire,
+            temporary=thread is None,
+            gives_settings=call.gives_settings,
+            stops_when_left=local.gate is not None and not self._location.lasting,
+        )
+
+    def _reads_in_pace(self, options: CallOptions) -> bool:
+        """Whether nodes of this process begin when the reader has taken what came before them."""
+        works = bool(self.compile_options.worker)
+        return works and FINAL not in options.stream_format.modes and options.durability != "exit"
 
     def _withheld_rights(self, connection: GraphConnection) -> frozenset[str]:
         """The rights that calls do without: of a client that is no worker, all that they can."""

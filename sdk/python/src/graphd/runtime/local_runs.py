@@ -18,6 +18,7 @@ from typing import Any
 from graphd._gen.v1 import payload_pb2
 from graphd.runtime import exception_text
 from graphd.runtime.info import RunControl
+from graphd.runtime.reader_gate import ReaderGate
 from graphd.security import Target
 
 
@@ -33,6 +34,7 @@ class LocalRun:
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)
     cancelled: bool = False
+    gate: ReaderGate | None = None  # None: tasks begin when they are there
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:
         """The exception that a failure came of, None if it was not raised here."""
@@ -41,7 +43,11 @@ class LocalRun:
         )
 
 
+# Runs whose readers have left are stopped. A task of theirs may be on its way here all the same.
+_MOST_LEFT = 1000
+
 _lock = threading.Lock()
+_left: dict[tuple[Target, str], None] = {}  # in order
 _runs: dict[tuple[Target, str], list[LocalRun]] = {}
 
 
@@ -65,3 +71,16 @@ def find_call(server: Target, thread: str) -> LocalRun | None:
     with _lock:
         calls = _runs.get((server, thread))
         return calls[-1] if calls else None
+
+
+def mark_left(server: Target, run: str) -> None:
+    """The reader of a run has left, and the run is stopped: none of its tasks is to begin."""
+    with _lock:
+        _left[server, run] = None
+        while len(_left) > _MOST_LEFT:
+            del _left[next(iter(_left))]
+
+
+def is_left(server: Target, run: str) -> bool:
+    """Whether no task of a run is to begin any more."""
+    return bool(_left) and (server, run) in _left

@@ -36,10 +36,10 @@ class AttemptSession(Protocol):
     def confirm_lease(self, attempt: Attempt) -> None:
         """Waits until it is known whether the attempt is lost; GraphdError if it is."""
 
-    def begin_coroutine(self, size: int) -> None:
-        """Counts an async task, with the bytes of its input."""
+    def begin_without_thread(self, size: int) -> None:
+        """Counts a task that takes no thread, with the bytes of its input."""
 
-    def end_coroutine(self, size: int) -> None:
+    def end_without_thread(self, size: int) -> None:
         """Counts the end of one."""
 
     def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
@@ -156,13 +156,13 @@ class Attempt:
     async def arecord_memo(self, place: Place, value: Any) -> Any:
         return await asyncio.to_thread(self.record_memo, place, value)
 
-    def begin_coroutine(self) -> None:
+    def begin_without_thread(self) -> None:
         """It takes no thread from now on."""
-        self._session.begin_coroutine(self.assignment.ByteSize())
+        self._session.begin_without_thread(self.assignment.ByteSize())
 
-    def end_coroutine(self) -> None:
-        """The coroutine has ended."""
-        self._session.end_coroutine(self.assignment.ByteSize())
+    def end_without_thread(self) -> None:
+        """It takes one again, or has ended."""
+        self._session.end_without_thread(self.assignment.ByteSize())
 
     def call_graph(self, request: Any) -> Any:
         return self._session.call_graph(self, request)

@@ -13,9 +13,10 @@ _STEPS = 8  # of the threads; a credit for each coroutine would cost a message f
 class Capacity:
     """Counts what runs, and the slots that the server is told of. Safe to use from several threads.
 
-    A task of a plain function takes a thread. A coroutine takes none, so each that runs adds
-    a slot: as many threads are free for other tasks as before. The same holds for a task
-    that waits for the graph it calls, which may need a slot here.
+    A task of a plain function takes a thread. A coroutine takes none, and neither does a
+    task that waits for the reader of its run, so each adds a slot: as many threads are
+    free for other tasks as before. The same holds for a task that waits for the graph it
+    calls, which may need a slot here.
     """
 
     def __init__(self, limits: WorkerLimits) -> None:
@@ -36,11 +37,11 @@ class Capacity:
             self._blocked += by
             return self._next_credit()
 
-    def begin_coroutine(self, size: int) -> ws.Credit | None:
-        """Counts a coroutine with an input of so many bytes; returns what to tell the server, if anything."""
+    def begin_without_thread(self, size: int) -> ws.Credit | None:
+        """Counts such a task, with the bytes of its input; returns what to tell the server, if anything."""
         return self._change_coroutines(+1, size)
 
-    def end_coroutine(self, size: int) -> ws.Credit | None:
+    def end_without_thread(self, size: int) -> ws.Credit | None:
         """Counts the end of one."""
         return self._change_coroutines(-1, -size)
 

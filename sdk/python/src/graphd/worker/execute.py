@@ -93,6 +93,18 @@ def runs_on_loop(assignment: pb.TaskAssignment, program: Program) -> bool:
     return program.cache is None or program.policies_of(node).cache is None
 
 
+def waits_for_reader(assignment: pb.TaskAssignment, program: Program) -> bool:
+    """Whether an assignment is a node of the root graph, which begins in the pace of the reader of its run.
+
+    The time that a node has is counted by the server, also while a reader is slow, so nodes
+    with limits of time don't wait.
+    """
+    if assignment.kind != pb.TASK_KIND_NODE or assignment.namespace or program.step_timeout is not None:
+        return False
+    node = program.nodes.get(public_name(assignment.node))
+    return node is not None and program.policies_of(node).timeout is None
+
+
 def prepare_work(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
     """Finds the code of an assignment and builds its arguments."""
     if assignment.kind == pb.TASK_KIND_ROUTER:
@@ -300,4 +312,4 @@ def _build_extras(task: CurrentTask, action: Action) -> dict[str, Any]:
     }
 
 
-__all__ = ["Work", "arun_work", "prepare_work", "run_reducer", "run_work", "runs_on_loop"]
+__all__ = ["Work", "arun_work", "prepare_work", "run_reducer", "run_work", "runs_on_loop", "waits_for_reader"]

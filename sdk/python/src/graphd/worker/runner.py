@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
 from graphd.runtime import local_runs
+from graphd.runtime.reader_gate import HeldTask, ReaderGate
 from graphd.runtime.task import current_scope, enter_task
 from graphd.security import Target
 from graphd.worker import cache, execute, outcome
@@ -49,10 +50,38 @@ class Runner:
         """Begins an attempt, in a thread if it needs one, and then those that follow it."""
         if job is None or self._closed:
             return
+        assignment = job.attempt.assignment
+        if local_runs.is_left(self._target, assignment.run_id):
+            job.send(_build_stopped_result())
+            return
+        local = local_runs.find_call(self._target, assignment.thread_id)
+        gate = local.gate if local else None
+        if gate is not None and execute.waits_for_reader(assignment, job.program):
+            self._hold_job(job, gate)
+        else:
+            self._begin_job(job)
+
+    def _begin_job(self, job: Job) -> None:
         if execute.runs_on_loop(job.attempt.assignment, job.program):
             self._start_coroutine(job)
         else:
             self.submit_task(lambda: job)
+
+    def _hold_job(self, job: Job, gate: ReaderGate) -> None:
+        """Begins an attempt when the reader of its run has come so far, unless it is stopped before."""
+        attempt = job.attempt
+        attempt.begin_without_thread()
+
+        def begin() -> None:
+            attempt.end_without_thread()
+            attempt.cancel = _do_nothing
+            if attempt.stopped or local_runs.is_left(self._target, attempt.assignment.run_id):
+                job.send(_build_stopped_result())
+            else:
+                self._begin_job(job)
+
+        attempt.cancel = lambda: gate.withdraw(attempt.task)
+        gate.submit(HeldTask(attempt.task, attempt.assignment.step, begin))
 
     def submit_task(self, task: Callable[[], Job | None]) -> None:
         """Does something else in a thread, and then what follows it."""
@@ -71,7 +100,12 @@ class Runner:
                 result = self._run_job(job, local)
             except BaseException as error:  # beats keep the task here, so it must have a result
                 result = _build_broken_result(job, local, error)
-            job = job.done(result) if result is not None else None
+            following = job.done(result) if result is not None else None
+            job = None
+            if following is not None and local is not None and local.gate is not None:
+                self.start_job(following)
+            else:
+                job = following
 
     def _run_job(self, job: Job, local: local_runs.LocalRun | None) -> pb.TaskResult | None:
         """The result of an attempt, None if it goes on elsewhere. Raises what
@@ -96,7 +130,7 @@ class Runner:
         local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
         loop = local.loop if local and local.loop and local.loop.is_running() else background_loop()
         variables = local.variables.copy() if local else contextvars.Context()
-        job.attempt.begin_coroutine()
+        job.attempt.begin_without_thread()
 
         def begin() -> None:
             try:
@@ -109,13 +143,21 @@ class Runner:
             task.add_done_callback(lambda _: end(_read_result(job, prepared, task)))
 
         def end(result: pb.TaskResult) -> None:
-            job.attempt.end_coroutine()
+            job.attempt.end_without_thread()
             job.send(result)
 
         try:
             loop.call_soon_threadsafe(begin, context=variables)
         except RuntimeError as error:  # the caller has just closed its loop
             end(_build_broken_result(job, local, error))
+
+
+def _build_stopped_result() -> pb.TaskResult:
+    return pb.TaskResult(cancelled=pb.TaskCancelled(note="it was stopped before it began"))
+
+
+def _do_nothing() -> None:
+    """Cancels an attempt that can't be stopped: its thread runs to the end."""
 
 
 def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> execute.Work:

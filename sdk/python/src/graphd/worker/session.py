@@ -182,11 +182,11 @@ class Session:
         self._runner.resize_pool(self._capacity.threads)
         self.send_request(ws.ConnectRequest(credit=credit))
 
-    def begin_coroutine(self, size: int) -> None:
-        self._tell_credit(self._capacity.begin_coroutine(size))
+    def begin_without_thread(self, size: int) -> None:
+        self._tell_credit(self._capacity.begin_without_thread(size))
 
-    def end_coroutine(self, size: int) -> None:
-        self._tell_credit(self._capacity.end_coroutine(size))
+    def end_without_thread(self, size: int) -> None:
+        self._tell_credit(self._capacity.end_without_thread(size))
 
     def _tell_credit(self, credit: ws.Credit | None) -> None:
         if credit is not None:

@@ -12,6 +12,7 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
 from graphd.errors import GraphdError
+from graphd.runtime.local_runs import find_call
 from graphd.transport.errors import reason_of
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt, AttemptSession
@@ -183,5 +184,7 @@ class SessionTasks:
         """Sends the events that wait, and says of tasks which take longer that they run."""
         for attempt in list(self._attempts.values()):
             attempt.flush_events()
+            if (local := find_call(attempt.target, attempt.thread)) is not None and local.gate is not None:
+                local.gate.check_patience()
             if not attempt.announced and time.monotonic() - attempt.started > _ANNOUNCE_AFTER:
                 attempt.report_alive()
