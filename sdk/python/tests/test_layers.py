@@ -37,7 +37,7 @@ ALLOWED: dict[str, str] = {
     "prebuilt": f"{GROUND} codec messages runtime",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
-    "checkpoint": "names dev security transport",
+    "checkpoint": "constants errors names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade

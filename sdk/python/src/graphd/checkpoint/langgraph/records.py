@@ -1,0 +1,131 @@
+"""Records of checkpoints and writes, and their JSON form in the state of a thread."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphd.errors import GraphdError
+
+Blob = tuple[str, bytes]
+"""A value as a serializer of LangGraph gives it: the kind, and bytes."""
+
+_LONGEST_PART = 768 << 10  # below the 1 MiB that a server takes as one value by default
+
+
+@dataclass(frozen=True)
+class TaskWrites:
+    """What one task wrote after a checkpoint."""
+
+    checkpoint_id: str
+    task_id: str
+    task_path: str
+    writes: tuple[tuple[int, str, Blob], ...]
+    """Each has its index, negative for the special channels of LangGraph, its channel and its value."""
+
+
+@dataclass(frozen=True)
+class SavedCheckpoint:
+    """One checkpoint of LangGraph."""
+
+    checkpoint_id: str
+    parent_id: str | None
+    value: Blob
+    metadata: Blob
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one call of a saver stores: a checkpoint, writes, or both."""
+
+    checkpoint: SavedCheckpoint | None = None
+    writes: tuple[TaskWrites, ...] = ()
+    reach: int | None = None
+    """How many records the log goes back from here, this one included, when it was rewritten. None is all."""
+
+
+def encode_record(record: Record) -> list[str]:
+    """The JSON values of a record, in order: one, or several parts of a large one."""
+    fields: dict[str, Any] = {"writes": [_writes_to_json(w) for w in record.writes]}
+    if (saved := record.checkpoint) is not None:
+        fields["checkpoint"] = {
+            "id": saved.checkpoint_id,
+            "parent": saved.parent_id,
+            "value": _blob_to_json(saved.value),
+            "metadata": _blob_to_json(saved.metadata),
+        }
+    if record.reach is not None:
+        fields["reach"] = record.reach
+    text = json.dumps(fields)
+    if len(text) <= _LONGEST_PART:
+        return [text]
+    parts = [text[at : at + _LONGEST_PART] for at in range(0, len(text), _LONGEST_PART)]
+    return [json.dumps({"part": n, "of": len(parts), "text": part}) for n, part in enumerate(parts, 1)]
+
+
+def decode_records(values: Iterable[Any]) -> Iterator[tuple[Record, int]]:
+    """The records of values that are given newest first, and of how many values each is.
+
+    The parts of a record whose first ones are gone are left out.
+    """
+    parts: list[str] = []
+    for value in values:
+        if not isinstance(value, Mapping):
+            raise _corrupt(value)
+        if "of" not in value:
+            parts.clear()
+            yield _record_from_json(value), 1
+            continue
+        if value["part"] == value["of"]:
+            parts.clear()
+        parts.append(value["text"])
+        if value["part"] == 1:
+            yield _record_from_json(json.loads("".join(reversed(parts)))), len(parts)
+            parts.clear()
+
+
+def _record_from_json(fields: Mapping[str, Any]) -> Record:
+    try:
+        saved = fields.get("checkpoint")
+        return Record(
+            checkpoint=None
+            if saved is None
+            else SavedCheckpoint(
+                saved["id"], saved["parent"], _blob_from_json(saved["value"]), _blob_from_json(saved["metadata"])
+            ),
+            writes=tuple(map(_writes_from_json, fields["writes"])),
+            reach=fields.get("reach"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _corrupt(fields) from error
+
+
+def _writes_to_json(writes: TaskWrites) -> dict[str, Any]:
+    return {
+        "checkpoint": writes.checkpoint_id,
+        "task": writes.task_id,
+        "path": writes.task_path,
+        "writes": [[index, channel, *_blob_to_json(value)] for index, channel, value in writes.writes],
+    }
+
+
+def _writes_from_json(fields: Mapping[str, Any]) -> TaskWrites:
+    listed = ((index, channel, _blob_from_json(value)) for index, channel, *value in fields["writes"])
+    return TaskWrites(fields["checkpoint"], fields["task"], fields["path"], tuple(listed))
+
+
+def _blob_to_json(blob: Blob) -> list[str]:
+    return [blob[0], base64.b64encode(blob[1]).decode("ascii")]
+
+
+def _blob_from_json(value: Any) -> Blob:
+    kind, text = value
+    return str(kind), base64.b64decode(text, validate=True)
+
+
+def _corrupt(value: Any) -> GraphdError:
+    text = f"the state of the thread has no record of GraphdSaver under 'record': {str(value)[:80]!r}"
+    return GraphdError(text, reason="CHECKPOINT_CORRUPT")
