@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
+import graphd.graph
+import graphd.types
+from graphd import interrupt as interrupt_of_graphd
 from graphd.dev import DevServer, dev
 
 pytest.importorskip("langgraph.checkpoint.base")
 conformance = pytest.importorskip("langgraph.checkpoint.conformance")
 
+from langgraph.channels import DeltaChannel  # noqa: E402
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 from langgraph.graph import END, START, StateGraph  # noqa: E402
 from langgraph.types import Command, Send, interrupt  # noqa: E402
@@ -159,3 +164,53 @@ async def test_async_programs(store: DevServer) -> None:
     steps = [state.metadata["step"] async for state in graph.aget_state_history(config, limit=2)]
     assert steps == [4, 3]
     assert (await graph.aget_state(config)).next == ()
+
+
+def join_writes(old: list[str], writes: Sequence[list[str]]) -> list[str]:
+    return [*old, *itertools.chain(*writes)]
+
+
+def test_channels_whose_checkpoints_have_no_value(store: DevServer) -> None:
+    """DeltaChannel: the value is made of the writes of earlier checkpoints."""
+
+    class Deltas(TypedDict):
+        log: Annotated[list[str], DeltaChannel(join_writes, snapshot_frequency=4)]
+
+    def compile_with(saver: Any) -> Any:
+        builder = StateGraph(Deltas)
+        builder.add_node("one", lambda state: {"log": ["one"]})
+        builder.add_node("two", lambda state: {"log": [f"two saw {len(state['log'])}"]})
+        builder.add_edge(START, "one")
+        builder.add_edge("one", "two")
+        return builder.compile(checkpointer=saver)
+
+    config: Any = {"configurable": {"thread_id": "deltas"}}
+    saver = GraphdSaver(store.address)
+    told = []
+    for graph in (compile_with(InMemorySaver()), compile_with(saver)):
+        for turn in "abc":
+            graph.invoke({"log": [turn]}, config)
+        told.append([state.values for state in graph.get_state_history(config)])
+    assert told[0] == told[1]
+    length = len(told[1])
+    newest = next(iter(saver.list(config, limit=1)))
+    assert "log" not in newest.checkpoint["channel_values"], "its value is in an ancestor"
+    saver.prune(["deltas"])
+    pruned = compile_with(saver)
+    assert pruned.get_state(config).values == told[1][0]
+    assert 1 < len(list(pruned.get_state_history(config))) < length
+    assert pruned.invoke({"log": ["d"]}, config)["log"][-1] == "two saw 11"
+
+
+def test_a_saver_names_the_server_for_graphd(store: DevServer) -> None:
+    """And no other saver of graphd is one of LangGraph."""
+    native = graphd.graph.StateGraph(State)
+    native.add_node("plan", lambda state: {"log": [interrupt_of_graphd("go?")]})
+    native.add_edge(START, "plan")
+    graph = native.compile(GraphdSaver(store.address), name="named-by-saver")
+    config: Any = {"configurable": {"thread_id": "native"}}
+    graph.invoke({"log": []}, config)
+    other = native.compile(server=store.address, name="named-by-saver")
+    assert other.invoke(graphd.types.Command(resume="yes"), config)["log"] == ["yes"]
+    with pytest.raises(TypeError, match="Invalid checkpointer"):
+        build(graphd.InMemorySaver(server=store.address))

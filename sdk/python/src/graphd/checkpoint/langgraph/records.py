@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,28 +64,29 @@ def encode_record(record: Record) -> list[str]:
     if len(text) <= _LONGEST_PART:
         return [text]
     parts = [text[at : at + _LONGEST_PART] for at in range(0, len(text), _LONGEST_PART)]
-    return [json.dumps({"part": n, "of": len(parts), "text": part}) for n, part in enumerate(parts, 1)]
+    joined = {"id": uuid.uuid4().hex, "of": len(parts)}
+    return [json.dumps({**joined, "part": n, "text": part}) for n, part in enumerate(parts, 1)]
 
 
 def decode_records(values: Iterable[Any]) -> Iterator[tuple[Record, int]]:
-    """The records of values that are given newest first, and of how many values each is.
+    """The records of values that are given newest first, each with the number of values up to its beginning.
 
-    The parts of a record whose first ones are gone are left out.
+    A record counts when all its parts are there: a program may have died before the last was stored, and the first
+    may be cut off.
     """
-    parts: list[str] = []
-    for value in values:
+    parts: dict[str, list[str]] = {}
+    for depth, value in enumerate(values, 1):
         if not isinstance(value, Mapping):
             raise _corrupt(value)
         if "of" not in value:
-            parts.clear()
-            yield _record_from_json(value), 1
+            yield _record_from_json(value), depth
             continue
         if value["part"] == value["of"]:
-            parts.clear()
-        parts.append(value["text"])
-        if value["part"] == 1:
-            yield _record_from_json(json.loads("".join(reversed(parts)))), len(parts)
-            parts.clear()
+            parts[value["id"]] = []
+        if (later := parts.get(value["id"])) is not None:
+            later.append(value["text"])
+            if value["part"] == 1:
+                yield _record_from_json(json.loads("".join(reversed(parts.pop(value["id"]))))), depth
 
 
 def _record_from_json(fields: Mapping[str, Any]) -> Record:

@@ -41,25 +41,28 @@ class ThreadLog:
         self._place = place
 
     def append(self, record: Record) -> None:
-        """Adds a record in one change, and makes the thread when there is none."""
-        steps = list(_encode_steps([record]))
-        try:
-            self._write(steps)
-        except GraphdError as problem:
-            if problem.reason != "THREAD_NOT_FOUND":
-                raise
+        """Adds a record, and makes the thread when there is none. A large one takes several changes; it counts when
+        the last is made."""
+        for steps in _split_changes(_encode_steps([record])):
             try:
-                create_thread(self._stubs, self._place)
-            except GraphdError as other:
-                if other.reason != "THREAD_EXISTS":  # another program was faster
+                self._write(steps)
+            except GraphdError as problem:
+                if problem.reason != "THREAD_NOT_FOUND":
                     raise
-            self._write(steps)
+                self._create()
+                self._write(steps)
+
+    def _create(self) -> None:
+        try:
+            create_thread(self._stubs, self._place)
+        except GraphdError as problem:
+            if problem.reason != "THREAD_EXISTS":  # another program was faster
+                raise
 
     def read(self) -> Iterator[LogEntry]:
         """The records, newest first; none when there is no thread."""
-        depth, left = 0, None
-        for record, length in decode_records(self._read_values()):
-            depth += length
+        left = None
+        for record, depth in decode_records(self._read_values()):
             if record.reach is not None:
                 left = record.reach if left is None else min(left, record.reach)
             yield LogEntry(record, depth)
