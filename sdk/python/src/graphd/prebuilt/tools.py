@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from graphd import codec
 from graphd.constants import END
 from graphd.errors import GraphBubbleUp, GraphInterrupt
-from graphd.messages import ToolMessage, from_dict, is_message, to_dict
+from graphd.messages import from_dict, is_message, to_dict
 from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
@@ -55,10 +56,23 @@ class ToolNode:
         self.tools_by_name = {tool.name: tool for tool in map(Tool.of, tools)}
         self._handled = handle_tool_errors
 
-    async def __call__(self, state: Any, config: Any = None) -> Any:
-        """Runs the node."""
-        calls, as_list = self._find_calls(state)
-        seen = state["state"] if isinstance(state, Mapping) and "__type" in state else state
+    def invoke(self, input: Any, config: Any = None) -> Any:
+        """Runs the tools, in a graph or outside of one; ``ainvoke`` says with what.
+
+        It waits on the calling thread, which may be that of a running loop.
+        """
+        return _run_coroutine(self.ainvoke(input, config))
+
+    async def ainvoke(self, input: Any, config: Any = None) -> Any:
+        """Runs the tools that a state, a list of messages or a list of tool calls asks for.
+
+        Returns what they answer, as a list of messages for a list of messages, otherwise as an update under
+        ``messages_key``; with commands among it, as a list of updates and commands. ValueError says that there is no
+        AI message. Outside of a graph a tool can't ask people, and gets no store.
+        """
+        del config  # tools see that of the node
+        calls, as_list = self._find_calls(input)
+        seen = input["state"] if isinstance(input, Mapping) and "__type" in input else input
         outcomes = await asyncio.gather(*(self._run_call(call, seen) for call in calls), return_exceptions=True)
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
@@ -72,6 +86,8 @@ class ToolNode:
         if questions:
             raise GraphInterrupt(questions)
         return self._combine_outcomes(list(outcomes), as_list)
+
+    __call__ = ainvoke
 
     def _find_calls(self, state: Any) -> tuple[list[Mapping[str, Any]], bool]:
         if isinstance(state, Mapping) and state.get("__type") == "tool_call_with_context":
@@ -87,7 +103,7 @@ class ToolNode:
     async def _run_call(self, call: Mapping[str, Any], state: Any) -> Any:
         tool = self.tools_by_name.get(call["name"])
         if tool is None:
-            known = ", ".join(sorted(self.tools_by_name))
+            known = ", ".join(self.tools_by_name)
             return self._build_message(
                 call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error"
             )
@@ -120,8 +136,9 @@ class ToolNode:
         raise error
 
     @staticmethod
-    def _build_message(call: Mapping[str, Any], content: str, status: str) -> ToolMessage:
-        return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
+    def _build_message(call: Mapping[str, Any], content: str, status: str) -> Any:
+        fields = {"content": content, "name": call["name"], "tool_call_id": call["id"], "status": status}
+        return from_dict({"type": "tool", **fields})
 
     def _combine_outcomes(self, outcomes: list[Any], as_list: bool) -> Any:
         if not any(isinstance(o, Command) for o in outcomes):
@@ -162,6 +179,20 @@ def _order_questions(calls: Sequence[Mapping[str, Any]]) -> None:
         with scope(str(call["id"])):
             scopes.append(current_scope())
     task.replay.order_questions(scopes)
+
+
+def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine, on a loop of its own. The thread may have a loop that is running."""
+    variables, outcome = contextvars.copy_context(), Future[Any]()
+
+    def run() -> None:
+        try:
+            outcome.set_result(variables.run(asyncio.run, coroutine))
+        except BaseException as error:  # it is raised where the result is asked for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="graphd-tools").start()
+    return outcome.result()
 
 
 _threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
