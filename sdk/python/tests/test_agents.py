@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from graphd import Command, InMemorySaver, interrupt
+from graphd import START, Command, InMemorySaver, MessagesState, StateGraph, interrupt
 from graphd.dev import DevServer
 from graphd.messages import from_dict
-from graphd.prebuilt import ToolNode, create_react_agent, tools_condition
+from graphd.prebuilt import ToolNode, add_human_in_the_loop, create_react_agent, tools_condition
 
 PROGRAM = Path(__file__).with_name("agent_program.py").read_text()
 
@@ -196,3 +196,39 @@ print(agent.invoke({{"messages": ["go"]}}, {{"configurable": {{"thread_id": "alo
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("sum 3\n", 0), done.stderr
+
+
+def test_a_person_reviews_a_tool_that_langchain_describes(server: DevServer) -> None:
+    models = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    bound: list[Any] = []
+
+    class Model(models.GenericFakeChatModel):  # type: ignore[misc, name-defined]
+        def bind_tools(self, tools: Any, **_: Any) -> Any:
+            bound.extend(tools)
+            return self
+
+    said = [
+        {"type": "ai", "content": "", "tool_calls": [call("add", a=1, b=2)]},
+        {"type": "ai", "content": "it is done"},
+    ]
+    agent = create_react_agent(
+        Model(messages=map(from_dict, said)), [add_human_in_the_loop(add)], server=server.address, name="reviewed-agent"
+    )
+    assert [(t.name, t.description, list(t.args)) for t in bound] == [("add", "Adds.", ["a", "b"])]
+    config: Any = {"configurable": {"thread_id": "reviewed-agent"}}
+    asked = agent.invoke({"messages": ["go"]}, config)["__interrupt__"]
+    assert asked[0].value["action_request"] == {"action": "add", "args": {"a": 1, "b": 2}}
+    edit = Command(resume={"type": "edit", "args": {"args": {"a": 5, "b": 2}}})
+    tokens = [piece.content for piece, _ in agent.stream(edit, config, stream_mode="messages")]
+    assert tokens[0] == "7" and "".join(tokens[1:]) == "it is done" and len(tokens) > 3
+
+
+def test_an_agent_is_a_node_of_another_graph(server: DevServer) -> None:
+    agent = create_react_agent(PlainModel(call("ask", what="sure?")), [ask], name="inner-agent")
+    builder = StateGraph(MessagesState)
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "agent")
+    graph = builder.compile(server=server.address, name="outer-of-agent")
+    config: Any = {"configurable": {"thread_id": "outer-of-agent"}}
+    assert [i.value for i in graph.invoke({"messages": ["go"]}, config)["__interrupt__"]] == ["sure?"]
+    assert graph.invoke(Command(resume="yes"), config)["messages"][-1].content == "sure?: yes"

@@ -66,6 +66,23 @@ class GraphdSaver(BaseCheckpointSaver[int]):
         """How the server is called."""
         return self._choice.security
 
+    @classmethod
+    def from_conn_string(cls, conn_string: str, *, serde: Any = None) -> GraphdSaver:
+        """A saver for a server as "host:port", for ``with`` and ``async with``, which need not end anything."""
+        return cls(conn_string, serde=serde)
+
+    def __enter__(self) -> GraphdSaver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    async def __aenter__(self) -> GraphdSaver:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
     def setup(self) -> None:
         """Makes the graph of the saver's threads known to the server.
 

@@ -19,7 +19,7 @@ from graphd.checkpoint.langgraph.threads import CHANNEL, PUT, PUT_WRITES, Place,
 from graphd.errors import GraphdError
 from graphd.transport.server import call_unary, retry_read, retry_write
 
-_PAGE_SIZES = (4, 16, 64)
+_PAGE_SIZES = (4, 32, 256)
 _LARGEST_CHANGE = 4 << 20  # bytes of one call, below the 8 MiB that a server takes by default
 _LONGEST_CHANGE = 1000  # steps of one call
 _LONGEST_COPY = 1000  # checkpoints that CopyThread copies
