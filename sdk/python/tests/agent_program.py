@@ -3,13 +3,14 @@
 ``out`` is what it has seen.
 """
 
+import asyncio
 import warnings
 from typing import Annotated, Any
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import InjectedState, create_react_agent, tools_condition
 from langgraph.prebuilt.chat_agent_executor import AgentState, AgentStatePydantic
@@ -200,6 +201,48 @@ for answer in ("refuse", "accept"):
     )
     run(f"after-{answer}", guarded)
     run(f"after-{answer}", guarded, Command(resume=answer))
+
+
+@tool
+def rename(user: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Any:
+    """Changes the user."""
+    told = ToolMessage(f"renamed to {user}", tool_call_id=tool_call_id, name="rename")
+    return Command(update={"user": user, "messages": [told]})
+
+
+for version in ("v1", "v2"):
+    script = [[("rename", {"user": "bob"}), ("add", {"a": 1, "b": 2})], [("greet", {"name": "ann"})]]
+    commanded = create_react_agent(
+        Scripted(script=script), [rename, add, greet], state_schema=UserState, version=version
+    )
+    run(f"commanded-{version}", commanded, {"messages": [("user", "go")], "user": "ann"})
+    paused = create_react_agent(
+        Scripted(script=[[("add", {"a": 1, "b": 2})], [("nope", {})]]),
+        [add],
+        interrupt_before=["tools"],
+        interrupt_after=["agent"],
+        checkpointer=InMemorySaver(),
+        version=version,
+    )
+    where: Any = {"configurable": {"thread_id": f"paused-{version}"}}
+    for given in ({"messages": [("user", "go")]}, None, None, None):
+        items = list(paused.stream(given, where, stream_mode="updates"))
+        out.append([[name, tell(update) if update else update] for item in items for name, update in item.items()])
+        out.append(list(paused.get_state(where).next))
+
+
+async def run_async() -> None:
+    async def choose_later(state: Any, runtime: Any) -> Any:
+        return choose(state, runtime)
+
+    async def say(state: Any) -> Any:
+        return [SystemMessage("async"), *state["messages"]]
+
+    chosen = create_react_agent(choose_later, [add], prompt=say)
+    out.append(tell(await chosen.ainvoke({"messages": [("user", "go")]})))
+
+
+asyncio.run(run_async())
 
 for wrong in (
     lambda: create_react_agent(Scripted(script=[]), [add], version="v3"),

@@ -307,6 +307,18 @@ def test_what_is_wrong_is_named(server: DevServer) -> None:
         saver.put_writes(new_config(), [("x", 1)], "task")
 
 
+def test_names_that_are_too_long_are_refused(server: DevServer) -> None:
+    saver = GraphdSaver(server.address)
+    with pytest.raises(ValueError, match=r"configurable\.thread_id has 1025 bytes; want at most 1024"):
+        put(saver, new_config(thread="x" * 1025))
+    with pytest.raises(ValueError, match=r"configurable\.checkpoint_ns has 1026 bytes; want at most 1024"):
+        put(saver, new_config("ä" * 513))
+    long = put(saver, new_config("ä" * 512, "x" * 1024))
+    assert ids(saver, long) == [long["configurable"]["checkpoint_id"]]
+    saver.delete_thread("x" * 1024)
+    assert ids(saver, long) == []
+
+
 def test_without_langgraph_the_import_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['langgraph.checkpoint.base'] = None\n"

@@ -6,7 +6,7 @@ from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
 from graphd.prebuilt.interrupt import HumanInterruptConfig
 from graphd.prebuilt.review import add_human_in_the_loop
 from graphd.prebuilt.tool import Tool, ToolInvocationError
-from graphd.prebuilt.tools import ToolNode, tools_condition
+from graphd.prebuilt.tool_node import ToolNode, tools_condition
 
 __all__ = [
     "HumanInterruptConfig",

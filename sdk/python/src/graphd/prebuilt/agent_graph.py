@@ -13,7 +13,7 @@ from graphd.graph.state import StateGraph
 from graphd.messages import from_dict
 from graphd.prebuilt.agent_model import AgentModel, build_model_input, read_key
 from graphd.prebuilt.agent_routes import AFTER, AGENT, BEFORE, STRUCTURE, TOOLS, AgentRoutes
-from graphd.prebuilt.tools import ToolNode
+from graphd.prebuilt.tool_node import ToolNode
 from graphd.runtime.info import Runtime
 
 _OUT_OF_STEPS = "Sorry, need more steps to process this request."  # programs for LangGraph look for it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,10 @@ class AgentModel:
     async def answer(self, state: Any, runtime: Runtime[Any], config: Any) -> Any:
         """What the model says to the messages of a state, with its prompt before them."""
         model = await self._choose_model(state, runtime)
-        return await _invoke(model, await self._apply_prompt(state, config), config)
+        answer = await _invoke(model, await self._apply_prompt(state, config), config)
+        if not is_message(answer):
+            raise TypeError(f"model: it answered {answer!r:.200}; want a message")
+        return answer
 
     async def structure(self, messages: list[Any], form: Any, state: Any, runtime: Runtime[Any], config: Any) -> Any:
         """What the model says to messages in the form of a schema, or of a pair of a prompt and a schema."""
@@ -74,7 +78,9 @@ def build_model_input(state: Any, *, hooked: bool) -> Any:
     validate_chat_history(messages)
     if isinstance(state, Mapping):
         return {**state, "messages": messages}
-    return state.model_copy(update={"messages": messages})
+    if hasattr(state, "model_copy"):
+        return state.model_copy(update={"messages": messages})
+    return dataclasses.replace(state, messages=messages)
 
 
 def _check_prompt(prompt: Any) -> Any:

@@ -13,7 +13,7 @@ from graphd.managed import RemainingSteps
 from graphd.messages import add_messages
 from graphd.prebuilt.agent_graph import AgentGraph
 from graphd.prebuilt.agent_model import AgentModel
-from graphd.prebuilt.tools import ToolNode
+from graphd.prebuilt.tool_node import ToolNode
 from graphd.security import Security
 
 

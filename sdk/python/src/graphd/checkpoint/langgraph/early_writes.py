@@ -14,7 +14,8 @@ from typing import NamedTuple
 from graphd.checkpoint.langgraph.records import TaskWrites
 from graphd.checkpoint.langgraph.threads import Place
 
-_MOST = 10_000  # checkpoints that are remembered
+_MOST_STORED = 10_000  # checkpoints that are remembered
+_MOST_EARLY = 1000  # checkpoints whose writes are; LangGraph never stores some of them
 
 
 class Key(NamedTuple):
@@ -42,7 +43,7 @@ class EarlyWrites:
         with self._lock:
             self._stored[key] = None
             self._stored.move_to_end(key)
-            if len(self._stored) > _MOST:
+            if len(self._stored) > _MOST_STORED:
                 self._stored.popitem(last=False)
             return tuple(self._early.pop(key, [])[taken:])
 
@@ -52,7 +53,7 @@ class EarlyWrites:
             if key in self._stored:
                 return
             self._early.setdefault(key, []).append(writes)
-            if len(self._early) > _MOST:
+            if len(self._early) > _MOST_EARLY:
                 self._early.popitem(last=False)
 
     def writes_before(self, key: Key) -> tuple[TaskWrites, ...]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
 
 from graphd.checkpoint.langgraph import threads
+from graphd.checkpoint.langgraph.async_calls import AsyncCalls, Config
 from graphd.checkpoint.langgraph.delta import measure_latest, read_delta_history
 from graphd.checkpoint.langgraph.early_writes import EarlyWrites, Key
 from graphd.checkpoint.langgraph.history import StoredCheckpoint, find_checkpoint, find_checkpoints
@@ -18,28 +25,8 @@ from graphd.checkpoint.server_choice import ServerChoice
 from graphd.errors import GraphdError
 from graphd.security import Security
 
-try:
-    from langgraph.checkpoint.base import (
-        WRITES_IDX_MAP,
-        BaseCheckpointSaver,
-        Checkpoint,
-        CheckpointMetadata,
-        CheckpointTuple,
-        get_checkpoint_metadata,
-    )
-except ImportError as missing:
-    raise ImportError(
-        "graphd.checkpoint.langgraph is for programs that run on LangGraph, and needs its package: "
-        "pip install langgraph-checkpoint. Programs that run on graphd use graphd.checkpoint.memory"
-    ) from missing
 
-T = TypeVar("T")
-Config = Any  # RunnableConfig of LangChain, whose types need not be installed
-
-_threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-saver")
-
-
-class GraphdSaver(BaseCheckpointSaver[int]):
+class GraphdSaver(AsyncCalls):
     """Keeps the threads of LangGraph programs in a graphd server.
 
     LangGraph runs the graph, in the process of the program; ``compile(checkpointer=GraphdSaver("host:port"))``.
@@ -233,66 +220,16 @@ class GraphdSaver(BaseCheckpointSaver[int]):
         entries = self._log_of(_place_of(config)).read()
         return read_delta_history(entries, _checkpoint_id_of(config), channels, self.serde)
 
-    async def aget_tuple(self, config: Config) -> CheckpointTuple | None:
-        """Like get_tuple."""
-        return await _run_in_thread(lambda: self.get_tuple(config))
-
-    async def alist(
-        self,
-        config: Config | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: Config | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        """Like list."""
-        listed = self.list(config, filter=filter, before=before, limit=limit)
-        while (found := await _run_in_thread(lambda: next(listed, None))) is not None:
-            yield found
-
-    async def aput(
-        self, config: Config, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: Any
-    ) -> Config:
-        """Like put."""
-        return await _run_in_thread(lambda: self.put(config, checkpoint, metadata, new_versions))
-
-    async def aput_writes(
-        self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """Like put_writes."""
-        await _run_in_thread(lambda: self.put_writes(config, writes, task_id, task_path))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Like delete_thread."""
-        await _run_in_thread(lambda: self.delete_thread(thread_id))
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Like delete_for_runs."""
-        await _run_in_thread(lambda: self.delete_for_runs(run_ids))
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Like copy_thread."""
-        await _run_in_thread(lambda: self.copy_thread(source_thread_id, target_thread_id))
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Like prune."""
-        await _run_in_thread(lambda: self.prune(thread_ids, strategy=strategy))
-
-    async def aget_delta_channel_history(self, *, config: Config, channels: Sequence[str]) -> Mapping[str, Any]:
-        """Like get_delta_channel_history."""
-        return await _run_in_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
-
-
-async def _run_in_thread(call: Callable[[], T]) -> T:
-    """In a thread of the saver's own: nodes of the program may have taken all of the loop's."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, call)
-
 
 def _place_of(config: Config) -> Place:
     configurable = config.get("configurable") or {}
     if (thread_id := configurable.get("thread_id")) is None:
         raise ValueError("config: configurable.thread_id is missing; want the id of a thread")
-    return Place(str(thread_id), configurable.get("checkpoint_ns") or "")
+    place = Place(str(thread_id), configurable.get("checkpoint_ns") or "")
+    for key, text in (("thread_id", place.thread_id), ("checkpoint_ns", place.namespace)):
+        if (length := len(text.encode())) > threads.LONGEST_LABEL:
+            raise ValueError(f"config: configurable.{key} has {length} bytes; want at most {threads.LONGEST_LABEL}")
+    return place
 
 
 def _checkpoint_id_of(config: Config) -> str | None:

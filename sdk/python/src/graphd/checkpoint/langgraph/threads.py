@@ -23,6 +23,9 @@ CHANNEL = "record"
 PUT, PUT_WRITES = "put", "put_writes"
 """Its nodes: the calls of a saver in whose name the state is updated. They do nothing."""
 
+LONGEST_LABEL = 1024
+"""Bytes of a label, so also of an id of a thread and of a namespace."""
+
 _THREAD_LABEL, _NAMESPACE_LABEL = "langgraph_thread", "langgraph_namespace"
 _LONGEST_ID = 128
 

@@ -13,6 +13,7 @@ from graphd import codec
 from graphd.constants import END
 from graphd.errors import GraphBubbleUp, GraphInterrupt
 from graphd.messages import from_dict, is_message, to_dict
+from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
 from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
@@ -221,4 +222,11 @@ def tools_condition(state: Any, messages_key: str = "messages") -> str:
     return "tools" if _read_field(listed[-1], "tool_calls") else END
 
 
-__all__ = ["ToolNode", "explain_arguments", "tools_condition"]
+__all__ = [
+    "InjectedState",
+    "InjectedStore",
+    "ToolNode",
+    "ToolRuntime",
+    "explain_arguments",
+    "tools_condition",
+]
