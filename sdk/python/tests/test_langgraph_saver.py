@@ -156,14 +156,35 @@ def test_a_question_outlives_its_server(tmp_path: Path) -> None:
 
 
 async def test_async_programs(store: DevServer) -> None:
-    graph, config = build(GraphdSaver(store.address)), {"configurable": {"thread_id": "async"}}
-    await graph.ainvoke({"log": []}, config)
-    for answer in ("yes", "first"):
-        await graph.ainvoke(Command(resume=answer), config)
-    assert (await graph.ainvoke(Command(resume="second"), config))["verdict"] == "first, second"
-    steps = [state.metadata["step"] async for state in graph.aget_state_history(config, limit=2)]
-    assert steps == [4, 3]
-    assert (await graph.aget_state(config)).next == ()
+    """With breakpoints: LangGraph has no interrupt() for async programs on Python 3.10."""
+
+    async def count(state: State) -> dict[str, Any]:
+        return {"log": [f"saw {len(state['log'])}"]}
+
+    def compile_with(saver: Any) -> Any:
+        builder = StateGraph(State)
+        builder.add_sequence([("first", count), ("second", count)])
+        builder.add_edge(START, "first")
+        return builder.compile(checkpointer=saver, interrupt_before=["second"])
+
+    config: Any = {"configurable": {"thread_id": "async"}}
+    told = []
+    for saver in (InMemorySaver(), GraphdSaver(store.address)):
+        graph = compile_with(saver)
+        await graph.ainvoke({"log": ["in"]}, config)
+        await graph.aupdate_state(config, {"log": ["edited"]})
+        ended = await graph.ainvoke(None, config)
+        history = [state async for state in graph.aget_state_history(config)]
+        forked = await graph.ainvoke(None, history[2].config)
+        newest = await graph.aget_state(config)
+        told.append((ended, forked, newest.next, [(s.values, s.next, s.metadata["step"]) for s in history]))
+    assert told[0] == told[1]
+    await saver.acopy_thread("async", "async-copy")
+    await saver.aprune(["async-copy"])
+    await saver.adelete_thread("async")
+    assert (await graph.aget_state(config)).values == {}
+    copy: Any = {"configurable": {"thread_id": "async-copy"}}
+    assert [state.values async for state in graph.aget_state_history(copy)] == [newest.values]
 
 
 def join_writes(old: list[str], writes: Sequence[list[str]]) -> list[str]:

@@ -119,5 +119,5 @@ def test_the_first_put_makes_the_graph_and_the_thread() -> None:
 
 async def test_it_is_a_context_for_async_programs(server: DevServer) -> None:
     async with GraphdSaver.from_conn_string(server.address) as saver:
-        await build(saver).ainvoke({"log": []}, config("async-named"))
+        await build(saver).ainvoke({"log": []}, config("async-named"), interrupt_before=["second"])
         assert (await saver.aget_tuple(config("async-named"))) is not None
