@@ -6,13 +6,11 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from graphd.dev import DevServer
-from graphd.errors import GraphdError
 
 pytest.importorskip("langgraph.checkpoint.base")
 
@@ -21,65 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphd.checkpoint.langgraph import GraphdSaver
 from graphd.checkpoint.langgraph.threads import Place, find_places
-
-
-class CountedStubs:
-    """The services of a server, with the methods that were called."""
-
-    def __init__(self, stubs: Any) -> None:
-        self._stubs = stubs
-        self.called: list[str] = []
-        self.before: dict[str, Any] = {}
-
-    def take_calls(self) -> Counter[str]:
-        called, self.called = Counter(self.called), []
-        return called
-
-    def __getattr__(self, service: str) -> Any:
-        return CountedService(self, getattr(self._stubs, service))
-
-
-class CountedService:
-    def __init__(self, counted: CountedStubs, service: Any) -> None:
-        self._counted, self._service = counted, service
-
-    def __getattr__(self, method: str) -> Any:
-        def call(request: Any) -> Any:
-            self._counted.called.append(method)
-            if (hook := self._counted.before.pop(method, None)) is not None:
-                hook()
-            return getattr(self._service, method)(request)
-
-        return call
-
-
-class FixedChoice:
-    def __init__(self, stubs: Any) -> None:
-        self.stubs = stubs
-
-
-def counted(server: DevServer) -> tuple[GraphdSaver, CountedStubs]:
-    saver = GraphdSaver(server.address)
-    stubs = CountedStubs(saver._choice.stubs)
-    saver._choice = FixedChoice(stubs)  # type: ignore[assignment]
-    return saver, stubs
-
-
-def new_config(namespace: str = "", thread: str | None = None) -> Any:
-    return {"configurable": {"thread_id": thread or f"log-{uuid.uuid4()}", "checkpoint_ns": namespace}}
-
-
-def put(saver: Any, config: Any, *, value: Any = "v", run: str = "r", step: int = 0) -> Any:
-    checkpoint = empty_checkpoint() | {"channel_values": {"x": value}, "channel_versions": {"x": 1}}
-    return saver.put(config, checkpoint, {"source": "loop", "step": step, "run_id": run}, {"x": 1})
-
-
-def at(config: Any, checkpoint_id: str | None) -> Any:
-    return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
-
-
-def ids(saver: Any, config: Any) -> list[str]:
-    return [t.checkpoint["id"] for t in saver.list(at(config, None))]
+from tests.counted_saver import at, counted, ids, new_config, put
 
 
 def test_what_calls_cost(server: DevServer) -> None:
@@ -221,82 +161,6 @@ def test_lists(server: DevServer) -> None:
     assert [t.config for t in saver.list(at(root[0], None), filter={"step": 0})] == [root[0]]
     assert list(saver.list(at(root[0], None), limit=0)) == []
     assert find_places(saver._choice.stubs, thread) == [Place(thread, "sub:1|x:2"), Place(thread, "")]
-
-
-def test_runs_are_deleted_while_others_write(server: DevServer) -> None:
-    saver, stubs = counted(server)
-    first = put(saver, new_config(), run="gone")
-    second = put(saver, first, run="kept", value="x" * (5 << 20))
-    third = put(saver, second, run="gone")
-    saver.put_writes(second, [("x", "w")], "task")
-    during: list[Any] = []
-    other = GraphdSaver(server.address)
-    stubs.before["BulkUpdateState"] = lambda: during.append(put(other, third, run="kept"))
-    stubs.before["PruneThread"] = lambda: during.append(put(other, during[0], run="kept"))
-    saver.delete_for_runs(["gone"])
-    assert stubs.take_calls()["PruneThread"] == 2, "it saw the second change"
-    kept = [*reversed(during), second]
-    assert ids(saver, first) == [c["configurable"]["checkpoint_id"] for c in kept]
-    for config in kept:
-        found = saver.get_tuple(config)
-        assert found is not None and found.pending_writes == ([("task", "x", "w")] if config == second else [])
-    left = stubs.threads.ListCheckpoints(_pages_of(first)).checkpoints
-    assert len(left) == 9 + 2, "the parts of the large one, and two others"
-    saver.delete_for_runs(["kept"])
-    assert find_places(saver._choice.stubs, first["configurable"]["thread_id"]) == []
-
-
-def _pages_of(config: Any) -> Any:
-    from graphd._gen.v1 import thread_service_pb2 as ts
-
-    return ts.ListCheckpointsRequest(thread_id=Place(config["configurable"]["thread_id"], "").wire_id, page_size=100)
-
-
-def test_a_program_that_dies_while_it_deletes_runs_loses_nothing(server: DevServer) -> None:
-    saver, stubs = counted(server)
-    first = put(saver, new_config(), run="gone")
-    second = put(saver, first, run="kept")
-
-    def die() -> None:
-        raise RuntimeError("dies")
-
-    stubs.before["PruneThread"] = die
-    with pytest.raises(RuntimeError, match="dies"):
-        saver.delete_for_runs(["gone"])
-    assert ids(saver, first) == [second["configurable"]["checkpoint_id"]]
-
-
-def test_a_thread_is_pruned_while_others_write(server: DevServer) -> None:
-    saver, stubs = counted(server)
-    first = put(saver, put(saver, new_config()))
-    during: list[Any] = []
-    stubs.before["PruneThread"] = lambda: during.append(put(GraphdSaver(server.address), first))
-    saver.prune([first["configurable"]["thread_id"]])
-    assert ids(saver, first) == [during[0]["configurable"]["checkpoint_id"]]
-    with pytest.raises(ValueError, match="strategy 'keep': want"):
-        saver.prune([], strategy="keep")
-    saver.prune(["not-there"])
-    saver.prune([first["configurable"]["thread_id"]], strategy="delete")
-    assert ids(saver, first) == []
-
-
-def test_a_long_thread_is_copied_whole(server: DevServer) -> None:
-    saver = GraphdSaver(server.address)
-    config = put(saver, new_config())
-    for n in range(1001):
-        config = put(saver, config, step=n)
-    saver.put_writes(config, [("x", "w")], "task")
-    target = new_config()["configurable"]["thread_id"]
-    saver.copy_thread(config["configurable"]["thread_id"], target)
-    copied = list(saver.list(new_config(thread=target)))
-    assert len(copied) == 1002 and copied[0].pending_writes == [("task", "x", "w")]
-    assert [t.checkpoint["id"] for t in copied] == ids(saver, config)
-    with pytest.raises(GraphdError) as caught:
-        saver.copy_thread(config["configurable"]["thread_id"], target)
-    assert caught.value.reason == "THREAD_EXISTS"
-    with pytest.raises(GraphdError) as caught:
-        saver.copy_thread("not-there", "target")
-    assert caught.value.reason == "THREAD_NOT_FOUND"
 
 
 def test_what_is_wrong_is_named(server: DevServer) -> None:

@@ -21,7 +21,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 from graphd.checkpoint.langgraph import GraphdSaver
-from tests.test_saver_log import counted, new_config, put
+from tests.counted_saver import counted, new_config, put
 
 
 class State(TypedDict):
@@ -115,6 +115,20 @@ def test_the_first_put_makes_the_graph_and_the_thread() -> None:
         saver, stubs = counted(fresh)
         put(saver, new_config())
         assert stubs.take_calls() == {"BulkUpdateState": 2, "CreateThread": 2, "PutGraph": 1}
+
+
+def test_a_thread_that_the_server_does_not_copy_is_copied_by_the_saver() -> None:
+    with dev(flags=["--max-copy-bytes", "1000"]) as small:
+        saver = GraphdSaver(small.address)
+        config = put(saver, put(saver, new_config(), value="x" * 5000), value="y" * 5000)
+        saver.put_writes(config, [("x", 1)], "task")
+        saver.copy_thread(config["configurable"]["thread_id"], "copy")
+        copied, original = (
+            list(saver.list(new_config(thread=t))) for t in ("copy", config["configurable"]["thread_id"])
+        )
+    assert [(c.checkpoint, c.metadata, c.pending_writes) for c in copied] == [
+        (o.checkpoint, o.metadata, o.pending_writes) for o in original
+    ]
 
 
 async def test_it_is_a_context_for_async_programs(server: DevServer) -> None:

@@ -122,21 +122,29 @@ class ThreadLog:
             newest = self._write(steps, expected=newest)
 
     def copy_to(self, target: Place) -> None:
-        """Copies the log to a place that must not have one."""
+        """Copies the log to a place that must not have one. It is copied in the server where the server can do it."""
         newest = self._read_newest()
-        if newest is not None and newest.step < _LONGEST_COPY:
-            request = ts.CopyThreadRequest(
-                source_thread_id=self._place.wire_id,
-                thread_id=target.wire_id,
-                metadata=target.labels,
-                request_id=uuid.uuid4().hex,
-            )
-            retry_write(self._stubs.threads.CopyThread, request)
+        if newest is not None and newest.step < _LONGEST_COPY and self._copy_in_server(target):
             return
         create_thread(self._stubs, target)
         records = [replace(entry.record, reach=None) for entry in self.read()]
         for steps in _split_changes(_encode_steps(reversed(records))):
             ThreadLog(self._stubs, target)._write(steps)
+
+    def _copy_in_server(self, target: Place) -> bool:
+        request = ts.CopyThreadRequest(
+            source_thread_id=self._place.wire_id,
+            thread_id=target.wire_id,
+            metadata=target.labels,
+            request_id=uuid.uuid4().hex,
+        )
+        try:
+            retry_write(self._stubs.threads.CopyThread, request)
+        except GraphdError as problem:
+            if problem.reason != "CHANGE_TOO_LARGE":
+                raise
+            return False
+        return True
 
     def _read_etag(self) -> str | None:
         request = ts.GetThreadRequest(thread_id=self._place.wire_id)
