@@ -34,7 +34,7 @@ ALLOWED: dict[str, str] = {
     "runtime": f"{GROUND} codec messages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare",
-    "prebuilt": f"{GROUND} codec messages runtime security managed declare graph",
+    "prebuilt": f"{GROUND} messages runtime security managed declare graph",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
     "checkpoint": "constants errors names dev security transport",

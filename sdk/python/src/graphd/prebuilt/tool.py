@@ -103,19 +103,24 @@ def _wrap_langchain_tool(tool: Any) -> Tool:
         problems = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors() if e["loc"][0] not in fills)
         return ToolInvocationError(tool.name, arguments, "\n".join(problems))
 
+    def unwrapped(result: Any) -> Any:
+        if isinstance(result, list):
+            return [unwrapped(part) for part in result]
+        return result.command if isinstance(result, carrier) else result
+
     async def acall(**arguments: Any) -> Any:
         try:
             result = await tool.ainvoke(given(arguments))
         except Exception as error:
             raise checked(arguments, error) from error
-        return result.command if isinstance(result, carrier) else result
+        return unwrapped(result)
 
     def call(**arguments: Any) -> Any:
         try:
             result = tool.invoke(given(arguments))
         except Exception as error:
             raise checked(arguments, error) from error
-        return result.command if isinstance(result, carrier) else result
+        return unwrapped(result)
 
     if coroutine is not None and function is None:
         return Tool(tool.name, acall, True, given_tool, bool(fills))
@@ -139,6 +144,8 @@ def _wrap_with_carrier(tool: Any, function: Any, coroutine: Any, carrier: Any) -
     """The same tool, whose commands are carried past LangChain."""
 
     def carried(result: Any) -> Any:
+        if isinstance(result, list):
+            return [carried(part) for part in result]
         return carrier(result) if isinstance(result, Command) else result
 
     changed: dict[str, Any] = {}

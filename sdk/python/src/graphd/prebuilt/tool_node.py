@@ -5,33 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from graphd import codec
 from graphd.constants import END
 from graphd.errors import GraphBubbleUp, GraphInterrupt
 from graphd.messages import from_dict, is_message, to_dict
 from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
-from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
+from graphd.prebuilt.tool import Tool, current_call
+from graphd.prebuilt.tool_errors import Handled, build_explain, explain_arguments
+from graphd.prebuilt.tool_results import combine_answers, read_answers, read_content
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
-from graphd.values.command import Command, Interrupt
-
-Handled = bool | str | Callable[[Exception], str] | type[Exception] | tuple[type[Exception], ...]
-
-
-def text_of(result: Any) -> str:
-    """What a tool returned, as the text that a model reads."""
-    return result if isinstance(result, str) else codec.dumps(result)
-
-
-def explain_arguments(error: Exception) -> str:
-    """Tells the model of wrong arguments; any other error fails the node."""
-    if isinstance(error, ToolInvocationError):
-        return error.message
-    raise error
+from graphd.values.command import Interrupt
 
 
 class ToolNode:
@@ -55,7 +42,7 @@ class ToolNode:
         del tags
         self.name, self.messages_key = name, messages_key
         self.tools_by_name = {tool.name: tool for tool in map(Tool.of, tools)}
-        self._handled = handle_tool_errors
+        self._explain = build_explain(handle_tool_errors)
 
     def invoke(self, input: Any, config: Any = None) -> Any:
         """Runs the tools, in a graph or outside of one; ``ainvoke`` says with what.
@@ -74,7 +61,9 @@ class ToolNode:
         del config  # tools see that of the node
         calls, as_list = self._find_calls(input)
         seen = input["state"] if isinstance(input, Mapping) and "__type" in input else input
-        outcomes = await asyncio.gather(*(self._run_call(call, seen) for call in calls), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(self._run_call(call, seen, as_list) for call in calls), return_exceptions=True
+        )
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
             await asyncio.gather(*(_record_result(c, o) for c, o in zip(calls, outcomes, strict=True)))
@@ -86,7 +75,8 @@ class ToolNode:
                 raise outcome
         if questions:
             raise GraphInterrupt(questions)
-        return self._combine_outcomes(list(outcomes), as_list)
+        answers = [answer for outcome in outcomes for answer in (outcome if isinstance(outcome, list) else [outcome])]
+        return combine_answers(answers, self.messages_key, as_list)
 
     __call__ = ainvoke
 
@@ -101,7 +91,7 @@ class ToolNode:
             raise ValueError("there is no AI message whose tools could be run")
         return list(_read_field(last, "tool_calls") or []), isinstance(state, list)
 
-    async def _run_call(self, call: Mapping[str, Any], state: Any) -> Any:
+    async def _run_call(self, call: Mapping[str, Any], state: Any, as_list: bool) -> Any:
         tool = self.tools_by_name.get(call["name"])
         if tool is None:
             known = ", ".join(self.tools_by_name)
@@ -114,40 +104,21 @@ class ToolNode:
             token = current_call.set((state, str(call["id"])))
             try:
                 result = await _run_tool(tool, call)
+                answers = read_answers(result, call, self.messages_key, as_list)
             except GraphBubbleUp:
                 raise
             except Exception as error:
-                return self._build_message(call, self._explain_error(error), "error")
+                return self._build_message(call, self._explain(error), "error")
             finally:
                 current_call.reset(token)
-        if isinstance(result, Command) or _read_field(result, "type") == "tool":
-            return result
-        return self._build_message(call, text_of(result), "success")
-
-    def _explain_error(self, error: Exception) -> str:
-        handled = self._handled
-        if handled is True:
-            return f"Error: {error!r}\n Please fix your mistakes."
-        if isinstance(handled, str):
-            return handled
-        if isinstance(handled, (type, tuple)) and isinstance(error, handled):
-            return f"Error: {error!r}\n Please fix your mistakes."
-        if callable(handled) and not isinstance(handled, type):
-            return handled(error)
-        raise error
+        if answers is None:
+            return self._build_message(call, read_content(result), "success")
+        return answers if len(answers) > 1 else answers[0]
 
     @staticmethod
-    def _build_message(call: Mapping[str, Any], content: str, status: str) -> Any:
+    def _build_message(call: Mapping[str, Any], content: Any, status: str) -> Any:
         fields = {"content": content, "name": call["name"], "tool_call_id": call["id"], "status": status}
         return from_dict({"type": "tool", **fields})
-
-    def _combine_outcomes(self, outcomes: list[Any], as_list: bool) -> Any:
-        if not any(isinstance(o, Command) for o in outcomes):
-            return outcomes if as_list else {self.messages_key: outcomes}
-        return [
-            o if isinstance(o, Command) else Command(update=[o] if as_list else {self.messages_key: [o]})
-            for o in outcomes
-        ]
 
 
 _RESULT = "__result__"
