@@ -30,6 +30,7 @@ MODULES: dict[str, str] = {
         "AgentState AgentStatePydantic AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic "
         "create_react_agent create_tool_calling_executor"
     ),
+    "prebuilt.tool_node": "InjectedState InjectedStore ToolCallRequest ToolNode ToolRuntime tools_condition",
     "prebuilt.interrupt": "ActionRequest HumanInterrupt HumanInterruptConfig HumanResponse",
     "checkpoint.memory": "InMemorySaver MemorySaver",
     "cache.memory": "InMemoryCache",
@@ -54,7 +55,7 @@ METHODS: dict[str, str] = {
     "types.Send": "__init__",
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
-    "prebuilt.ToolNode": "ainvoke invoke",
+    "prebuilt.ToolNode": "__init__ ainvoke invoke",
     "checkpoint.memory.InMemorySaver": "acopy_thread adelete_thread aprune copy_thread delete_thread prune",
 }
 

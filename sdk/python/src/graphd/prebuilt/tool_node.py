@@ -6,16 +6,17 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 from graphd.constants import END
-from graphd.errors import GraphBubbleUp, GraphInterrupt
+from graphd.errors import GraphInterrupt
 from graphd.messages import from_dict, is_message, to_dict
 from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
-from graphd.prebuilt.tool import Tool, current_call
+from graphd.prebuilt.tool import Tool
+from graphd.prebuilt.tool_calls import AsyncWrapToolCall, ToolCaller, ToolCallRequest, WrapToolCall
 from graphd.prebuilt.tool_errors import Handled, build_explain, explain_arguments
-from graphd.prebuilt.tool_results import combine_answers, read_answers, read_content
+from graphd.prebuilt.tool_results import combine_answers
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
 from graphd.values.command import Interrupt
@@ -38,11 +39,22 @@ class ToolNode:
         tags: Sequence[str] | None = None,
         handle_tool_errors: Handled = explain_arguments,
         messages_key: str = "messages",
+        wrap_tool_call: WrapToolCall | None = None,
+        awrap_tool_call: AsyncWrapToolCall | None = None,
     ) -> None:
+        """Makes the node.
+
+        ``handle_tool_errors`` says which errors of tools become messages to the model: True for all, False for none,
+        classes, the text of the message, or a function that makes it. ``wrap_tool_call`` is called around each call,
+        and may change the call, make it several times, or answer in its place; it is called in a thread.
+        ``awrap_tool_call`` is the same as a coroutine function, and comes first.
+        """
         del tags
         self.name, self.messages_key = name, messages_key
         self.tools_by_name = {tool.name: tool for tool in map(Tool.of, tools)}
-        self._explain = build_explain(handle_tool_errors)
+        self._caller = ToolCaller(
+            self.tools_by_name, messages_key, build_explain(handle_tool_errors), wrap_tool_call, awrap_tool_call
+        )
 
     def invoke(self, input: Any, config: Any = None) -> Any:
         """Runs the tools, in a graph or outside of one; ``ainvoke`` says with what.
@@ -92,33 +104,10 @@ class ToolNode:
         return list(_read_field(last, "tool_calls") or []), isinstance(state, list)
 
     async def _run_call(self, call: Mapping[str, Any], state: Any, as_list: bool) -> Any:
-        tool = self.tools_by_name.get(call["name"])
-        if tool is None:
-            known = ", ".join(self.tools_by_name)
-            return self._build_message(
-                call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error"
-            )
         with scope(str(call["id"])):
             if (kept := _recorded_result()) is not None:
                 return kept
-            token = current_call.set((state, str(call["id"])))
-            try:
-                result = await _run_tool(tool, call)
-                answers = read_answers(result, call, self.messages_key, as_list)
-            except GraphBubbleUp:
-                raise
-            except Exception as error:
-                return self._build_message(call, self._explain(error), "error")
-            finally:
-                current_call.reset(token)
-        if answers is None:
-            return self._build_message(call, read_content(result), "success")
-        return answers if len(answers) > 1 else answers[0]
-
-    @staticmethod
-    def _build_message(call: Mapping[str, Any], content: Any, status: str) -> Any:
-        fields = {"content": content, "name": call["name"], "tool_call_id": call["id"], "status": status}
-        return from_dict({"type": "tool", **fields})
+            return await self._caller.answer(call, state, as_list)
 
 
 _RESULT = "__result__"
@@ -167,18 +156,6 @@ def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return outcome.result()
 
 
-_threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
-
-
-async def _run_tool(tool: Tool, call: Mapping[str, Any]) -> Any:
-    arguments = dict(call.get("args") or {})
-    if tool.is_async:
-        return await tool.call(**arguments)
-    variables = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_threads, lambda: variables.run(lambda: tool.call(**arguments)))
-
-
 def _read_field(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
@@ -196,6 +173,7 @@ def tools_condition(state: Any, messages_key: str = "messages") -> str:
 __all__ = [
     "InjectedState",
     "InjectedStore",
+    "ToolCallRequest",
     "ToolNode",
     "ToolRuntime",
     "explain_arguments",
