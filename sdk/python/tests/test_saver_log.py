@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -10,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from graphd._gen.v1 import payload_pb2
+from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.dev import DevServer
+from graphd.errors import GraphdError
 
 pytest.importorskip("langgraph.checkpoint.base")
 
@@ -169,6 +173,23 @@ def test_what_is_wrong_is_named(server: DevServer) -> None:
         saver.get_tuple({"configurable": {}})
     with pytest.raises(ValueError, match=r"configurable\.checkpoint_id is missing"):
         saver.put_writes(new_config(), [("x", 1)], "task")
+
+
+@pytest.mark.parametrize(
+    "foreign", [7, None, "text", {}, {"of": 1}, {"writes": 7}, {"writes": [], "checkpoint": {"id": 1}}]
+)
+def test_a_foreign_record_is_named(server: DevServer, foreign: Any) -> None:
+    saver = GraphdSaver(server.address)
+    config = put(saver, new_config())
+    step = ts.StateUpdate(values=payload_pb2.Payload(json=json.dumps({"record": foreign})), as_node="put")
+    request = ts.BulkUpdateStateRequest(
+        thread_id=Place(config["configurable"]["thread_id"], "").wire_id, supersteps=[ts.StateSuperstep(updates=[step])]
+    )
+    saver._choice.stubs.threads.BulkUpdateState(request)
+    with pytest.raises(GraphdError, match="has no record of GraphdSaver under 'record'") as caught:
+        saver.get_tuple(at(config, None))
+    assert caught.value.reason == "CHECKPOINT_CORRUPT" and request.thread_id in str(caught.value)
+    saver.delete_thread(config["configurable"]["thread_id"])
 
 
 def test_names_that_are_too_long_are_refused(server: DevServer) -> None:

@@ -68,41 +68,42 @@ def encode_record(record: Record) -> list[str]:
     return [json.dumps({**joined, "part": n, "text": part}) for n, part in enumerate(parts, 1)]
 
 
-def decode_records(values: Iterable[Any]) -> Iterator[tuple[Record, int]]:
-    """The records of values that are given newest first, each with the number of values up to its beginning.
+def decode_records(values: Iterable[Any], thread: str) -> Iterator[tuple[Record, int]]:
+    """The records of a thread, given newest first, each with the number of values up to its beginning.
 
     A record counts when all its parts are there: a program may have died before the last was stored, and the first
     may be cut off.
     """
     parts: dict[str, list[str]] = {}
     for depth, value in enumerate(values, 1):
-        if not isinstance(value, Mapping):
-            raise _corrupt(value)
-        if "of" not in value:
-            yield _record_from_json(value), depth
-            continue
-        if value["part"] == value["of"]:
-            parts[value["id"]] = []
-        if (later := parts.get(value["id"])) is not None:
-            later.append(value["text"])
-            if value["part"] == 1:
-                yield _record_from_json(json.loads("".join(reversed(parts.pop(value["id"]))))), depth
+        try:
+            fields = _join_parts(parts, value) if "of" in value else value
+            record = None if fields is None else _record_from_json(fields)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            text = (
+                f"the state of the thread {thread!r} has no record of GraphdSaver under 'record': {str(value)[:80]!r}"
+            )
+            raise GraphdError(text, reason="CHECKPOINT_CORRUPT") from error
+        if record is not None:
+            yield record, depth
+
+
+def _join_parts(parts: dict[str, list[str]], value: Mapping[str, Any]) -> Any:
+    """The fields of a record when the value is the first of its parts and the later ones were there, else None."""
+    if value["part"] == value["of"]:
+        parts[value["id"]] = []
+    if (later := parts.get(value["id"])) is None:
+        return None
+    later.append(value["text"])
+    return json.loads("".join(reversed(parts.pop(value["id"])))) if value["part"] == 1 else None
 
 
 def _record_from_json(fields: Mapping[str, Any]) -> Record:
-    try:
-        saved = fields.get("checkpoint")
-        return Record(
-            checkpoint=None
-            if saved is None
-            else SavedCheckpoint(
-                saved["id"], saved["parent"], _blob_from_json(saved["value"]), _blob_from_json(saved["metadata"])
-            ),
-            writes=tuple(map(_writes_from_json, fields["writes"])),
-            reach=fields.get("reach"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise _corrupt(fields) from error
+    checkpoint = None
+    if (saved := fields.get("checkpoint")) is not None:
+        value, metadata = _blob_from_json(saved["value"]), _blob_from_json(saved["metadata"])
+        checkpoint = SavedCheckpoint(saved["id"], saved["parent"], value, metadata)
+    return Record(checkpoint, tuple(map(_writes_from_json, fields["writes"])), fields.get("reach"))
 
 
 def _writes_to_json(writes: TaskWrites) -> dict[str, Any]:
@@ -126,8 +127,3 @@ def _blob_to_json(blob: Blob) -> list[str]:
 def _blob_from_json(value: Any) -> Blob:
     kind, text = value
     return str(kind), base64.b64decode(text, validate=True)
-
-
-def _corrupt(value: Any) -> GraphdError:
-    text = f"the state of the thread has no record of GraphdSaver under 'record': {str(value)[:80]!r}"
-    return GraphdError(text, reason="CHECKPOINT_CORRUPT")

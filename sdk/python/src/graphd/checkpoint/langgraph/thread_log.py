@@ -62,7 +62,7 @@ class ThreadLog:
     def read(self) -> Iterator[LogEntry]:
         """The records, newest first; none when there is no thread."""
         left = None
-        for record, depth in decode_records(self._read_values()):
+        for record, depth in decode_records(self._read_values(), self._place.wire_id):
             if record.reach is not None:
                 left = record.reach if left is None else min(left, record.reach)
             yield LogEntry(record, depth)
