@@ -25,7 +25,13 @@ MODULES: dict[str, str] = {
     "managed": "IsLastStep RemainingSteps",
     "constants": "END START TAG_HIDDEN TAG_NOSTREAM",
     "channels": ("AnyValue BinaryOperatorAggregate DeltaChannel EphemeralValue LastValue Topic UntrackedValue"),
-    "prebuilt": "ToolNode tools_condition",
+    "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime create_react_agent tools_condition",
+    "prebuilt.chat_agent_executor": (
+        "AgentState AgentStatePydantic AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic "
+        "create_react_agent create_tool_calling_executor"
+    ),
+    "prebuilt.tool_node": "InjectedState InjectedStore ToolCallRequest ToolNode ToolRuntime tools_condition",
+    "prebuilt.interrupt": "ActionRequest HumanInterrupt HumanInterruptConfig HumanResponse",
     "checkpoint.memory": "InMemorySaver MemorySaver",
     "cache.memory": "InMemoryCache",
 }
@@ -49,8 +55,11 @@ METHODS: dict[str, str] = {
     "types.Send": "__init__",
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
+    "prebuilt.ToolNode": "__init__ ainvoke invoke",
     "checkpoint.memory.InMemorySaver": "acopy_thread adelete_thread aprune copy_thread delete_thread prune",
 }
+
+FUNCTIONS = ("prebuilt.create_react_agent", "prebuilt.tools_condition")
 
 TUPLES = ("types.PregelTask", "types.RetryPolicy", "types.StateSnapshot", "types.StateUpdate")
 
@@ -77,4 +86,5 @@ def read(root: str) -> dict[str, Any]:
         for name in listed.split()
         if hasattr(_found(root, kind), name)
     }
+    methods |= {path: _parameters(_found(root, path)) for path in FUNCTIONS}
     return {"names": names, "methods": methods, "fields": {path: list(_found(root, path)._fields) for path in TUPLES}}

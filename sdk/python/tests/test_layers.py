@@ -34,10 +34,10 @@ ALLOWED: dict[str, str] = {
     "runtime": f"{GROUND} codec messages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare",
-    "prebuilt": f"{GROUND} codec messages runtime",
+    "prebuilt": f"{GROUND} messages runtime security managed declare graph",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
-    "checkpoint": "names dev security transport",
+    "checkpoint": "constants errors names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade

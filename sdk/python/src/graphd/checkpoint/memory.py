@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
 from typing import Any
 
 from graphd._gen.v1 import thread_service_pb2 as ts
-from graphd.dev import shared_dev_server
+from graphd.checkpoint.server_choice import ServerChoice
 from graphd.names import wire_thread
-from graphd.security import PLAIN, Security
-from graphd.transport.server import call_unary, retry_write, server_at
+from graphd.security import Security
+from graphd.transport.server import call_unary, retry_write
 
 
 class InMemorySaver:
@@ -24,26 +23,22 @@ class InMemorySaver:
 
     def __init__(self, *, server: str | None = None, security: Security | None = None, serde: object = None) -> None:
         del serde
-        server = server or os.environ.get("GRAPHD_SERVER")
-        self.prefix = f"m{uuid.uuid4().hex[:10]}." if server is None else ""
-        self._server = server
-        self._security = security
+        self._choice = ServerChoice(server, security)
+        self.prefix = f"m{uuid.uuid4().hex[:10]}." if self._choice.is_local else ""
 
     @property
     def address(self) -> str:
         """Where the server is; starts it when there is none."""
-        return self._server or shared_dev_server().address
+        return self._choice.address
 
     @property
     def security(self) -> Security:
         """How the server is called."""
-        if self._server is None:
-            return PLAIN
-        return (self._security or Security()).with_environment(os.environ)
+        return self._choice.security
 
     @property
     def _stubs(self) -> Any:
-        return server_at(self.address, self.security).stubs
+        return self._choice.stubs
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes a thread with everything that belongs to it."""

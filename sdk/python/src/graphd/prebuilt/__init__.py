@@ -1,10 +1,12 @@
 """Nodes and helpers that agents need."""
 
+from graphd.prebuilt.chat_agent_executor import create_react_agent
 from graphd.prebuilt.history import repair_chat_history, unanswered_tool_calls, validate_chat_history
 from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
-from graphd.prebuilt.review import HumanInterruptConfig, add_human_in_the_loop
+from graphd.prebuilt.interrupt import HumanInterruptConfig
+from graphd.prebuilt.review import add_human_in_the_loop
 from graphd.prebuilt.tool import Tool, ToolInvocationError
-from graphd.prebuilt.tools import ToolNode, tools_condition
+from graphd.prebuilt.tool_node import ToolNode, tools_condition
 
 __all__ = [
     "HumanInterruptConfig",
@@ -15,6 +17,7 @@ __all__ = [
     "ToolNode",
     "ToolRuntime",
     "add_human_in_the_loop",
+    "create_react_agent",
     "repair_chat_history",
     "tools_condition",
     "unanswered_tool_calls",

@@ -61,13 +61,13 @@ def _find_fills(hint: Any) -> Iterator[Fill]:
     # By name: the markers may be LangGraph's, LangChain's or these.
     bare = get_origin(hint) or hint
     if getattr(bare, "__name__", "") == "ToolRuntime":
-        yield lambda state, call: _build_runtime(bare, state, call)
+        yield lambda state, call: build_runtime(bare, state, call)
     for mark in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
         name = (mark if isinstance(mark, type) else type(mark)).__name__
         if name == "InjectedState":
             yield _read_state_part(getattr(mark, "field", None))
         elif name == "InjectedStore":
-            yield lambda state, call: _build_runtime(ToolRuntime, state, call).store
+            yield lambda state, call: build_runtime(ToolRuntime, state, call).store
         elif name == "InjectedToolCallId":
             yield lambda state, call: call
 
@@ -81,7 +81,8 @@ def _read_state_part(field: str | None) -> Fill:
     return part
 
 
-def _build_runtime(kind: Any, state: Any, call: str) -> Any:
+def build_runtime(kind: Any, state: Any, call: str) -> Any:
+    """A ToolRuntime, or one of LangGraph, for a call of the current task."""
     task = current_task()
     runtime = task.runtime if task is not None else None
     return kind(
@@ -94,4 +95,4 @@ def _build_runtime(kind: Any, state: Any, call: str) -> Any:
     )
 
 
-__all__ = ["InjectedState", "InjectedStore", "ToolRuntime", "find_injections"]
+__all__ = ["InjectedState", "InjectedStore", "ToolRuntime", "build_runtime", "find_injections"]

@@ -5,20 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from dataclasses import replace
+from typing import Any
 
+from graphd.prebuilt.interrupt import HumanInterrupt, HumanInterruptConfig
 from graphd.prebuilt.tool import Tool
 from graphd.runtime.ask import interrupt
-
-
-class HumanInterruptConfig(TypedDict, total=False):
-    """What the person may do."""
-
-    allow_accept: bool
-    allow_edit: bool
-    allow_respond: bool
-    allow_ignore: bool
-
 
 _RIGHTS = {"accept": "allow_accept", "edit": "allow_edit", "response": "allow_respond", "ignore": "allow_ignore"}
 
@@ -68,16 +60,16 @@ def add_human_in_the_loop(
             return instead if done else inner.call(**arguments)
 
     functools.update_wrapper(reviewed, inner.call, assigned=("__doc__", "__module__"), updated=())
-    return Tool(inner.name, reviewed, inspect.iscoroutinefunction(reviewed))
+    return replace(inner, call=reviewed, is_async=inspect.iscoroutinefunction(reviewed))
 
 
 def _ask_reviewer(
     tool: Tool, allowed: HumanInterruptConfig, description: str, arguments: Mapping[str, Any]
 ) -> tuple[bool, dict[str, Any], Any]:
     """Whether the person has settled the call, and the arguments or result."""
-    question = {
+    question: HumanInterrupt = {
         "action_request": {"action": tool.name, "args": dict(arguments)},
-        "config": dict(allowed),
+        "config": allowed,
         "description": description,
     }
     message = f"{description}: {tool.name}"

@@ -22,6 +22,15 @@ class Tool:
     name: str
     call: Callable[..., Any]
     is_async: bool
+    source: Any = None
+    """What the tool was made of: a function, or a tool of LangChain."""
+    is_filled: bool = False
+    """The graph fills in some of the arguments."""
+
+    @property
+    def return_direct(self) -> bool:
+        """The result of the tool is the answer of the agent."""
+        return bool(getattr(self.source, "return_direct", False))
 
     @classmethod
     def of(cls, given: Any) -> Tool:
@@ -72,14 +81,14 @@ def _wrap_function(function: Callable[..., Any]) -> Tool:
         async def acall(**arguments: Any) -> Any:
             return await function(**prepared(arguments))
 
-        return Tool(function.__name__, acall, True)
-    return Tool(function.__name__, lambda **arguments: function(**prepared(arguments)), False)
+        return Tool(function.__name__, acall, True, function, bool(fills))
+    return Tool(function.__name__, lambda **arguments: function(**prepared(arguments)), False, function, bool(fills))
 
 
 def _wrap_langchain_tool(tool: Any) -> Tool:
     function, coroutine = getattr(tool, "func", None), getattr(tool, "coroutine", None)
     fills = find_injections(function or coroutine or tool._run)
-    carrier = _carrier_class()
+    carrier, given_tool = _carrier_class(), tool
     tool = _wrap_with_carrier(tool, function, coroutine, carrier)
 
     def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,23 +103,28 @@ def _wrap_langchain_tool(tool: Any) -> Tool:
         problems = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors() if e["loc"][0] not in fills)
         return ToolInvocationError(tool.name, arguments, "\n".join(problems))
 
+    def unwrapped(result: Any) -> Any:
+        if isinstance(result, list):
+            return [unwrapped(part) for part in result]
+        return result.command if isinstance(result, carrier) else result
+
     async def acall(**arguments: Any) -> Any:
         try:
             result = await tool.ainvoke(given(arguments))
         except Exception as error:
             raise checked(arguments, error) from error
-        return result.command if isinstance(result, carrier) else result
+        return unwrapped(result)
 
     def call(**arguments: Any) -> Any:
         try:
             result = tool.invoke(given(arguments))
         except Exception as error:
             raise checked(arguments, error) from error
-        return result.command if isinstance(result, carrier) else result
+        return unwrapped(result)
 
     if coroutine is not None and function is None:
-        return Tool(tool.name, acall, True)
-    return Tool(tool.name, call, False)
+        return Tool(tool.name, acall, True, given_tool, bool(fills))
+    return Tool(tool.name, call, False, given_tool, bool(fills))
 
 
 @functools.cache
@@ -130,6 +144,8 @@ def _wrap_with_carrier(tool: Any, function: Any, coroutine: Any, carrier: Any) -
     """The same tool, whose commands are carried past LangChain."""
 
     def carried(result: Any) -> Any:
+        if isinstance(result, list):
+            return [carried(part) for part in result]
         return carrier(result) if isinstance(result, Command) else result
 
     changed: dict[str, Any] = {}

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
-from graphd import codec
 from graphd.constants import END
-from graphd.errors import GraphBubbleUp, GraphInterrupt
-from graphd.messages import ToolMessage, from_dict, is_message, to_dict
-from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
+from graphd.errors import GraphInterrupt
+from graphd.messages import from_dict, is_message, to_dict
+from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
+from graphd.prebuilt.tool import Tool
+from graphd.prebuilt.tool_calls import AsyncWrapToolCall, ToolCaller, ToolCallRequest, WrapToolCall
+from graphd.prebuilt.tool_errors import Handled, build_explain, explain_arguments
+from graphd.prebuilt.tool_results import combine_answers
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
-from graphd.values.command import Command, Interrupt
-
-Handled = bool | str | Callable[[Exception], str] | type[Exception] | tuple[type[Exception], ...]
-
-
-def text_of(result: Any) -> str:
-    """What a tool returned, as the text that a model reads."""
-    return result if isinstance(result, str) else codec.dumps(result)
-
-
-def explain_arguments(error: Exception) -> str:
-    """Tells the model of wrong arguments; any other error fails the node."""
-    if isinstance(error, ToolInvocationError):
-        return error.message
-    raise error
+from graphd.values.command import Interrupt
 
 
 class ToolNode:
@@ -49,17 +39,43 @@ class ToolNode:
         tags: Sequence[str] | None = None,
         handle_tool_errors: Handled = explain_arguments,
         messages_key: str = "messages",
+        wrap_tool_call: WrapToolCall | None = None,
+        awrap_tool_call: AsyncWrapToolCall | None = None,
     ) -> None:
+        """Makes the node.
+
+        ``handle_tool_errors`` says which errors of tools become messages to the model: True for all, False for none,
+        classes, the text of the message, or a function that makes it. ``wrap_tool_call`` is called around each call,
+        and may change the call, make it several times, or answer in its place; it is called in a thread.
+        ``awrap_tool_call`` is the same as a coroutine function, and comes first.
+        """
         del tags
         self.name, self.messages_key = name, messages_key
         self.tools_by_name = {tool.name: tool for tool in map(Tool.of, tools)}
-        self._handled = handle_tool_errors
+        self._caller = ToolCaller(
+            self.tools_by_name, messages_key, build_explain(handle_tool_errors), wrap_tool_call, awrap_tool_call
+        )
 
-    async def __call__(self, state: Any, config: Any = None) -> Any:
-        """Runs the node."""
-        calls, as_list = self._find_calls(state)
-        seen = state["state"] if isinstance(state, Mapping) and "__type" in state else state
-        outcomes = await asyncio.gather(*(self._run_call(call, seen) for call in calls), return_exceptions=True)
+    def invoke(self, input: Any, config: Any = None) -> Any:
+        """Runs the tools, in a graph or outside of one; ``ainvoke`` says with what.
+
+        It waits on the calling thread, which may be that of a running loop.
+        """
+        return _run_coroutine(self.ainvoke(input, config))
+
+    async def ainvoke(self, input: Any, config: Any = None) -> Any:
+        """Runs the tools that a state, a list of messages or a list of tool calls asks for.
+
+        Returns what they answer, as a list of messages for a list of messages, otherwise as an update under
+        ``messages_key``; with commands among it, as a list of updates and commands. ValueError says that there is no
+        AI message. Outside of a graph a tool can't ask people, and gets no store.
+        """
+        del config  # tools see that of the node
+        calls, as_list = self._find_calls(input)
+        seen = input["state"] if isinstance(input, Mapping) and "__type" in input else input
+        outcomes = await asyncio.gather(
+            *(self._run_call(call, seen, as_list) for call in calls), return_exceptions=True
+        )
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
             await asyncio.gather(*(_record_result(c, o) for c, o in zip(calls, outcomes, strict=True)))
@@ -71,7 +87,10 @@ class ToolNode:
                 raise outcome
         if questions:
             raise GraphInterrupt(questions)
-        return self._combine_outcomes(list(outcomes), as_list)
+        answers = [answer for outcome in outcomes for answer in (outcome if isinstance(outcome, list) else [outcome])]
+        return combine_answers(answers, self.messages_key, as_list)
+
+    __call__ = ainvoke
 
     def _find_calls(self, state: Any) -> tuple[list[Mapping[str, Any]], bool]:
         if isinstance(state, Mapping) and state.get("__type") == "tool_call_with_context":
@@ -84,52 +103,11 @@ class ToolNode:
             raise ValueError("there is no AI message whose tools could be run")
         return list(_read_field(last, "tool_calls") or []), isinstance(state, list)
 
-    async def _run_call(self, call: Mapping[str, Any], state: Any) -> Any:
-        tool = self.tools_by_name.get(call["name"])
-        if tool is None:
-            known = ", ".join(sorted(self.tools_by_name))
-            return self._build_message(
-                call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error"
-            )
+    async def _run_call(self, call: Mapping[str, Any], state: Any, as_list: bool) -> Any:
         with scope(str(call["id"])):
             if (kept := _recorded_result()) is not None:
                 return kept
-            token = current_call.set((state, str(call["id"])))
-            try:
-                result = await _run_tool(tool, call)
-            except GraphBubbleUp:
-                raise
-            except Exception as error:
-                return self._build_message(call, self._explain_error(error), "error")
-            finally:
-                current_call.reset(token)
-        if isinstance(result, Command) or _read_field(result, "type") == "tool":
-            return result
-        return self._build_message(call, text_of(result), "success")
-
-    def _explain_error(self, error: Exception) -> str:
-        handled = self._handled
-        if handled is True:
-            return f"Error: {error!r}\n Please fix your mistakes."
-        if isinstance(handled, str):
-            return handled
-        if isinstance(handled, (type, tuple)) and isinstance(error, handled):
-            return f"Error: {error!r}\n Please fix your mistakes."
-        if callable(handled) and not isinstance(handled, type):
-            return handled(error)
-        raise error
-
-    @staticmethod
-    def _build_message(call: Mapping[str, Any], content: str, status: str) -> ToolMessage:
-        return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
-
-    def _combine_outcomes(self, outcomes: list[Any], as_list: bool) -> Any:
-        if not any(isinstance(o, Command) for o in outcomes):
-            return outcomes if as_list else {self.messages_key: outcomes}
-        return [
-            o if isinstance(o, Command) else Command(update=[o] if as_list else {self.messages_key: [o]})
-            for o in outcomes
-        ]
+            return await self._caller.answer(call, state, as_list)
 
 
 _RESULT = "__result__"
@@ -164,16 +142,18 @@ def _order_questions(calls: Sequence[Mapping[str, Any]]) -> None:
     task.replay.order_questions(scopes)
 
 
-_threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
+def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine, on a loop of its own. The thread may have a loop that is running."""
+    variables, outcome = contextvars.copy_context(), Future[Any]()
 
+    def run() -> None:
+        try:
+            outcome.set_result(variables.run(asyncio.run, coroutine))
+        except BaseException as error:  # it is raised where the result is asked for
+            outcome.set_exception(error)
 
-async def _run_tool(tool: Tool, call: Mapping[str, Any]) -> Any:
-    arguments = dict(call.get("args") or {})
-    if tool.is_async:
-        return await tool.call(**arguments)
-    variables = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_threads, lambda: variables.run(lambda: tool.call(**arguments)))
+    threading.Thread(target=run, name="graphd-tools").start()
+    return outcome.result()
 
 
 def _read_field(value: Any, key: str) -> Any:
@@ -190,4 +170,12 @@ def tools_condition(state: Any, messages_key: str = "messages") -> str:
     return "tools" if _read_field(listed[-1], "tool_calls") else END
 
 
-__all__ = ["ToolNode", "explain_arguments", "tools_condition"]
+__all__ = [
+    "InjectedState",
+    "InjectedStore",
+    "ToolCallRequest",
+    "ToolNode",
+    "ToolRuntime",
+    "explain_arguments",
+    "tools_condition",
+]
