@@ -244,7 +244,7 @@ baseline: $(BUF) ## Make today's proto/ the baseline; only for a release
 
 .PHONY: demo
 demo: ## Run the refund review with an answer given beforehand (ANSWER=JSON)
-	go run ./cmd/graphd demo --answer '$(ANSWER)'
+	go run ./cmd/demo --answer '$(ANSWER)'
 
 .PHONY: serve
 serve: ## Serve the refund review on an embedded store in .cache/
