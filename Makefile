@@ -201,7 +201,8 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/mypy'
-	'$(VENV)/bin/mypy' --strict --config-file= sdk/python/hatch_build.py examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
+	'$(VENV)/bin/mypy' --strict --config-file= sdk/python/hatch_build.py sdk/python/tests/typing/*.py examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
+	PYRIGHT_PYTHON_CACHE_DIR='$(CURDIR)/.cache/pyright' '$(VENV)/bin/pyright' -p sdk/python/tests/typing --pythonpath '$(VENV)/bin/python'
 
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos
