@@ -26,6 +26,8 @@ PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/ledger ../.
 
 # For which platforms make wheels builds, or host for this machine alone.
 WHEELS      ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+# Versions of Python for make test-pythons, like 3.10 3.13; all that are supported when empty.
+PYTHONS     ?=
 HOST         = $(shell go env GOHOSTOS)/$(shell go env GOHOSTARCH)
 
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
@@ -260,6 +262,10 @@ wheels: $(VENV)/ok ## Build wheels of the Python SDK with the program in them, a
 		GOOS="$${platform%/*}" GOARCH="$${platform#*/}" '$(VENV)/bin/python' -m hatchling build -t wheel -d '$(CURDIR)/dist'; \
 	done; \
 	'$(VENV)/bin/python' -m hatchling build -t sdist -d '$(CURDIR)/dist'
+
+.PHONY: test-pythons
+test-pythons: ## Install the wheel of dist/ for this machine into each Python that is here, and run the demo and a program
+	tools/test-pythons $(PYTHONS)
 
 .PHONY: sbom
 sbom: build ## List what is in bin/graphd, modules and Go, in bin/graphd.cdx.json (CycloneDX); the image has it as /graphd.cdx.json

@@ -34,8 +34,8 @@ def find_program() -> Path:
     if found is None:
         raise MissingProgramError(
             "this installation of graphd carries no program, and there is none on the PATH: install a wheel for this "
-            "platform (pip install --only-binary graphd graphd), set GRAPHD_BIN to the path of a graphd, or install "
-            "Go and graphd again; a server elsewhere needs none: compile(server='host:port')"
+            "platform, set GRAPHD_BIN to the path of a graphd, or install Go and then graphd again from its "
+            "source; a server elsewhere needs none: compile(server='host:port')"
         )
     return found
 
