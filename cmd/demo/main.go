@@ -26,40 +26,45 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/shell"
 )
 
-// program is the command line that runs the demo from a clone.
-var program = []string{"go", "run", "./cmd/demo"}
+// commandLine runs the demo from a clone.
+const commandLine = "go run ./cmd/demo"
 
 func main() {
+	os.Exit(runProgram())
+}
+
+func runProgram() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	isOutTerminal := term.IsTerminal(int(os.Stdout.Fd()))
-	io := output.IO{
+	return executeCommand(ctx, output.IO{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		IsTerminal: isOutTerminal && term.IsTerminal(int(os.Stdin.Fd())),
 		HasColor:   isOutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-	}
-	code := executeCommand(ctx, io, os.Args[1:])
-	stop()
-	os.Exit(code)
+	}, os.Args[1:])
 }
 
 // executeCommand runs the command line and returns the exit code.
-func executeCommand(ctx context.Context, io output.IO, args []string) int {
-	o, err := parseFlags(io.Err, args)
+func executeCommand(ctx context.Context, streams output.IO, args []string) int {
+	o, err := parseFlags(streams.Err, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return exit.CodeDone
 	}
 	if err == nil {
-		err = runDemo(ctx, io, o)
+		err = runDemo(ctx, streams, o)
 	}
-	report.PrintError(io.Err, err, output.Text, "", shell.Invocation{Program: program})
+	report.PrintError(streams.Err, err, output.Text, "", newInvocation())
 	return exit.CodeOf(err)
+}
+
+func newInvocation() shell.Invocation {
+	return shell.Invocation{Program: strings.Fields(commandLine)}
 }
 
 // parseFlags returns the parts of the demo. Errors: flag.ErrHelp, *exit.UsageError, and
 // that of a graph file.
 func parseFlags(usage io.Writer, args []string) (o cli.DemoOptions, err error) {
-	f := flag.NewFlagSet(strings.Join(program, " "), flag.ContinueOnError)
+	f := flag.NewFlagSet(commandLine, flag.ContinueOnError)
 	f.SetOutput(usage)
 	graph := f.String("graph", "", "a graph file in place of the built-in one")
 	f.StringVar(&o.Answer, "answer", "", "the answer to the question: JSON, @FILE or -")
@@ -95,7 +100,7 @@ func parseFlags(usage io.Writer, args []string) (o cli.DemoOptions, err error) {
 const drainTimeout = 5 * time.Second
 
 // runDemo runs the demo against a server of this process.
-func runDemo(ctx context.Context, io output.IO, o cli.DemoOptions) (err error) {
+func runDemo(ctx context.Context, streams output.IO, o cli.DemoOptions) (err error) {
 	life := context.WithoutCancel(ctx)
 	s, err := startServer(life)
 	if err != nil {
@@ -106,15 +111,13 @@ func runDemo(ctx context.Context, io output.IO, o cli.DemoOptions) (err error) {
 		defer cancel()
 		err = errors.Join(err, s.drain(limit))
 	}()
-	if err := output.WriteLine(io.Out, "server %s  store memory", s.address()); err != nil {
+	if err := output.WriteLine(streams.Out, "server %s  store memory", s.address()); err != nil {
 		return err
 	}
 	c, err := client.DialServer(s.address(), client.Security{})
 	if err != nil {
 		return err
 	}
-	session := &cli.Session{
-		Client: c, Output: output.Output{IO: io, Format: output.Text}, Invocation: shell.Invocation{Program: program},
-	}
+	session := &cli.Session{Client: c, Output: output.Output{IO: streams, Format: output.Text}, Invocation: newInvocation()}
 	return errors.Join(session.RunDemo(ctx, o), c.Close())
 }

@@ -22,7 +22,7 @@ from graphd.errors import GraphdError, GraphRecursionError, InvalidUpdateError
 from graphd.graph import MessagesState, StateGraph, add_messages
 from graphd.graph.state import CompiledStateGraph
 from graphd.managed import RemainingSteps
-from graphd.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from graphd.messages import AIMessage, AnyMessage, HumanMessage
 from graphd.prebuilt import ToolNode, add_human_in_the_loop, tools_condition
 from graphd.runtime import Runtime
 from graphd.types import CachePolicy, Command, Interrupt, RetryPolicy, Send, StateSnapshot, StateUpdate, interrupt
@@ -120,7 +120,7 @@ class Chat(MessagesState):
 def answer_customer(state: Chat) -> dict[str, list[AnyMessage]]:
     """Stands for a model: calls a tool, then says what it has said."""
     last = state["messages"][-1]
-    if isinstance(last, ToolMessage):
+    if last.type == "tool":
         return {"messages": [AIMessage(f"It costs {last.content}.", id="answer")]}
     call = {"name": "ask_price", "args": {"name": str(last.content)}, "id": "call-1", "type": "tool_call"}
     return {"messages": [AIMessage("", id="call", tool_calls=[call])]}
