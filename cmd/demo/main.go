@@ -46,7 +46,7 @@ func runProgram() int {
 
 // executeCommand runs the command line and returns the exit code.
 func executeCommand(ctx context.Context, streams output.IO, args []string) int {
-	o, err := parseFlags(streams.Err, args)
+	o, err := parseFlags(streams.Out, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return exit.CodeDone
 	}
@@ -61,20 +61,23 @@ func newInvocation() shell.Invocation {
 	return shell.Invocation{Program: strings.Fields(commandLine)}
 }
 
-// parseFlags returns the parts of the demo. Errors: flag.ErrHelp, *exit.UsageError, and
-// that of a graph file.
-func parseFlags(usage io.Writer, args []string) (o cli.DemoOptions, err error) {
+// parseFlags returns the parts of the demo, or writes the help. Errors: flag.ErrHelp,
+// *exit.UsageError, and that of a graph file.
+func parseFlags(help io.Writer, args []string) (o cli.DemoOptions, err error) {
 	f := flag.NewFlagSet(commandLine, flag.ContinueOnError)
-	f.SetOutput(usage)
+	f.SetOutput(io.Discard) // the error says it
 	graph := f.String("graph", "", "a graph file in place of the built-in one")
 	f.StringVar(&o.Answer, "answer", "", "the answer to the question: JSON, @FILE or -")
 	f.StringVar(&o.Request, "request", cli.DemoRequest, "what the customer writes")
 	f.StringVar(&o.User, "user", cli.DemoUser, "who the customer is: any JSON")
-	if err := f.Parse(args); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			err = exit.Usagef("%v", err)
-		}
+	err = f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(help)
+		f.Usage()
 		return o, err
+	}
+	if err != nil {
+		return o, exit.Usagef("%v", err).WithHint("see `%s --help`", commandLine)
 	}
 	if f.NArg() > 0 {
 		return o, exit.Usagef("unexpected argument %q", f.Arg(0)).WithHint("quote JSON with single quotes, and give it as --answer JSON")
