@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import tempfile
@@ -63,7 +64,7 @@ class ProgramBuildHook(BuildHookInterface[Any]):
     def _carries_program(self, sources: Path | None) -> bool:
         if is_platform_named():
             return True
-        if os.environ.get("GRAPHD_BIN") or shutil.which("graphd"):
+        if os.environ.get("GRAPHD_BIN") or is_on_path(Path(self.root)):
             self.app.display_info("graphd is installed already: this installation carries none")
         elif sources is None or shutil.which("go") is None:
             self.app.display_warning("without Go this installation carries no graphd: set GRAPHD_BIN to run one")
@@ -75,6 +76,12 @@ class ProgramBuildHook(BuildHookInterface[Any]):
 def is_platform_named() -> bool:
     """Whether the caller says for which platform the program is."""
     return bool(os.environ.get("GOOS") or os.environ.get("GOARCH"))
+
+
+def is_on_path(root: Path) -> bool:
+    """Whether the PATH has a graphd that stays when an earlier installation of this package is replaced."""
+    find = runpy.run_path(str(root / "src" / "graphd_bin" / "find.py"))
+    return any(find["list_path_programs"]())
 
 
 def find_go_sources(root: Path) -> Path | None:

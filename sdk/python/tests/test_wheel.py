@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import shutil
 import signal
@@ -148,6 +149,23 @@ def test_without_go_an_installation_from_source_carries_nothing(tmp_path: Path) 
     with zipfile.ZipFile(built) as archive:
         assert "graphd_bin/__main__.py" in archive.namelist()
         assert not {"graphd_bin/graphd", "graphd_bin/graphd.exe"} & {*archive.namelist()}
+
+
+@pytest.mark.parametrize(
+    ("command", "carries"),
+    [("#!/bin/sh\nexec /opt/graphd", False), ("#!/venv/bin/python\nfrom graphd_bin.__main__ import main", True)],
+    ids=["a graphd", "the command of an installation that is replaced"],
+)
+def test_an_installation_from_source_does_without_what_is_there(command: str, carries: bool, tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "graphd"
+    script.parent.mkdir()
+    script.write_text(command)
+    script.chmod(0o755)
+    path = os.pathsep.join([str(script.parent), os.environ["PATH"]])
+    built = build_package("wheel", tmp_path / "wheel", PATH=path)
+    with zipfile.ZipFile(built) as archive:
+        assert ("graphd_bin/graphd" in archive.namelist()) is carries
+    assert built.name.endswith("-py3-none-any.whl") is not carries
 
 
 @pytest.mark.parametrize(

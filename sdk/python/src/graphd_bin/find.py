@@ -30,7 +30,7 @@ def find_program() -> Path:
     carried = _PACKAGE / PROGRAM
     if carried.is_file():
         return _require_executable(carried)
-    found = next(_list_path_programs(), None) or _build_from_checkout()
+    found = next(list_path_programs(), None) or _build_from_checkout()
     if found is None:
         raise MissingProgramError(
             "this installation of graphd carries no program, and there is none on the PATH: install a wheel for this "
@@ -53,7 +53,7 @@ def _require_executable(program: Path) -> Path:
     return program
 
 
-def _list_path_programs() -> Iterator[Path]:
+def list_path_programs() -> Iterator[Path]:
     """The files named graphd on the PATH, without scripts that would call this package again."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         found = shutil.which("graphd", path=folder) if folder else None
