@@ -7,15 +7,14 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[1]
+from packaging.requirements import Requirement
 
-# What graphd depends on, with what that depends on.
-DEPENDENCIES = ("grpcio", "protobuf", "typing_extensions")
+PROJECT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,21 @@ def has_command(folder: str, *names: str) -> bool:
     return any(shutil.which(name, path=folder) for name in names)
 
 
-def make_environment(root: Path) -> Environment:
-    """Makes a venv that has the dependencies of graphd, as this environment has them."""
+def make_environment(root: Path, *packages: str) -> Environment:
+    """Makes a venv with packages of this environment, and with what they depend on."""
     venv.create(root, symlinks=True, with_pip=False)
     site = next(root.glob("lib/python*/site-packages"))
-    for name in DEPENDENCIES:
+    for name in set(list_requirements(packages)):
         copy_distribution(name, site)
     return Environment(root)
+
+
+def list_requirements(names: Iterable[str]) -> Iterator[str]:
+    """Installed distributions, and those that they require."""
+    for name in names:
+        yield name
+        required = map(Requirement, distribution(name).requires or ())
+        yield from list_requirements(r.name for r in required if r.marker is None or r.marker.evaluate({"extra": ""}))
 
 
 def copy_distribution(name: str, site: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from tests.installed import PROJECT, Environment, build_package, make_environment
 
-EXAMPLE = PROJECT.parents[1] / "examples" / "refund-review-python" / "refund.py"
+EXAMPLES = PROJECT.parents[1] / "examples"
 ANSWER = '{"decision":"approved_with_conditions","conditions":"10% restocking fee"}'
 HOST = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
 TIME = "1764000000"
@@ -50,8 +50,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment that had nothing before the wheel."""
-    environment = make_environment(tmp_path_factory.mktemp("empty"))
+    """An environment that had nothing of graphd before the wheel."""
+    environment = make_environment(tmp_path_factory.mktemp("empty"), "grpcio", "protobuf", "pytest")
     environment.install(wheel)
     assert shutil.which("go", path=environment.variables()["PATH"]) is None
     return environment
@@ -91,32 +91,27 @@ def test_programs_start_the_carried_server(installed: Environment) -> None:
     assert installed.run("python", "-c", PROGRAM).splitlines() == ["go on?", "{'answer': 'yes'}"]
 
 
-def test_an_example_runs(installed: Environment) -> None:
-    with serve(installed) as (_, address):
-        worker = subprocess.Popen(
-            [installed.python, EXAMPLE],
-            env=installed.variables(GRAPHD_SERVER=address),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert worker.stdout is not None
-            assert "working on refund-review-python" in worker.stdout.readline()
-            asked = '{"user_id": 42, "user_request": "I want a refund for order 8841"}'
-            call = ("--server", address, "-o", "json")
-            installed.run("graphd", "run", "refund-review-python", "--thread", "t", "--input", asked, *call, code=3)
-            installed.run("graphd", "resume", "t", "--value", ANSWER, *call)
-            state = json.loads(installed.run("graphd", "state", "t", *call))
-            assert "10% restocking fee" in state["values"]["final_response"]
-        finally:
-            worker.kill()
-            worker.communicate()
+@pytest.mark.parametrize("example", ["refund-review-python", "tool-approval"])
+def test_examples_run(example: str, installed: Environment) -> None:
+    """The tests of the examples play them as people do: servers, workers and the command line."""
+    command = ["-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", "-p", "no:warnings"]
+    assert " passed" in installed.run("python", "-B", *command, str(EXAMPLES / example))
+
+
+def test_a_server_serves_the_graph_of_the_demo(installed: Environment) -> None:
+    with serve(installed, "--graphs", str(EXAMPLES / "refund-review")) as (_, address):
+        call = ("--server", address, "-o", "json")
+        asked = '{"user_id": 42, "user_request": "I want a refund for order 8841"}'
+        installed.run("graphd", "run", "refund-review", "--thread", "t", "--input", asked, *call, code=3)
+        installed.run("graphd", "resume", "t", "--value", ANSWER, *call)
+        state = json.loads(installed.run("graphd", "state", "t", *call))
+        assert "10% restocking fee" in state["values"]["final_response"]
 
 
 @contextlib.contextmanager
-def serve(installed: Environment) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serve(installed: Environment, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server that the command starts, and its address."""
-    command = ["graphd", "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json"]
+    command = ["graphd", "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json", *flags]
     process = subprocess.Popen(command, env=installed.variables(), stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
