@@ -256,7 +256,10 @@ serve: ## Serve the refund review on an embedded store in .cache/
 
 .PHONY: wheels
 wheels: $(VENV)/ok ## Build wheels of the Python SDK with the program in them, and the sdist, in dist/ (WHEELS=host for this machine)
-	@rm -rf dist
+	@version="v$$(cd sdk/python && '$(VENV)/bin/python' -m hatchling version)"; \
+	for tag in $$(git tag --points-at HEAD 'v[0-9]*'); do \
+		[ "$$tag" = "$$version" ] || { echo "make: the tag is $$tag, and sdk/python/pyproject.toml says $$version" >&2; exit 1; }; \
+	done; rm -rf dist
 	cd sdk/python; export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"; \
 	for platform in $(if $(filter host,$(WHEELS)),$(HOST),$(WHEELS)); do \
 		GOOS="$${platform%/*}" GOARCH="$${platform#*/}" '$(VENV)/bin/python' -m hatchling build -t wheel -d '$(CURDIR)/dist'; \
