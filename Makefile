@@ -24,6 +24,12 @@ GRPC_TOOLS_VERSION := 1.62.3
 GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
 PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/ledger ../../tests/moves ../../bench
 
+# For which platforms make wheels builds, or host for this machine alone.
+WHEELS      ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+# Versions of Python for make test-pythons, like 3.10 3.13; all that are supported when empty.
+PYTHONS     ?=
+HOST         = $(shell go env GOHOSTOS)/$(shell go env GOHOSTARCH)
+
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
 GOTESTFLAGS ?=
@@ -197,7 +203,8 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/mypy'
-	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
+	'$(VENV)/bin/mypy' --strict --config-file= sdk/python/hatch_build.py sdk/python/tests/typing/*.py examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
+	PYRIGHT_PYTHON_CACHE_DIR='$(CURDIR)/.cache/pyright' '$(VENV)/bin/pyright' -p sdk/python/tests/typing --pythonpath '$(VENV)/bin/python'
 
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos
@@ -240,12 +247,28 @@ baseline: $(BUF) ## Make today's proto/ the baseline; only for a release
 
 .PHONY: demo
 demo: ## Run the refund review with an answer given beforehand (ANSWER=JSON)
-	go run ./cmd/graphd demo --answer '$(ANSWER)'
+	go run ./cmd/demo --answer '$(ANSWER)'
 
 .PHONY: serve
 serve: ## Serve the refund review on an embedded store in .cache/
 	@mkdir -p .cache
 	go run ./cmd/graphd serve --store sqlite:.cache/graphd.db --graphs examples/refund-review
+
+.PHONY: wheels
+wheels: $(VENV)/ok ## Build wheels of the Python SDK with the program in them, and the sdist, in dist/ (WHEELS=host for this machine)
+	@version="v$$(cd sdk/python && '$(VENV)/bin/python' -m hatchling version)"; \
+	for tag in $$(git tag --points-at HEAD 'v[0-9]*'); do \
+		[ "$$tag" = "$$version" ] || { echo "make: the tag is $$tag, and sdk/python/pyproject.toml says $$version" >&2; exit 1; }; \
+	done; rm -rf dist
+	cd sdk/python; export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"; \
+	for platform in $(if $(filter host,$(WHEELS)),$(HOST),$(WHEELS)); do \
+		GOOS="$${platform%/*}" GOARCH="$${platform#*/}" '$(VENV)/bin/python' -m hatchling build -t wheel -d '$(CURDIR)/dist'; \
+	done; \
+	'$(VENV)/bin/python' -m hatchling build -t sdist -d '$(CURDIR)/dist'
+
+.PHONY: test-pythons
+test-pythons: ## Install the wheel of dist/ for this machine into each Python that is here, and run the demo and a program
+	tools/test-pythons $(PYTHONS)
 
 .PHONY: sbom
 sbom: build ## List what is in bin/graphd, modules and Go, in bin/graphd.cdx.json (CycloneDX); the image has it as /graphd.cdx.json
@@ -262,7 +285,7 @@ docker: ## Build the container image graphd:VERSION
 
 .PHONY: clean
 clean: ## Remove what was built or fetched into this checkout
-	rm -rf bin .cache
+	rm -rf bin dist .cache
 
 $(LINT):
 	@mkdir -p bin

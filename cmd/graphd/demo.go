@@ -59,8 +59,8 @@ and the command that resumes is printed; the exit code is then 3.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Answer, "answer", "", "the answer to the question: JSON, @FILE or -")
-	f.StringVar(&o.Request, "request", "I want a refund for order 8841, the lamp arrived broken.", "what the customer writes")
-	f.StringVar(&o.User, "user", "42", "who the customer is: any JSON")
+	f.StringVar(&o.Request, "request", cli.DemoRequest, "what the customer writes")
+	f.StringVar(&o.User, "user", cli.DemoUser, "who the customer is: any JSON")
 	f.StringVar(&o.graph, "graph", "", "a graph file in place of the built-in one")
 	f.StringVar(&o.store, "store", "", "sqlite:PATH to keep everything in (default: removed when the demo ends)")
 	cmd.AddCommand(p.demoResumeCommand())

@@ -15,6 +15,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
+// DemoRequest and DemoUser are what the customer writes, and who the customer is, unless
+// the caller says otherwise.
+const (
+	DemoRequest = "I want a refund for order 8841, the lamp arrived broken."
+	DemoUser    = "42"
+)
+
 // DemoOptions are the parts of the demo.
 type DemoOptions struct {
 	Thread   string
@@ -23,8 +30,10 @@ type DemoOptions struct {
 	Request  string // the text of the customer
 	User     string // JSON: who the customer is
 	Answer   string // JSON; "" = ask at a terminal
-	// ResumeArgs are the arguments of a call that resumes, without the answer.
-	ResumeArgs []string
+	// ResumeArgs are the arguments of a call that resumes, without the answer; those of
+	// another demo if the server stores nothing.
+	ResumeArgs    []string
+	StoresNothing bool
 }
 
 // RunDemo plays one refund review against a server: it shows each update as it
@@ -129,7 +138,7 @@ func (d *demo) answerInterrupts(ctx context.Context) error {
 			continue
 		}
 		if report.Reason(err) == "RESPONSE_SCHEMA_MISMATCH" {
-			return &exit.HintError{Err: err, Hint: "the question is still open; go on with\n  " + d.resumeCommand(questions[0])}
+			return &exit.HintError{Err: err, Hint: d.explainOpenQuestion() + "\n  " + d.resumeCommand(questions[0])}
 		}
 		if err != nil {
 			return err
@@ -156,6 +165,14 @@ func (d *demo) takeResumeSpec(ctx context.Context, questions []*graphdv1.Interru
 	answer.InterruptId = asked[0].GetInterruptId()
 	spec.Responses = []*graphdv1.InterruptResponse{answer}
 	return spec, nil
+}
+
+// explainOpenQuestion introduces the command that gives a question an answer that fits.
+func (d *demo) explainOpenQuestion() string {
+	if d.options.StoresNothing {
+		return "this demo stores nothing; play another with"
+	}
+	return "the question is still open; go on with"
 }
 
 // resumeCommand returns the command that resumes with an answer that fits.
@@ -195,8 +212,12 @@ func (d *demo) takeAnswer(
 
 // endWaiting prints how to continue later.
 func (d *demo) endWaiting(q *graphdv1.Interrupt) error {
+	next := "everything is stored. Resume with"
+	if d.options.StoresNothing {
+		next = d.explainOpenQuestion()
+	}
 	d.PrintLine("")
-	d.PrintLine("%s", d.Colorize(output.Yellow, "waiting for a person; everything is stored. Resume with"))
+	d.PrintLine("%s", d.Colorize(output.Yellow, "waiting for a person; "+next))
 	d.PrintLine("  %s", d.resumeCommand(q))
 	if err := d.WriteError(); err != nil {
 		return err

@@ -9,6 +9,7 @@ starts runs. Imports inside of functions count like all others.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -42,9 +43,12 @@ ALLOWED: dict[str, str] = {
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade
+    "__main__": "",  # the command
     "": "checkpoint config constants dev graph runtime security types values",  # a facade
 }
 
+# graphd_bin stands beside graphd, so that the command starts without gRPC.
+USES_PROGRAM = {"__main__", "dev"}
 USES_GRPC = {"transport", "dev", "worker", "client"}
 
 
@@ -143,6 +147,17 @@ def test_declarations_and_code_of_nodes_know_no_server() -> None:
     assert using_grpc == USES_GRPC
     services = {m for m, tree in MODULES.items() if any("_pb2_grpc" in n for n in imported_names(tree))}
     assert {layer_of(m) for m in services} <= {"transport", "worker"}
+
+
+def test_the_program_is_found_without_the_sdk() -> None:
+    assert {layer_of(m) for m, tree in MODULES.items() if _roots(tree) & {"graphd_bin"}} == USES_PROGRAM
+    program = [ast.parse(path.read_text()) for path in SOURCE.with_name("graphd_bin").glob("*.py")]
+    assert set().union(*map(_roots, program)) <= {*sys.stdlib_module_names, "graphd_bin"}
+
+
+def _roots(tree: ast.Module) -> set[str]:
+    """The packages that a module imports from."""
+    return {name.split(".")[0] for name in imported_names(tree)}
 
 
 def test_a_circle_is_found() -> None:

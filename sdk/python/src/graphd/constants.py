@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
-START: Final = sys.intern("__start__")
+START: Final = "__start__"
 """Where a run enters the graph."""
 
-END: Final = sys.intern("__end__")
+END: Final = "__end__"
 """Where a branch of the graph stops."""
 
-INTERRUPT: Final = sys.intern("__interrupt__")
+INTERRUPT: Final = "__interrupt__"
 """Key under which open questions show up in results and events."""
 
-ROOT: Final = sys.intern("__root__")
+ROOT: Final = "__root__"
 """Channel of a graph whose whole state is one value."""
 
 TAG_HIDDEN: Final = "langsmith:hidden"

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -18,6 +17,7 @@ import grpc
 
 from graphd.security import PLAIN, Security, Target
 from graphd.transport.dialer import Dialer
+from graphd_bin import find_program
 
 _START_TIMEOUT = 60.0
 _lock = threading.Lock()
@@ -88,7 +88,7 @@ class DevServer:
 
 
 def dev(*, store: str = "memory", flags: Sequence[str] = (), port: int = 0, security: Security = PLAIN) -> DevServer:
-    """Starts a server: $GRAPHD_BIN, ``graphd`` on the PATH, or from source.
+    """Starts a server: $GRAPHD_BIN, the program that this package carries, ``graphd`` on the PATH, or from source.
 
     ``security`` says how it is called when the flags have it serve TLS.
     """
@@ -105,20 +105,9 @@ def shared_dev_server() -> DevServer:
 
 
 def graphd_command() -> list[str]:
-    """The command that starts graphd."""
-    if given := os.environ.get("GRAPHD_BIN"):
-        return [given]
-    if found := shutil.which("graphd"):
-        return [found]
-    for folder in pathlib.Path(__file__).resolve().parents:
-        if (folder / "cmd" / "graphd").is_dir() and (folder / "go.mod").is_file() and shutil.which("go"):
-            target = pathlib.Path(tempfile.gettempdir()) / f"graphd-dev-{os.getuid()}" / "graphd"
-            target.parent.mkdir(exist_ok=True, mode=0o700)
-            subprocess.run(["go", "build", "-o", str(target), "./cmd/graphd"], cwd=folder, check=True)
-            return [str(target)]
-    raise FileNotFoundError(
-        "there is no graphd to start: set GRAPHD_BIN, put graphd on the PATH, or compile(server='host:port')"
-    )
+    """The command that starts graphd. Raises FileNotFoundError when there is none; its
+    message says where it was looked for, and what helps."""
+    return [str(find_program())]
 
 
 def _free_port() -> int:

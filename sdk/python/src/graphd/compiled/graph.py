@@ -10,11 +10,15 @@ from graphd.client import states
 from graphd.client.options import merge_configs
 from graphd.compiled.runnable_graph import RunnableGraph
 from graphd.drawing.drawing import Drawing
+from graphd.values.parameters import ContextT, InputT, OutputT, Parametrized, StateT
 from graphd.values.state import StateSnapshot, StateUpdate
 
 
-class CompiledStateGraph(RunnableGraph):
-    """A graph that can be run, under the methods that LangGraph users know."""
+class CompiledStateGraph(RunnableGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
+    """A graph that can be run, under the methods that LangGraph users know.
+
+    ``CompiledStateGraph[State, Context, Input, Output]`` says its types to type checkers.
+    """
 
     # States.
 

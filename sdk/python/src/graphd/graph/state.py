@@ -12,15 +12,18 @@ from graphd.runtime.drift import Drift, check_drift
 from graphd.security import Security
 from graphd.values.literals import All, Checkpointer
 from graphd.values.worker_limits import WorkerLimits
+from graphd.values.parameters import ContextT, InputT, OutputT, Parametrized, StateT
 
 
-class StateGraph(Builder):
+class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
     """A graph whose nodes read and write one shared state.
 
     ``state_schema`` is a TypedDict, a dataclass or a pydantic model. A key with
     ``Annotated[T, reducer]`` combines what nodes return for it with what was
     there; another key is replaced. Anything that is no class, such as
     ``Annotated[list, add]``, makes the whole state one value.
+
+    ``StateGraph[State, Context, Input, Output]`` says its types to type checkers.
 
     Every method that adds something returns the graph, so that calls can be
     chained, and raises InvalidGraphError, a ValueError, for a mistake.
@@ -43,7 +46,7 @@ class StateGraph(Builder):
         version: str | None = None,
         drift: Drift | None = None,
         drift_ignore: Sequence[str] = (),
-    ) -> CompiledStateGraph:
+    ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Checks the graph and makes it runnable.
 
         With ``server`` the process attaches to that server at once, as worker
