@@ -111,6 +111,8 @@ def _run_id(config: Mapping[str, Any]) -> str:
 
 def _apply_command(spec: Any, command: Command[Any], program: Program) -> None:
     if command.update is not None:
+        if program.function is not None:
+            raise InvalidUpdateError("an entrypoint has no state that a Command could update; call it with an input")
         spec.update.CopyFrom(codec.to_payload(update_object(command.update, program)))
     spec.goto_targets.extend(build_gotos(command.goto))
 

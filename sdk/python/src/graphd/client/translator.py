@@ -8,11 +8,12 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
+from graphd.client.called_task import CalledTask
 from graphd.client.items import FINAL, Item
 from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
 from graphd.client.trace import Trace
-from graphd.constants import INTERRUPT
+from graphd.constants import INTERRUPT, TASK_EVENT
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
 
@@ -86,7 +87,9 @@ class Translator:
             case "checkpoint":
                 yield from self._trace.checkpoint_items(levels, event)
             case "custom":
-                if "custom" in self._modes:
+                if event.custom.name == TASK_EVENT:
+                    yield from self._called_task_items(levels, event)
+                elif "custom" in self._modes:
                     yield Item("custom", levels, codec.value_of(event.custom.value))
             case "message":
                 if "messages" in self._modes:
@@ -158,6 +161,14 @@ class Translator:
         if event.update.cached:
             data["__metadata__"] = {"cached": True}
         yield Item("updates", levels, data)
+
+    def _called_task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        told = CalledTask.of(event)
+        if told.is_ended and not told.is_cached and "messages" in self._modes:
+            yield from (Item("messages", levels, m) for m in self._messages.task_messages(event, told))
+        if told.is_ended and "updates" in self._modes:
+            yield Item("updates", levels, told.build_update())
+        yield from self._trace.called_task_items(levels, event, told)
 
     def _read_update(self, levels: tuple[str, ...], update: pb.NodeUpdate) -> Any:
         program, value = self._root.find_graph(levels), codec.value_of(update.values)

@@ -232,7 +232,7 @@ class RunnableGraph(AttachedGraph):
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
         output = self.builder.output
-        if given is not None or output.is_root or set(output.channels()) >= set(self.program.channels):
+        if given is not None or output.is_root or self.program.function is not None or set(output.channels()) >= set(self.program.channels):
             return given
         return list(output.channels())
 

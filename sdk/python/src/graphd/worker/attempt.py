@@ -12,6 +12,7 @@ from graphd import codec
 from graphd._gen.v1 import event_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.constants import TASK_EVENT
 from graphd.runtime.replay import Place
 from graphd.security import Target
 
@@ -76,9 +77,18 @@ class Attempt:
         return self._session.target
 
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
+        if self._takes_event(channel, durable) and not self.muted():
+            self._add_event(channel, name, value, durable)
+
+    def emit_task_event(self, value: Any, durable: bool) -> None:
+        if self._takes_event("custom", durable):
+            self._add_event("custom", TASK_EVENT, value, durable)
+
+    def _takes_event(self, channel: str, durable: bool) -> bool:
+        return (durable or _CHANNELS[channel] in self._wanted) and not self.lost
+
+    def _add_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         kind = _CHANNELS[channel]
-        if (kind not in self._wanted and not durable) or self.lost or self.muted():
-            return
         item = pb.EmitItem(channel=kind, name=name, value=codec.to_payload(value), durable=durable)
         size = item.ByteSize()
         if size > _MOST_BYTES and durable:

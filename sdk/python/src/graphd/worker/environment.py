@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +15,10 @@ from graphd.declare.program import Program
 from graphd.names import public_name
 from graphd.runtime.info import ExecutionInfo, Runtime
 from graphd.runtime.local_runs import LocalRun
-from graphd.runtime.task import Host
+from graphd.runtime.task import CurrentTask, Host
 from graphd.runtime.wire_context import CALLED, CONFIGURABLE, read_wire_context
+from graphd.worker.background_loop import background_loop
+from graphd.worker.tokens import stream_tokens
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class AssignmentEnvironment:
             store=self.program.store,
             stream_writer=self._write_custom,
             heartbeat=self.host.report_alive,
+            previous=self.program.read_previous(assignment.channels),
             execution_info=ExecutionInfo(
                 checkpoint_id=assignment.checkpoint.checkpoint_id,
                 checkpoint_ns="|".join([*assignment.namespace, f"{public_name(assignment.node)}:{assignment.task_id}"]),
@@ -51,6 +56,18 @@ class AssignmentEnvironment:
             ),
             control=local.control if local else None,
         )
+
+    @property
+    def cache(self) -> Any:
+        return self.program.cache
+
+    def find_loop(self) -> asyncio.AbstractEventLoop:
+        loop = self.local.loop if self.local is not None else None
+        return loop if loop is not None and loop.is_running() else background_loop()
+
+    def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
+        # The client of a run that another process started may want the tokens.
+        return stream_tokens(task, self.local is None or self.local.tokens)
 
     def _write_custom(self, value: Any) -> None:
         self.host.emit_event("custom", "", value, False)

@@ -17,8 +17,6 @@ from graphd.runtime.task import current_scope, enter_task
 from graphd.security import Target
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
-from graphd.worker.background_loop import background_loop
-from graphd.worker.tokens import stream_tokens
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class Runner:
 
     def _run_async(self, job: Job, work: execute.Work) -> None:
         local = work.local
-        loop = local.loop if local and local.loop and local.loop.is_running() else background_loop()
+        loop = work.task.environment.find_loop()
         variables = local.variables.copy() if local else contextvars.Context()
 
         def begin() -> None:
@@ -123,16 +121,11 @@ def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResu
 
 def _run_in_task(work: execute.Work) -> pb.TaskResult:
     enter_task(work.task)
-    with stream_tokens(work.task, _wants_tokens(work)):
+    with work.task.environment.stream_tokens(work.task):
         return execute.run_work(work)
 
 
 async def _arun_in_task(work: execute.Work) -> pb.TaskResult:
     enter_task(work.task)
-    with stream_tokens(work.task, _wants_tokens(work)):
+    with work.task.environment.stream_tokens(work.task):
         return await execute.arun_work(work)
-
-
-def _wants_tokens(work: execute.Work) -> bool:
-    # The client of a run that another process started may want the tokens.
-    return work.local is None or work.local.tokens
