@@ -20,6 +20,7 @@ MODULES: dict[str, str] = {
         "EmptyChannelError EmptyInputError ErrorCode GraphBubbleUp GraphDrained GraphInterrupt GraphRecursionError "
         "InvalidUpdateError NodeCancelledError NodeError NodeInterrupt NodeTimeoutError ParentCommand TaskNotFound"
     ),
+    "func": "entrypoint task",
     "config": "get_config get_store get_stream_writer",
     "runtime": "ExecutionInfo RunControl Runtime get_runtime",
     "managed": "IsLastStep RemainingSteps",
@@ -40,6 +41,7 @@ METHODS: dict[str, str] = {
         "aupdate_state bulk_update_state clear_cache copy get_graph get_state get_state_history get_subgraphs invoke "
         "stream update_state with_config"
     ),
+    "func.entrypoint": "__call__ __init__",
     "runtime.Runtime": "merge override patch_execution_info",
     "runtime.RunControl": "request_drain",
     "types.TimeoutPolicy": "__init__ coerce",

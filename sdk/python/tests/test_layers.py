@@ -40,6 +40,7 @@ ALLOWED: dict[str, str] = {
     "checkpoint": "names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
     "graph": "constants messages runtime security values declare compiled",
+    "func": "constants codec declare errors runtime security values compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade
     "": "checkpoint config constants dev graph runtime security types",  # a facade

@@ -55,10 +55,10 @@ class Trace:
             case pb.TaskChange.PHASE_SUCCEEDED if event.task_id not in self._cached:
                 result = self._results.pop(event.task_id, None)
                 program = self._program(levels)
-                if isinstance(result, list) and not (program is not None and program.is_root):
-                    result = snapshots.combine_writes(result)
                 if program is not None and program.function:
                     result = {END: result}
+                elif isinstance(result, list) and not (program is not None and program.is_root):
+                    result = snapshots.combine_writes(result)
                 data = base | {"error": None, "result": result or {}, "interrupts": []}
                 yield from self._items_of(levels, event, "task_result", data)
             case pb.TaskChange.PHASE_FAILED:

@@ -49,6 +49,7 @@ class Translator:
         *,
         subgraphs: bool,
         stored: bool = True,
+        continues: bool = False,
     ) -> None:
         self._modes = set(modes)
         self._root = root
@@ -61,6 +62,8 @@ class Translator:
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
         self._touched: set[str] = set()
+        # Entrypoints that have returned since their values were shown; a run that goes on shows them first.
+        self._returned: set[tuple[str, ...]] = {()} if continues else set()
         self._last_shown: Any = None
 
     def translate_event(self, event: pb.Event) -> Iterator[Item]:
@@ -131,7 +134,15 @@ class Translator:
             yield Item("values", levels, self._select_keys(levels, state))
 
     def _is_news(self, levels: tuple[str, ...], state: Any) -> bool:
-        """With chosen keys a state is shown only when one of them was written."""
+        """With chosen keys a state is shown only when one of them was written.
+
+        That of an entrypoint is shown when it has returned.
+        """
+        program = self._root.find_graph(levels)
+        if program is not None and program.function is not None:
+            has_returned = levels in self._returned
+            self._returned.discard(levels)
+            return has_returned
         if levels or self._keys is None or not isinstance(state, dict):
             return True
         keys = {self._keys} if isinstance(self._keys, str) else set(self._keys)
@@ -149,6 +160,7 @@ class Translator:
     def _update_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public_name(event.node), self._read_update(levels, event.update)
         self._trace.record_update(event, value)
+        self._returned.add(levels)
         for part in value if isinstance(value, list) else [value]:
             if not levels and isinstance(part, dict):
                 self._touched.update(part)

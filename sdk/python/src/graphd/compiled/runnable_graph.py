@@ -232,7 +232,12 @@ class RunnableGraph(AttachedGraph):
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
         output = self.builder.output
-        if given is not None or output.is_root or self.program.function is not None or set(output.channels()) >= set(self.program.channels):
+        if (
+            given is not None
+            or output.is_root
+            or self.program.function is not None
+            or set(output.channels()) >= set(self.program.channels)
+        ):
             return given
         return list(output.channels())
 
@@ -244,7 +249,8 @@ class RunnableGraph(AttachedGraph):
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
         connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
-        some_keys = options.output_keys is not None and "values" in modes
+        functions = any(p.function for p in self.program.readable_programs().values())
+        some_keys = (options.output_keys is not None or functions) and "values" in modes
         call = run_request.CallSpec(
             program=self.program,
             version=connection.version(self.program.name),
@@ -267,6 +273,7 @@ class RunnableGraph(AttachedGraph):
             read_state,
             subgraphs=options.subgraphs,
             stored=thread is not None,
+            continues=given is None or isinstance(given, Command),
         )
         local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)

@@ -24,7 +24,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 
-class entrypoint(Generic[ContextT]):  # noqa: N801 - LangGraph's name
+class entrypoint(Generic[ContextT]):
     """Makes the decorated function a graph.
 
     The function takes one input, and by parameters of these names ``config``, ``runtime``, ``previous``, ``writer``
@@ -79,7 +79,7 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - LangGraph's name
         )
 
     @dataclass(frozen=True, kw_only=True, slots=True)
-    class final(Generic[R, S]):  # noqa: N801 - LangGraph's name
+    class final(Generic[R, S]):
         """Returned in place of a value: the caller gets ``value``, the next run gets ``save`` as ``previous``."""
 
         value: R

@@ -30,7 +30,8 @@ class TaskFunction(Generic[P, T]):
 
         In async code the future is one to await, elsewhere it has ``result()``.
         """
-        return start_call(self.declared, args, kwargs)
+        future: TaskFuture[T] = start_call(self.declared, args, kwargs)
+        return future
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A task that is a method."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
 from graphd.runtime.drift import Drift, check_drift
 from graphd.runtime.effect import call_effect
-from graphd.runtime.replay import Answer, Place, Question
+from graphd.runtime.replay import Answer, Question
 from graphd.runtime.task import current_scope, required_task
 from graphd.values.command import Interrupt
 
@@ -99,7 +99,9 @@ def memo(key: str, fn: Callable[..., T]) -> T:
     result = call_effect(fn, task.host, place)
     if inspect.isawaitable(result):
         raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
-    return _keep_memo(place, task.host.record_memo(place, result))
+    recorded: T = task.host.record_memo(place, result)
+    task.replay.keep_memo(place, recorded)
+    return recorded
 
 
 async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
@@ -112,12 +114,9 @@ async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
     result = call_effect(fn, task.host, place)
     if inspect.isawaitable(result):
         result = await result
-    return _keep_memo(place, await task.host.arecord_memo(place, result))
-
-
-def _keep_memo(place: Place, value: T) -> T:
-    required_task("memo()").replay.keep_memo(place, value)
-    return value
+    recorded: T = await task.host.arecord_memo(place, result)
+    task.replay.keep_memo(place, recorded)
+    return recorded
 
 
 def _look_up_memo(key: str) -> tuple[Any, bool, Any]:

@@ -16,7 +16,6 @@ from graphd.runtime.replay import Place, Replay
 from graphd.runtime.running_calls import RunningCalls
 from graphd.security import Target
 
-
 _FIRST_INSIDE = 1 << 30
 """The numbers of graphs that tasks of a node call begin here."""
 

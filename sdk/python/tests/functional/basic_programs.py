@@ -1,0 +1,222 @@
+"""Programs with tasks, questions, and values that are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .kit import Boom, Kit, program
+
+ALL = ["updates", "values", "custom", "tasks"]
+
+
+@program
+def tasks_one_after_the_other(kit: Kit) -> None:
+    @kit.task
+    def double(x: int, *, times: int = 1) -> int:
+        kit.lib.get_stream_writer()({"in": x})
+        return x * 2 * times
+
+    @kit.entrypoint()
+    def flow(x: int) -> list[int]:
+        first = double(x).result()
+        return [first, double(first, times=3).result()]
+
+    at = kit.thread()
+    kit.stream(flow, 3, at, ALL)
+    kit.state(flow, at)
+    kit.tell(flow.invoke(4, at), list(flow.stream(5, kit.thread())))
+    kit.tell([(s.values, s.next, s.metadata["step"], s.metadata["source"]) for s in flow.get_state_history(at)])
+    kit.tell(flow.get_state(kit.thread()).values)
+    kit.attempt(lambda: flow.invoke(None, kit.thread()))
+
+
+@program
+def tasks_side_by_side(kit: Kit) -> None:
+    @kit.task
+    def square(x: int) -> int:
+        return x * x
+
+    @kit.entrypoint()
+    def flow(most: int) -> int:
+        return sum(f.result() for f in [square(n) for n in range(most)])
+
+    kit.stream(flow, 6, kit.thread(), ALL, unordered=True)
+
+
+@program
+def questions_in_entrypoint_and_task(kit: Kit) -> None:
+    ran: list[str] = []
+
+    @kit.task
+    def double(x: int) -> int:
+        ran.append("double")
+        return x * 2
+
+    @kit.task
+    def ask(question: str) -> Any:
+        ran.append("ask")
+        return kit.lib.interrupt(question)
+
+    @kit.entrypoint()
+    def flow(x: int) -> dict[str, Any]:
+        doubled = double(x).result()
+        outer = kit.lib.interrupt({"doubled": doubled})
+        return {"outer": outer, "inner": ask("inner").result()}
+
+    at = kit.thread()
+    kit.stream(flow, 3, at, ALL)
+    kit.state(flow, at)
+    kit.stream(flow, kit.lib.Command(resume="one"), at, ALL)
+    kit.state(flow, at)
+    kit.stream(flow, kit.lib.Command(resume="two"), at, ALL)
+    kit.state(flow, at)
+    kit.tell(ran)
+    at = kit.thread()
+    kit.tell(flow.invoke(3, at), flow.invoke(kit.lib.Command(resume=1), at))
+    kit.tell(flow.invoke(kit.lib.Command(resume=2), at))
+
+
+@program
+def questions_side_by_side(kit: Kit) -> None:
+    ran: list[str] = []
+
+    @kit.task
+    def ask(question: str) -> Any:
+        return [question, kit.lib.interrupt(question)]
+
+    @kit.task
+    def work(x: int) -> int:
+        ran.append("work")
+        return x
+
+    @kit.entrypoint()
+    def flow(x: int) -> list[Any]:
+        futures = [ask("p"), work(x), ask("q")]
+        return [f.result() for f in futures]
+
+    at = kit.thread()
+    flow.invoke(1, at)
+    asked = {i.value: i.id for i in flow.get_state(at).tasks[0].interrupts}
+    kit.attempt(lambda: flow.invoke(kit.lib.Command(resume="to which?"), at))
+    while set(asked) != {"p", "q"}:  # LangGraph shows one after the other
+        flow.invoke(kit.lib.Command(resume={i: f"answer {q}" for q, i in asked.items()}), at)
+        asked |= {i.value: i.id for i in flow.get_state(at).tasks[0].interrupts}
+    kit.tell(flow.invoke(kit.lib.Command(resume={i: f"answer {q}" for q, i in asked.items()}), at), ran)
+
+
+@program
+def asks_until_the_answer_is_valid(kit: Kit) -> None:
+    @kit.task
+    def check(answer: Any) -> bool:
+        return isinstance(answer, int)
+
+    @kit.entrypoint()
+    def flow(question: str) -> int:
+        while not check(answer := kit.lib.interrupt(question)).result():
+            question = f"{answer!r} is no number"
+        return int(answer)
+
+    at = kit.thread()
+    kit.stream(flow, "age?", at)
+    kit.stream(flow, kit.lib.Command(resume="old"), at)
+    kit.stream(flow, kit.lib.Command(resume="older"), at)
+    kit.stream(flow, kit.lib.Command(resume=30), at, ALL[:1])
+
+
+@program
+def previous_and_final(kit: Kit) -> None:
+    @kit.entrypoint()
+    def plain(x: int, *, previous: Any = None) -> list[Any]:
+        return [*(previous or []), x]
+
+    @kit.entrypoint()
+    def kept(x: int, *, previous: Any = None) -> Any:
+        runtime = kit.lib.get_runtime()
+        assert runtime.previous == previous
+        return kit.final(value=previous, save=(previous or 0) + x)
+
+    @kit.entrypoint(saver=None)
+    def forgetful(x: int, *, previous: Any = None) -> Any:
+        return [x, previous]
+
+    at = kit.thread()
+    kit.tell([plain.invoke(n, at) for n in range(3)], plain.get_state(at).values)
+    at = kit.thread()
+    kit.tell([kept.invoke(n, at) for n in (1, 2, 3)], kept.get_state(at).values)
+    kit.stream(kept, 5, at, ["updates", "values", "tasks"])
+    kit.tell(kept.invoke(1, kit.thread()), forgetful.invoke(1), forgetful.invoke(2))
+
+
+@program
+def a_question_keeps_what_was_kept(kit: Kit) -> None:
+    @kit.entrypoint()
+    def flow(x: int, *, previous: Any = None) -> Any:
+        if x > 1:
+            kit.lib.interrupt(f"really {x}?")
+        return {"sum": (previous or {"sum": 0})["sum"] + x}
+
+    at = kit.thread()
+    kit.tell(flow.invoke(1, at), flow.invoke(2, at), flow.get_state(at).values)
+    kit.tell(flow.invoke(kit.lib.Command(resume="yes"), at), flow.invoke(1, at))
+
+
+@program
+def edits_of_what_was_kept(kit: Kit) -> None:
+    @kit.entrypoint()
+    def flow(x: int, *, previous: Any = None) -> Any:
+        return [x, previous]
+
+    at = kit.thread()
+    flow.invoke(1, at)
+    flow.update_state(at, "edited")
+    kit.state(flow, at)
+    kit.tell(flow.invoke(2, at))
+
+
+@program
+def messages_and_typed_values(kit: Kit) -> None:
+    human, ai = kit.messages.HumanMessage, kit.messages.AIMessage
+
+    @kit.task
+    def answer(said):  # type: ignore[no-untyped-def]
+        return ai(f"{len(said)} messages, the last: {said[-1].content}", id=f"a{len(said)}")
+
+    @kit.entrypoint()
+    def chat(said, *, previous=None):  # type: ignore[no-untyped-def]
+        said = [*(previous or []), *said]
+        reply = answer(said).result()
+        more = kit.lib.interrupt({"reply": reply.content})
+        second = answer([*said, reply, human(more, id="h2")]).result()
+        return kit.final(value=second.content, save=[*said, reply, second])
+
+    at = kit.thread()
+    kit.stream(chat, [human("hi", id="h1")], at, ["updates", "messages"])
+    kit.tell(chat.invoke(kit.lib.Command(resume="more?"), at))
+    chat.invoke([human("again", id="h3")], at)
+    kit.tell(chat.invoke(kit.lib.Command(resume="enough"), at))
+
+
+@program
+def wrong_programs(kit: Kit) -> None:
+    @kit.task
+    def work(x: int) -> int:
+        return x
+
+    def generator(x: int) -> Any:
+        yield x
+
+    kit.attempt(lambda: work(1))
+    kit.attempt(lambda: kit.entrypoint(saver=None)(generator))
+    kit.attempt(lambda: kit.entrypoint(saver=None)(lambda: 1))
+    kit.attempt(lambda: kit.task(timeout=1)(lambda x: x))
+    kit.attempt(lambda: kit.task(timeout=-1)(lambda x: x))
+    kit.attempt(lambda: kit.final[int])
+
+    @kit.entrypoint(saver=None)
+    def asks(x: int) -> Any:
+        raise Boom("not now")
+
+    kit.attempt(lambda: asks.invoke(1))
+
+
+__all__ = ["ALL"]
