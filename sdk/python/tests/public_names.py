@@ -29,6 +29,12 @@ MODULES: dict[str, str] = {
     "prebuilt": "ToolNode tools_condition",
     "checkpoint.memory": "InMemorySaver MemorySaver",
     "cache.memory": "InMemoryCache",
+    "store.base": (
+        "BaseStore Embeddings GetOp IndexConfig InvalidNamespaceError Item ListNamespacesOp MatchCondition "
+        "NamespaceMatchType NamespacePath Op PutOp SearchItem SearchOp TTLConfig ensure_embeddings get_text_at_path "
+        "tokenize_path validate_op_namespace"
+    ),
+    "store.memory": "InMemoryStore",
 }
 
 METHODS: dict[str, str] = {
@@ -51,10 +57,24 @@ METHODS: dict[str, str] = {
     "types.Send": "__init__",
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
+    "store.base.BaseStore": (
+        "abatch adelete aget alist_namespaces aput asearch batch delete get list_namespaces put search"
+    ),
+    "store.memory.InMemoryStore": "__init__",
     "checkpoint.memory.InMemorySaver": "acopy_thread adelete_thread aprune copy_thread delete_thread prune",
 }
 
-TUPLES = ("types.PregelTask", "types.RetryPolicy", "types.StateSnapshot", "types.StateUpdate")
+TUPLES = (
+    "types.PregelTask",
+    "types.RetryPolicy",
+    "types.StateSnapshot",
+    "types.StateUpdate",
+    "store.base.GetOp",
+    "store.base.ListNamespacesOp",
+    "store.base.MatchCondition",
+    "store.base.PutOp",
+    "store.base.SearchOp",
+)
 
 
 def _found(root: str, path: str) -> Any:

@@ -29,6 +29,7 @@ ALLOWED: dict[str, str] = {
     "codec": "messages values",
     "channels": "errors messages",
     "cache": "",
+    "store": "",
     "transport": "errors security",
     "dev": "security transport",
     "runtime": f"{GROUND} codec messages security",

@@ -44,6 +44,8 @@ class Kit:
         self.task, self.final = func.task, func.entrypoint.final
         self._entrypoint = func.entrypoint
         self.messages = self.lib.messages
+        self.store = importlib.import_module(f"{root}.store.memory").InMemoryStore
+        self.stores = importlib.import_module(f"{root}.store.base")
         self.cache = importlib.import_module(f"{root}.cache.memory").InMemoryCache
 
     def entrypoint(self, *, saver: Any = "new", name: str = "", **options: Any) -> Callable[[Any], Any]:
@@ -54,10 +56,10 @@ class Kit:
             options["name"] = name or f"functional-{next(_names)}"
         return self._entrypoint(saver, **options)  # type: ignore[no-any-return]
 
-    def compile(self, builder: Any) -> Any:
+    def compile(self, builder: Any, **options: Any) -> Any:
         """A graph with threads of its own."""
         named = {"name": f"functional-{next(_names)}"} if self.root == "graphd" else {}
-        return builder.compile(self.saver(), **named)
+        return builder.compile(self.saver(), **named, **options)
 
     def thread(self) -> dict[str, Any]:
         """The config of a new thread."""

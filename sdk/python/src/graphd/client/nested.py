@@ -52,6 +52,13 @@ def run_nested(
 
     Followers of the outer run with ``subgraphs=True`` get the same.
     """
+    with local_runs.share_store(task.host.target, task.host.thread, task.runtime.store):
+        yield from _run_call(graph, task, given, config, options)
+
+
+def _run_call(
+    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+) -> Iterator[Item]:
     connection = graph.attach(*task.host.target)
     request = _build_request(graph, connection, task, given, config, options)
     if FINAL in options.stream_format.modes and len(options.stream_format.modes) == 1:

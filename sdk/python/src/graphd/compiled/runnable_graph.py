@@ -275,7 +275,7 @@ class RunnableGraph(AttachedGraph):
             stored=thread is not None,
             continues=given is None or isinstance(given, Command),
         )
-        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
+        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes, store=self.program.store)
         return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)
 
     def _withheld_rights(self, connection: GraphConnection) -> frozenset[str]:

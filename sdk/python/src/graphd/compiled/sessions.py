@@ -51,7 +51,7 @@ def attach_program(program: Program, target: Target, owner: object, *, lasting: 
     server = server_at(*target)
     below = program.descendants()
     specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
-    session = Session(server, specs, {p.name: p for p in [*below, program]})
+    session = Session(server, specs, {p.name: p for p in [*below, program]}, store=program.store)
     if not lasting:
         _close_after(owner, session)
     _register_session(session)

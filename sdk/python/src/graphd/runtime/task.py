@@ -35,6 +35,10 @@ class Host(Protocol):
     def target(self) -> Target:
         """The server that runs the graph, and how it is called."""
 
+    @property
+    def store(self) -> Any:
+        """The store of the graph that the worker serves, None without one."""
+
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         """Sends an event to the watchers of the run."""
 

@@ -26,6 +26,8 @@ class AttemptSession(Protocol):
     """What an attempt needs of its session."""
 
     target: Target
+    store: Any
+    """The store of the outermost graph of the session, None without one."""
 
     def send_request(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
@@ -75,6 +77,11 @@ class Attempt:
     def target(self) -> Target:
         """The server that the task came from, and how it is called."""
         return self._session.target
+
+    @property
+    def store(self) -> Any:
+        """The store of the graph that this worker serves."""
+        return self._session.store
 
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         if self._takes_event(channel, durable) and not self.muted():

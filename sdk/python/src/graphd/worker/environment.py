@@ -14,7 +14,7 @@ from graphd.declare.nodes import NodeDeclaration
 from graphd.declare.program import Program
 from graphd.names import public_name
 from graphd.runtime.info import ExecutionInfo, Runtime
-from graphd.runtime.local_runs import LocalRun
+from graphd.runtime.local_runs import LocalRun, find_store
 from graphd.runtime.task import CurrentTask, Host
 from graphd.runtime.wire_context import CALLED, CONFIGURABLE, read_wire_context
 from graphd.worker.background_loop import background_loop
@@ -41,7 +41,7 @@ class AssignmentEnvironment:
         assignment, local = self.assignment, self.local
         return Runtime(
             context=context_of(assignment, self.program, local),
-            store=self.program.store,
+            store=self._find_store(),
             stream_writer=self._write_custom,
             heartbeat=self.host.report_alive,
             previous=self.program.read_previous(assignment.channels),
@@ -56,6 +56,11 @@ class AssignmentEnvironment:
             ),
             control=local.control if local else None,
         )
+
+    def _find_store(self) -> Any:
+        """The store of the outermost graph: graphs inside of it see it too."""
+        outer = find_store(self.host.target, self.host.thread)
+        return next((s for s in (outer, self.host.store, self.program.store) if s is not None), None)
 
     @property
     def cache(self) -> Any:

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 
@@ -72,8 +72,10 @@ class Session:
         specs: list[graph_pb2.GraphSpec],
         programs: Mapping[str, Program],
         worker_id: str = "",
+        store: Any = None,
     ) -> None:
         self.target, self.specs, self.programs = server.target, specs, dict(programs)
+        self.store = store
         self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
         self._connection = WorkerConnection(server)
