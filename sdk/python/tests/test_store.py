@@ -6,7 +6,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
@@ -14,7 +14,7 @@ from graphd import START, InMemorySaver, MessagesState, StateGraph
 from graphd.dev import DevServer
 from graphd.messages import AIMessage
 from graphd.prebuilt import InjectedStore, ToolNode
-from graphd.store.base import BaseStore, InvalidNamespaceError, PutOp, SearchOp
+from graphd.store.base import BaseStore, InvalidNamespaceError, PutOp, SearchOp, TTLConfig
 from graphd.store.memory import InMemoryStore
 
 
@@ -108,7 +108,7 @@ def test_vectors_of_a_wrong_size_are_refused() -> None:
 def test_a_store_needs_two_methods_only() -> None:
     class Listing(BaseStore):
         supports_ttl = True
-        ttl_config = {"default_ttl": 5, "refresh_on_read": False}
+        ttl_config: ClassVar[TTLConfig] = {"default_ttl": 5, "refresh_on_read": False}
 
         def batch(self, ops: Any) -> Any:
             return [[op] for op in ops]

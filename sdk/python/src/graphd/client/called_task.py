@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from graphd import codec
 from graphd._gen.v1 import event_pb2, payload_pb2
 from graphd.client.failures import stored_error
 from graphd.constants import NAMESPACE_SEPARATOR, TASK_SEPARATOR
+from graphd.errors import OmittedValue
 
 _PUSH = "__pregel_push"
 _RETURN = "__return__"
@@ -26,6 +28,8 @@ class CalledTask:
     result: Any
     error: BaseException | None
     is_cached: bool
+    is_omitted: bool
+    """The result is larger than an event may be."""
 
     @classmethod
     def of(cls, event: event_pb2.Event) -> CalledTask:
@@ -41,12 +45,18 @@ class CalledTask:
             result=told.get("result"),
             error=_read_error(failure) if failure else None,
             is_cached=bool(told.get("cached")),
+            is_omitted=bool(told.get("omitted")),
         )
 
     @property
     def is_ended(self) -> bool:
         """It has a result."""
         return self.phase == "ended"
+
+    def warn_omitted(self) -> None:
+        """Warns that the result is not shown."""
+        text = f"the result of task {self.name!r} is left out: it is larger than an event may be"
+        warnings.warn(text, OmittedValue, stacklevel=2)
 
     def build_update(self) -> dict[str, Any]:
         """The item of the "updates" stream."""

@@ -176,9 +176,12 @@ class Translator:
 
     def _called_task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         told = CalledTask.of(event)
-        if told.is_ended and not told.is_cached and "messages" in self._modes:
+        shows_result = told.is_ended and not told.is_omitted
+        if told.is_omitted and self._modes & _SHOWN_IN["update"]:
+            told.warn_omitted()
+        if shows_result and not told.is_cached and "messages" in self._modes:
             yield from (Item("messages", levels, m) for m in self._messages.task_messages(event, told))
-        if told.is_ended and "updates" in self._modes:
+        if shows_result and "updates" in self._modes:
             yield Item("updates", levels, told.build_update())
         yield from self._trace.called_task_items(levels, event, told)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
-from graphd.errors import GraphInterrupt
+from graphd.errors import GraphInterrupt, LimitExceededError
 from graphd.func.called_task import build_called_task
 from graphd.func.result import ended_future, running_loop
 from graphd.func.retries import Retries
@@ -45,6 +46,7 @@ def start_call(declared: TaskDeclaration, args: Sequence[Any], kwargs: Mapping[s
     """Runs the task beside the calling code, or finds its result; returns a future."""
     caller = required_task(f"task {declared.name!r}")
     scope = current_scope()
+    caller.note_progress()
     place, is_known, value = caller.replay.look_up_memo(scope, f"task:{declared.name}")
     inside = f"{scope}/{place.key}:{place.index}" if scope else f"{place.key}:{place.index}"
     identifier = idempotency_key(caller.host.thread, caller.host.task, place)
@@ -99,7 +101,8 @@ class _Call:
                     return self._finish(self.task.host.record_memo(self.place, cached), is_cached=True)
                 self.task.host.confirm_lease()
                 result = self._try_until_done()
-            recorded = self.task.host.record_memo(self.place, self._to_record(result))
+            with self._naming_limits():
+                recorded = self.task.host.record_memo(self.place, self._to_record(result))
         except Exception as error:
             self.events.tell_failed(error)
             raise
@@ -128,7 +131,8 @@ class _Call:
                     return self._finish(await self.task.host.arecord_memo(self.place, cached), is_cached=True)
                 await self.task.host.aconfirm_lease()
                 result = await self._atry_until_done()
-            recorded = await self.task.host.arecord_memo(self.place, self._to_record(result))
+            with self._naming_limits():
+                recorded = await self.task.host.arecord_memo(self.place, self._to_record(result))
         except Exception as error:
             self.events.tell_failed(error)
             raise
@@ -139,7 +143,7 @@ class _Call:
         while True:
             try:
                 coroutine = self.declared.function(*self.args, **self.kwargs)
-                result = await run_within(self.declared.timeout, self.declared.name, coroutine)
+                result = await run_within(self.declared.timeout, self.declared.name, self.task, coroutine)
             except Exception as error:
                 await self.task.running.await_all(cancel=False)
                 pause = retries.find_pause(error)
@@ -167,6 +171,17 @@ class _Call:
             policy = self.declared.cache
             self.task.environment.cache.write(key, text.encode(), policy.ttl if policy else None)
         return tagged
+
+    @contextlib.contextmanager
+    def _naming_limits(self) -> Iterator[None]:
+        """A block in which errors of limits say which task has exceeded them."""
+        try:
+            yield
+        except LimitExceededError as error:
+            text = f"the result of task {self.declared.name!r} can't be stored: {error}"
+            raise LimitExceededError(
+                text, reason=error.reason, code=error.code, metadata=error.metadata, violations=error.violations
+            ) from error
 
     def _finish(self, recorded: Any, *, is_cached: bool = False) -> Any:
         self.task.replay.keep_memo(self.place, recorded)

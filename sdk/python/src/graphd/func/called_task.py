@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from graphd.constants import NAMESPACE_SEPARATOR, TASK_SEPARATOR
 from graphd.runtime.info import Runtime
-from graphd.runtime.task import CurrentTask
+from graphd.runtime.task import CurrentTask, current_task
 
 PUSH = "__pregel_push"
 """What triggers a task that code calls, as LangGraph shows it."""
@@ -38,7 +39,10 @@ class CalledEnvironment:
 
     def runtime(self, config: dict[str, Any]) -> Runtime[Any]:
         namespace = config["metadata"]["langgraph_checkpoint_ns"]
-        return self.caller.runtime.patch_execution_info(checkpoint_ns=namespace, task_id=self.identifier)
+        outer = self.caller.runtime
+        return outer.patch_execution_info(checkpoint_ns=namespace, task_id=self.identifier, node_attempt=1).override(
+            stream_writer=_then_note_progress(outer.stream_writer), heartbeat=_then_note_progress(outer.heartbeat)
+        )
 
     def _namespace(self, around: str) -> str:
         return f"{around}{NAMESPACE_SEPARATOR}{self.name}{TASK_SEPARATOR}{self.identifier}"
@@ -52,6 +56,15 @@ class CalledEnvironment:
 
     def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
         return self.caller.environment.stream_tokens(task)
+
+
+def _then_note_progress(call: Callable[..., None]) -> Callable[..., None]:
+    def wrapper(*given: Any) -> None:
+        call(*given)
+        if (task := current_task()) is not None:
+            task.note_progress()
+
+    return wrapper
 
 
 def build_called_task(caller: CurrentTask, name: str, identifier: str, index: int) -> CurrentTask:

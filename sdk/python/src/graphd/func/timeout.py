@@ -1,4 +1,4 @@
-"""Ends coroutines that take too long."""
+"""Ends coroutines of tasks that take too long."""
 
 from __future__ import annotations
 
@@ -9,29 +9,43 @@ from datetime import timedelta
 from typing import Any
 
 from graphd.errors import NodeTimeoutError
+from graphd.runtime.task import CurrentTask
 from graphd.values.policy import TimeoutPolicy
 
 
-async def run_within(policy: TimeoutPolicy | None, name: str, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What the coroutine returns; NodeTimeoutError when it takes longer than its policy allows."""
-    if policy is None or policy.run_timeout is None:
+async def run_within(
+    policy: TimeoutPolicy | None, name: str, task: CurrentTask, coroutine: Coroutine[Any, Any, Any]
+) -> Any:
+    """What the coroutine returns; NodeTimeoutError when it takes longer, or is silent for longer, than it may."""
+    if policy is None:
         return await coroutine
-    limit, begun = _seconds(policy.run_timeout), time.monotonic()
+    begun = time.monotonic()
+    task.note_progress()
     running = asyncio.ensure_future(coroutine)
     try:
-        ended, _ = await asyncio.wait([running], timeout=limit)
-    except asyncio.CancelledError:
-        running.cancel()
-        raise
-    if not ended:
+        while not running.done():
+            left = find_time_left(policy, name, begun, task.progressed, time.monotonic())
+            await asyncio.wait([running], timeout=left)
+    except BaseException:  # it is too late, or the caller was cancelled
         running.cancel()
         await asyncio.wait([running])
-        raise NodeTimeoutError(name, time.monotonic() - begun, kind="run", run_timeout=limit)
+        raise
     return running.result()
 
 
-def _seconds(given: float | timedelta) -> float:
-    return given.total_seconds() if isinstance(given, timedelta) else float(given)
+def find_time_left(policy: TimeoutPolicy, name: str, begun: float, progressed: float, now: float) -> float:
+    """Seconds until the next limit; raises NodeTimeoutError when one is reached."""
+    run, idle = _to_seconds(policy.run_timeout), _to_seconds(policy.idle_timeout)
+    if run is not None and now - begun >= run:
+        raise NodeTimeoutError(name, now - begun, kind="run", run_timeout=run)
+    if idle is not None and now - progressed >= idle:
+        raise NodeTimeoutError(name, now - begun, kind="idle", idle_timeout=idle)
+    ends = [*([] if run is None else [begun + run]), *([] if idle is None else [progressed + idle])]
+    return min(ends) - now
 
 
-__all__ = ["run_within"]
+def _to_seconds(given: float | timedelta | None) -> float | None:
+    return given.total_seconds() if isinstance(given, timedelta) else given
+
+
+__all__ = ["find_time_left", "run_within"]

@@ -101,6 +101,7 @@ def memo(key: str, fn: Callable[..., T]) -> T:
         raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
     recorded: T = task.host.record_memo(place, result)
     task.replay.keep_memo(place, recorded)
+    task.note_progress()
     return recorded
 
 
@@ -116,6 +117,7 @@ async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
         result = await result
     recorded: T = await task.host.arecord_memo(place, result)
     task.replay.keep_memo(place, recorded)
+    task.note_progress()
     return recorded
 
 

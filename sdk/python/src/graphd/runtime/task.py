@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import time
 import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -100,6 +101,7 @@ class CurrentTask:
     pushed: list[tuple[str, Any]] = field(default_factory=list)  # written to the state before what the node returns
     root: CurrentTask | None = None  # of a task that a node calls: the task of the node
     running: RunningCalls = field(default_factory=RunningCalls)
+    progressed: float = field(default_factory=time.monotonic)
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
@@ -110,6 +112,10 @@ class CurrentTask:
     def runtime(self) -> Runtime[Any]:
         """The runtime that the node sees."""
         return self.environment.runtime(self.config)
+
+    def note_progress(self) -> None:
+        """Puts off the idle timeout of a task that a node calls; that of a node is the server's."""
+        self.progressed = time.monotonic()
 
     def next_call(self) -> int:
         """Numbers the graphs that the task calls, each the same way on every attempt."""
