@@ -22,8 +22,8 @@ class TaskFunction(Generic[P, T]):
     """A function that runs as a task of the node or entrypoint that calls it."""
 
     def __init__(self, func: Callable[P, Any], declared: TaskDeclaration) -> None:
+        functools.update_wrapper(self, func)  # first: it takes over the attributes of an object
         self.func, self.declared = func, declared
-        functools.update_wrapper(self, func)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> TaskFuture[T]:
         """Starts the task; RuntimeError outside of nodes and entrypoints.
