@@ -48,9 +48,18 @@ def _add_input_steps(told: Any) -> Any:
     return told
 
 
+def _drop_repeated(told: Any) -> Any:
+    """Without the items that an earlier stream has shown."""
+    told[1] = [item for item in told[1] if item not in told[0]]
+    return told
+
+
 DIFFERENCES: dict[str, tuple[Difference, ...]] = {
     "tasks_one_after_the_other": (
         Difference("taking the input of an entrypoint is a superstep of its own, as in every graph", _add_input_steps),
+    ),
+    "items_before_a_question": (
+        Difference("what a node shows before its question is not shown again with the answer", _drop_repeated),
     ),
     "questions_in_entrypoint_and_task": (
         Difference("a task of the server begins once; an answer does not begin it again", _drop_begun_again),

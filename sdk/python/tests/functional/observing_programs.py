@@ -96,3 +96,22 @@ def debug_streams_and_drawings(kit: Kit) -> None:
             if item["type"] in ("task", "task_result") and item["payload"]["name"] == "double":
                 kit.tell([item["type"], item["payload"]])
     kit.tell(sorted(flow.get_graph().nodes), [(e.source, e.target) for e in flow.get_graph().edges])
+
+
+@program
+def items_before_a_question(kit: Kit) -> None:
+    @kit.task
+    def ask(question: str) -> Any:
+        kit.lib.get_stream_writer()(f"{question} is asked")
+        answer = kit.lib.interrupt(question)
+        kit.lib.get_stream_writer()(f"{question} has its answer")
+        return answer
+
+    @kit.entrypoint()
+    def flow(question: str) -> Any:
+        kit.lib.get_stream_writer()("begins")
+        return ask(question).result()
+
+    at = kit.thread()
+    kit.stream(flow, "a", at, ["custom", "updates"])
+    kit.stream(flow, kit.lib.Command(resume=1), at, ["custom", "updates"])
