@@ -111,8 +111,8 @@ out.append(ran)
 
 async def main() -> None:
     where: dict[str, Any] = {"configurable": {"thread_id": "2"}}
-    async for item in pack.astream(["a", "bb"], where):
-        out.append(show(item))
+    items = [show(item) async for item in pack.astream(["a", "bb"], where)]
+    out.append(sorted(items, key=str))  # tasks that run side by side end in any order
     out.append(await pack.ainvoke(Command(resume="small"), where))
 
 
