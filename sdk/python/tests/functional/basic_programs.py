@@ -124,79 +124,6 @@ def asks_until_the_answer_is_valid(kit: Kit) -> None:
 
 
 @program
-def previous_and_final(kit: Kit) -> None:
-    @kit.entrypoint()
-    def plain(x: int, *, previous: Any = None) -> list[Any]:
-        return [*(previous or []), x]
-
-    @kit.entrypoint()
-    def kept(x: int, *, previous: Any = None) -> Any:
-        runtime = kit.lib.get_runtime()
-        assert runtime.previous == previous
-        return kit.final(value=previous, save=(previous or 0) + x)
-
-    @kit.entrypoint(saver=None)
-    def forgetful(x: int, *, previous: Any = None) -> Any:
-        return [x, previous]
-
-    at = kit.thread()
-    kit.tell([plain.invoke(n, at) for n in range(3)], plain.get_state(at).values)
-    at = kit.thread()
-    kit.tell([kept.invoke(n, at) for n in (1, 2, 3)], kept.get_state(at).values)
-    kit.stream(kept, 5, at, ["updates", "values", "tasks"])
-    kit.tell(kept.invoke(1, kit.thread()), forgetful.invoke(1), forgetful.invoke(2))
-
-
-@program
-def a_question_keeps_what_was_kept(kit: Kit) -> None:
-    @kit.entrypoint()
-    def flow(x: int, *, previous: Any = None) -> Any:
-        if x > 1:
-            kit.lib.interrupt(f"really {x}?")
-        return {"sum": (previous or {"sum": 0})["sum"] + x}
-
-    at = kit.thread()
-    kit.tell(flow.invoke(1, at), flow.invoke(2, at), flow.get_state(at).values)
-    kit.tell(flow.invoke(kit.lib.Command(resume="yes"), at), flow.invoke(1, at))
-
-
-@program
-def edits_of_what_was_kept(kit: Kit) -> None:
-    @kit.entrypoint()
-    def flow(x: int, *, previous: Any = None) -> Any:
-        return [x, previous]
-
-    at = kit.thread()
-    flow.invoke(1, at)
-    flow.update_state(at, "edited")
-    kit.state(flow, at)
-    kit.tell(flow.invoke(2, at))
-
-
-@program
-def messages_and_typed_values(kit: Kit) -> None:
-    human, ai = kit.messages.HumanMessage, kit.messages.AIMessage
-
-    @kit.task
-    def answer(said):  # type: ignore[no-untyped-def]
-        return ai(f"{len(said)} messages, the last: {said[-1].content}", id=f"a{len(said)}")
-
-    @kit.entrypoint()
-    def chat(said, *, previous=None):  # type: ignore[no-untyped-def]
-        said = [*(previous or []), *said]
-        reply = answer(said).result()
-        more = kit.lib.interrupt({"reply": reply.content})
-        second = answer([*said, reply, human(more, id="h2")]).result()
-        return kit.final(value=second.content, save=[*said, reply, second])
-
-    at = kit.thread()
-    kit.stream(chat, [human("hi", id="h1")], at, ["updates", "messages"])
-    kit.tell(chat.invoke(kit.lib.Command(resume="more?"), at))
-    chat.invoke([human("again", id="h3")], at)
-    kit.tell(chat.invoke(kit.lib.Command(resume="enough"), at))
-
-
-@program
 def wrong_programs(kit: Kit) -> None:
     @kit.task
     def work(x: int) -> int:
@@ -217,6 +144,39 @@ def wrong_programs(kit: Kit) -> None:
         raise Boom("not now")
 
     kit.attempt(lambda: asks.invoke(1))
+
+
+@program
+def one_superstep_is_enough(kit: Kit) -> None:
+    @kit.entrypoint()
+    def flow(x: int) -> int:
+        return x
+
+    kit.tell(flow.invoke(1, kit.thread() | {"recursion_limit": 1}))
+    kit.attempt(lambda: flow.invoke(1, kit.thread() | {"recursion_limit": 0}))
+
+
+@program
+def breakpoints_and_time_travel(kit: Kit) -> None:
+    ran: list[int] = []
+
+    @kit.task
+    def double(x: int) -> int:
+        ran.append(x)
+        return x * 2
+
+    @kit.entrypoint()
+    def flow(x: int, *, previous: Any = None) -> Any:
+        return [double(x).result(), previous, kit.lib.interrupt("more?")]
+
+    at = kit.thread()
+    kit.tell(flow.invoke(1, at, interrupt_before=["flow"]), flow.get_state(at).next, ran)
+    flow.invoke(None, at)
+    kit.tell(flow.invoke(kit.lib.Command(resume="a"), at), ran)
+    before = next(s for s in flow.get_state_history(at) if s.next == ("flow",))
+    kit.tell([i.value for i in flow.invoke(None, before.config)["__interrupt__"]])
+    kit.tell(flow.invoke(kit.lib.Command(resume="b"), at), ran)
+    kit.tell([flow.invoke(value, kit.thread()) for value in (0, [], "")])
 
 
 __all__ = ["ALL"]

@@ -8,11 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from . import basic_programs, failing_programs, nested_programs, observing_programs, store_programs
+from . import basic_programs, failing_programs, nested_programs, observing_programs, store_programs, value_programs
 from .kit import PROGRAMS, Kit
 
 RECORDED = Path(__file__).with_name("recorded.json")
-MODULES = (basic_programs, failing_programs, nested_programs, observing_programs, store_programs)
+MODULES = (basic_programs, failing_programs, nested_programs, observing_programs, store_programs, value_programs)
 
 
 RECORDED_WITH = "1.2.22"

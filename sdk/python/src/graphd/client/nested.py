@@ -112,7 +112,7 @@ def _build_request(
         interrupt_before=options.interrupt_before,
         interrupt_after=options.interrupt_after,
         persistence=graph.persistence,  # type: ignore[arg-type]
-        step_limit=step_limit(config),
+        step_limit=step_limit(config, graph.program),
     )
     if (carried := _build_context(task, config, options)) is not None:
         request.context.CopyFrom(codec.to_payload(carried))

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_type_hints, overload
 
 from graphd.codec import decoder_of
 from graphd.declare.nodes import retry_policies
@@ -47,6 +47,16 @@ class TaskFunction(Generic[P, T]):
         self.clear_cache(cache)
 
 
+class TaskDecorator(Protocol):
+    """What ``task`` with arguments returns."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> TaskFunction[P, T]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> TaskFunction[P, T]: ...
+
+
 @overload
 def task(
     func: None = None,
@@ -56,7 +66,7 @@ def task(
     cache_policy: CachePolicy | None = None,
     timeout: float | timedelta | TimeoutPolicy | None = None,
     **older: Any,
-) -> Callable[[Callable[P, Any]], TaskFunction[P, Any]]: ...
+) -> TaskDecorator: ...
 
 
 @overload
