@@ -11,7 +11,7 @@ from typing import Any
 
 from graphd import memo
 from graphd.checkpoint.memory import InMemorySaver
-from graphd.dev import DevServer
+from graphd.dev import DevServer, dev
 from graphd.func import entrypoint, task
 from graphd.runtime import get_runtime
 from graphd.types import Command, RetryPolicy, interrupt
@@ -193,3 +193,65 @@ def test_another_process_answers_what_a_killed_one_has_asked(server: DevServer, 
         second.communicate()
     assert log.read_text().splitlines() == ["prepare 1", "ask 1", "ask 1", "prepare 11"]
     assert flow.get_state(at).values == [2, "yes", 12]
+
+
+DYING = """
+import os, sys
+from graphd.func import entrypoint, task
+from graphd.runtime import get_runtime
+
+@task
+def prepare(x):
+    print("prepare", flush=True)
+    return x + 1
+
+@task
+def pay(x):
+    print("pay", get_runtime().execution_info.task_id, flush=True)
+    if sys.argv[1] == "dies":
+        sys.stdin.read()
+    return x * 2
+
+@entrypoint(server=os.environ["GRAPHD_SERVER"], name="func-dying")
+def flow(x):
+    return pay(prepare(x).result()).result()
+
+print("serves", flush=True)
+flow.serve()
+"""
+
+
+def test_a_worker_that_dies_in_a_task_leaves_the_finished_ones() -> None:
+    """Another worker begins the task anew, under the same id, and no other one."""
+    with dev(flags=["--worker-beat", "100ms", "--worker-lease", "400ms"]) as server:
+
+        def start(how: str) -> subprocess.Popen[str]:
+            return subprocess.Popen(
+                [sys.executable, "-c", DYING, how],
+                env=os.environ | {"GRAPHD_SERVER": server.address},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+
+        @entrypoint(server=server.address, name="func-dying", worker=False)
+        def flow(x: int) -> Any:
+            raise AssertionError("a client runs no code of its entrypoint")
+
+        first, results = start("dies"), []
+        assert first.stdout is not None and first.stdout.readline() == "serves\n"
+        call = threading.Thread(target=lambda: results.append(flow.invoke(1, config("func-dying-1"))))
+        call.start()
+        try:
+            assert first.stdout.readline() == "prepare\n"
+            paying = first.stdout.readline()
+            first.kill()
+            second = start("lives")
+            call.join()
+        finally:
+            first.kill()
+            first.communicate()
+        second.kill()
+        said, _ = second.communicate()
+        assert results == [4]
+        assert said == f"serves\n{paying}"
