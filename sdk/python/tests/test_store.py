@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import subprocess
 import sys
@@ -165,6 +166,22 @@ def test_stores_of_langgraph_work(server: DevServer) -> None:
     ours = InMemoryStore()
     ours.batch([base.PutOp(("a",), "k", {"n": 2})])
     assert ours.batch([base.GetOp(("a",), "k")])[0].value == {"n": 2}
+
+
+def test_embeddings_of_langchain_work() -> None:
+    embeddings = pytest.importorskip("langchain_core.embeddings")
+
+    class Letters(embeddings.Embeddings):  # type: ignore[misc, name-defined]
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return embed(texts)
+
+        def embed_query(self, text: str) -> list[float]:
+            return embed([text])[0]
+
+    store = InMemoryStore(index={"dims": 2, "embed": Letters(), "fields": ["text"]})
+    store.put(("n",), "1", {"text": "a"})
+    assert [(i.key, i.score) for i in store.search(("n",), query="aa")] == [("1", 1.0)]
+    assert asyncio.run(store.asearch(("n",), query="b"))[0].score == 0.0
 
 
 def test_it_works_without_langchain() -> None:

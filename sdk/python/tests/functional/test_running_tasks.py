@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from datetime import timedelta
 from typing import Any
 
@@ -188,3 +189,25 @@ def test_a_timeout_needs_an_async_entrypoint() -> None:
         @entrypoint(timeout=1)
         def flow(x: int) -> int:
             return x
+
+
+async def test_failures_that_nobody_looks_at_are_not_logged(
+    server: DevServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    @task
+    def plain(x: int) -> None:
+        raise ZeroDivisionError("plain")
+
+    @task
+    async def later(x: int) -> None:
+        raise ZeroDivisionError("later")
+
+    @entrypoint(kept(server), name="func-unseen")
+    async def flow(x: int) -> str:
+        plain(x)
+        later(x)
+        return "done"
+
+    assert await flow.ainvoke(1, config("func-unseen-1")) == "done"
+    gc.collect()
+    assert [r.getMessage() for r in caplog.records if r.name == "asyncio"] == []

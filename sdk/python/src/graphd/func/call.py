@@ -13,7 +13,7 @@ from typing import Any
 from graphd import codec
 from graphd.errors import GraphInterrupt, LimitExceededError
 from graphd.func.called_task import build_called_task
-from graphd.func.result import ended_future, running_loop
+from graphd.func.result import ended_future, running_loop, without_complaint
 from graphd.func.retries import Retries
 from graphd.func.task_events import TaskEvents
 from graphd.func.timeout import run_within
@@ -83,11 +83,11 @@ class _Call:
         if not self.declared.is_async:
             most = caller.config.get("max_concurrency")
             future = caller.running.submit_call(lambda: variables.run(self._run), most)
-            return future if loop is None else asyncio.wrap_future(future)
+            return future if loop is None else without_complaint(asyncio.wrap_future(future))
         if loop is not None:
             begun = variables.run(loop.create_task, self._arun())
             caller.running.add_future(begun)
-            return begun
+            return without_complaint(begun)
         elsewhere = variables.run(_start_on_loop, self._arun(), caller.environment.find_loop())
         caller.running.add_future(elsewhere)
         return elsewhere

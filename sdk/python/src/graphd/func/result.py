@@ -28,6 +28,12 @@ def ended_future(value: Any) -> Any:
     return future
 
 
+def without_complaint(future: asyncio.Future[T]) -> asyncio.Future[T]:
+    """A future of whose failure the loop does not complain when nobody looks at it: the failure is told to the run."""
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return future
+
+
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """The loop that runs the calling code, None for plain code."""
     try:
@@ -36,4 +42,4 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-__all__ = ["TaskFuture", "ended_future", "running_loop"]
+__all__ = ["TaskFuture", "ended_future", "running_loop", "without_complaint"]

@@ -31,16 +31,22 @@ class RunningCalls:
             if self._threads is None:
                 self._threads = concurrent.futures.ThreadPoolExecutor(most or _MOST_THREADS, "graphd-task")
             future = self._threads.submit(run)
-            self._plain.add(future)
-            return future
+        self.add_future(future)
+        return future
 
     def add_future(self, future: Future) -> None:
-        """Takes a call that runs on a loop."""
+        """Takes a call that has begun."""
         with self._lock:
             if isinstance(future, asyncio.Future):
                 self._async.add(future)
             else:
                 self._plain.add(future)
+        future.add_done_callback(self._forget)
+
+    def _forget(self, future: Any) -> None:
+        with self._lock:
+            self._plain.discard(future)
+            self._async.discard(future)
 
     def wait_for_all(self, *, cancel: bool) -> None:
         """Waits until all calls have ended; ``cancel`` ends those that have not begun."""
