@@ -20,6 +20,7 @@ MODULES: dict[str, str] = {
         "EmptyChannelError EmptyInputError ErrorCode GraphBubbleUp GraphDrained GraphInterrupt GraphRecursionError "
         "InvalidUpdateError NodeCancelledError NodeError NodeInterrupt NodeTimeoutError ParentCommand TaskNotFound"
     ),
+    "func": "entrypoint task",
     "config": "get_config get_store get_stream_writer",
     "runtime": "ExecutionInfo RunControl Runtime get_runtime",
     "managed": "IsLastStep RemainingSteps",
@@ -34,6 +35,12 @@ MODULES: dict[str, str] = {
     "prebuilt.interrupt": "ActionRequest HumanInterrupt HumanInterruptConfig HumanResponse",
     "checkpoint.memory": "InMemorySaver MemorySaver",
     "cache.memory": "InMemoryCache",
+    "store.base": (
+        "BaseStore Embeddings GetOp IndexConfig InvalidNamespaceError Item ListNamespacesOp MatchCondition "
+        "NamespaceMatchType NamespacePath Op PutOp SearchItem SearchOp TTLConfig ensure_embeddings get_text_at_path "
+        "tokenize_path validate_op_namespace"
+    ),
+    "store.memory": "InMemoryStore",
 }
 
 METHODS: dict[str, str] = {
@@ -46,6 +53,7 @@ METHODS: dict[str, str] = {
         "aupdate_state bulk_update_state clear_cache copy get_graph get_state get_state_history get_subgraphs invoke "
         "stream update_state with_config"
     ),
+    "func.entrypoint": "__call__ __init__",
     "runtime.Runtime": "merge override patch_execution_info",
     "runtime.RunControl": "request_drain",
     "types.TimeoutPolicy": "__init__ coerce",
@@ -56,12 +64,26 @@ METHODS: dict[str, str] = {
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
     "prebuilt.ToolNode": "__init__ ainvoke invoke",
+    "store.base.BaseStore": (
+        "abatch adelete aget alist_namespaces aput asearch batch delete get list_namespaces put search"
+    ),
+    "store.memory.InMemoryStore": "__init__",
     "checkpoint.memory.InMemorySaver": "acopy_thread adelete_thread aprune copy_thread delete_thread prune",
 }
 
 FUNCTIONS = ("prebuilt.create_react_agent", "prebuilt.tools_condition")
 
-TUPLES = ("types.PregelTask", "types.RetryPolicy", "types.StateSnapshot", "types.StateUpdate")
+TUPLES = (
+    "types.PregelTask",
+    "types.RetryPolicy",
+    "types.StateSnapshot",
+    "types.StateUpdate",
+    "store.base.GetOp",
+    "store.base.ListNamespacesOp",
+    "store.base.MatchCondition",
+    "store.base.PutOp",
+    "store.base.SearchOp",
+)
 
 
 def _found(root: str, path: str) -> Any:

@@ -30,6 +30,7 @@ ALLOWED: dict[str, str] = {
     "codec": "messages values",
     "channels": "errors messages",
     "cache": "",
+    "store": "",
     "transport": "errors security",
     "dev": "security transport",
     "runtime": f"{GROUND} codec messages security",
@@ -41,6 +42,7 @@ ALLOWED: dict[str, str] = {
     "checkpoint": "constants errors names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
     "graph": "constants messages runtime security values declare compiled",
+    "func": "constants codec declare errors runtime security values compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade
     "__main__": "",  # the command

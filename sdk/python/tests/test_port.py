@@ -14,6 +14,8 @@ import pytest
 
 from graphd.dev import DevServer
 
+from .functional.record import RECORDED_WITH, has_recorded_version
+
 PROGRAM = Path(__file__).with_name("port_program.py").read_text()
 IMPORT = re.compile(r"^(from|import) langgraph\b", re.MULTILINE)
 COMPILE = re.compile(r"compile\(checkpointer=InMemorySaver\(\)\)")
@@ -57,3 +59,28 @@ def test_it_does_what_it_is_for(out: Any) -> None:
         "paid",
     ]
     assert (ends[0]["total"], ends[0]["title"], ends[0]["customer"]) == (90, "a longer title than before", "ann")
+
+
+FUNCTIONAL = Path(__file__).with_name("port_functional_program.py").read_text()
+
+
+@pytest.fixture
+def functional_out(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the program of the functional API tells on graphd; only its imports are changed."""
+    monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.checkpoint.memory.shared_dev_server", lambda: server)
+    text, imports = IMPORT.subn(r"\1 graphd", FUNCTIONAL)
+    assert imports == 8
+    return run(text, "functional_ported")
+
+
+@pytest.mark.skipif(not has_recorded_version(), reason=f"earlier versions than LangGraph {RECORDED_WITH} ask twice")
+def test_the_functional_program_tells_the_same_as_on_langgraph(functional_out: Any) -> None:
+    assert functional_out == run(FUNCTIONAL, "functional_original")
+
+
+def test_the_functional_program_does_what_it_is_for(functional_out: Any) -> None:
+    states = [o for o in functional_out if isinstance(o, dict) and "asked" in o]
+    assert [s["asked"] for s in states] == [["only 2 of 3: which?"], [{"lend": "Rivers"}], []]
+    assert states[-1]["values"] == ["Rivers is reserved", "Lakes is reserved"]
+    assert functional_out[-1] == "refused"

@@ -220,3 +220,44 @@ def test_the_answer_is_for_the_first_time_it_is_asked() -> None:
     replay = Replay({Place("", "", 0): Answer("yes")}, {})
     assert replay.ask_question("", "", "go on?", {}) == Answer("yes")
     assert isinstance(replay.ask_question("", "", "go on?", {}), Question), "the next one"
+
+
+def test_a_task_repeats_only_what_its_own_scope_did() -> None:
+    """Items of a task that begins anew show, whatever other tasks have still to see."""
+    replay = Replay({Place("b", "", 0): Answer("yes")}, {})
+    assert replay.is_muted("a")
+    replay.begin_scope("a")
+    replay.begin_scope("b")
+    assert not replay.is_muted("a")
+    assert not replay.is_muted("a/call")
+    assert replay.is_muted("b")
+    assert replay.is_muted("")
+    assert replay.ask_question("b", "", "sure?", {}) == Answer("yes")
+    assert not replay.is_muted("b")
+    assert not replay.is_muted("")
+
+
+def test_a_scope_that_begins_anew_meets_its_memos_and_answers_again() -> None:
+    replay = Replay({Place("a", "", 0): Answer("yes", seen="")}, {})
+    place = Place("a", "key", 0)
+    assert replay.look_up_memo("a", "key") == (place, False, None)
+    replay.keep_memo(place, "value")
+    assert replay.ask_question("a", "", "sure?", {}) == Answer("yes")
+    replay.restart_scope("a")
+    assert replay.look_up_memo("a", "key") == (place, True, "value")
+    assert replay.ask_question("a", "", "sure?", {}) == Answer("yes")
+    assert replay.look_up_memo("ab", "key")[0].index == 0
+    replay.restart_scope("a")
+    assert replay.look_up_memo("ab", "key")[0].index == 1
+
+
+def test_questions_of_tasks_are_in_the_order_of_their_calls() -> None:
+    replay = Replay({}, {})
+    for scope in ("first", "second", "second/inner"):
+        replay.begin_scope(scope)
+    for scope in ("second/inner", "second", "first/tool", "", "first"):
+        replay.ask_question(scope, "", scope, {})
+    replay.order_questions_by_call()
+    assert [q.place.scope for q in replay.questions] == ["", "first/tool", "first", "second", "second/inner"]
+    assert replay.asks_within("second")
+    assert not replay.asks_within("sec")

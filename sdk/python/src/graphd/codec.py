@@ -27,6 +27,15 @@ from graphd.values.command import Command, Overwrite, Send
 _TAG = "__graphd__"
 
 
+class Tagged:
+    """A value whose messages come back as messages, whatever its annotation says."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def dumps(value: Any) -> str:
     """JSON text of a value; TypeError or ValueError names what has none."""
     return _ENCODER.encode(value)
@@ -51,6 +60,8 @@ def to_plain(value: Any) -> Any:
     """The next simpler form of a value that JSON does not know."""
     if messages.is_message(value):
         return messages.to_dict(value)
+    if isinstance(value, Tagged):
+        return _tag_messages(value.value)
     if isinstance(value, Overwrite):
         return {"__overwrite__": value.value}
     if isinstance(value, (Command, Send)):
@@ -87,6 +98,14 @@ _SIMPLER: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 )
 
 
+def _tag_messages(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _tag_messages(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_tag_messages(v) for v in value]
+    return {_TAG: "message"} | messages.to_dict(value) if messages.is_message(value) else value
+
+
 def _tag_command(value: Any) -> dict[str, Any]:
     if isinstance(value, Send):
         return {_TAG: "send", "node": value.node, "arg": value.arg}
@@ -100,6 +119,8 @@ def _restore_object(fields: dict[str, Any]) -> Any:
             return Send(fields["node"], fields["arg"])
         case "command":
             return Command(**{k: v for k, v in fields.items() if k != _TAG})
+        case "message":
+            return messages.from_dict({k: v for k, v in fields.items() if k != _TAG})
     return fields
 
 

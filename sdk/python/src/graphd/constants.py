@@ -16,6 +16,9 @@ INTERRUPT: Final = "__interrupt__"
 ROOT: Final = "__root__"
 """Channel of a graph whose whole state is one value."""
 
+TASK_EVENT: Final = "graphd.task"
+"""Name of the custom events that tell of the tasks which a node calls."""
+
 TAG_HIDDEN: Final = "langsmith:hidden"
 """Tag of steps that tracing leaves out."""
 

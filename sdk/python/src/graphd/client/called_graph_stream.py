@@ -152,7 +152,7 @@ class CalledGraphStream:
 
 def _base(task: CurrentTask, request: ws.CallGraphRequest) -> list[str]:
     """Where the called graph lives."""
-    base = parse_namespace(task.config["configurable"]["checkpoint_ns"])
+    base = parse_namespace((task.root or task).config["configurable"]["checkpoint_ns"])
     if request.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST:
         base = [level.partition(TASK_SEPARATOR)[0] for level in base]
     return [*base, str(request.call_index)] if request.call_index else base

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphd._gen.v1 import event_pb2 as pb
+from graphd.constants import TASK_EVENT
 
 FINAL = "final"
 """A mode of our own: nothing on the way, the state at the end."""
 
 _CHANNELS = {
     "values": (pb.CHANNEL_VALUES,),
-    "updates": (pb.CHANNEL_UPDATES,),
-    "messages": (pb.CHANNEL_MESSAGES, pb.CHANNEL_UPDATES, pb.CHANNEL_VALUES, pb.CHANNEL_TASKS),
+    "updates": (pb.CHANNEL_UPDATES, pb.CHANNEL_CUSTOM),
+    "messages": (pb.CHANNEL_MESSAGES, pb.CHANNEL_UPDATES, pb.CHANNEL_VALUES, pb.CHANNEL_TASKS, pb.CHANNEL_CUSTOM),
     "custom": (pb.CHANNEL_CUSTOM,),
-    "tasks": (pb.CHANNEL_TASKS, pb.CHANNEL_UPDATES),
+    "tasks": (pb.CHANNEL_TASKS, pb.CHANNEL_UPDATES, pb.CHANNEL_CUSTOM),
     "checkpoints": (pb.CHANNEL_DEBUG,),
-    "debug": (pb.CHANNEL_DEBUG, pb.CHANNEL_UPDATES),
+    "debug": (pb.CHANNEL_DEBUG, pb.CHANNEL_UPDATES, pb.CHANNEL_CUSTOM),
 }
 
 
@@ -28,7 +29,9 @@ def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool, checkpo
     channels = sorted({c for mode in modes for c in _CHANNELS[mode]} | ({pb.CHANNEL_UPDATES} if some_keys else set()))
     if checkpoints and pb.CHANNEL_DEBUG not in channels:
         channels = sorted({*channels, pb.CHANNEL_CHECKPOINTS})
-    return pb.EventFilter(channels=channels, depth=None if subgraphs else 0)
+    # Tasks that the code of nodes calls are told of in custom events.
+    names = [] if "custom" in modes else [TASK_EVENT]
+    return pb.EventFilter(channels=channels, custom_names=names, depth=None if subgraphs else 0)
 
 
 class Item:

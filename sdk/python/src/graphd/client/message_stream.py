@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from graphd import codec, messages
 from graphd._gen.v1 import event_pb2 as pb
+from graphd.client.called_task import CalledTask
 from graphd.constants import NAMESPACE_SEPARATOR
 from graphd.names import public_name
 
@@ -53,6 +54,11 @@ class MessageStream:
                 self._seen.add(message.id)
                 yield message, self._build_metadata(event)
 
+    def task_messages(self, event: pb.Event, told: CalledTask) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The messages in the result of a task that the code of a node called."""
+        for message, metadata in self.returned_messages(event, told.result):
+            yield message, metadata | told.build_metadata(metadata)
+
     def _build_metadata(self, event: pb.Event) -> dict[str, Any]:
         node = public_name(event.node)
         about = {
@@ -75,7 +81,9 @@ def _ensure_id(message: Any) -> str:
 
 
 def _find_messages(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
+    if messages.is_message(value):
+        yield value
+    elif isinstance(value, dict):
         for one in value.values():
             for item in one if isinstance(one, list) else [one]:
                 if messages.is_message(item) and getattr(item, "type", "") != "remove":

@@ -52,6 +52,13 @@ def run_nested(
 
     Followers of the outer run with ``subgraphs=True`` get the same.
     """
+    with local_runs.share_store(task.host.target, task.host.thread, task.runtime.store):
+        yield from _run_call(graph, task, given, config, options)
+
+
+def _run_call(
+    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+) -> Iterator[Item]:
     connection = graph.attach(*task.host.target)
     request = _build_request(graph, connection, task, given, config, options)
     if FINAL in options.stream_format.modes and len(options.stream_format.modes) == 1:
@@ -105,7 +112,7 @@ def _build_request(
         interrupt_before=options.interrupt_before,
         interrupt_after=options.interrupt_after,
         persistence=graph.persistence,  # type: ignore[arg-type]
-        step_limit=step_limit(config),
+        step_limit=step_limit(config, graph.program),
     )
     if (carried := _build_context(task, config, options)) is not None:
         request.context.CopyFrom(codec.to_payload(carried))

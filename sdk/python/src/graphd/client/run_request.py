@@ -47,7 +47,7 @@ class CallSpec:
     def gives_settings(self) -> bool:
         """Whether the call has a context, configurable values, breakpoints or a limit of its own."""
         carried = build_wire_context(self.options.context, self.configurable)
-        return self.options.gives_settings or carried is not None or step_limit(self.config) != 0
+        return self.options.gives_settings or carried is not None or step_limit(self.config, self.program) != 0
 
     def labels(self) -> dict[str, str]:
         """What to remember of the call beside its checkpoints."""
@@ -82,7 +82,7 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
         metadata=call.labels(),
         interrupt_before=call.options.interrupt_before,
         interrupt_after=call.options.interrupt_after,
-        step_limit=step_limit(call.config),
+        step_limit=step_limit(call.config, call.program),
     )
     if DISCARD_QUESTIONS not in call.withheld:
         spec.open_interrupts = run_pb2.OPEN_INTERRUPT_POLICY_DISCARD
@@ -111,6 +111,8 @@ def _run_id(config: Mapping[str, Any]) -> str:
 
 def _apply_command(spec: Any, command: Command[Any], program: Program) -> None:
     if command.update is not None:
+        if program.function is not None:
+            raise InvalidUpdateError("an entrypoint has no state that a Command could update; call it with an input")
         spec.update.CopyFrom(codec.to_payload(update_object(command.update, program)))
     spec.goto_targets.extend(build_gotos(command.goto))
 
@@ -143,18 +145,21 @@ def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:
     settings = run_pb2.RunSettings(
         interrupt_before=call.options.interrupt_before,
         interrupt_after=call.options.interrupt_after,
-        step_limit=step_limit(call.config),
+        step_limit=step_limit(call.config, call.program),
     )
     if carried is not None:
         settings.context.CopyFrom(codec.to_payload(carried))
     return settings
 
 
-def step_limit(config: Mapping[str, Any]) -> int:
-    """The recursion limit of a config, 0 for that of the server."""
+def step_limit(config: Mapping[str, Any], program: Program) -> int:
+    """The recursion limit of a config in supersteps, 0 for that of the server.
+
+    Taking the input of an entrypoint is a superstep that LangGraph does not have.
+    """
     limit = config.get("recursion_limit")
     if limit is None:
         return 0
     if limit < 1:
         raise ValueError("recursion_limit must be at least 1")
-    return int(limit)
+    return int(limit) + (1 if program.function is not None else 0)

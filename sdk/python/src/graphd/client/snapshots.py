@@ -151,6 +151,8 @@ def _read_result(program: Program | None, result: payload_pb2.Payload) -> Any:
         return {}
     if program is None or program.is_root:
         return value
+    if program.function is not None:
+        return program.decode_state(value)
     return program.decode_state(combine_writes(value) if isinstance(value, list) else value)
 
 

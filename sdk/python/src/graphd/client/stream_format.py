@@ -85,7 +85,7 @@ class ResultCollector:
             return self._parts
         questions = self._questions
         if self._version == "v2":
-            return GraphOutput(self._latest, questions)
+            return GraphOutput({} if questions and self._latest is None else self._latest, questions)
         if questions and isinstance(self._latest, dict):
             return {**self._latest, INTERRUPT: list(questions)}
         return {INTERRUPT: list(questions)} if questions else self._latest

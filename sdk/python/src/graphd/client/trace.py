@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
 from graphd._gen.v1 import interrupt_pb2
 from graphd.client import snapshots
+from graphd.client.called_task import CalledTask
 from graphd.client.failures import stored_error
 from graphd.client.items import Item
-from graphd.constants import TASK_SEPARATOR
+from graphd.constants import END, START, TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import public_name
 
@@ -46,12 +48,16 @@ class Trace:
         base = {"id": event.task_id, "name": node}
         match change.phase:
             case pb.TaskChange.PHASE_SCHEDULED:
-                data = base | {"input": self._read_input(levels, event), "triggers": tuple(change.triggers)}
+                program = self._program(levels)
+                triggers = (START,) if program is not None and program.function else tuple(change.triggers)
+                data = base | {"input": self._read_input(levels, event), "triggers": triggers}
                 yield from self._items_of(levels, event, "task", data)
             case pb.TaskChange.PHASE_SUCCEEDED if event.task_id not in self._cached:
                 result = self._results.pop(event.task_id, None)
                 program = self._program(levels)
-                if isinstance(result, list) and not (program is not None and program.is_root):
+                if program is not None and program.function:
+                    result = {END: result}
+                elif isinstance(result, list) and not (program is not None and program.is_root):
                     result = snapshots.combine_writes(result)
                 data = base | {"error": None, "result": result or {}, "interrupts": []}
                 yield from self._items_of(levels, event, "task_result", data)
@@ -66,6 +72,11 @@ class Trace:
             case pb.TaskChange.PHASE_RESTARTED if "debug" in self._modes:
                 data = base | {"attempt": event.attempt}
                 yield Item("debug", levels, self._debug_data(event, event.step, "task_restart", data))
+
+    def called_task_items(self, levels: tuple[str, ...], event: pb.Event, told: CalledTask) -> Iterator[Item]:
+        """Shows what became of a task that the code of a node called."""
+        if (shown := told.build_trace()) is not None:
+            yield from self._items_of(levels, event, *shown)
 
     def question_items(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
         """Shows the tasks that wait for these questions, if that is not done."""
@@ -93,7 +104,8 @@ class Trace:
         program = self._program(levels)
         if not event.task.HasField("value"):
             return None
-        return snapshots.values_of(program, event.task.value)
+        stored = codec.value_of(event.task.value)
+        return stored if program is None else program.decode_input(stored)
 
     def _items_of(self, levels: tuple[str, ...], event: pb.Event, kind: str, data: dict[str, Any]) -> Iterator[Item]:
         if "tasks" in self._modes:

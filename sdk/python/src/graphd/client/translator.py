@@ -8,11 +8,12 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
+from graphd.client.called_task import CalledTask
 from graphd.client.items import FINAL, Item
 from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
 from graphd.client.trace import Trace
-from graphd.constants import INTERRUPT
+from graphd.constants import INTERRUPT, TASK_EVENT
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
 
@@ -48,6 +49,7 @@ class Translator:
         *,
         subgraphs: bool,
         stored: bool = True,
+        continues: bool = False,
     ) -> None:
         self._modes = set(modes)
         self._root = root
@@ -60,6 +62,8 @@ class Translator:
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
         self._touched: set[str] = set()
+        # Entrypoints that have returned since their values were shown; a run that goes on shows them first.
+        self._returned: set[tuple[str, ...]] = {()} if continues else set()
         self._last_shown: Any = None
 
     def translate_event(self, event: pb.Event) -> Iterator[Item]:
@@ -86,7 +90,9 @@ class Translator:
             case "checkpoint":
                 yield from self._trace.checkpoint_items(levels, event)
             case "custom":
-                if "custom" in self._modes:
+                if event.custom.name == TASK_EVENT:
+                    yield from self._called_task_items(levels, event)
+                elif "custom" in self._modes:
                     yield Item("custom", levels, codec.value_of(event.custom.value))
             case "message":
                 if "messages" in self._modes:
@@ -133,7 +139,15 @@ class Translator:
             yield Item("values", levels, self._select_keys(levels, state))
 
     def _is_news(self, levels: tuple[str, ...], state: Any) -> bool:
-        """With chosen keys a state is shown only when one of them was written."""
+        """With chosen keys a state is shown only when one of them was written.
+
+        That of an entrypoint is shown when it has returned.
+        """
+        program = self._root.find_graph(levels)
+        if program is not None and program.function is not None:
+            has_returned = levels in self._returned
+            self._returned.discard(levels)
+            return has_returned
         if levels or self._keys is None or not isinstance(state, dict):
             return True
         keys = {self._keys} if isinstance(self._keys, str) else set(self._keys)
@@ -151,6 +165,7 @@ class Translator:
     def _update_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public_name(event.node), self._read_update(levels, event.update)
         self._trace.record_update(event, value)
+        self._returned.add(levels)
         for part in value if isinstance(value, list) else [value]:
             if not levels and isinstance(part, dict):
                 self._touched.update(part)
@@ -163,6 +178,17 @@ class Translator:
         if event.update.cached:
             data["__metadata__"] = {"cached": True}
         yield Item("updates", levels, data)
+
+    def _called_task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        told = CalledTask.of(event)
+        shows_result = told.is_ended and not told.is_omitted
+        if told.is_omitted and self._modes & _SHOWN_IN["update"]:
+            told.warn_omitted()
+        if shows_result and not told.is_cached and "messages" in self._modes:
+            yield from (Item("messages", levels, m) for m in self._messages.task_messages(event, told))
+        if shows_result and "updates" in self._modes:
+            yield Item("updates", levels, told.build_update())
+        yield from self._trace.called_task_items(levels, event, told)
 
     def _read_update(self, levels: tuple[str, ...], update: pb.NodeUpdate) -> Any:
         program, value = self._root.find_graph(levels), codec.value_of(update.values)

@@ -78,6 +78,9 @@ def _build_update(program: Program, update: StateUpdate) -> ts.StateUpdate:
     if values is None or update.as_node in (END, AS_COPY):
         write.values.CopyFrom(codec.to_payload(values))
         return write
+    if program.function is not None and update.as_node != AS_INPUT:
+        write.values.CopyFrom(codec.to_payload(program.function.build_update(values)))
+        return write
     taken = update_object(values, program)
     if not program.is_root:
         taken = {k: v for k, v in taken.items() if k in program.channels}

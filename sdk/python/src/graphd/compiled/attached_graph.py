@@ -46,6 +46,11 @@ class AttachedGraph(CompiledGraph):
         return self.program.public_name
 
     @property
+    def is_function(self) -> bool:
+        """It is an entrypoint."""
+        return self.program.function is not None
+
+    @property
     def checkpointer(self) -> Any:
         """The saver the graph was compiled with."""
         return self.compile_options.checkpointer

@@ -239,7 +239,12 @@ class RunnableGraph(AttachedGraph):
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
         output = self.builder.output
-        if given is not None or output.is_root or set(output.channels()) >= set(self.program.channels):
+        if (
+            given is not None
+            or output.is_root
+            or self.program.function is not None
+            or set(output.channels()) >= set(self.program.channels)
+        ):
             return given
         return list(output.channels())
 
@@ -251,7 +256,8 @@ class RunnableGraph(AttachedGraph):
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
         connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
-        some_keys = options.output_keys is not None and "values" in modes
+        functions = any(p.function for p in self.program.readable_programs().values())
+        some_keys = (options.output_keys is not None or functions) and "values" in modes
         in_pace = self._reads_in_pace(options)
         call = run_request.CallSpec(
             program=self.program,
@@ -275,8 +281,9 @@ class RunnableGraph(AttachedGraph):
             read_state,
             subgraphs=options.subgraphs,
             stored=thread is not None,
+            continues=given is None or isinstance(given, Command),
         )
-        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
+        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes, store=self.program.store)
         if in_pace:
             local.gate = ReaderGate()
         return RunCall(

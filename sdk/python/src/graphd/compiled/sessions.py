@@ -54,7 +54,7 @@ def attach_program(
     server = server_at(*target)
     below = program.descendants()
     specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
-    session = Session(server, specs, {p.name: p for p in [*below, program]}, limits=limits)
+    session = Session(server, specs, {p.name: p for p in [*below, program]}, limits=limits, store=program.store)
     if not lasting:
         _close_after(owner, session)
     _register_session(session)

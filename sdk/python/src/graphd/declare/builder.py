@@ -105,7 +105,8 @@ class Builder:
         if target is None:
             raise RuntimeError(f"node {name!r} has no action")
         policies = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.coerce(timeout), error_handler)
-        declared = None if isinstance(target, CompiledGraph) else read_action(target)
+        is_subgraph = isinstance(target, CompiledGraph) and not target.is_function
+        declared = None if is_subgraph else read_action(target)
         name = name or (target.name if declared is None else declared.name)
         self._check_name(name)
         schema = self._node_schema(input_schema, declared)

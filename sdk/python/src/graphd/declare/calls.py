@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from graphd.declare.compiled_graph import CompiledGraph
@@ -15,6 +16,11 @@ def called_graph(target: Any) -> Any:
     Only names count, of variables around the function and of globals: a graph
     that is found at run time is called all the same, and is not listed.
     """
+    return next(_find_graphs(target, set()), None)
+
+
+def _find_graphs(target: Any, seen: set[int]) -> Iterator[Any]:
+    """The graphs that some code refers to, itself before the tasks that it calls."""
     while isinstance(target, functools.partial):
         target = target.func
     if not inspect.isroutine(target):
@@ -22,6 +28,11 @@ def called_graph(target: Any) -> Any:
     try:
         names = inspect.getclosurevars(target)
     except (TypeError, ValueError):  # a builtin, or a variable that is not set yet
-        return None
+        return
+    seen.add(id(target))
     found = (*names.nonlocals.values(), *names.globals.values())
-    return next((value for value in found if isinstance(value, CompiledGraph)), None)
+    yield from (value for value in found if isinstance(value, CompiledGraph))
+    for value in found:
+        inner = getattr(value, "__wrapped__", None)  # a task is its function, wrapped
+        if inspect.isroutine(inner) and id(inner) not in seen:
+            yield from _find_graphs(inner, seen)

@@ -7,3 +7,8 @@ class CompiledGraph:
     It has a ``program``, and a ``persistence`` that says how it keeps its state
     inside of another graph.
     """
+
+    @property
+    def is_function(self) -> bool:
+        """It is an entrypoint: in another graph it is called with the state, and returns an update."""
+        return False

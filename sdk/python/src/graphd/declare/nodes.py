@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graphd.declare.actions import Action
 from graphd.declare.calls import called_graph
+from graphd.declare.compiled_graph import CompiledGraph
 from graphd.declare.schema import Schema
 from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy
 
@@ -53,7 +54,9 @@ class NodeDeclaration:
     @property
     def called(self) -> Any:
         """The compiled graph that the code of the node calls, None without one."""
-        return None if self.action is None else called_graph(self.target)
+        if self.action is None:
+            return None
+        return self.target if isinstance(self.target, CompiledGraph) else called_graph(self.target)
 
 
 @dataclass

@@ -7,13 +7,16 @@ import hashlib
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from graphd import codec
+from graphd._gen.v1 import payload_pb2
 from graphd.channels import BaseChannel
 from graphd.constants import END, ROOT, START, TASK_SEPARATOR
 from graphd.declare.actions import Action, read_action
 from graphd.declare.builder import Builder
+from graphd.declare.functional import INPUT, OUTPUT, PREVIOUS, FunctionBuilder
 from graphd.declare.module_names import find_module_name
 from graphd.declare.nodes import BranchDeclaration, NodeDeclaration, Policies
 from graphd.declare.options import CompileOptions
@@ -142,8 +145,28 @@ class Program:
                 found.setdefault(name, key.decode)
         return found
 
+    @property
+    def function(self) -> FunctionBuilder | None:
+        """The declaration of a graph that is one function, an entrypoint; None for other graphs."""
+        return self.builder if isinstance(self.builder, FunctionBuilder) else None
+
+    def read_previous(self, channels: Mapping[str, payload_pb2.Payload]) -> Any:
+        """What an entrypoint has kept for its next call; None if this is another graph."""
+        if self.function is None or PREVIOUS not in channels:
+            return None
+        return self.function.read_key(PREVIOUS, {PREVIOUS: codec.value_of(channels[PREVIOUS])})
+
+    def decode_input(self, stored: Any) -> Any:
+        """What a node reads: the input of an entrypoint, a part of the state otherwise."""
+        return self.decode_state(stored) if self.function is None else self.function.read_key(INPUT, stored)
+
     def decode_state(self, stored: Any) -> Any:
-        """A state, or a part of it, with objects where the state declares them."""
+        """A state, or a part of it, with objects where the state declares them.
+
+        That of an entrypoint is what it has returned.
+        """
+        if self.function is not None:
+            return self.function.read_key(OUTPUT, stored)
         if self.is_root:
             return self._decoders[ROOT](stored)
         if not isinstance(stored, dict):

@@ -57,6 +57,8 @@ class Schema:
 
 def read_schema(schema: Any) -> Schema:
     """Reads a class; anything that is none declares one value as the state."""
+    if isinstance(schema, Schema):
+        return schema
     if not (isinstance(schema, type) and _type_hints(schema)):
         return Schema(schema, {ROOT: _read_key(ROOT, schema)}, _keep_dict)
     keys = {name: _read_key(name, annotation) for name, annotation in _type_hints(schema).items()}

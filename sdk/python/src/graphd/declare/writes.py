@@ -64,6 +64,8 @@ def build_gotos(target: Any) -> list[payload_pb2.Goto]:
 
 def update_object(update: Any, program: Program) -> Any:
     """An input or update as the object that the server takes."""
+    if program.function is not None:
+        return program.function.build_input(update)
     if program.is_root:
         return update
     pairs = writes_of(update, None)

@@ -11,8 +11,8 @@ from graphd.declare.options import CompileOptions, node_names
 from graphd.runtime.drift import Drift, check_drift
 from graphd.security import Security
 from graphd.values.literals import All, Checkpointer
-from graphd.values.worker_limits import WorkerLimits
 from graphd.values.parameters import ContextT, InputT, OutputT, Parametrized, StateT
+from graphd.values.worker_limits import WorkerLimits
 
 
 class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):

@@ -99,7 +99,10 @@ def memo(key: str, fn: Callable[..., T]) -> T:
     result = call_effect(fn, task.host, place)
     if inspect.isawaitable(result):
         raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
-    return task.host.record_memo(place, result)  # type: ignore[no-any-return]
+    recorded: T = task.host.record_memo(place, result)
+    task.replay.keep_memo(place, recorded)
+    task.note_progress()
+    return recorded
 
 
 async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
@@ -112,7 +115,10 @@ async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
     result = call_effect(fn, task.host, place)
     if inspect.isawaitable(result):
         result = await result
-    return await task.host.arecord_memo(place, result)  # type: ignore[no-any-return]
+    recorded: T = await task.host.arecord_memo(place, result)
+    task.replay.keep_memo(place, recorded)
+    task.note_progress()
+    return recorded
 
 
 def _look_up_memo(key: str) -> tuple[Any, bool, Any]:

@@ -35,6 +35,7 @@ class LocalRun:
     errors: dict[str, BaseException] = field(default_factory=dict)
     cancelled: bool = False
     gate: ReaderGate | None = None  # None: tasks begin when they are there
+    store: Any = None  # of the graph that was called: the graphs inside of it see it too
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:
         """The exception that a failure came of, None if it was not raised here."""
@@ -49,6 +50,7 @@ _MOST_LEFT = 1000
 _lock = threading.Lock()
 _left: dict[tuple[Target, str], None] = {}  # in order
 _runs: dict[tuple[Target, str], list[LocalRun]] = {}
+_stores: dict[tuple[Target, str], list[Any]] = {}
 
 
 @contextlib.contextmanager
@@ -64,6 +66,28 @@ def register_call(server: Target, thread: str, run: LocalRun) -> Iterator[LocalR
             _runs[key].remove(run)
             if not _runs[key]:
                 del _runs[key]
+
+
+@contextlib.contextmanager
+def share_store(server: Target, thread: str, store: Any) -> Iterator[None]:
+    """Shows the graphs that a node of the thread calls in a block the store of the node."""
+    key = (server, thread)
+    with _lock:
+        _stores.setdefault(key, []).append(store)
+    try:
+        yield
+    finally:
+        with _lock:
+            _stores[key].remove(store)
+            if not _stores[key]:
+                del _stores[key]
+
+
+def find_store(server: Target, thread: str) -> Any:
+    """The store of the outermost graph of a thread, None if it is not known in this process."""
+    with _lock:
+        calls, shared = _runs.get((server, thread), ()), _stores.get((server, thread), ())
+        return next((s for s in (*(call.store for call in calls), *shared) if s is not None), None)
 
 
 def find_call(server: Target, thread: str) -> LocalRun | None:

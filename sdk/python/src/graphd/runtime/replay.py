@@ -87,6 +87,7 @@ class Replay:
         self._next: dict[tuple[str, str], int] = {}
         self._difference: NonDeterministicNode | None = None
         self._rules = rules
+        self._begun: dict[str, int] = {}  # scopes of tasks that run in this attempt, in the order of their calls
         self.questions: list[Question] = []
         self.used: list[UsedAnswer] = []
 
@@ -100,9 +101,27 @@ class Replay:
             if not self._unseen:
                 return False
             journal = self._answers.keys() | self._memos.keys()
-            if scope and any(_is_within(place.scope, scope) for place in journal):
-                return any(_is_within(place.scope, scope) for place in self._unseen)
-            return True
+            if not (scope and any(_is_within(place.scope, scope) for place in journal)):
+                around = [begun for begun in self._begun if _is_within(scope, begun)]
+                if not around:
+                    return True
+                scope = max(around, key=len)
+            return any(_is_within(place.scope, scope) for place in self._unseen)
+
+    def begin_scope(self, scope: str) -> None:
+        """A task runs in a scope of its own: it repeats only what that scope did before."""
+        with self._lock:
+            self._begun.setdefault(scope, len(self._begun))
+
+    def restart_scope(self, scope: str) -> None:
+        """The code of a scope begins anew within the attempt, and meets its memos again."""
+        with self._lock:
+            self._next = {at: n for at, n in self._next.items() if not _is_within(at[0], scope)}
+
+    def keep_memo(self, place: Place, value: Any) -> None:
+        """A memo was recorded in this attempt."""
+        with self._lock:
+            self._memos[place] = value
 
     def skip_scope(self, scope: str) -> None:
         """What a scope did is known as a whole; it is not repeated."""
@@ -151,7 +170,8 @@ class Replay:
         accepted = (question.options.get("drift") or self._rules.drift) == "accept"
         if seen != known.seen and not accepted:
             return False
-        self.used.append(UsedAnswer(question.place, seen, None if seen == known.seen else question))
+        if all(used.place != question.place for used in self.used):  # a task that is tried again uses it again
+            self.used.append(UsedAnswer(question.place, seen, None if seen == known.seen else question))
         return True
 
     def look_up_memo(self, scope: str, key: str) -> tuple[Place, bool, Any]:
@@ -169,6 +189,19 @@ class Replay:
         """The question that the scope waits for, if any."""
         with self._lock:
             return next((q for q in self.questions if q.place.scope == scope), None)
+
+    def asks_within(self, scope: str) -> bool:
+        """A question of the scope, or of one inside of it, waits."""
+        with self._lock:
+            return any(_is_within(q.place.scope, scope) for q in self.questions)
+
+    def order_questions_by_call(self) -> None:
+        """Puts the questions of tasks in the order of the calls: tasks run side by side."""
+        with self._lock:
+            self.questions.sort(key=lambda q: self._calls_around(q.place.scope))
+
+    def _calls_around(self, scope: str) -> list[int]:
+        return [number for begun, number in self._begun.items() if _is_within(scope, begun)]
 
     def order_questions(self, scopes: Sequence[str]) -> None:
         """Puts the questions of scopes that ran side by side in their order."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
+import time
+import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -11,7 +14,11 @@ from typing import Any, Protocol
 
 from graphd.runtime.info import ContextT, Runtime
 from graphd.runtime.replay import Place, Replay
+from graphd.runtime.running_calls import RunningCalls
 from graphd.security import Target
+
+_FIRST_INSIDE = 1 << 30
+"""The numbers of graphs that tasks of a node call begin here."""
 
 
 class Host(Protocol):
@@ -29,8 +36,18 @@ class Host(Protocol):
     def target(self) -> Target:
         """The server that runs the graph, and how it is called."""
 
+    @property
+    def store(self) -> Any:
+        """The store of the graph that the worker serves, None without one."""
+
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         """Sends an event to the watchers of the run."""
+
+    def emit_task_event(self, value: Any, durable: bool) -> None:
+        """Sends an event about a task that the node calls, also while the node repeats itself.
+
+        ValueError is raised for a durable one that is too large.
+        """
 
     def confirm_lease(self) -> None:
         """Raises GraphdError if the task is not this worker's any more."""
@@ -60,6 +77,16 @@ class NodeEnvironment(Protocol):
     def runtime(self, config: dict[str, Any]) -> Runtime[Any]:
         """The runtime of the node."""
 
+    @property
+    def cache(self) -> Any:
+        """The cache of the graph, None without one."""
+
+    def find_loop(self) -> asyncio.AbstractEventLoop:
+        """Where coroutines run that plain code calls."""
+
+    def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
+        """A block whose models are called with the config of a task, and emit their tokens."""
+
 
 @dataclass
 class CurrentTask:
@@ -72,6 +99,9 @@ class CurrentTask:
     calls: int = 0
     waiting: list[str] = field(default_factory=list)
     pushed: list[tuple[str, Any]] = field(default_factory=list)  # written to the state before what the node returns
+    root: CurrentTask | None = None  # of a task that a node calls: the task of the node
+    running: RunningCalls = field(default_factory=RunningCalls)
+    progressed: float = field(default_factory=time.monotonic)
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
@@ -83,10 +113,17 @@ class CurrentTask:
         """The runtime that the node sees."""
         return self.environment.runtime(self.config)
 
+    def note_progress(self) -> None:
+        """Puts off the idle timeout of a task that a node calls; that of a node is the server's."""
+        self.progressed = time.monotonic()
+
     def next_call(self) -> int:
-        """Counts the graphs that the task calls."""
+        """Numbers the graphs that the task calls, each the same way on every attempt."""
         self.calls += 1
-        return self.calls - 1
+        if self.root is None:
+            return self.calls - 1
+        # Tasks run side by side, so numbers of one row would depend on which is faster.
+        return _FIRST_INSIDE + zlib.crc32(f"{current_scope()}#{self.calls}".encode()) % _FIRST_INSIDE
 
 
 _task: ContextVar[CurrentTask | None] = ContextVar("graphd_task", default=None)
@@ -116,10 +153,10 @@ def current_scope() -> str:
     return _scope.get()
 
 
-def enter_task(task: CurrentTask) -> None:
+def enter_task(task: CurrentTask, scope: str = "") -> None:
     """Makes the task the current one for the rest of the calling context."""
     _task.set(task)
-    _scope.set("")
+    _scope.set(scope)
 
 
 @contextlib.contextmanager

@@ -78,6 +78,17 @@ class RetryPolicy(NamedTuple):
     jitter: bool = True
     retry_on: type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool] = default_retry_on
 
+    def matches_error(self, error: BaseException) -> bool:
+        """The policy says that this failure is worth another try."""
+        if not isinstance(error, Exception):
+            return False
+        wanted = self.retry_on
+        if isinstance(wanted, type):
+            return isinstance(error, wanted)
+        if callable(wanted):
+            return bool(wanted(error))
+        return isinstance(error, tuple(wanted))
+
 
 @dataclass(frozen=True, kw_only=True)
 class CachePolicy:

@@ -12,6 +12,7 @@ from graphd import codec
 from graphd._gen.v1 import event_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.constants import TASK_EVENT
 from graphd.runtime.replay import Place
 from graphd.security import Target
 
@@ -25,6 +26,8 @@ class AttemptSession(Protocol):
     """What an attempt needs of its session."""
 
     target: Target
+    store: Any
+    """The store of the outermost graph of the session, None without one."""
 
     def send_request(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
@@ -81,10 +84,24 @@ class Attempt:
         """The server that the task came from, and how it is called."""
         return self._session.target
 
+    @property
+    def store(self) -> Any:
+        """The store of the graph that this worker serves."""
+        return self._session.store
+
     def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
+        if self._takes_event(channel, durable) and not self.muted():
+            self._add_event(channel, name, value, durable)
+
+    def emit_task_event(self, value: Any, durable: bool) -> None:
+        if self._takes_event("custom", durable):
+            self._add_event("custom", TASK_EVENT, value, durable)
+
+    def _takes_event(self, channel: str, durable: bool) -> bool:
+        return (durable or _CHANNELS[channel] in self._wanted) and not self.lost
+
+    def _add_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         kind = _CHANNELS[channel]
-        if (kind not in self._wanted and not durable) or self.lost or self.muted():
-            return
         item = pb.EmitItem(channel=kind, name=name, value=codec.to_payload(value), durable=durable)
         size = item.ByteSize()
         if size > _MOST_BYTES and durable:

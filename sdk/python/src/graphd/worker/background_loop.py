@@ -1,15 +1,23 @@
-"""The event loop of nodes whose caller has none in this process."""
+"""The event loop of nodes: their caller's, or one of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 
+from graphd.runtime.local_runs import LocalRun
+
 _lock = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
-def background_loop() -> asyncio.AbstractEventLoop:
+def find_loop(local: LocalRun | None) -> asyncio.AbstractEventLoop:
+    """The loop of the caller while it runs in this process, else the one in the background."""
+    loop = local.loop if local is not None else None
+    return loop if loop is not None and loop.is_running() else _background_loop()
+
+
+def _background_loop() -> asyncio.AbstractEventLoop:
     """The loop, started when it is first needed."""
     with _lock:
         if not _loops:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +14,11 @@ from graphd.declare.nodes import NodeDeclaration
 from graphd.declare.program import Program
 from graphd.names import public_name, public_thread
 from graphd.runtime.info import ExecutionInfo, Runtime
-from graphd.runtime.local_runs import LocalRun
-from graphd.runtime.task import Host
+from graphd.runtime.local_runs import LocalRun, find_store
+from graphd.runtime.task import CurrentTask, Host
 from graphd.runtime.wire_context import CALLED, CONFIGURABLE, read_wire_context
+from graphd.worker.background_loop import find_loop
+from graphd.worker.tokens import stream_tokens
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,10 @@ class AssignmentEnvironment:
         assignment, local = self.assignment, self.local
         return Runtime(
             context=context_of(assignment, self.program, local),
-            store=self.program.store,
+            store=self._find_store(),
             stream_writer=self._write_custom,
             heartbeat=self.host.report_alive,
+            previous=self.program.read_previous(assignment.channels),
             execution_info=ExecutionInfo(
                 checkpoint_id=assignment.checkpoint.checkpoint_id,
                 checkpoint_ns="|".join([*assignment.namespace, f"{public_name(assignment.node)}:{assignment.task_id}"]),
@@ -51,6 +56,22 @@ class AssignmentEnvironment:
             ),
             control=local.control if local else None,
         )
+
+    def _find_store(self) -> Any:
+        """The store of the outermost graph: graphs inside of it see it too."""
+        outer = find_store(self.host.target, self.host.thread)
+        return next((s for s in (outer, self.host.store, self.program.store) if s is not None), None)
+
+    @property
+    def cache(self) -> Any:
+        return self.program.cache
+
+    def find_loop(self) -> asyncio.AbstractEventLoop:
+        return find_loop(self.local)
+
+    def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
+        # The client of a run that another process started may want the tokens.
+        return stream_tokens(task, self.local is None or self.local.tokens)
 
     def _write_custom(self, value: Any) -> None:
         self.host.emit_event("custom", "", value, False)

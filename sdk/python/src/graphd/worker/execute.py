@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,7 +187,8 @@ def run_work(work: Work) -> pb.TaskResult:
     """Calls the code and says what came of it."""
     positional, named = work.arguments
     try:
-        result = work.action.call(*positional, **named)
+        with _ending_calls(work):
+            result = work.action.call(*positional, **named)
         if inspect.isawaitable(result):
             raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
         return _add_used_answers(work, _finish_work(work, lambda: work.finish(result)))
@@ -199,10 +201,33 @@ async def arun_work(work: Work) -> pb.TaskResult:
     positional, named = work.arguments
     try:
         result: Awaitable[Any] = work.action.call(*positional, **named)
-        value = await result
+        async with _aending_calls(work):
+            value = await result
         return _add_used_answers(work, _finish_work(work, lambda: work.finish(value)))
     except BaseException as error:  # every end of a node is a result
         return _add_used_answers(work, _build_error_result(work, error))
+
+
+@contextlib.contextmanager
+def _ending_calls(work: Work) -> Iterator[None]:
+    """A block after which no task runs that was called in it: what they ask belongs to the result."""
+    try:
+        yield
+    except BaseException as error:
+        work.task.running.wait_for_all(cancel=not isinstance(error, GraphBubbleUp))
+        raise
+    work.task.running.wait_for_all(cancel=False)
+
+
+@contextlib.asynccontextmanager
+async def _aending_calls(work: Work) -> AsyncIterator[None]:
+    """Like _ending_calls, without blocking the loop."""
+    try:
+        yield
+    except BaseException as error:
+        await work.task.running.await_all(cancel=not isinstance(error, GraphBubbleUp))
+        raise
+    await work.task.running.await_all(cancel=False)
 
 
 def _add_used_answers(work: Work, result: pb.TaskResult) -> pb.TaskResult:
@@ -220,6 +245,7 @@ def _finish_work(work: Work, finish: Callable[[], pb.TaskResult]) -> pb.TaskResu
 
 
 def _build_interrupted(work: Work) -> pb.TaskResult:
+    work.task.replay.order_questions_by_call()
     questions = outcome.build_asks(work.task.replay.questions)
     waiting = pb.TaskInterrupted(asks=questions, waiting_interrupt_ids=work.task.waiting)
     return pb.TaskResult(interrupted=waiting)
@@ -308,7 +334,7 @@ def _build_extras(task: CurrentTask, action: Action) -> dict[str, Any]:
         "writer": task.runtime.stream_writer,
         "store": task.runtime.store,
         "runtime": task.runtime,
-        "previous": None,
+        "previous": task.runtime.previous,
     }
 
 

@@ -183,7 +183,7 @@ def drift_of(number: int) -> str | None:
 def build_failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFailed:
     """A failed attempt, and whether the policies of the node want another."""
     bases = [c.__name__ for c in type(error).__mro__[1:] if c not in (BaseException, object)]
-    matching = next((i for i, p in enumerate(policies) if _wants_retry(p, error)), None)
+    matching = next((i for i, p in enumerate(policies) if p.matches_error(error)), None)
     if matching is not None and len(policies) > 1:
         bases.append(RETRY_MARK.format(matching))
     return pb.TaskFailed(
@@ -218,14 +218,3 @@ def _cause_of(error: BaseException) -> pb.TaskFailed.Cause:
     if isinstance(error, InvalidUpdateError):
         return pb.TaskFailed.CAUSE_INVALID_UPDATE
     return pb.TaskFailed.CAUSE_USER_CODE
-
-
-def _wants_retry(policy: RetryPolicy, error: BaseException) -> bool:
-    if not isinstance(error, Exception):
-        return False
-    wanted = policy.retry_on
-    if isinstance(wanted, type):
-        return isinstance(error, wanted)
-    if callable(wanted):
-        return bool(wanted(error))
-    return isinstance(error, tuple(wanted))

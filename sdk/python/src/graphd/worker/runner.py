@@ -18,8 +18,7 @@ from graphd.runtime.task import current_scope, enter_task
 from graphd.security import Target
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
-from graphd.worker.background_loop import background_loop
-from graphd.worker.tokens import stream_tokens
+from graphd.worker.background_loop import find_loop
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class Runner:
     def _start_coroutine(self, job: Job, work: execute.Work | None = None) -> None:
         """Begins an attempt on its loop, which prepares the work unless a thread has done it."""
         local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
-        loop = local.loop if local and local.loop and local.loop.is_running() else background_loop()
+        loop = find_loop(local)
         variables = local.variables.copy() if local else contextvars.Context()
         job.attempt.begin_without_thread()
 
@@ -191,16 +190,11 @@ def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResu
 
 def _run_in_task(work: execute.Work) -> pb.TaskResult:
     enter_task(work.task)
-    with stream_tokens(work.task, _wants_tokens(work)):
+    with work.task.environment.stream_tokens(work.task):
         return execute.run_work(work)
 
 
 async def _arun_in_task(work: execute.Work) -> pb.TaskResult:
     enter_task(work.task)
-    with stream_tokens(work.task, _wants_tokens(work)):
+    with work.task.environment.stream_tokens(work.task):
         return await execute.arun_work(work)
-
-
-def _wants_tokens(work: execute.Work) -> bool:
-    # The client of a run that another process started may want the tokens.
-    return work.local is None or work.local.tokens

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 
@@ -74,8 +74,10 @@ class Session:
         programs: Mapping[str, Program],
         worker_id: str = "",
         limits: WorkerLimits | None = None,
+        store: Any = None,
     ) -> None:
         self.target, self.specs, self.programs = server.target, specs, dict(programs)
+        self.store = store
         self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
         self._connection = WorkerConnection(server)

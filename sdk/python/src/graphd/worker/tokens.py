@@ -27,7 +27,9 @@ def stream_tokens(task: CurrentTask, tokens: bool) -> contextlib.AbstractContext
 
 @contextlib.contextmanager
 def _stream_with_handler(task: CurrentTask, tokens: bool, handler_class: type, variable: Any) -> Iterator[None]:
-    callbacks = [*_list_callbacks(task.config.get("callbacks")), *([handler_class(task)] if tokens else [])]
+    # A task that a node calls has a handler of its own in place of that of the node.
+    given = [c for c in _list_callbacks(task.config.get("callbacks")) if not isinstance(c, handler_class)]
+    callbacks = [*given, *([handler_class(task)] if tokens else [])]
     token = variable.set(task.config | {"callbacks": callbacks})
     task.config["callbacks"] = callbacks
     try:
@@ -93,6 +95,7 @@ def _handler_class() -> tuple[type, Any] | None:
                 kept = {k: v for k, v in metadata.items() if isinstance(v, (str, int, float, bool, list))}
                 value = {"message": messages.to_dict(message), "metadata": kept}
                 self._task.host.emit_event("messages", "", value, False)
+                self._task.note_progress()
 
     return TokenHandler, variable
 

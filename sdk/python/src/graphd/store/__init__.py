@@ -1,0 +1,1 @@
+"""Long-term memory: values that outlive a thread, under namespaces and keys."""
