@@ -39,13 +39,14 @@ ALLOWED: dict[str, str] = {
     "client": f"{GROUND} codec messages security transport runtime declare",
     "checkpoint": "names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
+    "remote": f"{GROUND} codec security transport declare client",
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade
-    "": "checkpoint config constants dev graph runtime security types",  # a facade
+    "": "checkpoint config constants dev graph remote runtime security types",  # a facade
 }
 
-USES_GRPC = {"transport", "dev", "worker", "client"}
+USES_GRPC = {"transport", "dev", "worker", "client", "remote"}
 
 
 def read_modules() -> dict[str, ast.Module]:

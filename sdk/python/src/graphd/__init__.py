@@ -9,6 +9,7 @@ from graphd.config import get_config, get_stream_writer
 from graphd.constants import END, START
 from graphd.dev import DevServer, dev
 from graphd.graph import MessagesState, StateGraph, add_messages
+from graphd.remote import AsyncClient, Client
 from graphd.runtime import Runtime, get_runtime, scope
 from graphd.runtime.ask import amemo, interrupt, memo
 from graphd.security import Security
@@ -17,6 +18,8 @@ from graphd.types import Command, Interrupt, Overwrite, RetryPolicy, Send, State
 __all__ = [
     "END",
     "START",
+    "AsyncClient",
+    "Client",
     "Command",
     "DevServer",
     "InMemorySaver",

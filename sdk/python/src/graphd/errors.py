@@ -261,5 +261,9 @@ class TLSError(ServerUnavailableError):
     """Client and server do not agree on how to protect the connection: one refuses the certificate of the other."""
 
 
+class CallTimeoutError(GraphdError, TimeoutError):
+    """A call had no answer in its time. What it asked for may be done all the same, and a run goes on."""
+
+
 class OutcomeUnknownError(ServerUnavailableError):
     """A change was made, or it was not. The same call with the same request id finds out."""
