@@ -18,6 +18,7 @@ from graphd.security import Target
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import background_loop
+from graphd.worker.failure_log import log_failure
 from graphd.worker.tokens import stream_tokens
 
 
@@ -83,6 +84,7 @@ class Runner:
             return None
         variables = local.variables.copy() if local else contextvars.Context()
         result = variables.run(_run_in_task, work)
+        _log_failure(attempt, work)
         cache.store_result(program, work, result)
         return result
 
@@ -102,6 +104,7 @@ class Runner:
             else:
                 try:
                     result = task.result()
+                    _log_failure(job.attempt, work)
                     cache.store_result(job.program, work, result)
                 except BaseException as error:
                     result = _build_broken_result(job, local, error)
@@ -111,9 +114,16 @@ class Runner:
 
 
 def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: BaseException) -> pb.TaskResult:
+    log_failure(job.attempt.assignment, error, is_raised_here=local is not None)
     if local is not None:
         local.errors[job.attempt.assignment.task_id] = error
     return pb.TaskResult(failed=outcome.build_failed(error, ()))
+
+
+def _log_failure(attempt: Attempt, work: execute.Work) -> None:
+    # A coroutine that the server has stopped did not fail.
+    if work.error is not None and not attempt.stopped:
+        log_failure(attempt.assignment, work.error, is_raised_here=work.local is not None)
 
 
 def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:
