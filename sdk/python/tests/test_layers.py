@@ -19,31 +19,32 @@ SOURCE = Path(__file__).parents[1] / "src" / "graphd"
 GROUND = "constants errors names values"
 # The layers, from the inside out. A facade only exports what others define.
 ALLOWED: dict[str, str] = {
-    "constants": "",
+    "compatibility": "",
+    "constants": "compatibility",
     "messages": "",
     "managed": "",
     "values": "",
     "names": "constants",
-    "errors": "values",
+    "errors": "values compatibility",
     "security": "errors",
     "codec": "messages values",
-    "channels": "errors messages",
+    "channels": "compatibility errors messages",
     "cache": "",
     "transport": "errors security",
     "dev": "security transport",
-    "runtime": f"{GROUND} codec messages security",
+    "runtime": f"{GROUND} compatibility codec messages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare",
-    "prebuilt": f"{GROUND} codec messages runtime",
+    "prebuilt": f"{GROUND} compatibility codec messages runtime",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
-    "checkpoint": "names dev security transport",
+    "checkpoint": "compatibility names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
     "remote": f"{GROUND} codec security transport declare client",
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
-    "types": "runtime values",  # a facade
-    "": "checkpoint config constants dev graph remote runtime security types",  # a facade
+    "types": "compatibility runtime values",  # a facade
+    "": "checkpoint compatibility config constants dev graph remote runtime security types",  # a facade
 }
 
 USES_GRPC = {"transport", "dev", "worker", "client", "remote"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd.compatibility.imports import explain_absent_names
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
 from graphd.security import PLAIN, Security
@@ -98,5 +99,8 @@ class InMemorySaver:
 
 
 MemorySaver = InMemorySaver
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = ["InMemorySaver", "MemorySaver"]

@@ -1,10 +1,16 @@
 """Nodes and helpers that agents need."""
 
+from typing import TYPE_CHECKING
+
+from graphd.compatibility.imports import explain_absent_names
 from graphd.prebuilt.history import repair_chat_history, unanswered_tool_calls, validate_chat_history
 from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
 from graphd.prebuilt.review import HumanInterruptConfig, add_human_in_the_loop
 from graphd.prebuilt.tool import Tool, ToolInvocationError
 from graphd.prebuilt.tools import ToolNode, tools_condition
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = [
     "HumanInterruptConfig",
