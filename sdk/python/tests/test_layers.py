@@ -41,6 +41,7 @@ ALLOWED: dict[str, str] = {
     "checkpoint": "compatibility names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
     "remote": f"{GROUND} codec security transport declare client",
+    "testing": f"{GROUND} codec dev security remote compiled",
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
     "types": "compatibility runtime values",  # a facade

@@ -29,13 +29,9 @@ class Page(Generic[T]):
 class ServerCaller:
     """A server, and how long its answers may take."""
 
-    def __init__(self, address: str | None, security: Security | None, timeout: float | None) -> None:
-        given = address or os.environ.get("GRAPHD_SERVER")
-        if not given:
-            raise ValueError("server is missing: give host:port, or set GRAPHD_SERVER")
+    def __init__(self, server: Server, timeout: float | None) -> None:
         Deadline(timeout)  # refuses what is none
-        self.server: Server = server_at(given, (security or Security()).with_environment(os.environ))
-        self.timeout = timeout
+        self.server, self.timeout = server, timeout
         self._opened = False
 
     def with_timeout(self: Self, timeout: float | None) -> Self:
@@ -49,6 +45,14 @@ class ServerCaller:
     def connection(self) -> GraphConnection:
         """The server, as the parts take it that know graphs."""
         return GraphConnection(self.server, {})
+
+
+def find_server(address: str | None, security: Security | None) -> Server:
+    """The server that the arguments of a client and the environment name."""
+    given = address or os.environ.get("GRAPHD_SERVER")
+    if not given:
+        raise ValueError("server is missing: give host:port, or set GRAPHD_SERVER")
+    return server_at(given, (security or Security()).with_environment(os.environ))
 
 
 class Caller(ServerCaller):

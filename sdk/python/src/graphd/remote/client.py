@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from graphd.remote.caller import AsyncCaller, Caller
+from graphd.remote.caller import AsyncCaller, Caller, find_server
 from graphd.remote.graphs import AsyncGraphs, Graphs
 from graphd.remote.inbox import AsyncInbox, Inbox
 from graphd.remote.runs import AsyncRuns, Runs
@@ -31,7 +31,7 @@ class Client:
     def __init__(
         self, server: str | None = None, *, security: Security | None = None, timeout: float | None = TIMEOUT
     ) -> None:
-        self._use(Caller(server, security, timeout))
+        self._use(Caller(find_server(server, security), timeout))
 
     def _use(self, caller: Caller) -> None:
         self._caller = caller
@@ -51,7 +51,7 @@ class AsyncClient:
     def __init__(
         self, server: str | None = None, *, security: Security | None = None, timeout: float | None = TIMEOUT
     ) -> None:
-        self._use(AsyncCaller(server, security, timeout))
+        self._use(AsyncCaller(find_server(server, security), timeout))
 
     def _use(self, caller: AsyncCaller) -> None:
         self._caller = caller
