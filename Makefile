@@ -213,7 +213,7 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: $(BUF) python-generate cli-reference roles-reference ## Generate gen/ and the Python stubs from proto/, and tables of docs/ from the code
+generate: $(BUF) python-generate cli-reference roles-reference langgraph-names ## Generate gen/ and the Python stubs from proto/, and tables of docs/ from the code
 	$(BUF) generate
 
 .PHONY: cli-reference
@@ -223,6 +223,10 @@ cli-reference: ## Generate docs/cli.md from the commands
 .PHONY: roles-reference
 roles-reference: ## Generate the tables of docs/roles.md from internal/access
 	go test ./docs -run='^TestRolesPage$$' -count=1 -args -update-roles
+
+.PHONY: langgraph-names
+langgraph-names: $(VENV)/ok ## Write the tables of LangGraph's names in docs/python.md
+	cd sdk/python && PYTHONPATH=src '$(VENV)/bin/python' tools/langgraph_names.py write
 
 .PHONY: python-generate
 python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/

@@ -20,38 +20,41 @@ SOURCE = Path(__file__).parents[1] / "src" / "graphd"
 GROUND = "constants errors names values"
 # The layers, from the inside out. A facade only exports what others define.
 ALLOWED: dict[str, str] = {
-    "constants": "",
+    "compatibility": "",
+    "constants": "compatibility",
     "messages": "",
     "managed": "",
     "values": "",
     "names": "constants",
-    "errors": "values",
+    "errors": "values compatibility",
     "security": "errors",
     "codec": "messages values",
-    "channels": "errors messages",
+    "channels": "compatibility errors messages",
     "cache": "",
     "store": "",
     "transport": "errors security",
     "dev": "security transport",
-    "runtime": f"{GROUND} codec messages security",
+    "runtime": f"{GROUND} compatibility codec messages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare",
-    "prebuilt": f"{GROUND} messages runtime security managed declare graph",
+    "prebuilt": f"{GROUND} compatibility messages runtime security managed declare graph",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
-    "checkpoint": "constants errors names dev security transport",
+    "checkpoint": "compatibility constants errors names dev security transport",
     "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
+    "remote": f"{GROUND} codec security transport declare client",
+    "testing": f"{GROUND} codec dev security remote compiled",
     "graph": "constants messages runtime security values declare compiled",
     "func": "constants codec declare errors runtime security values compiled",
     "config": "runtime",  # a facade
-    "types": "runtime values",  # a facade
+    "types": "compatibility runtime values",  # a facade
     "__main__": "",  # the command
-    "": "checkpoint config constants dev graph runtime security types values",  # a facade
+    "": "checkpoint compatibility config constants dev graph remote runtime security types values",  # a facade
 }
 
 # graphd_bin stands beside graphd, so that the command starts without gRPC.
 USES_PROGRAM = {"__main__", "dev"}
-USES_GRPC = {"transport", "dev", "worker", "client"}
+USES_GRPC = {"transport", "dev", "worker", "client", "remote"}
 
 
 def read_modules() -> dict[str, ast.Module]:

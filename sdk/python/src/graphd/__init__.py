@@ -5,19 +5,25 @@ The modules have the names of LangGraph's: ``graphd.graph``, ``graphd.types``,
 """
 
 from graphd.checkpoint.memory import InMemorySaver, MemorySaver
+from graphd.compatibility.imports import install_finder
 from graphd.config import get_config, get_stream_writer
 from graphd.constants import END, START
 from graphd.dev import DevServer, dev
 from graphd.graph import MessagesState, StateGraph, add_messages
+from graphd.remote import AsyncClient, Client
 from graphd.runtime import Runtime, get_runtime, scope
 from graphd.runtime.ask import amemo, interrupt, memo
 from graphd.security import Security
 from graphd.types import Command, Interrupt, Overwrite, RetryPolicy, Send, StateSnapshot
 from graphd.values.worker_limits import WorkerLimits
 
+install_finder()
+
 __all__ = [
     "END",
     "START",
+    "AsyncClient",
+    "Client",
     "Command",
     "DevServer",
     "InMemorySaver",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from graphd.compatibility.imports import explain_absent_names
 
 START: Final = "__start__"
 """Where a run enters the graph."""
@@ -30,3 +32,6 @@ NAMESPACE_SEPARATOR: Final = "|"
 
 TASK_SEPARATOR: Final = ":"
 """Separates a node from its task in one level of a namespace."""
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from graphd.compatibility.imports import explain_absent_names
 from graphd.values.command import Command, Interrupt
 
 
@@ -261,5 +262,13 @@ class TLSError(ServerUnavailableError):
     """Client and server do not agree on how to protect the connection: one refuses the certificate of the other."""
 
 
+class CallTimeoutError(GraphdError, TimeoutError):
+    """A call had no answer in its time. What it asked for may be done all the same, and a run goes on."""
+
+
 class OutcomeUnknownError(ServerUnavailableError):
     """A change was made, or it was not. The same call with the same request id finds out."""
+
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)

@@ -1,5 +1,8 @@
 """The values that a program and the graph exchange, under LangGraph's names."""
 
+from typing import TYPE_CHECKING
+
+from graphd.compatibility.imports import explain_absent_names
 from graphd.runtime.ask import interrupt
 from graphd.values.command import Command, Interrupt, Overwrite, Send
 from graphd.values.literals import All, Checkpointer, Durability, StreamMode, StreamWriter
@@ -20,6 +23,9 @@ from graphd.values.parts import (
 )
 from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy, TracePolicy
 from graphd.values.state import GraphOutput, PregelTask, StateSnapshot, StateUpdate
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = [
     "All",

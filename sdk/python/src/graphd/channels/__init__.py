@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
 
+from graphd.compatibility.imports import explain_absent_names
 from graphd.errors import EmptyChannelError
 from graphd.messages import add_messages
 
@@ -167,6 +168,9 @@ def empty_value(typ: Any) -> tuple[Any, bool]:
     except Exception:  # a type that needs arguments has no empty value
         return None, False
 
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = [
     "AnyValue",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.checkpoint.server_choice import ServerChoice
+from graphd.compatibility.imports import explain_absent_names
 from graphd.names import wire_thread
 from graphd.security import Security
 from graphd.transport.server import call_unary, retry_write
@@ -93,5 +94,8 @@ class InMemorySaver:
 
 
 MemorySaver = InMemorySaver
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = ["InMemorySaver", "MemorySaver"]

@@ -6,12 +6,20 @@ server leaves, is continued by Watch after the last event that was seen.
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Generator
 from typing import Any
+
+import grpc
 
 from graphd._gen.v1 import event_pb2, payload_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.errors import GraphdError, ServerUnavailableError
+from graphd.transport.attempts import NO_DEADLINE, Deadline
 from graphd.transport.backoff import UNOPENED, Backoff, is_transient
+from graphd.transport.errors import to_graphd_error
+from graphd.transport.server import Server
 
 _MOVES_ON = (event_pb2.EndOfStream.CAUSE_DRAINING, event_pb2.EndOfStream.CAUSE_SLOW_CONSUMER)
 
@@ -22,22 +30,25 @@ def continues_elsewhere(event: event_pb2.Event) -> bool:
 
 
 class ResumableStream:
-    """The streams of one call."""
+    """The streams of one call: of a StreamRequest, a ResumeRequest, or a WatchRequest for one run."""
 
-    def __init__(self, request: Any) -> None:
-        self._request = request
+    def __init__(self, request: Any, deadline: Deadline = NO_DEADLINE) -> None:
+        self._request, self._deadline = request, deadline
         self._watch: gs.WatchRequest | None = None  # continues the first stream
         self._cursor = payload_pb2.Cursor()
         self._backoff = Backoff()
 
     def open_next(self, stubs: Any) -> Any:
         """The next stream."""
+        timeout = self._deadline.remaining()
         if self._watch is not None:
             self._watch.after.CopyFrom(self._cursor)
-            return stubs.Watch(self._watch)
+            return stubs.Watch(self._watch, timeout=timeout)
+        if isinstance(self._request, gs.WatchRequest):
+            return stubs.Watch(self._request, timeout=timeout)
         if isinstance(self._request, gs.ResumeRequest):
-            return stubs.Resume(self._request)
-        return stubs.Stream(self._request)
+            return stubs.Resume(self._request, timeout=timeout)
+        return stubs.Stream(self._request, timeout=timeout)
 
     def record_event(self, event: event_pb2.Event) -> bool:
         """Notes how far the stream has come. False: the event is not to be shown."""
@@ -63,6 +74,12 @@ class ResumableStream:
 
     def next_pause(self, problem: GraphdError | None) -> float:
         """Seconds to wait before the next stream; raises the problem when there is none."""
+        if problem is not None:
+            self._deadline.check_problem(problem)
+        pause = self._choose_pause(problem)
+        return pause if problem is None else self._deadline.check_pause(pause, problem)
+
+    def _choose_pause(self, problem: GraphdError | None) -> float:
         if problem is None:
             text = "the server has left and none has taken its place"
             return self._backoff.next_pause(ServerUnavailableError(text, reason="SERVER_DRAINING", code="UNAVAILABLE"))
@@ -72,3 +89,43 @@ class ResumableStream:
         if is_transient(problem):
             return self._backoff.next_pause(problem)
         raise problem
+
+
+def read_events(
+    server: Server, request: Any, deadline: Deadline = NO_DEADLINE
+) -> Generator[event_pb2.Event, None, None]:
+    """The events of a call, over all its streams."""
+    stream = ResumableStream(request, deadline)
+    while True:
+        call, problem = stream.open_next(server.stubs.graphs), None
+        try:
+            for event in call:
+                if stream.record_event(event):
+                    yield event
+                if stream.is_last(event):
+                    return
+        except grpc.RpcError as error:
+            problem = to_graphd_error(error)
+        finally:
+            call.cancel()
+        time.sleep(stream.next_pause(problem))
+
+
+async def aread_events(
+    server: Server, request: Any, deadline: Deadline = NO_DEADLINE
+) -> AsyncGenerator[event_pb2.Event, None]:
+    """Like read_events, on the running loop."""
+    stream = ResumableStream(request, deadline)
+    while True:
+        call, problem = stream.open_next(server.astubs.graphs), None
+        try:
+            async for event in call:
+                if stream.record_event(event):
+                    yield event
+                if stream.is_last(event):
+                    return
+        except grpc.RpcError as error:
+            problem = to_graphd_error(error)
+        finally:
+            call.cancel()
+        await asyncio.sleep(stream.next_pause(problem))

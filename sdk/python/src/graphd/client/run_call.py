@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 import uuid
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-
-import grpc
 
 from graphd._gen.v1 import event_pb2, run_pb2, thread_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
@@ -20,7 +17,7 @@ from graphd.client.connection import GraphConnection
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
-from graphd.client.resumable_stream import ResumableStream
+from graphd.client.resumable_stream import aread_events, read_events
 from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
 from graphd.client.snapshots import values_of
 from graphd.client.state_reads import read_permitted, read_state
@@ -32,7 +29,7 @@ from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.local_runs import LocalRun, mark_left, register_call
 from graphd.security import Target
-from graphd.transport.errors import EmptyInput, to_graphd_error
+from graphd.transport.errors import EmptyInput
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
@@ -287,7 +284,7 @@ class RunCall:
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             self._mark_waiting()
-            for event in self._read_events():
+            for event in read_events(self.connection.server, self.request):
                 self._mark_reading(event)
                 unassigned.observe_event(event)
                 if event.value_omitted:
@@ -297,22 +294,6 @@ class RunCall:
                 if event.HasField("end"):
                     yield from self._final_items(event.end.run)
                     self._raise_failure(event.end.run)
-
-    def _read_events(self) -> Iterator[event_pb2.Event]:
-        stream = ResumableStream(self.request)
-        while True:
-            call, problem = stream.open_next(self.connection.server.stubs.graphs), None
-            try:
-                for event in call:
-                    if stream.record_event(event):
-                        yield event
-                    if stream.is_last(event):
-                        return
-            except grpc.RpcError as error:
-                problem = to_graphd_error(error)
-            finally:
-                call.cancel()
-            time.sleep(stream.next_pause(problem))
 
     # Async.
 
@@ -344,7 +325,7 @@ class RunCall:
                     await asyncio.shield(self._adelete_thread())
 
     async def _astream_attempt(self) -> AsyncGenerator[Item, None]:
-        async with contextlib.aclosing(self._aread_events()) as events:
+        async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 self._mark_waiting()
                 async for event in events:
@@ -359,22 +340,6 @@ class RunCall:
                         for item in await self._afinal_items(event.end.run):
                             yield item
                         self._raise_failure(event.end.run)
-
-    async def _aread_events(self) -> AsyncGenerator[event_pb2.Event, None]:
-        stream = ResumableStream(self.request)
-        while True:
-            call, problem = stream.open_next(self.connection.server.astubs.graphs), None
-            try:
-                async for event in call:
-                    if stream.record_event(event):
-                        yield event
-                    if stream.is_last(event):
-                        return
-            except grpc.RpcError as error:
-                problem = to_graphd_error(error)
-            finally:
-                call.cancel()
-            await asyncio.sleep(stream.next_pause(problem))
 
     async def _afinal_items(self, run: run_pb2.Run) -> list[Item]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED:

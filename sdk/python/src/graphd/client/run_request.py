@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from graphd._gen.v1 import event_pb2, run_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.labels import EXIT, to_labels
 from graphd.client.options import CallOptions
-from graphd.declare.program import Program
+from graphd.declare.graph_shape import GraphShape
 from graphd.declare.writes import build_gotos, update_object
 from graphd.errors import EmptyInputError, InvalidUpdateError
 from graphd.names import checkpoint_ref
@@ -34,7 +34,7 @@ OPTIONAL_RIGHTS = frozenset({DISCARD_QUESTIONS, REPLACE_SETTINGS})
 class CallSpec:
     """One invoke or stream, checked and complete."""
 
-    program: Program
+    program: GraphShape
     version: str
     thread: str
     config: Mapping[str, Any]
@@ -109,7 +109,7 @@ def _run_id(config: Mapping[str, Any]) -> str:
     return given if _RUN_ID.fullmatch(given) else ""
 
 
-def _apply_command(spec: Any, command: Command[Any], program: Program) -> None:
+def _apply_command(spec: Any, command: Command[Any], program: GraphShape) -> None:
     if command.update is not None:
         if program.function is not None:
             raise InvalidUpdateError("an entrypoint has no state that a Command could update; call it with an input")
@@ -118,13 +118,23 @@ def _apply_command(spec: Any, command: Command[Any], program: Program) -> None:
 
 
 def _resume_request(call: CallSpec, command: Command[Any]) -> gs.ResumeRequest:
-    spec = run_pb2.ResumeSpec(thread_id=call.thread, metadata=call.labels())
     answer = command.resume
     if isinstance(answer, dict) and answer and all(isinstance(k, str) and _ID.fullmatch(k) for k in answer):
-        for identifier, value in answer.items():
-            spec.responses.add(interrupt_id=identifier, value=codec.to_payload(value))
+        given = [run_pb2.InterruptResponse(interrupt_id=k, value=codec.to_payload(v)) for k, v in answer.items()]
     else:
-        spec.single.value.CopyFrom(codec.to_payload(answer))
+        given = [run_pb2.InterruptResponse(value=codec.to_payload(answer))]
+    return build_resume(call, given, command)
+
+
+def build_resume(
+    call: CallSpec, responses: Sequence[run_pb2.InterruptResponse], command: Command[Any]
+) -> gs.ResumeRequest:
+    """The request that answers questions: each by its id, or the only one without; none for breakpoints."""
+    spec = run_pb2.ResumeSpec(thread_id=call.thread, metadata=call.labels())
+    if len(responses) == 1 and not responses[0].interrupt_id:
+        spec.single.CopyFrom(responses[0])
+    else:
+        spec.responses.extend(responses)
     _apply_command(spec, command, call.program)
     if (settings := _build_settings(call)) is not None:
         spec.settings.CopyFrom(settings)
@@ -152,7 +162,7 @@ def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:
     return settings
 
 
-def step_limit(config: Mapping[str, Any], program: Program) -> int:
+def step_limit(config: Mapping[str, Any], program: GraphShape) -> int:
     """The recursion limit of a config in supersteps, 0 for that of the server.
 
     Taking the input of an entrypoint is a superstep that LangGraph does not have.

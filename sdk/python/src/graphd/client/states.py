@@ -178,7 +178,7 @@ def _as_update_error(error: GraphdError) -> GraphdError:
     )
 
 
-def values_at(connection: GraphConnection, program: Program, thread: str, namespace: Sequence[str]) -> Any:
+def values_at(connection: GraphConnection, program: Program | None, thread: str, namespace: Sequence[str]) -> Any:
     """The values of a namespace of a thread as it is now; None for a graph without checkpoints."""
     request = ts.GetStateRequest(thread_id=thread)
     request.at.namespace.extend(namespace)

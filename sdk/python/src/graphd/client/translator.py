@@ -14,6 +14,7 @@ from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
 from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT, TASK_EVENT
+from graphd.declare.graph_shape import GraphShape
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
 
@@ -42,7 +43,7 @@ class Translator:
     def __init__(
         self,
         modes: Sequence[str],
-        root: Program,
+        root: GraphShape,
         config: Mapping[str, Any],
         output_keys: str | Sequence[str] | None,
         read_state: ReadState,

@@ -22,7 +22,7 @@ from graphd.declare.program import Program
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
 from graphd.security import Security, Target
-from graphd.transport.server import server_at
+from graphd.transport.server import Server, server_at
 from graphd.values.worker_limits import WorkerLimits
 
 Self = TypeVar("Self", bound="AttachedGraph")
@@ -112,7 +112,8 @@ class AttachedGraph(CompiledGraph):
         """
         target, lasting = self._find_target(server, security)
         with self._attachments.lock:
-            if target not in self._attachments.by_target:
+            known = self._attachments.by_target.get(target)
+            if known is None or known.session.has_left:
                 self._attachments.by_target[target] = attach_program(
                     self.program, target, self._attachments, self._worker_limits(), lasting=lasting
                 )
@@ -165,6 +166,18 @@ class AttachedGraph(CompiledGraph):
         if self.checkpointer is True:
             raise RuntimeError("checkpointer=True cannot be used for root graphs.")
         return self._location.stored
+
+    def locate_thread(self, config: Mapping[str, Any]) -> tuple[Server, str]:
+        """The server of the thread of a config, and the id that the thread has there.
+
+        ValueError is raised for a config without a thread, and for a graph that keeps none.
+        """
+        thread = self._thread_of(merge_configs(self.config, config))
+        if thread is None:
+            raise ValueError(
+                "the run keeps no thread: want a thread_id in config['configurable'], and a server or a saver"
+            )
+        return self.connect().server, thread
 
     def _thread_of(self, config: Mapping[str, Any]) -> str | None:
         """The thread of a call as the server knows it; None for a passing one."""

@@ -117,6 +117,13 @@ def _replace_sessions(key: tuple[Target, str], new: _LastingSession | None) -> N
             threading.Thread(target=one.session.close, args=(_GRACE,), name="graphd-leave", daemon=True).start()
 
 
+def close_sessions(address: str) -> None:
+    """Works for the server at an address no longer. Graphs that are called again are attached anew."""
+    for session in list(_open):
+        if session.address == address:
+            session.close()
+
+
 def _close_all() -> None:
     for session in list(_open):
         session.close()

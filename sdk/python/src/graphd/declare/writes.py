@@ -8,7 +8,7 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import payload_pb2
 from graphd.constants import END, ROOT
-from graphd.declare.program import Program
+from graphd.declare.graph_shape import GraphShape
 from graphd.declare.schema import fields_of
 from graphd.errors import ErrorCode, InvalidUpdateError, with_code
 from graphd.names import wire_name
@@ -62,7 +62,7 @@ def build_gotos(target: Any) -> list[payload_pb2.Goto]:
     return found
 
 
-def update_object(update: Any, program: Program) -> Any:
+def update_object(update: Any, program: GraphShape) -> Any:
     """An input or update as the object that the server takes."""
     if program.function is not None:
         return program.function.build_input(update)

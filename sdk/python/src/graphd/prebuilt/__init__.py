@@ -1,5 +1,8 @@
 """Nodes and helpers that agents need."""
 
+from typing import TYPE_CHECKING
+
+from graphd.compatibility.imports import explain_absent_names
 from graphd.prebuilt.chat_agent_executor import create_react_agent
 from graphd.prebuilt.history import repair_chat_history, unanswered_tool_calls, validate_chat_history
 from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
@@ -7,6 +10,9 @@ from graphd.prebuilt.interrupt import HumanInterruptConfig
 from graphd.prebuilt.review import add_human_in_the_loop
 from graphd.prebuilt.tool import Tool, ToolInvocationError
 from graphd.prebuilt.tool_node import ToolNode, tools_condition
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = [
     "HumanInterruptConfig",

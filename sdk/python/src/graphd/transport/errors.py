@@ -10,6 +10,7 @@ from graphd._gen.client import status_pb2 as pb
 from graphd.errors import (
     AccessDeniedError,
     AmbiguousResumeError,
+    CallTimeoutError,
     EmptyInputError,
     GraphdError,
     InvalidGraphError,
@@ -72,6 +73,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
     StoreFullError: ("STORE_FULL",),
     StoreReplacedError: ("STORE_REPLACED",),
     OutcomeUnknownError: ("OUTCOME_UNKNOWN",),
+    CallTimeoutError: ("WAIT_TIMEOUT", "DEADLINE_EXCEEDED"),
     ServerUnavailableError: (
         "STORE_UNAVAILABLE",
         "STORE_BUSY",
@@ -113,8 +115,6 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "CURSOR_AHEAD",
         "CURSOR_LOST",
         "FEATURE_DISABLED",
-        "WAIT_TIMEOUT",
-        "DEADLINE_EXCEEDED",
         "CANCELLED",
         "CHECKPOINT_CORRUPT",
         "INTERNAL",
@@ -127,6 +127,7 @@ _BY_CODE: dict[str, type[GraphdError]] = {
     "UNAVAILABLE": ServerUnavailableError,
     "UNAUTHENTICATED": UnauthenticatedError,
     "PERMISSION_DENIED": AccessDeniedError,
+    "DEADLINE_EXCEEDED": CallTimeoutError,
 }
 """The exceptions of other reasons, and of none."""
 

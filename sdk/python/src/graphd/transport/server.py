@@ -18,7 +18,7 @@ from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
 from graphd.errors import GraphdError
 from graphd.security import PLAIN, Security, Target
-from graphd.transport.backoff import UNOPENED, Backoff, is_transient
+from graphd.transport.attempts import Attempts
 from graphd.transport.dialer import Dialer
 from graphd.transport.errors import to_graphd_error
 
@@ -140,16 +140,7 @@ def call_unary(method: Callable[..., Any], request: Any) -> Any:
 def retry_read(method: Callable[..., Any], request: Any, *, opened: bool = True) -> Any:
     """Like call_unary, for calls that change nothing: they are repeated while the
     server is away, for a short time if it may never have been there (opened)."""
-    backoff = Backoff()
-    while True:
-        try:
-            return call_unary(method, request)
-        except GraphdError as problem:
-            if not is_transient(problem):
-                raise
-            time.sleep(
-                backoff.next_pause(problem) if opened or problem.reason else backoff.next_pause(problem, UNOPENED)
-            )
+    return _repeat_call(method, request, Attempts(opened=opened))
 
 
 def retry_write(method: Callable[..., Any], request: Any) -> Any:
@@ -157,15 +148,15 @@ def retry_write(method: Callable[..., Any], request: Any) -> Any:
     one, which does them once, while the server or its store is away, and when
     the outcome is unknown."""
     assert request.request_id, "a call without a request id can't be repeated"
-    backoff = Backoff()
+    return _repeat_call(method, request, Attempts(opened=False))
+
+
+def _repeat_call(method: Callable[..., Any], request: Any, attempts: Attempts) -> Any:
     while True:
         try:
             return call_unary(method, request)
         except GraphdError as problem:
-            if not is_transient(problem):
-                raise
-            # Without a reason no server has answered: it may not be there at all.
-            time.sleep(backoff.next_pause(problem) if problem.reason else backoff.next_pause(problem, UNOPENED))
+            time.sleep(attempts.next_pause(problem))
 
 
 async def acall_unary(method: Callable[..., Any], request: Any) -> Any:

@@ -52,6 +52,8 @@ class Work:
     local: LocalRun | None
     ids: MessageIds
     is_branch: bool = False
+    error: BaseException | None = None
+    """What the attempt has failed with."""
 
 
 def build_replay(journal: pb.Journal) -> Replay:
@@ -277,6 +279,7 @@ def _build_error_result(work: Work, error: BaseException) -> pb.TaskResult:
 
 def _build_failed(work: Work, error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskResult:
     failure = outcome.build_failed(error, policies)
+    work.error = error
     if work.local is not None:
         work.local.errors[_error_key(work)] = error
     return pb.TaskResult(failed=failure)

@@ -19,6 +19,7 @@ from graphd.security import Target
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import find_loop
+from graphd.worker.failure_log import log_failure
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class Runner:
             return None
         variables = local.variables.copy() if local else contextvars.Context()
         result = variables.run(_run_in_task, work)
+        _log_failure(job.attempt, work)
         cache.store_result(program, work, result)
         return result
 
@@ -171,6 +173,7 @@ def _read_result(job: Job, work: execute.Work, task: asyncio.Task[pb.TaskResult]
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
     try:
         result = task.result()
+        _log_failure(job.attempt, work)
         cache.store_result(job.program, work, result)
         return result
     except BaseException as error:
@@ -178,9 +181,16 @@ def _read_result(job: Job, work: execute.Work, task: asyncio.Task[pb.TaskResult]
 
 
 def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: BaseException) -> pb.TaskResult:
+    log_failure(job.attempt.assignment, error, is_raised_here=local is not None)
     if local is not None:
         local.errors[job.attempt.assignment.task_id] = error
     return pb.TaskResult(failed=outcome.build_failed(error, ()))
+
+
+def _log_failure(attempt: Attempt, work: execute.Work) -> None:
+    # A coroutine that the server has stopped did not fail.
+    if work.error is not None and not attempt.stopped:
+        log_failure(attempt.assignment, work.error, is_raised_here=work.local is not None)
 
 
 def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:

@@ -130,6 +130,11 @@ class Session:
         """It was closed, here or by the server."""
         return self._over.is_set()
 
+    @property
+    def has_left(self) -> bool:
+        """It was closed here."""
+        return self._closed.is_set()
+
     def close(self, grace: float = 0.0) -> None:
         """Takes nothing new, lets running tasks finish for a while, leaves."""
         if self._closed.is_set():

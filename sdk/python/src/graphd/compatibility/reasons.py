@@ -1,0 +1,219 @@
+"""Why names of LangGraph are absent or differ: one table.
+
+``docs/python.md`` and the errors of imports are made from it. What is there needs no entry: the table of the page is
+generated from the modules as they are (``tools/langgraph_names.py``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Absence(NamedTuple):
+    """Why a name is absent, and what to use instead."""
+
+    why: str
+    instead: str
+    """"" when a program goes without."""
+
+    def __str__(self) -> str:
+        return f"{self.why}. Instead: {self.instead}" if self.instead else f"{self.why}. Programs go without"
+
+
+_SUPERSTEPS = Absence("the server runs the supersteps, so there is no loop to program", "graphd.graph.StateGraph")
+_CHANNELS = Absence(
+    "the server has the channels; those that join branches are made by the edges", "add_edge([…], node), defer=True"
+)
+_STORED = Absence(
+    "the server stores checkpoints, in its own form", "graphd.InMemorySaver, or compile(server=…) and get_state_history"
+)
+_SERVER_STORES = Absence(
+    "the server has the store", "serve --store sqlite:graphd.db or redis://…, and compile(server=…)"
+)
+_SERIALIZED = Absence("values are stored as JSON, and read by the annotations of the state", "annotations of the state")
+_SEALED = Absence("the server encrypts what it stores", "serve --encryption-keys (docs/encryption.md)")
+_INTERNAL = Absence("it is a part of LangGraph's loop that programs do not call", "")
+_TYPING = Absence("it is a type variable of LangGraph's own annotations", "typing.TypeVar")
+_STREAM = Absence(
+    "streams yield items, and are not projected by transformers",
+    "stream(…, stream_mode=[…]) or graphd.Client().runs.stream",
+)
+_CALLBACKS = Absence(
+    "a run may go on in another process, where a callback is not", "stream_mode='tasks', or runs.watch"
+)
+_LATER = "it is not in this version"
+_STORE = Absence(_LATER, "a store of your own: compile(store=…) hands it to the nodes of this process")
+_AGENT = Absence(_LATER, "graphd.graph.StateGraph with graphd.prebuilt.ToolNode and tools_condition")
+_REMOTE = Absence("a server is called with typed calls, not as a graph", "graphd.Client, or compile(…, worker=False)")
+_WARNINGS = Absence("graphd has no names that LangGraph has deprecated since", "")
+_UI = Absence("no component of a user interface is kept in the state", "graphd.config.get_stream_writer")
+
+ABSENT: dict[str, dict[str, Absence]] = {
+    "cache.base": {"*": Absence("results are cached in the worker", "graphd.cache.memory.InMemoryCache")},
+    "cache.redis": {"*": Absence("results are cached in the worker", "graphd.cache.memory.InMemoryCache")},
+    "callbacks": {"*": _CALLBACKS},
+    "channels": {"LastValueAfterFinish NamedBarrierValue NamedBarrierValueAfterFinish": _CHANNELS},
+    "channels.last_value": {"LastValueAfterFinish": _CHANNELS},
+    "channels.named_barrier_value": {"*": _CHANNELS},
+    "checkpoint.base": {
+        "BaseCheckpointSaver": _STORED,
+        "EmptyChannelError": Absence("it is in another module", "graphd.errors.EmptyChannelError"),
+        "*": _STORED,
+    },
+    "checkpoint.base.id": {"*": Absence("the server makes the ids of checkpoints", "uuid.uuid4")},
+    "checkpoint.memory": {
+        "PersistentDict": Absence("the server keeps threads in files", "graphd.dev(store='sqlite:x.db')"),
+        "logger": Absence("it is a part of LangGraph's own code", "logging.getLogger('graphd.client')"),
+    },
+    "checkpoint.serde.base": {"*": _SERIALIZED},
+    "checkpoint.serde.encrypted": {"*": _SEALED},
+    "checkpoint.serde.event_hooks": {"*": _SERIALIZED},
+    "checkpoint.serde.jsonplus": {"*": _SERIALIZED},
+    "checkpoint.serde.types": {"*": _SERIALIZED},
+    "checkpoint.postgres": {"*": _SERVER_STORES},
+    "checkpoint.redis": {"*": _SERVER_STORES},
+    "checkpoint.sqlite": {"*": _SERVER_STORES},
+    "constants": {"CONF CONFIG_KEY_CHECKPOINTER TASKS": _INTERNAL},
+    "errors": {
+        "UnknownInterruptError": Absence(
+            "each refusal has a class of its own", "NothingToResumeError and AmbiguousResumeError of graphd.errors"
+        ),
+        "is_invalid_resume": Absence(
+            "the server checks answers by the schema before it stores them",
+            "GraphdError with the reason RESPONSE_SCHEMA_MISMATCH",
+        ),
+    },
+    "func": {"*": Absence(_LATER, "graphd.graph.StateGraph; memo for effects")},
+    "graph.ui": {"*": _UI},
+    "managed.base": {"*": Absence("managed values are those of graphd.managed alone", "a key of the state")},
+    "prebuilt": {
+        "ToolCallTransformer": _STREAM,
+        "ValidationNode": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures"),
+        "create_react_agent": _AGENT,
+    },
+    "prebuilt.chat_agent_executor": {"*": _AGENT},
+    "prebuilt.interrupt": {
+        "*": Absence(
+            "questions are of any form, with a schema", "graphd.prebuilt.add_human_in_the_loop, or interrupt(schema=…)"
+        )
+    },
+    "prebuilt.tool_node": {
+        "AsyncToolCallWrapper ToolCallRequest ToolCallWithContext ToolCallWrapper": Absence(
+            _LATER, "a tool that calls the wrapped one, as add_human_in_the_loop does"
+        ),
+        "ContextT StateT": _TYPING,
+        "*": Absence("it is a text or a helper of LangGraph's ToolNode", "ToolNode(handle_tool_errors=…)"),
+    },
+    "prebuilt.tool_validator": {
+        "*": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures")
+    },
+    "pregel": {"*": _SUPERSTEPS},
+    "pregel.debug": {"*": _INTERNAL},
+    "pregel.main": {"*": _SUPERSTEPS},
+    "pregel.protocol": {
+        "PregelProtocol": Absence("all graphs are of one class", "graphd.graph.state.CompiledStateGraph"),
+        "StreamProtocol": _INTERNAL,
+    },
+    "pregel.remote": {
+        "RemoteException": Absence(
+            "failures have classes of their own", "graphd.errors.RemoteNodeError and GraphdError"
+        ),
+        "RemoteGraph": _REMOTE,
+    },
+    "pregel.types": {
+        "PregelExecutableTask": _INTERNAL,
+        "default_retry_on": Absence("it is what RetryPolicy does by itself", "graphd.types.RetryPolicy()"),
+    },
+    "runtime": {
+        "BaseUser ServerInfo": Absence(
+            "the server tells nodes no caller", "Run.started_by and Question.responder of graphd.Client"
+        )
+    },
+    "store.base": {"*": _STORE},
+    "store.base.batch": {"*": _STORE},
+    "store.base.embed": {"*": _STORE},
+    "store.memory": {"*": _STORE},
+    "store.postgres": {"*": _STORE},
+    "store.redis": {"*": _STORE},
+    "store.sqlite": {"*": _STORE},
+    "stream": {"*": _STREAM},
+    "stream.run_stream": {"*": _STREAM},
+    "stream.stream_channel": {"*": _STREAM},
+    "stream.transformers": {"*": _STREAM},
+    "types": {
+        "PregelExecutableTask": _INTERNAL,
+        "ensure_valid_checkpointer": _INTERNAL,
+        "omit_payload": Absence("graphd traces no values", ""),
+    },
+    "typing": {"*": _TYPING},
+    "version": {"*": Absence("the version is that of the package", "importlib.metadata.version('graphd')")},
+    "warnings": {"*": _WARNINGS},
+}
+"""By module below langgraph: names that are absent, and why. "*" is each other name of the module that is."""
+
+MOVED: dict[str, str] = {
+    "channels.any_value": "channels",
+    "channels.base": "channels",
+    "channels.binop": "channels",
+    "channels.delta": "channels",
+    "channels.ephemeral_value": "channels",
+    "channels.last_value": "channels",
+    "channels.topic": "channels",
+    "channels.untracked_value": "channels",
+    "managed.is_last_step": "managed",
+    "prebuilt.tool_node": "prebuilt",
+    "pregel.types": "types",
+}
+"""Modules whose names are in another module of graphd."""
+
+_RUNNABLE = {
+    "abatch abatch_as_completed batch batch_as_completed": Absence(
+        _LATER, "ainvoke of several threads in asyncio.gather"
+    ),
+    "astream_events astream_log stream_events": Absence(
+        _LATER, "astream with stream_mode=['messages', 'custom', 'tasks']"
+    ),
+    "*": Absence("graphs are no Runnables of LangChain", "langchain_core.runnables.RunnableLambda(graph.invoke)"),
+}
+
+ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
+    "cache.memory.InMemoryCache": {"*": Absence("only the worker reads and writes it", "clear_cache of the graph")},
+    "checkpoint.memory.InMemorySaver": {
+        "get aget get_tuple aget_tuple list alist": Absence(
+            "the server has the checkpoints, and not in LangGraph's form",
+            "get_state and get_state_history of the graph",
+        ),
+        "*": _STORED,
+    },
+    "graph.state.CompiledStateGraph": {
+        "attach_branch attach_edge attach_node validate": Absence("a compiled graph does not change", "the builder"),
+        "stream_channels_asis stream_channels_list": _INTERNAL,
+        **_RUNNABLE,
+    },
+    "prebuilt.ToolNode": {
+        "invoke ainvoke stream astream": Absence("a tool node runs as a node of a graph", "a graph with this node"),
+        "tools_by_name": Absence(_LATER, "the list of tools that it was made of"),
+        **_RUNNABLE,
+    },
+    "prebuilt.ToolRuntime": {"emit_output_delta": Absence(_LATER, "graphd.config.get_stream_writer")},
+    "types.Interrupt": {"from_ns": Absence("the server makes the ids of questions", "Interrupt.id")},
+}
+"""By class: members that are absent, and why. "*" is each other member that is."""
+
+MEMBERS_OF: dict[str, Absence] = {
+    "channels.": Absence("the server has the values of channels", "get_state of the graph"),
+}
+"""By the beginning of a class: why members are absent that have no entry of their own."""
+
+DIFFERS: dict[str, str] = {
+    "cache.memory.InMemoryCache": "no `serde`: results are kept as the JSON that they are sent as",
+    "checkpoint.memory.InMemorySaver": "names a server; no `factory`",
+    "checkpoint.memory.MemorySaver": "names a server; no `factory`",
+    "graph.state.CompiledStateGraph": "made by `compile` alone",
+    "managed.is_last_step.RemainingStepsManager.get": "takes `step` and `stop`",
+    "prebuilt.ToolNode": "no `wrap_tool_call`, `awrap_tool_call`: wrap the tools",
+    "prebuilt.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
+    "types.Interrupt": "no `response_schema`; `replaces` and `differs` besides",
+    "types.interrupt": "`schema=` for `response_schema=`, which the server checks; more arguments besides",
+}
+"""Names and members that are there, and take or do something else."""

@@ -1,0 +1,29 @@
+"""A client of a server, for programs that have no graph: ``Client`` and ``AsyncClient``, and what they return."""
+
+from graphd.remote.client import AsyncClient, Client
+from graphd.remote.cursor import Cursor
+from graphd.remote.graphs import Graph
+from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
+from graphd.remote.run import Failure, Run
+from graphd.remote.run_options import ResumeOptions, RunOptions
+from graphd.remote.run_stream import AsyncRunStream, RunStream, StreamItem
+from graphd.remote.thread import Thread
+
+__all__ = [
+    "Answer",
+    "AsyncClient",
+    "AsyncRunStream",
+    "Client",
+    "Cursor",
+    "Dismissal",
+    "Failure",
+    "Graph",
+    "Question",
+    "QuestionChange",
+    "ResumeOptions",
+    "Run",
+    "RunOptions",
+    "RunStream",
+    "StreamItem",
+    "Thread",
+]

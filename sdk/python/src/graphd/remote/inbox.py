@@ -1,0 +1,142 @@
+"""The inbox: the questions of all threads, and answers to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from typing import Any
+
+from graphd.remote import inbox_calls, run_calls
+from graphd.remote.caller import AsyncCaller, Caller
+from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
+from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
+from graphd.remote.run import Run
+from graphd.remote.run_options import ResumeOptions
+from graphd.transport.attempts import Deadline
+from graphd.transport.unary import Call
+
+_KEEP = ResumeOptions()
+
+
+class Inbox:
+    """The questions of a server."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self,
+        *,
+        thread_id: str | None = None,
+        graph: str | None = None,
+        node: str | None = None,
+        reason: str | None = None,
+        assignee: str | None = None,
+        state: str = "open",
+    ) -> Iterator[Question]:
+        """Lists the questions that fit all arguments, oldest first. ``state="*"`` lists those that are closed, too."""
+        condition = inbox_calls.build_filter(
+            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        )
+        return self._caller.list_entries(lambda token: inbox_calls.list_questions(condition, token))
+
+    def watch(
+        self,
+        *,
+        thread_id: str | None = None,
+        graph: str | None = None,
+        node: str | None = None,
+        reason: str | None = None,
+        assignee: str | None = None,
+        state: str | None = None,
+        after: str = "",
+        timeout: float | None = None,
+    ) -> Generator[QuestionChange, None, None]:
+        """Yields the open questions, and then each question that is new or changes, until it is closed.
+
+        Changes that follow each other quickly are shown as one. Without a ``state`` changes to every state are
+        shown. ``after`` is the ``token`` of a change: the watch goes on after it. After ``timeout`` seconds
+        CallTimeoutError is raised.
+        """
+        condition = inbox_calls.build_filter(
+            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        )
+        return read_changes(self._caller.server, ResumableWatch(condition, after, Deadline(timeout)))
+
+    def get(self, thread_id: str, question_id: str) -> Question:
+        """Reads a question."""
+        return self._caller.perform(inbox_calls.get_question(thread_id, question_id))
+
+    def answer(self, question: Question, value: Any, *, note: str = "") -> Run:
+        """Answers a question as it was read, and returns the run that goes on.
+
+        GraphdError with the reason ETAG_MISMATCH is raised when the question has changed since it was read,
+        RESPONSE_SCHEMA_MISMATCH when the answer does not fit: the question stays open.
+        """
+        return self._caller.perform(_answer_call(question, value, note))
+
+    def dismiss(self, question: Question, reason: str = "") -> Run:
+        """Says that a question gets no answer; its node may handle that."""
+        return self._caller.perform(_dismiss_call(question, reason))
+
+
+class AsyncInbox:
+    """The questions of a server, for async programs. The methods are those of Inbox."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    def list(
+        self,
+        *,
+        thread_id: str | None = None,
+        graph: str | None = None,
+        node: str | None = None,
+        reason: str | None = None,
+        assignee: str | None = None,
+        state: str = "open",
+    ) -> AsyncIterator[Question]:
+        """Like Inbox.list; for ``async for``."""
+        condition = inbox_calls.build_filter(
+            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        )
+        return self._caller.list_entries(lambda token: inbox_calls.list_questions(condition, token))
+
+    def watch(
+        self,
+        *,
+        thread_id: str | None = None,
+        graph: str | None = None,
+        node: str | None = None,
+        reason: str | None = None,
+        assignee: str | None = None,
+        state: str | None = None,
+        after: str = "",
+        timeout: float | None = None,
+    ) -> AsyncGenerator[QuestionChange, None]:
+        """Like Inbox.watch; for ``async for``."""
+        condition = inbox_calls.build_filter(
+            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        )
+        return aread_changes(self._caller.server, ResumableWatch(condition, after, Deadline(timeout)))
+
+    async def get(self, thread_id: str, question_id: str) -> Question:
+        """Like Inbox.get."""
+        return await self._caller.perform(inbox_calls.get_question(thread_id, question_id))
+
+    async def answer(self, question: Question, value: Any, *, note: str = "") -> Run:
+        """Like Inbox.answer."""
+        return await self._caller.perform(_answer_call(question, value, note))
+
+    async def dismiss(self, question: Question, reason: str = "") -> Run:
+        """Like Inbox.dismiss."""
+        return await self._caller.perform(_dismiss_call(question, reason))
+
+
+def _answer_call(question: Question, value: Any, note: str) -> Call[Run]:
+    answer = Answer(value, question.question_id, note=note, etag=question.etag)
+    return run_calls.resume_run(run_calls.build_resume(question.thread_id, answer, _KEEP, subgraphs=False))
+
+
+def _dismiss_call(question: Question, reason: str) -> Call[Run]:
+    dismissal = Dismissal(reason, question.question_id, etag=question.etag)
+    return run_calls.resume_run(run_calls.build_resume(question.thread_id, dismissal, _KEEP, subgraphs=False))

@@ -1,0 +1,52 @@
+"""The calls about questions: their requests, and what the answers mean."""
+
+from __future__ import annotations
+
+from graphd._gen.v1 import interrupt_service_pb2 as ins
+from graphd.names import wire_thread
+from graphd.remote.caller import Page
+from graphd.remote.fields import write_filter
+from graphd.remote.question import Question, read_question
+from graphd.transport.unary import Call
+
+_PAGE = 100
+
+
+def build_filter(
+    *,
+    thread_id: str | None,
+    graph: str | None,
+    node: str | None,
+    reason: str | None,
+    assignee: str | None,
+    state: str | None,
+) -> str:
+    """The filter of a list or a watch."""
+    if thread_id is not None:
+        wire_thread("", thread_id)
+    return write_filter(
+        {
+            "thread_id": thread_id,
+            "graph": graph,
+            "node": node,
+            "reason": reason,
+            "assignee": assignee,
+            "state": state.upper() if state is not None else None,
+        }
+    )
+
+
+def list_questions(condition: str, token: str) -> Call[Page[Question]]:
+    """Reads a page of questions."""
+    request = ins.ListInterruptsRequest(filter=condition, page_size=_PAGE, page_token=token)
+    return Call(
+        lambda s: s.interrupts.ListInterrupts,
+        request,
+        lambda r: Page([read_question(one) for one in r.interrupts], r.next_page_token),
+    )
+
+
+def get_question(thread_id: str, question_id: str) -> Call[Question]:
+    """Reads a question."""
+    request = ins.GetInterruptRequest(thread_id=wire_thread("", thread_id), interrupt_id=question_id)
+    return Call(lambda s: s.interrupts.GetInterrupt, request, read_question)

@@ -1,0 +1,88 @@
+"""Follows the questions of all threads, over broken connections and restarts of servers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+import grpc
+
+from graphd._gen.v1 import interrupt_service_pb2 as ins
+from graphd.errors import GraphdError
+from graphd.remote.question import QuestionChange, read_change
+from graphd.transport.attempts import Attempts, Deadline
+from graphd.transport.errors import to_graphd_error
+from graphd.transport.server import Server, Stubs
+
+
+class ResumableWatch:
+    """The streams of one watch."""
+
+    def __init__(self, condition: str, after: str, deadline: Deadline) -> None:
+        self.request = ins.WatchInterruptsRequest(filter=condition, resume_token=after)
+        self.deadline = deadline
+        self._attempts: Attempts | None = None
+        self._has_answer = False
+        self._initial: list[ins.InterruptChange] = []
+
+    def open_next(self, stubs: Stubs) -> Any:
+        """The next stream."""
+        self._initial = []
+        return stubs.interrupts.WatchInterrupts(self.request, timeout=self.deadline.remaining())
+
+    def record_change(self, change: ins.InterruptChange) -> list[QuestionChange]:
+        """Notes how far the watch has come, and returns what is to be shown.
+
+        The initial questions are shown when all of them are there: a stream that breaks among them begins anew,
+        and a question that is closed meanwhile would be missing there.
+        """
+        self._has_answer, self._attempts = True, None
+        if not change.resume_token:
+            self._initial.append(change)
+            return []
+        self.request.resume_token = change.resume_token
+        shown = [read_change(one, is_initial=True) for one in self._initial]
+        self._initial = []
+        return [*shown, read_change(change, is_initial=False)] if change.HasField("interrupt") else shown
+
+    def next_pause(self, problem: GraphdError) -> float:
+        """Seconds to wait before the next stream; raises the problem when there is none."""
+        self._attempts = self._attempts or Attempts(opened=self._has_answer, deadline=self.deadline)
+        return self._attempts.next_pause(problem)
+
+
+def read_changes(server: Server, watch: ResumableWatch) -> Generator[QuestionChange, None, None]:
+    """The changes of a watch, over all its streams."""
+    while True:
+        call = watch.open_next(server.stubs)
+        try:
+            for change in call:
+                yield from watch.record_change(change)
+            problem = _ended()
+        except grpc.RpcError as error:
+            problem = to_graphd_error(error)
+        finally:
+            call.cancel()
+        time.sleep(watch.next_pause(problem))
+
+
+async def aread_changes(server: Server, watch: ResumableWatch) -> AsyncGenerator[QuestionChange, None]:
+    """Like read_changes, on the running loop."""
+    while True:
+        call = watch.open_next(server.astubs)
+        try:
+            async for change in call:
+                for shown in watch.record_change(change):
+                    yield shown
+            problem = _ended()
+        except grpc.RpcError as error:
+            problem = to_graphd_error(error)
+        finally:
+            call.cancel()
+        await asyncio.sleep(watch.next_pause(problem))
+
+
+def _ended() -> GraphdError:
+    return GraphdError("the server has ended the watch", reason="SERVER_DRAINING", code="UNAVAILABLE")

@@ -1,0 +1,163 @@
+"""Questions of graphs to people, and answers to them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import interrupt_pb2, run_pb2
+from graphd._gen.v1 import interrupt_service_pb2 as ins
+from graphd.names import public_levels, public_name
+from graphd.remote.fields import read_time, read_value, read_word
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of a node, with its answer once there is one.
+
+    A breakpoint is a question with the reason "breakpoint" that takes no answer.
+    """
+
+    question_id: str
+    thread_id: str
+    run_id: str
+    graph: str
+    node: str
+    namespace: tuple[str, ...]
+    """Where the node is: levels "node:task" from the outside in; empty for the graph itself."""
+    value: Any
+    """What the node asks, as plain JSON."""
+    message: str
+    reason: str
+    """approval, input, confirmation, breakpoint, or a word of the graph's author."""
+    schema: Any
+    """JSON Schema of the answer; None takes any JSON."""
+    state: str
+    """open, answered, consumed, expired, cancelled or superseded."""
+    assignees: tuple[str, ...]
+    key: str
+    created_at: datetime.datetime | None
+    updated_at: datetime.datetime | None
+    expires_at: datetime.datetime | None
+    response: Any
+    dismissed: bool
+    responder: str
+    """The caller that answered; "" when the server knows no callers."""
+    note: str
+    replaces: str
+    """Id of the question in whose place it was asked; "" for none."""
+    differs: tuple[str, ...]
+    """JSON pointers to what differs from that question."""
+    etag: str = field(repr=False)
+    """Changes with the question. An answer with it is refused when the question is another by then."""
+
+
+@dataclass(frozen=True)
+class QuestionChange:
+    """A question that is new or has changed, in a watch of the inbox."""
+
+    question: Question
+    is_initial: bool
+    """It was open when the watch began."""
+    token: str = field(repr=False)
+    """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question."""
+
+    value: Any
+    """Any JSON, None included. It must fit the schema of the question."""
+    question_id: str = ""
+    """"" for the only question that is open."""
+    note: str = ""
+    """A remark that is stored beside it."""
+    etag: str = ""
+    """That of the question that was shown; "" for any."""
+
+
+@dataclass(frozen=True)
+class Dismissal:
+    """Says that a question gets no answer: the node is told, as InterruptDismissed."""
+
+    reason: str
+    question_id: str = ""
+    """"" for the only question that is open."""
+    etag: str = ""
+
+
+def read_question(question: interrupt_pb2.Interrupt) -> Question:
+    """A question of the server."""
+    return Question(
+        question_id=question.interrupt_id,
+        thread_id=question.thread_id,
+        run_id=question.run_id,
+        graph=question.graph,
+        node=public_name(question.node),
+        namespace=public_levels(question.checkpoint.namespace),
+        value=read_value(question, "value"),
+        message=question.message,
+        reason=question.reason,
+        schema=read_value(question, "response_schema"),
+        state=read_word(interrupt_pb2.InterruptState, question.state, "INTERRUPT_STATE_"),
+        assignees=tuple(question.assignees),
+        key=question.key,
+        created_at=read_time(question, "create_time"),
+        updated_at=read_time(question, "update_time"),
+        expires_at=read_time(question, "expire_time"),
+        response=read_value(question, "response"),
+        dismissed=question.dismissed,
+        responder=question.responder,
+        note=question.note,
+        replaces=question.replaces,
+        differs=tuple(question.differs),
+        etag=question.etag,
+    )
+
+
+def read_change(change: ins.InterruptChange, *, is_initial: bool) -> QuestionChange:
+    """A change of the server."""
+    return QuestionChange(read_question(change.interrupt), is_initial, change.resume_token)
+
+
+Answers = Mapping[str, Any] | Answer | Dismissal | Sequence[Answer | Dismissal] | None
+"""Values by ``question_id``, one answer or several; None goes on after breakpoints."""
+
+
+def write_answers(answers: Answers) -> list[run_pb2.InterruptResponse]:
+    """Answers as the server takes them: by id, one or several, or none for breakpoints."""
+    if answers is None:
+        return []
+    if isinstance(answers, (Answer, Dismissal)):
+        return [_write_answer(answers)]
+    if not answers:
+        raise ValueError("answers is empty: want at least one, or None to go on after breakpoints")
+    if isinstance(answers, Mapping):
+        return [_write_answer(Answer(value, _check_id(key))) for key, value in answers.items()]
+    if len(answers) > 1:
+        for one in answers:
+            _check_id(one.question_id)
+    return [_write_answer(one) for one in answers]
+
+
+def _check_id(question_id: Any) -> str:
+    if not isinstance(question_id, str) or not question_id:
+        raise ValueError(f"answers: {question_id!r} is no id of a question; want Question.question_id, or Interrupt.id")
+    return question_id
+
+
+def _write_answer(answer: Any) -> run_pb2.InterruptResponse:
+    if isinstance(answer, Dismissal):
+        dismissal = run_pb2.Dismissal(reason=answer.reason)
+        return run_pb2.InterruptResponse(interrupt_id=answer.question_id, dismissal=dismissal, etag=answer.etag)
+    if not isinstance(answer, Answer):
+        raise TypeError(
+            f"answers: {type(answer).__name__} is no answer; want a dict of values by question_id, Answer or Dismissal"
+        )
+    return run_pb2.InterruptResponse(
+        interrupt_id=answer.question_id, value=codec.to_payload(answer.value), etag=answer.etag, note=answer.note
+    )
