@@ -30,15 +30,16 @@ ALLOWED: dict[str, str] = {
     "channels": "errors messages",
     "cache": "",
     "transport": "errors security",
+    "packages": "errors",
     "dev": "security transport",
     "runtime": f"{GROUND} codec messages security",
     "declare": f"{GROUND} codec channels managed messages security",
-    "drawing": "constants names declare",
+    "drawing": "constants names declare packages",
     "prebuilt": f"{GROUND} codec messages runtime",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
     "checkpoint": "names dev security transport",
-    "compiled": f"{GROUND} dev security transport runtime declare drawing worker client",
+    "compiled": f"{GROUND} channels packages dev security transport runtime declare drawing worker client",
     "graph": "constants messages runtime security values declare compiled",
     "config": "runtime",  # a facade
     "types": "runtime values",  # a facade

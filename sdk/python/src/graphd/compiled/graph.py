@@ -8,12 +8,12 @@ from typing import Any
 
 from graphd.client import states
 from graphd.client.options import merge_configs
-from graphd.compiled.runnable_graph import RunnableGraph
+from graphd.compiled.schema_graph import SchemaGraph
 from graphd.drawing.drawing import Drawing
 from graphd.values.state import StateSnapshot, StateUpdate
 
 
-class CompiledStateGraph(RunnableGraph):
+class CompiledStateGraph(SchemaGraph):
     """A graph that can be run, under the methods that LangGraph users know."""
 
     # States.
