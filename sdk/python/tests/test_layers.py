@@ -32,7 +32,7 @@ ALLOWED: dict[str, str] = {
     "transport": "errors security",
     "packages": "errors",
     "dev": "security transport",
-    "runtime": f"{GROUND} codec messages security",
+    "runtime": f"{GROUND} codec messages packages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare packages",
     "prebuilt": f"{GROUND} codec messages runtime",

@@ -25,12 +25,14 @@ from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
 from graphd.client.snapshots import values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
+from graphd.client.traced_items import atrace_items, trace_items
 from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.local_runs import LocalRun, register_call
+from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 from graphd.transport.errors import EmptyInput, to_graphd_error
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
@@ -50,6 +52,8 @@ class RunCall:
     thread: str
     temporary: bool
     gives_settings: bool
+    traced: TracedGraph | None = None
+    """Tells callback handlers of the run; None when there are none."""
     _first: GraphdError | None = field(default=None, init=False)
     _insists: bool = field(default=False, init=False)
 
@@ -170,6 +174,15 @@ class RunCall:
             return []
         return [self.translator.final_item(*self._read_end(run))]
 
+    def _keep_output(self, run: run_pb2.Run) -> None:
+        """Keeps the output of a run that has not failed for callback handlers."""
+        if self.traced is None or run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
+            return
+        if run.state == run_pb2.RUN_STATE_SUCCEEDED and run.HasField("output"):
+            self.traced.keep_output(values_of(self.program, run.output))
+        else:
+            self.traced.keep_output(self._read_end(run)[0])
+
     def _raise_failure(self, run: run_pb2.Run) -> None:
         error = error_of_run(run, self.local)
         if error is not None:
@@ -202,19 +215,22 @@ class RunCall:
 
     def stream_items(self) -> Iterator[Item]:
         """Runs, and yields what happens."""
+        try:
+            yield from trace_items(self.traced, self._stream_run())
+        finally:
+            if self.temporary:
+                self._delete_thread()
+
+    def _stream_run(self) -> Iterator[Item]:
         self.prepare()
         with register_call(*self._key, self.local), self._cancel_on_drain():
-            try:
-                while True:
-                    try:
-                        yield from self._stream_attempt()
-                        return
-                    except GraphdError as error:
-                        if (problem := self._recover_from(error)) is not None:
-                            raise problem from problem.__cause__
-            finally:
-                if self.temporary:
-                    self._delete_thread()
+            while True:
+                try:
+                    yield from self._stream_attempt()
+                    return
+                except GraphdError as error:
+                    if (problem := self._recover_from(error)) is not None:
+                        raise problem from problem.__cause__
 
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
@@ -225,6 +241,7 @@ class RunCall:
                 yield from self.translator.translate_event(event)
                 if event.HasField("end"):
                     yield from self._final_items(event.end.run)
+                    self._keep_output(event.end.run)
                     self._raise_failure(event.end.run)
 
     def _read_events(self) -> Iterator[event_pb2.Event]:
@@ -247,6 +264,14 @@ class RunCall:
 
     async def astream_items(self) -> AsyncIterator[Item]:
         """Like stream_items, for async programs."""
+        try:
+            async for item in atrace_items(self.traced, self._astream_run()):
+                yield item
+        finally:
+            if self.temporary:
+                await asyncio.shield(asyncio.to_thread(self._delete_thread))
+
+    async def _astream_run(self) -> AsyncGenerator[Item, None]:
         self.local.loop = asyncio.get_running_loop()
         await asyncio.to_thread(self.prepare)
         with register_call(*self._key, self.local), self._cancel_on_drain():
@@ -262,9 +287,6 @@ class RunCall:
             except asyncio.CancelledError:
                 await self._cancel_for_caller()
                 raise
-            finally:
-                if self.temporary:
-                    await asyncio.shield(asyncio.to_thread(self._delete_thread))
 
     async def _astream_attempt(self) -> AsyncIterator[Item]:
         async with contextlib.aclosing(self._aread_events()) as events:
@@ -278,6 +300,8 @@ class RunCall:
                     if event.HasField("end"):
                         for item in await self._afinal_items(event.end.run):
                             yield item
+                        if self.traced is not None:
+                            await asyncio.to_thread(self._keep_output, event.end.run)
                         self._raise_failure(event.end.run)
 
     async def _aread_events(self) -> AsyncGenerator[event_pb2.Event, None]:

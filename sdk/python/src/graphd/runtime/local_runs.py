@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphd._gen.v1 import payload_pb2
 from graphd.runtime import exception_text
 from graphd.runtime.info import RunControl
+from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 
 
@@ -33,6 +34,12 @@ class LocalRun:
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)
     cancelled: bool = False
+    traced: dict[tuple[str, ...], TracedGraph] = field(default_factory=dict)  # by the namespace of the graph
+
+    def find_traced(self, levels: Sequence[str]) -> TracedGraph | None:
+        """The innermost graph around a namespace whose runs are traced."""
+        found = (self.traced.get(tuple(levels[:end])) for end in range(len(levels), -1, -1) if self.traced)
+        return next((graph for graph in found if graph is not None), None)
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:
         """The exception that a failure came of, None if it was not raised here."""

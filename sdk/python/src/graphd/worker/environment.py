@@ -61,7 +61,8 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
     given: Mapping[str, Any] = local.config if local else {}
     name = public_name(assignment.node)
     namespace = "|".join([*assignment.namespace, f"{name}{TASK_SEPARATOR}{assignment.task_id}"])
-    metadata: dict[str, Any] = dict(assignment.metadata) | dict(given.get("metadata") or {})
+    labels = {key: value for key, value in assignment.metadata.items() if not key.startswith("graphd.")}
+    metadata: dict[str, Any] = labels | dict(given.get("metadata") or {})
     metadata |= {
         "langgraph_step": assignment.step,
         "langgraph_node": name,
@@ -78,7 +79,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
         "checkpoint_ns": namespace,
         "checkpoint_id": None,
     }
-    rest = {k: v for k, v in given.items() if k not in ("metadata", "configurable")}
+    rest = {k: v for k, v in given.items() if k not in ("metadata", "configurable", "run_name", "run_id")}
     return {"tags": [], **rest, "metadata": metadata, "configurable": configurable}
 
 

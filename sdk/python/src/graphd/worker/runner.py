@@ -18,7 +18,8 @@ from graphd.security import Target
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import background_loop
-from graphd.worker.tokens import stream_tokens
+from graphd.worker.tokens import provide_callbacks
+from graphd.worker.traced_work import TracedWork, trace_work
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,9 @@ class Runner:
         if work.action.is_async:
             self._run_async(job, work)
             return None
+        traced = trace_work(assignment, program, work)
         variables = local.variables.copy() if local else contextvars.Context()
-        result = variables.run(_run_in_task, work)
+        result = variables.run(_run_in_task, work, traced)
         cache.store_result(program, work, result)
         return result
 
@@ -91,8 +93,10 @@ class Runner:
         loop = local.loop if local and local.loop and local.loop.is_running() else background_loop()
         variables = local.variables.copy() if local else contextvars.Context()
 
+        traced = trace_work(job.attempt.assignment, job.program, work)
+
         def begin() -> None:
-            task = loop.create_task(_arun_in_task(work))
+            task = loop.create_task(_arun_in_task(work, traced))
             job.attempt.cancel = lambda: _cancel_task(loop, task)
             task.add_done_callback(end)
 
@@ -121,16 +125,24 @@ def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResu
         loop.call_soon_threadsafe(task.cancel)
 
 
-def _run_in_task(work: execute.Work) -> pb.TaskResult:
+def _run_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
-    with stream_tokens(work.task, _wants_tokens(work)):
-        return execute.run_work(work)
+    manager = traced.run_steps(traced.start()) if traced is not None else None
+    provide_callbacks(work.task, manager, tokens=_wants_tokens(work))
+    result = execute.run_work(work)
+    if traced is not None:
+        traced.run_steps(traced.end(result))
+    return result
 
 
-async def _arun_in_task(work: execute.Work) -> pb.TaskResult:
+async def _arun_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
-    with stream_tokens(work.task, _wants_tokens(work)):
-        return await execute.arun_work(work)
+    manager = await traced.arun_steps(traced.start()) if traced is not None else None
+    provide_callbacks(work.task, manager, tokens=_wants_tokens(work))
+    result = await execute.arun_work(work)
+    if traced is not None:
+        await traced.arun_steps(traced.end(result))
+    return result
 
 
 def _wants_tokens(work: execute.Work) -> bool:

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import sys
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 from graphd import messages
 from graphd.constants import TAG_NOSTREAM
 from graphd.runtime.task import CurrentTask
 
-_NOTHING = contextlib.nullcontext()
 
+def provide_callbacks(task: CurrentTask, manager: Any, *, tokens: bool) -> None:
+    """Makes models and other Runnables that are called without a config use that of the node.
 
-def stream_tokens(task: CurrentTask, tokens: bool) -> contextlib.AbstractContextManager[None]:
-    """Makes models that are called without a config use that of the node, and
-    emit their tokens. It makes them stream, so it is only done if asked for."""
+    They tell the manager of the caller's handlers, None where there is none, and emit
+    their tokens. That makes models stream, so it is only done if asked for. It holds for
+    the rest of the calling context, which is the node's own.
+    """
     # Who calls a model of LangChain has imported it.
-    found = _handler_class() if "langchain_core.language_models" in sys.modules else None
-    return _NOTHING if found is None else _stream_with_handler(task, tokens, *found)
-
-
-@contextlib.contextmanager
-def _stream_with_handler(task: CurrentTask, tokens: bool, handler_class: type, variable: Any) -> Iterator[None]:
-    callbacks = [*_list_callbacks(task.config.get("callbacks")), *([handler_class(task)] if tokens else [])]
-    token = variable.set(task.config | {"callbacks": callbacks})
-    task.config["callbacks"] = callbacks
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
-def _list_callbacks(given: Any) -> list[Any]:
-    return list(getattr(given, "handlers", given) or [])
+    has_models = "langchain_core.language_models" in sys.modules
+    found = _handler_class() if manager is not None or has_models else None
+    if found is None:
+        return
+    handler_class, set_config = found
+    handlers = [handler_class(task)] if tokens and has_models else []
+    if manager is None:
+        task.config["callbacks"] = handlers
+    else:
+        for handler in handlers:
+            manager.add_handler(handler, inherit=True)
+        task.config["callbacks"] = manager
+    set_config(dict(task.config))
 
 
 @functools.cache
@@ -45,7 +41,7 @@ def _handler_class() -> tuple[type, Any] | None:
     try:
         base = importlib.import_module("langchain_core.callbacks").BaseCallbackHandler
         streaming = importlib.import_module("langchain_core.tracers._streaming")._StreamingCallbackHandler
-        variable = importlib.import_module("langchain_core.runnables.config").var_child_runnable_config
+        set_config = importlib.import_module("langchain_core.runnables.config")._set_config_context
     except (ImportError, AttributeError):
         return None
 
@@ -94,7 +90,7 @@ def _handler_class() -> tuple[type, Any] | None:
                 value = {"message": messages.to_dict(message), "metadata": kept}
                 self._task.host.emit_event("messages", "", value, False)
 
-    return TokenHandler, variable
+    return TokenHandler, set_config
 
 
-__all__ = ["stream_tokens"]
+__all__ = ["provide_callbacks"]
