@@ -265,7 +265,8 @@ class TracedGraph:
         child.add_metadata(about)
         node_run = await settle(child.on_chain_start(None, state.values, name=name))
         inner = node_run.get_child("seq:step:1")
-        inner.add_metadata({"checkpoint_ns": namespace})
+        if "checkpoint_ns" not in inner.metadata:  # of the outermost, as in LangGraph
+            inner.add_metadata({"checkpoint_ns": namespace})
         run = await settle(inner.on_chain_start(None, state.values, name=program.name))
         self._graphs[levels] = _GraphRun(run, program, levels, node_run, step)
         return self._graphs[levels]
