@@ -49,9 +49,11 @@ METHODS: dict[str, str] = {
         "set_entry_point set_finish_point set_node_defaults validate"
     ),
     "graph.state.CompiledStateGraph": (
-        "abulk_update_state aclear_cache aget_graph aget_state aget_state_history aget_subgraphs ainvoke astream "
-        "aupdate_state bulk_update_state clear_cache copy get_graph get_state get_state_history get_subgraphs invoke "
-        "stream update_state with_config"
+        "abatch abatch_as_completed abulk_update_state aclear_cache aget_graph aget_state aget_state_history "
+        "aget_subgraphs ainvoke astream atransform aupdate_state batch batch_as_completed bulk_update_state clear_cache "
+        "config_schema copy get_config_jsonschema get_context_jsonschema get_graph get_input_jsonschema "
+        "get_input_schema get_name get_output_jsonschema get_output_schema get_state get_state_history get_subgraphs "
+        "invoke stream transform update_state with_config"
     ),
     "func.entrypoint": "__call__ __init__",
     "runtime.Runtime": "merge override patch_execution_info",

@@ -113,6 +113,17 @@ class OmittedValue(UserWarning):
     """Something is not shown: it is larger than a message of the server may be, or the caller may not read it."""
 
 
+class MissingPackageError(ImportError):
+    """A call needs a package that is not installed.
+
+    ``needed_by`` is what needs it, ``package`` what to install.
+    """
+
+    def __init__(self, needed_by: str, package: str) -> None:
+        self.needed_by, self.package = needed_by, package
+        super().__init__(f"{needed_by} needs {package}: pip install {package}", name=package)
+
+
 class NonDeterministicNode(Exception):
     """On its replay the node did not do what its journal says it did."""
 

@@ -47,7 +47,7 @@ class CalledGraphStream:
     ) -> None:
         self._connection, self._program, self._task, self._request = connection, program, task, request
         self._stubs = connection.server.stubs
-        self._base = _base(task, request)
+        self._base = called_namespace(task, request)
         self._translator = Translator(
             options.stream_format.modes,
             program,
@@ -150,7 +150,7 @@ class CalledGraphStream:
         return values_at(self._connection, self._program, self._task.host.thread, [*self._base, *wire_levels(below)])
 
 
-def _base(task: CurrentTask, request: ws.CallGraphRequest) -> list[str]:
+def called_namespace(task: CurrentTask, request: ws.CallGraphRequest) -> list[str]:
     """Where the called graph lives."""
     base = parse_namespace((task.root or task).config["configurable"]["checkpoint_ns"])
     if request.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from typing import Any, Protocol
 
 from graphd import codec
 from graphd._gen.v1 import worker_service_pb2 as ws
-from graphd.client.called_graph_stream import CalledGraphStream
+from graphd.client.called_graph_stream import CalledGraphStream, called_namespace
 from graphd.client.connection import GraphConnection
 from graphd.client.failures import node_error
 from graphd.client.items import FINAL, Item
 from graphd.client.options import CallOptions
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
+from graphd.client.traced_items import atrace_items, trace_items
 from graphd.declare.program import Program
 from graphd.declare.writes import update_object
 from graphd.errors import GraphInterrupt
 from graphd.runtime import local_runs
 from graphd.runtime.called_command import CalledCommand
 from graphd.runtime.task import CurrentTask
+from graphd.runtime.traced_graph import TracedGraph
 from graphd.runtime.wire_context import CALLED, build_wire_context
 from graphd.security import Security
 from graphd.values.command import Command
@@ -46,36 +49,40 @@ def is_nested(task: CurrentTask, config: Mapping[str, Any] | None) -> bool:
 
 
 def run_nested(
-    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+    graph: CalledGraph,
+    task: CurrentTask,
+    given: Any,
+    config: Mapping[str, Any],
+    options: CallOptions,
+    traced: TracedGraph | None,
 ) -> Iterator[Item]:
     """Runs the graph inside of the task, and yields what happens in it.
 
     Followers of the outer run with ``subgraphs=True`` get the same.
     """
     with local_runs.share_store(task.host.target, task.host.thread, task.runtime.store):
-        yield from _run_call(graph, task, given, config, options)
+        yield from trace_items(traced, _stream_items(graph, task, given, config, options, traced))
 
 
-def _run_call(
-    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+def _stream_items(
+    graph: CalledGraph,
+    task: CurrentTask,
+    given: Any,
+    config: Mapping[str, Any],
+    options: CallOptions,
+    traced: TracedGraph | None,
 ) -> Iterator[Item]:
     connection = graph.attach(*task.host.target)
     request = _build_request(graph, connection, task, given, config, options)
-    if FINAL in options.stream_format.modes and len(options.stream_format.modes) == 1:
-        response = task.host.call_graph(request)
-    else:
-        if (
-            "messages" in options.stream_format.modes
-            and (local := local_runs.find_call(task.host.target, task.host.thread)) is not None
-        ):
-            local.tokens = True
-        stream = CalledGraphStream(connection, graph.program, task, request, config, options)
-        yield from stream.stream_items()
-        response = stream.result()
+    with _register_traced(task, traced, request):
+        response = yield from _call_graph(graph, connection, task, request, config, options)
     match response.WhichOneof("outcome"):
         case "output":
+            values = values_of(graph.program, response.output)
+            if traced is not None:
+                traced.keep_output(values)
             if FINAL in options.stream_format.modes:
-                yield Item(FINAL, (), values_of(graph.program, response.output))
+                yield Item(FINAL, (), values)
         case "waiting":
             task.waiting.extend(response.waiting.interrupt_ids)
             raise GraphInterrupt(())
@@ -85,11 +92,66 @@ def _run_call(
             raise CalledCommand(response.command)
 
 
+@contextlib.contextmanager
+def _register_traced(task: CurrentTask, traced: TracedGraph | None, request: ws.CallGraphRequest) -> Iterator[None]:
+    """Lets the tasks of the called graph find whom to tell, where the outermost caller is in this process."""
+    local = local_runs.find_call(task.host.target, task.host.thread) if traced is not None else None
+    if local is None or traced is None:
+        yield
+        return
+    base = tuple(called_namespace(task, request))
+    traced.set_base(base)
+    local.traced[base] = traced
+    try:
+        yield
+    finally:
+        del local.traced[base]
+
+
+def _call_graph(
+    graph: CalledGraph,
+    connection: GraphConnection,
+    task: CurrentTask,
+    request: ws.CallGraphRequest,
+    config: Mapping[str, Any],
+    options: CallOptions,
+) -> Generator[Item, None, ws.CallGraphResponse]:
+    if FINAL in options.stream_format.modes and len(options.stream_format.modes) == 1:
+        response: ws.CallGraphResponse = task.host.call_graph(request)
+        return response
+    if (
+        "messages" in options.stream_format.modes
+        and (local := local_runs.find_call(task.host.target, task.host.thread)) is not None
+    ):
+        local.tokens = True
+    stream = CalledGraphStream(connection, graph.program, task, request, config, options)
+    yield from stream.stream_items()
+    return stream.result()
+
+
 async def arun_nested(
-    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+    graph: CalledGraph,
+    task: CurrentTask,
+    given: Any,
+    config: Mapping[str, Any],
+    options: CallOptions,
+    traced: TracedGraph | None,
 ) -> AsyncIterator[Item]:
     """Like run_nested, without blocking the loop."""
-    found = run_nested(graph, task, given, config, options)
+    with local_runs.share_store(task.host.target, task.host.thread, task.runtime.store):
+        async for item in atrace_items(traced, _astream_items(graph, task, given, config, options, traced)):
+            yield item
+
+
+async def _astream_items(
+    graph: CalledGraph,
+    task: CurrentTask,
+    given: Any,
+    config: Mapping[str, Any],
+    options: CallOptions,
+    traced: TracedGraph | None,
+) -> AsyncGenerator[Item, None]:
+    found = _stream_items(graph, task, given, config, options, traced)
     try:
         while (item := await asyncio.to_thread(next, found, None)) is not None:
             yield item

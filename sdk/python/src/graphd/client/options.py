@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from graphd.client.stream_format import StreamFormat
+from graphd.runtime.callbacks import check_callbacks, merge_callbacks
 from graphd.runtime.info import RunControl
 from graphd.values.literals import Durability
 
@@ -35,9 +36,18 @@ def check_durability(given: str | None) -> str | None:
 
 
 def merge_configs(base: Mapping[str, Any] | None, over: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Two configs as one; metadata and configurable are merged key by key."""
+    """Two configs as one; metadata and configurable are merged key by key, tags and callbacks are added.
+
+    Raises TypeError for callbacks that are none, and MissingPackageError for callbacks without langchain-core.
+    """
     merged = dict(base or {}) | {k: v for k, v in (over or {}).items() if v is not None}
+    if base and over and base.get("tags") and over.get("tags"):
+        merged["tags"] = [*base["tags"], *over["tags"]]
+    if base and over and base.get("callbacks"):
+        check_callbacks(over)
+        merged["callbacks"] = merge_callbacks(base["callbacks"], over.get("callbacks"))
     for part in ("configurable", "metadata"):
         if part in (base or {}) and part in (over or {}):
             merged[part] = dict((base or {})[part] or {}) | dict((over or {})[part] or {})
+    check_callbacks(merged)
     return merged

@@ -22,12 +22,14 @@ from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
 from graphd.client.snapshots import values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
+from graphd.client.traced_items import atrace_items, trace_items
 from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.local_runs import LocalRun, mark_left, register_call
+from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 from graphd.transport.errors import EmptyInput
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
@@ -49,6 +51,8 @@ class RunCall:
     gives_settings: bool
     stops_when_left: bool
     """A reader that leaves the stream stops the run."""
+    traced: TracedGraph | None = None
+    """Tells callback handlers of the run; None when there are none."""
     _first: GraphdError | None = field(default=None, init=False)
     _insists: bool = field(default=False, init=False)
     _run_id: str = field(default="", init=False)
@@ -177,6 +181,15 @@ class RunCall:
             return []
         return [self.translator.final_item(*self._read_end(run))]
 
+    def _keep_output(self, run: run_pb2.Run) -> None:
+        """Keeps the output of a run that has not failed for callback handlers."""
+        if self.traced is None or run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
+            return
+        if run.state == run_pb2.RUN_STATE_SUCCEEDED and run.HasField("output"):
+            self.traced.keep_output(values_of(self.program, run.output))
+        else:
+            self.traced.keep_output(self._read_end(run)[0])
+
     def _raise_failure(self, run: run_pb2.Run) -> None:
         error = error_of_run(run, self.local)
         if error is not None:
@@ -263,6 +276,13 @@ class RunCall:
 
     def stream_items(self) -> Iterator[Item]:
         """Runs, and yields what happens."""
+        try:
+            yield from trace_items(self.traced, self._stream_run())
+        finally:
+            if self.temporary:
+                self._delete_thread()
+
+    def _stream_run(self) -> Iterator[Item]:
         self.prepare()
         with register_call(*self._key, self.local), self._cancel_on_drain(), self._open_gate():
             try:
@@ -277,9 +297,6 @@ class RunCall:
                 if self.stops_when_left and not self.temporary:
                     self._stop_run()
                 raise
-            finally:
-                if self.temporary:
-                    self._delete_thread()
 
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
@@ -293,12 +310,22 @@ class RunCall:
                 self._release_due(event)
                 if event.HasField("end"):
                     yield from self._final_items(event.end.run)
+                    self._keep_output(event.end.run)
                     self._raise_failure(event.end.run)
 
     # Async.
 
     async def astream_items(self) -> AsyncGenerator[Item, None]:
         """Like stream_items, for async programs."""
+        try:
+            async with contextlib.aclosing(atrace_items(self.traced, self._astream_run())) as items:
+                async for item in items:
+                    yield item
+        finally:
+            if self.temporary:
+                await asyncio.shield(self._adelete_thread())
+
+    async def _astream_run(self) -> AsyncGenerator[Item, None]:
         self.local.loop = asyncio.get_running_loop()
         if self._needs_preparation():
             await asyncio.to_thread(self.prepare)
@@ -320,9 +347,6 @@ class RunCall:
                 if self.stops_when_left and not self.temporary:
                     await asyncio.shield(self._astop_run())
                 raise
-            finally:
-                if self.temporary:
-                    await asyncio.shield(self._adelete_thread())
 
     async def _astream_attempt(self) -> AsyncGenerator[Item, None]:
         async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
@@ -339,6 +363,8 @@ class RunCall:
                     if event.HasField("end"):
                         for item in await self._afinal_items(event.end.run):
                             yield item
+                        if self.traced is not None:
+                            await asyncio.to_thread(self._keep_output, event.end.run)
                         self._raise_failure(event.end.run)
 
     async def _afinal_items(self, run: run_pb2.Run) -> list[Item]:

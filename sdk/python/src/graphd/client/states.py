@@ -18,6 +18,7 @@ from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
 from graphd.names import checkpoint_ref, parse_namespace, public_levels, public_name
+from graphd.runtime.traced_graph import GraphState
 from graphd.transport.errors import InvalidUpdate, reason_of
 from graphd.transport.server import retry_read, retry_write
 from graphd.values.state import StateSnapshot, StateUpdate
@@ -180,6 +181,11 @@ def _as_update_error(error: GraphdError) -> GraphdError:
 
 def values_at(connection: GraphConnection, program: Program | None, thread: str, namespace: Sequence[str]) -> Any:
     """The values of a namespace of a thread as it is now; None for a graph without checkpoints."""
+    return state_at(connection, program, thread, namespace).values
+
+
+def state_at(connection: GraphConnection, program: Program | None, thread: str, namespace: Sequence[str]) -> GraphState:
+    """A namespace of a thread as it is now; of a graph without checkpoints it has no values."""
     request = ts.GetStateRequest(thread_id=thread)
     request.at.namespace.extend(namespace)
     try:
@@ -187,8 +193,8 @@ def values_at(connection: GraphConnection, program: Program | None, thread: str,
     except GraphdError as error:
         if reason_of(error) != "CHECKPOINT_NOT_FOUND":
             raise
-        return None
-    return values_of(program, state.values)
+        return GraphState(None, -1, False)
+    return GraphState(values_of(program, state.values), state.step, not state.next)
 
 
 def ensure_thread(connection: GraphConnection, program: Program, thread: str) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 from graphd.client import states
 from graphd.client.options import merge_configs
-from graphd.compiled.runnable_graph import RunnableGraph
+from graphd.compiled.schema_graph import SchemaGraph
 from graphd.drawing.drawing import Drawing
 from graphd.values.parameters import ContextT, InputT, OutputT, Parametrized, StateT
 from graphd.values.state import StateSnapshot, StateUpdate
 
 
-class CompiledStateGraph(RunnableGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
+class CompiledStateGraph(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
     """A graph that can be run, under the methods that LangGraph users know.
 
     ``CompiledStateGraph[State, Context, Input, Output]`` says its types to type checkers.

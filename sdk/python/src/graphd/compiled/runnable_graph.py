@@ -19,12 +19,14 @@ from graphd.client.states import values_at
 from graphd.client.stream_format import ResultCollector, StreamFormat
 from graphd.client.translator import Translator
 from graphd.compiled.attached_graph import AttachedGraph
+from graphd.compiled.traced_call import ProgramInThread, trace_call
 from graphd.declare.options import node_names
 from graphd.names import wire_levels
 from graphd.runtime.info import RunControl
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.reader_gate import ReaderGate
 from graphd.runtime.task import CurrentTask, current_task
+from graphd.runtime.traced_graph import TracedGraph
 from graphd.values.command import Command
 from graphd.values.literals import All
 
@@ -198,22 +200,26 @@ class RunnableGraph(AttachedGraph):
     # What they have in common.
 
     def _run_items(self, given: Any, config: Mapping[str, Any] | None, options: CallOptions) -> Iterator[Item]:
+        merged = merge_configs(self.config, config)
         if (task := self._enclosing_task(config)) is not None:
-            yield from nested.run_nested(self, task, given, merge_configs(self.config, config), options)
+            traced = self._trace_nested(task, given, merged, options, None)
+            yield from nested.run_nested(self, task, given, merged, options, traced)
         else:
-            yield from self._plan_run(given, config, options).stream_items()
+            yield from self._plan_run(given, merged, options, None).stream_items()
 
     async def _arun_items(
         self, given: Any, config: Mapping[str, Any] | None, options: CallOptions
     ) -> AsyncGenerator[Item, None]:
+        merged, loop = merge_configs(self.config, config), asyncio.get_running_loop()
         if (task := self._enclosing_task(config)) is not None:
-            async for item in nested.arun_nested(self, task, given, merge_configs(self.config, config), options):
+            traced = await asyncio.to_thread(self._trace_nested, task, given, merged, options, loop)
+            async for item in nested.arun_nested(self, task, given, merged, options, traced):
                 yield item
             return
         if self.is_attached:
-            running = self._plan_run(given, config, options)
+            running = self._plan_run(given, merged, options, loop)
         else:  # waits for a server
-            running = await asyncio.to_thread(self._plan_run, given, config, options)
+            running = await asyncio.to_thread(self._plan_run, given, merged, options, loop)
         running.local.variables = contextvars.copy_context()
         async with contextlib.aclosing(running.astream_items()) as items:
             async for item in items:
@@ -248,9 +254,28 @@ class RunnableGraph(AttachedGraph):
             return given
         return list(output.channels())
 
-    def _plan_run(self, given: Any, config: Mapping[str, Any] | None, options: CallOptions) -> RunCall:
+    def _trace_nested(
+        self,
+        task: CurrentTask,
+        given: Any,
+        config: Mapping[str, Any],
+        options: CallOptions,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> TracedGraph | None:
+        program = ProgramInThread(self.program, self.attach(*task.host.target), task.host.thread)
+        traced = trace_call(program, given, config, loop)
+        if traced is not None:
+            traced.output_keys = self._output_keys(options.output_keys)
+        return traced
+
+    def _plan_run(
+        self,
+        given: Any,
+        merged: Mapping[str, Any],
+        options: CallOptions,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> RunCall:
         modes = options.stream_format.modes
-        merged = merge_configs(self.config, config)
         thread = self._thread_of(merged)
         if thread is None and isinstance(given, Command) and given.resume is not None:
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
@@ -283,9 +308,14 @@ class RunnableGraph(AttachedGraph):
             stored=thread is not None,
             continues=given is None or isinstance(given, Command),
         )
-        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes, store=self.program.store)
+        tokens = "messages" in modes
+        local = LocalRun(dict(merged), options.context, options.control, tokens=tokens, store=self.program.store)
         if in_pace:
             local.gate = ReaderGate()
+        traced = trace_call(ProgramInThread(self.program, connection, wire), given, merged, loop)
+        if traced is not None:
+            traced.output_keys = self._output_keys(options.output_keys)
+            local.traced[()] = traced
         return RunCall(
             connection,
             self.program,
@@ -296,6 +326,7 @@ class RunnableGraph(AttachedGraph):
             temporary=thread is None,
             gives_settings=call.gives_settings,
             stops_when_left=local.gate is not None and not self._location.lasting,
+            traced=traced,
         )
 
     def _reads_in_pace(self, options: CallOptions) -> bool:

@@ -14,6 +14,10 @@ class Node(NamedTuple):
     data: Any = None
     metadata: dict[str, Any] | None = None
 
+    def copy(self, *, id: str | None = None, name: str | None = None) -> Node:
+        """The box with another id or name."""
+        return self._replace(id=id or self.id, name=name or self.name)
+
 
 class Edge(NamedTuple):
     """One arrow; dotted when something decides whether it is taken."""
@@ -22,6 +26,10 @@ class Edge(NamedTuple):
     target: str
     data: str | None = None
     conditional: bool = False
+
+    def copy(self, *, source: str | None = None, target: str | None = None) -> Edge:
+        """The arrow between other boxes."""
+        return self._replace(source=source or self.source, target=target or self.target)
 
 
 class Diagram:

@@ -11,6 +11,7 @@ from graphd.drawing.arrows import find_arrows
 from graphd.drawing.diagram import Diagram, Edge, Node
 from graphd.drawing.mermaid import MermaidWriter
 from graphd.names import HANDLER_PREFIX
+from graphd.packages import require_module
 
 
 class Drawing(Diagram):
@@ -48,6 +49,41 @@ class Drawing(Diagram):
             words=wrap_label_n_words,
             front=frontmatter_config or {},
         ).render()
+
+    def draw_ascii(self) -> str:
+        """The graph as a drawing of characters; needs langchain-core and grandalf."""
+        return str(self._as_langchain_graph("draw_ascii()").draw_ascii())
+
+    def print_ascii(self) -> None:
+        """Prints what draw_ascii returns."""
+        print(self.draw_ascii())
+
+    def draw_png(
+        self,
+        output_file_path: str | None = None,
+        fontname: str | None = None,
+        labels: Any = None,
+    ) -> bytes | None:
+        """The graph as an image, drawn here; needs langchain-core and pygraphviz.
+
+        With ``output_file_path`` it is written to that file, and None is returned.
+        """
+        graph = self._as_langchain_graph("draw_png()")
+        image: bytes | None = graph.draw_png(output_file_path, fontname=fontname, labels=labels)
+        return image
+
+    def draw_mermaid_png(self, **options: Any) -> bytes:
+        """The graph as an image, drawn by a server of Mermaid or by pyppeteer; needs langchain-core.
+
+        The options are those of LangChain's ``Graph.draw_mermaid_png``.
+        """
+        return bytes(self._as_langchain_graph("draw_mermaid_png()").draw_mermaid_png(**options))
+
+    def _as_langchain_graph(self, needed_by: str) -> Any:
+        """The same boxes and arrows, as LangChain draws them."""
+        library = require_module("langchain_core.runnables.graph", needed_by)
+        nodes = {key: library.Node(n.id, n.name, n.data, n.metadata) for key, n in self.nodes.items()}
+        return library.Graph(nodes, [library.Edge(*edge) for edge in self.edges])
 
     def to_json(self, *, with_schemas: bool = False) -> dict[str, Any]:
         """Nodes and edges as plain data."""

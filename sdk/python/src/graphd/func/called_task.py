@@ -54,8 +54,8 @@ class CalledEnvironment:
     def find_loop(self) -> asyncio.AbstractEventLoop:
         return self.caller.environment.find_loop()
 
-    def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
-        return self.caller.environment.stream_tokens(task)
+    def stream_tokens(self, task: CurrentTask, manager: Any = None) -> contextlib.AbstractContextManager[None]:
+        return self.caller.environment.stream_tokens(task, manager)
 
 
 def _then_note_progress(call: Callable[..., None]) -> Callable[..., None]:

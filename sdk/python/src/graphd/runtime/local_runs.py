@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from graphd._gen.v1 import payload_pb2
 from graphd.runtime import exception_text
 from graphd.runtime.info import RunControl
 from graphd.runtime.reader_gate import ReaderGate
+from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 
 
@@ -36,6 +37,12 @@ class LocalRun:
     cancelled: bool = False
     gate: ReaderGate | None = None  # None: tasks begin when they are there
     store: Any = None  # of the graph that was called: the graphs inside of it see it too
+    traced: dict[tuple[str, ...], TracedGraph] = field(default_factory=dict)  # by the namespace of the graph
+
+    def find_traced(self, levels: Sequence[str]) -> TracedGraph | None:
+        """The innermost graph around a namespace whose runs are traced."""
+        found = (self.traced.get(tuple(levels[:end])) for end in range(len(levels), -1, -1) if self.traced)
+        return next((graph for graph in found if graph is not None), None)
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:
         """The exception that a failure came of, None if it was not raised here."""

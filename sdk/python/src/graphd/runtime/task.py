@@ -84,8 +84,11 @@ class NodeEnvironment(Protocol):
     def find_loop(self) -> asyncio.AbstractEventLoop:
         """Where coroutines run that plain code calls."""
 
-    def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
-        """A block whose models are called with the config of a task, and emit their tokens."""
+    def stream_tokens(self, task: CurrentTask, manager: Any = None) -> contextlib.AbstractContextManager[None]:
+        """A block whose models are called with the config of a task, and emit their tokens.
+
+        They tell the manager of LangChain's callbacks, if there is one.
+        """
 
 
 @dataclass

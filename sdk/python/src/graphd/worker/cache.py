@@ -10,7 +10,7 @@ from graphd.worker.execute import Work
 
 
 def _cache_key(program: Program, work: Work) -> str | None:
-    node = program.nodes.get(work.node) if program.cache is not None and not work.is_branch else None
+    node = program.nodes.get(work.node) if program.cache is not None and work.branch is None else None
     policy = program.policies_of(node).cache if node is not None else None
     if policy is None:
         return None

@@ -20,6 +20,9 @@ from graphd.runtime.wire_context import CALLED, CONFIGURABLE, read_wire_context
 from graphd.worker.background_loop import find_loop
 from graphd.worker.tokens import stream_tokens
 
+_PUSHED = "__pregel_push"
+"""What triggers a Send, and an error handler."""
+
 
 @dataclass(frozen=True)
 class AssignmentEnvironment:
@@ -69,9 +72,9 @@ class AssignmentEnvironment:
     def find_loop(self) -> asyncio.AbstractEventLoop:
         return find_loop(self.local)
 
-    def stream_tokens(self, task: CurrentTask) -> contextlib.AbstractContextManager[None]:
+    def stream_tokens(self, task: CurrentTask, manager: Any = None) -> contextlib.AbstractContextManager[None]:
         # The client of a run that another process started may want the tokens.
-        return stream_tokens(task, self.local is None or self.local.tokens)
+        return stream_tokens(task, self.local is None or self.local.tokens, manager)
 
     def _write_custom(self, value: Any) -> None:
         self.host.emit_event("custom", "", value, False)
@@ -82,12 +85,13 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
     given: Mapping[str, Any] = local.config if local else {}
     name = public_name(assignment.node)
     namespace = "|".join([*assignment.namespace, f"{name}{TASK_SEPARATOR}{assignment.task_id}"])
-    metadata: dict[str, Any] = dict(assignment.metadata) | dict(given.get("metadata") or {})
+    labels = {key: value for key, value in assignment.metadata.items() if not key.startswith("graphd.")}
+    metadata: dict[str, Any] = labels | dict(given.get("metadata") or {})
     metadata |= {
         "langgraph_step": assignment.step,
         "langgraph_node": name,
         "langgraph_triggers": tuple(assignment.triggers),
-        "langgraph_path": ("__pregel_push", 0) if assignment.HasField("send_input") else ("__pregel_pull", name),
+        "langgraph_path": ("__pregel_push", 0) if _PUSHED in assignment.triggers else ("__pregel_pull", name),
         "langgraph_checkpoint_ns": namespace,
     }
     metadata |= dict(node.metadata) if node else {}
@@ -99,7 +103,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
         "checkpoint_ns": namespace,
         "checkpoint_id": None,
     }
-    rest = {k: v for k, v in given.items() if k not in ("metadata", "configurable")}
+    rest = {k: v for k, v in given.items() if k not in ("metadata", "configurable", "run_name", "run_id")}
     return {"tags": [], **rest, "metadata": metadata, "configurable": configurable}
 
 

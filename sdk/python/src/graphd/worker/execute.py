@@ -51,9 +51,17 @@ class Work:
     node: str
     local: LocalRun | None
     ids: MessageIds
-    is_branch: bool = False
+    branch: BranchDeclaration | None = None
+    returned: Any = None
+    raised: BaseException | None = None
     error: BaseException | None = None
     """What the attempt has failed with."""
+
+    @property
+    def state(self) -> Any:
+        """What the code is called with."""
+        positional, _ = self.arguments
+        return positional[0] if positional else {}
 
 
 def build_replay(journal: pb.Journal) -> Replay:
@@ -146,7 +154,7 @@ def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host,
 
     state = _read_input(assignment, schema)
     arguments = branch.action.bind_arguments(state, _build_extras(task, branch.action))
-    return Work(task, branch.action, arguments, finish, tuple, source, local, MessageIds((), shown=False), True)
+    return Work(task, branch.action, arguments, finish, tuple, source, local, MessageIds((), shown=False), branch)
 
 
 def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
@@ -193,6 +201,7 @@ def run_work(work: Work) -> pb.TaskResult:
             result = work.action.call(*positional, **named)
         if inspect.isawaitable(result):
             raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
+        work.returned = result
         return _add_used_answers(work, _finish_work(work, lambda: work.finish(result)))
     except BaseException as error:  # every end of a node is a result
         return _add_used_answers(work, _build_error_result(work, error))
@@ -204,7 +213,7 @@ async def arun_work(work: Work) -> pb.TaskResult:
     try:
         result: Awaitable[Any] = work.action.call(*positional, **named)
         async with _aending_calls(work):
-            value = await result
+            value = work.returned = await result
         return _add_used_answers(work, _finish_work(work, lambda: work.finish(value)))
     except BaseException as error:  # every end of a node is a result
         return _add_used_answers(work, _build_error_result(work, error))
@@ -254,6 +263,7 @@ def _build_interrupted(work: Work) -> pb.TaskResult:
 
 
 def _build_error_result(work: Work, error: BaseException) -> pb.TaskResult:
+    work.raised = error
     try:
         asks = bool(work.task.replay.questions or work.task.waiting)
         if isinstance(error, GraphInterrupt) and not asks:

@@ -20,6 +20,7 @@ from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import find_loop
 from graphd.worker.failure_log import log_failure
+from graphd.worker.traced_work import TracedWork, trace_work
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,9 @@ class Runner:
         if work.action.is_async:
             self._start_coroutine(job, work)
             return None
+        traced = trace_work(assignment, program, work)
         variables = local.variables.copy() if local else contextvars.Context()
-        result = variables.run(_run_in_task, work)
+        result = variables.run(_run_in_task, work, traced)
         _log_failure(job.attempt, work)
         cache.store_result(program, work, result)
         return result
@@ -136,7 +138,8 @@ class Runner:
         def begin() -> None:
             try:
                 prepared = work or _prepare_work(job, local)
-                task = loop.create_task(_arun_in_task(prepared))
+                traced = trace_work(job.attempt.assignment, job.program, prepared)
+                task = loop.create_task(_arun_in_task(prepared, traced))
             except BaseException as error:
                 end(_build_broken_result(job, local, error))
                 return
@@ -198,13 +201,21 @@ def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResu
         loop.call_soon_threadsafe(task.cancel)
 
 
-def _run_in_task(work: execute.Work) -> pb.TaskResult:
+def _run_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
-    with work.task.environment.stream_tokens(work.task):
-        return execute.run_work(work)
+    manager = traced.run_steps(traced.start()) if traced is not None else None
+    with work.task.environment.stream_tokens(work.task, manager):
+        result = execute.run_work(work)
+    if traced is not None:
+        traced.run_steps(traced.end(result))
+    return result
 
 
-async def _arun_in_task(work: execute.Work) -> pb.TaskResult:
+async def _arun_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
-    with work.task.environment.stream_tokens(work.task):
-        return await execute.arun_work(work)
+    manager = await traced.arun_steps(traced.start()) if traced is not None else None
+    with work.task.environment.stream_tokens(work.task, manager):
+        result = await execute.arun_work(work)
+    if traced is not None:
+        await traced.arun_steps(traced.end(result))
+    return result

@@ -17,37 +17,56 @@ from graphd.runtime.task import CurrentTask
 _NOTHING = contextlib.nullcontext()
 
 
-def stream_tokens(task: CurrentTask, tokens: bool) -> contextlib.AbstractContextManager[None]:
-    """Makes models that are called without a config use that of the node, and
-    emit their tokens. It makes them stream, so it is only done if asked for."""
+def stream_tokens(task: CurrentTask, tokens: bool, manager: Any = None) -> contextlib.AbstractContextManager[None]:
+    """Makes models and other Runnables that are called without a config use that of the node.
+
+    They tell the manager of the caller's handlers, None where there is none, and emit
+    their tokens. That makes models stream, so it is only done if asked for.
+    """
     # Who calls a model of LangChain has imported it.
-    found = _handler_class() if "langchain_core.language_models" in sys.modules else None
-    return _NOTHING if found is None else _stream_with_handler(task, tokens, *found)
+    found = _handler_class() if manager is not None or _has_models() else None
+    return _NOTHING if found is None else _provide_callbacks(task, tokens, manager, *found)
 
 
 @contextlib.contextmanager
-def _stream_with_handler(task: CurrentTask, tokens: bool, handler_class: type, variable: Any) -> Iterator[None]:
+def _provide_callbacks(
+    task: CurrentTask, tokens: bool, manager: Any, handler_class: type, set_config: Any, variable: Any
+) -> Iterator[None]:
+    handlers = [handler_class(task)] if tokens and _has_models() else []
     # A task that a node calls has a handler of its own in place of that of the node.
-    given = [c for c in _list_callbacks(task.config.get("callbacks")) if not isinstance(c, handler_class)]
-    callbacks = [*given, *([handler_class(task)] if tokens else [])]
-    token = variable.set(task.config | {"callbacks": callbacks})
+    callbacks = _replace_handlers(task.config.get("callbacks") if manager is None else manager, handlers, handler_class)
     task.config["callbacks"] = callbacks
+    before = variable.get()
+    set_config(dict(task.config))  # LangSmith's context too
     try:
         yield
     finally:
-        variable.reset(token)
+        variable.set(before)
 
 
-def _list_callbacks(given: Any) -> list[Any]:
-    return list(getattr(given, "handlers", given) or [])
+def _has_models() -> bool:
+    return "langchain_core.language_models" in sys.modules
+
+
+def _replace_handlers(given: Any, handlers: list[Any], handler_class: type) -> Any:
+    """The callbacks with these handlers in place of those of the class; a manager stays one."""
+    if not hasattr(given, "add_handler"):
+        return [*(c for c in given or [] if not isinstance(c, handler_class)), *handlers]
+    manager = given.copy()
+    for known in [c for c in manager.handlers if isinstance(c, handler_class)]:
+        manager.remove_handler(known)
+    for handler in handlers:
+        manager.add_handler(handler, inherit=True)
+    return manager
 
 
 @functools.cache
-def _handler_class() -> tuple[type, Any] | None:
+def _handler_class() -> tuple[type, Any, Any] | None:
     try:
         base = importlib.import_module("langchain_core.callbacks").BaseCallbackHandler
         streaming = importlib.import_module("langchain_core.tracers._streaming")._StreamingCallbackHandler
-        variable = importlib.import_module("langchain_core.runnables.config").var_child_runnable_config
+        configs = importlib.import_module("langchain_core.runnables.config")
+        set_config, variable = configs._set_config_context, configs.var_child_runnable_config
     except (ImportError, AttributeError):
         return None
 
@@ -97,7 +116,7 @@ def _handler_class() -> tuple[type, Any] | None:
                 self._task.host.emit_event("messages", "", value, False)
                 self._task.note_progress()
 
-    return TokenHandler, variable
+    return TokenHandler, set_config, variable
 
 
 __all__ = ["stream_tokens"]

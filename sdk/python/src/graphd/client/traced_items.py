@@ -1,0 +1,41 @@
+"""The items of a call whose callback handlers are told when it begins and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
+
+from graphd.client.items import Item
+from graphd.runtime.traced_graph import TracedGraph
+
+
+def trace_items(traced: TracedGraph | None, items: Iterator[Item]) -> Iterator[Item]:
+    """Yields the items of a call."""
+    if traced is None:
+        yield from items
+        return
+    traced.run_steps(traced.start())
+    try:
+        yield from items
+    except BaseException as error:
+        traced.run_steps(traced.fail(error))
+        raise
+    traced.run_steps(traced.finish())
+
+
+async def atrace_items(traced: TracedGraph | None, items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+    """Like trace_items, on the loop of the caller."""
+    async with contextlib.aclosing(items):
+        if traced is None:
+            async for item in items:
+                yield item
+            return
+        await traced.start()
+        try:
+            async for item in items:
+                yield item
+        except BaseException as error:
+            await asyncio.shield(traced.fail(error))
+            raise
+        await traced.finish()

@@ -1,0 +1,61 @@
+"""What callback handlers are told of a call of a compiled graph."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphd.client.connection import GraphConnection
+from graphd.client.states import state_at
+from graphd.declare.program import Program
+from graphd.runtime.callbacks import configure_manager
+from graphd.runtime.traced_graph import GraphState, TracedGraph
+
+
+@dataclass(frozen=True)
+class ProgramInThread:
+    """A graph whose runs are traced; see graphd.runtime.traced_graph.TracedProgram."""
+
+    program: Program
+    connection: GraphConnection
+    thread: str
+
+    @property
+    def name(self) -> str:
+        return self.program.public_name
+
+    def child(self, node: str) -> ProgramInThread | None:
+        found = self.program.children().get(node)
+        return None if found is None else ProgramInThread(found.program, self.connection, self.thread)
+
+    def read_state(self, levels: Sequence[str]) -> GraphState:
+        return state_at(self.connection, self.program, self.thread, levels)
+
+
+def trace_call(
+    program: ProgramInThread, given: Any, config: Mapping[str, Any], loop: asyncio.AbstractEventLoop | None
+) -> TracedGraph | None:
+    """The runs of a call, about to begin; None when nobody listens."""
+    manager = configure_manager(config, is_async=loop is not None)
+    if manager is None:
+        return None
+    if "ls_integration" not in manager.metadata:
+        manager.add_metadata({"ls_integration": "graphd"})
+    name = config.get("run_name") or program.name
+    return TracedGraph(program, manager, given, name, _read_run_id(config.get("run_id")), loop)
+
+
+def _read_run_id(given: Any) -> uuid.UUID | None:
+    """The id of the run for handlers, which know UUIDs only."""
+    if given is None or isinstance(given, uuid.UUID):
+        return given
+    try:
+        return uuid.UUID(str(given))
+    except ValueError:
+        return None
+
+
+__all__ = ["ProgramInThread", "trace_call"]
