@@ -505,7 +505,9 @@ var layers = []layer{
 	},
 	{
 		path: "internal/cli/auditlog", neverLinks: driverPackages,
-		mayImport: []string{"internal/cli/exit", "internal/cli/output", "internal/audit", "internal/visible"},
+		mayImport: []string{
+			"internal/cli/exit", "internal/cli/output", "internal/access", "internal/audit", "internal/graph", "internal/visible",
+		},
 	},
 	{
 		path: "internal/cli/certs", neverLinks: driverPackages,

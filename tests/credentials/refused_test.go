@@ -75,7 +75,7 @@ func (c *client) try(t testing.TB, of class, a attempt) error {
 	defer cancel()
 	switch {
 	case of.isRaw:
-		return c.callRaw(t, c.forger, c.gateway, a.headers)
+		return c.callRaw(t, c.forger, c.gateway, rawCall{auditedMethod, a.headers, emptyBody})
 	case of.isOwn || a.shown != nil:
 		conn := c.dial(t, c.forger, a.shown)
 		defer func() { require.NoError(t, conn.Close()) }()
