@@ -192,6 +192,20 @@ func graphCases() []testCase {
 			list, _ := e.listGraphs(0)
 			require.Len(e, list, 1)
 		}},
+		{"puts of many graphs at once are all made", func(e *env) {
+			var group sync.WaitGroup
+			for n := range 8 {
+				group.Go(func() {
+					g := checkpoint.GraphRecord{Name: "g" + strconv.Itoa(n), Version: "1", Source: "1", Created: testDay(1)}
+					if err := e.store.PutGraph(e.ctx, g, checkpoint.ExpectVersions()); err != nil {
+						e.Errorf("put: %v", err)
+					}
+				})
+			}
+			group.Wait()
+			list, _ := e.listGraphs(0)
+			require.Len(e, list, 8)
+		}},
 		{"many at once put and delete a version", func(e *env) {
 			var group sync.WaitGroup
 			for range 4 {
