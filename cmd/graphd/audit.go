@@ -39,6 +39,9 @@ error, and end the command with 1.`,
 			if r.Selection.Since, err = auditlog.ParseSince(since, time.Now()); err != nil {
 				return err
 			}
+			if err := auditlog.CheckMethod(r.Selection.Method); err != nil {
+				return err
+			}
 			return auditlog.ShowRecords(cmd.Context(), r, to)
 		},
 	}

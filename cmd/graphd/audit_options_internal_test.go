@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
@@ -130,4 +131,11 @@ func TestServeRefusesAFileThatIsNoAudit(t *testing.T) {
 	r := commandRunner{}.runCommand(t, "serve", "--store", "memory", "--listen", "127.0.0.1:0", "--audit", "file:"+path)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.err, "no record of the audit")
+}
+
+// A selection that can select nothing is refused, and not shown as an empty audit.
+func TestAuditRefusesMethodsThatThereAreNot(t *testing.T) {
+	r := commandRunner{}.runCommand(t, "audit", filepath.Join(t.TempDir(), "audit.jsonl"), "--method", "resumerun")
+	require.Equal(t, exit.CodeUsage, r.code)
+	require.Contains(t, r.err, `--method "resumerun" is no method of graphd; did you mean "ResumeRun"?`)
 }

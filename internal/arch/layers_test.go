@@ -46,6 +46,8 @@ var layers = []layer{
 	{path: "internal/tenant", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/tlsalert", isOpenToAll: true, neverLinks: outerPackages},
+	{path: "internal/loopback", neverLinks: outerPackages, isPure: true},
+	{path: "internal/filelock", neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
 	// CEL itself is built on protobuf, so only the wire is refused here.
@@ -98,9 +100,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/checkpoint/sqlite/file", containsPanics: true,
-		mayImport: []string{
-			"internal/checkpoint",
-		},
+		mayImport:  []string{"internal/checkpoint", "internal/filelock"},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
 	},
 	{
@@ -465,10 +465,10 @@ var layers = []layer{
 		path: "internal/audit/otlp", mayImport: []string{"internal/audit"}, containsPanics: true,
 		neverLinks: concatLists(driverPackages, []string{module + "/gen"}),
 	},
-	{path: "internal/audit/file", mayImport: []string{"internal/audit"}, containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/audit/file", mayImport: []string{"internal/audit", "internal/filelock"}, containsPanics: true, neverLinks: outerPackages},
 	{path: "internal/visible", neverLinks: outerPackages, isPure: true},
 	{path: "internal/identity", mayImport: []string{"internal/visible"}, neverLinks: outerPackages},
-	{path: "internal/identity/file", containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/identity/file", mayImport: []string{"internal/filelock"}, containsPanics: true, neverLinks: outerPackages},
 	{
 		path: "internal/identity/certificate", neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/file"},
@@ -479,7 +479,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/identity/jwt", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/identity", "internal/identity/file", "internal/payload", "internal/visible"},
+		mayImport: []string{"internal/identity", "internal/identity/file", "internal/loopback", "internal/payload", "internal/visible"},
 	},
 	{path: "internal/quota", neverLinks: outerPackages, isPure: true, mayImport: []string{"internal/identity", "internal/identity/file"}},
 	// CEL itself is built on protobuf, so only the wire is refused here.
@@ -506,11 +506,13 @@ var layers = []layer{
 	},
 	{
 		path: "internal/cli/client", neverLinks: driverPackages,
-		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "internal/tlsfiles", "gen"},
+		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "internal/loopback", "internal/tlsfiles", "gen"},
 	},
 	{
 		path: "internal/cli/auditlog", neverLinks: driverPackages,
-		mayImport: []string{"internal/cli/exit", "internal/cli/output", "internal/audit", "internal/visible"},
+		mayImport: []string{
+			"internal/cli/exit", "internal/cli/output", "internal/access", "internal/audit", "internal/graph", "internal/visible",
+		},
 	},
 	{
 		path: "internal/cli/certs", neverLinks: driverPackages,

@@ -14,6 +14,8 @@ var (
 	ErrRequestNotFound    = errors.New("request not found")
 	ErrGraphNotFound      = errors.New("graph version not found")
 	ErrGraphExists        = errors.New("graph version exists with other content")
+	// ErrVersionsChanged says that a graph does not have the expected versions.
+	ErrVersionsChanged = errors.New("the versions of the graph are not the expected versions")
 	// ErrConflict says that the thread is not at the expected revision.
 	ErrConflict = errors.New("thread was changed by another writer")
 	// ErrInvalid says that a Change contradicts itself or does not continue the

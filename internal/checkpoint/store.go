@@ -302,14 +302,17 @@ type Graphs interface {
 type GraphWriter interface {
 	// PutGraph must return ErrGraphExists when the version exists with another
 	// Source, or has a tombstone of another Source; and nil when it exists with
-	// the same Source. A version that comes back has no tombstone.
-	PutGraph(ctx context.Context, g GraphRecord) error
+	// the same Source. Else it must return ErrVersionsChanged, and change nothing,
+	// when the graph does not fulfil the condition: no change of another process may
+	// come in between. A version that comes back has no tombstone.
+	PutGraph(ctx context.Context, g GraphRecord, condition GraphCondition) error
 	// DeleteGraph removes a version. It must leave a tombstone with a digest, so
 	// that only the same Source can come back: threads may still wait for it. A
 	// store keeps the tombstones of the versions that were deleted last, up to a
 	// number, and must forget the oldest beyond it. It must return
-	// ErrGraphNotFound when there is no such version.
-	DeleteGraph(ctx context.Context, name, version string) error
+	// ErrGraphNotFound when there is no such version, and else ErrVersionsChanged as
+	// PutGraph does.
+	DeleteGraph(ctx context.Context, name, version string, condition GraphCondition) error
 }
 
 // GraphReader reads graph definitions.

@@ -137,7 +137,7 @@ func TestABrokenGraphIsTriedAgainWhenSomethingHasChanged(t *testing.T) {
 	one := openRegistry(t, store)
 	putGraph(t, one, graphText("sub", "v1", "1"))
 	putGraph(t, one, wrappingGraph("outer", "v1", "sub", "v1"))
-	require.NoError(t, store.DeleteGraph(t.Context(), "sub", "v1"))
+	require.NoError(t, store.DeleteGraph(t.Context(), "sub", "v1", checkpoint.GraphCondition{}))
 	two := openRegistry(t, store)
 	for range 2 {
 		_, err := two.Graph("outer", "v1")
@@ -281,7 +281,7 @@ func TestListsArePagedAndBounded(t *testing.T) {
 	wide := `{"graph":"%s","version":"v1","description":"%s","channels":{"x":{}},"nodes":{"n":{"remote":{}}},"edges":["START -> n"]}`
 	for i := range 8 {
 		source := fmt.Sprintf(wide, fmt.Sprint("w", i), strings.Repeat("x", 1<<20))
-		require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: fmt.Sprint("w", i), Version: "v1", Source: source}))
+		require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: fmt.Sprint("w", i), Version: "v1", Source: source}, checkpoint.GraphCondition{}))
 	}
 	list, more, err = openRegistry(t, store).ListGraphs(t.Context(), tenant.Default, "", 100)
 	require.NoError(t, err)

@@ -26,28 +26,52 @@ const (
 // to any of them or other graphs contain any. The error is a *runtime.Error. After
 // an error some of several versions may be gone, and another call removes the
 // others.
-func (r *Registry) DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error) {
-	if err := r.Refresh(ctx); err != nil {
-		return nil, err
+func (r *Registry) DeleteGraph(ctx context.Context, d runtime.DeleteGraphRequest) ([]string, error) {
+	var all []*graphVersion
+	for {
+		gone, err := r.deleteApproved(ctx, &d)
+		all = append(all, gone...)
+		if !errors.Is(err, checkpoint.ErrVersionsChanged) {
+			return newVersionList(all).versionNames(), err
+		}
 	}
-	doomed, err := r.selectVersions(name, version)
+}
+
+// deleteApproved removes versions that an approval permits, and returns the removed
+// versions. It returns checkpoint.ErrVersionsChanged when the approval has compared with
+// other versions than there are.
+func (r *Registry) deleteApproved(ctx context.Context, d *runtime.DeleteGraphRequest) (gone []*graphVersion, err error) {
+	left, err := r.readVersions(ctx, d.Name)
 	if err != nil {
 		return nil, err
 	}
-	if !force {
-		if err := r.checkUnused(ctx, name, doomed); err != nil {
+	if d.Approve != nil {
+		if err := d.Approve(ctx); err != nil {
 			return nil, err
 		}
 	}
-	var gone []*graphVersion
+	doomed, err := r.selectVersions(d.Name, d.Version)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Force {
+		if err := r.checkUnused(ctx, d.Name, doomed); err != nil {
+			return nil, err
+		}
+	}
+	defer func() { r.unpublishVersions(d.Name, gone) }()
 	for _, v := range doomed {
-		if err = r.deleteStored(ctx, v); err != nil {
-			break
+		var condition checkpoint.GraphCondition
+		if d.Approve != nil {
+			condition = checkpoint.ExpectVersions(left...)
+		}
+		if err := r.deleteStored(ctx, v, condition); err != nil {
+			return gone, err
 		}
 		gone = append(gone, v)
+		left = slices.DeleteFunc(left, func(version string) bool { return version == v.version })
 	}
-	r.unpublishVersions(name, gone)
-	return newVersionList(gone).versionNames(), err
+	return gone, nil
 }
 
 // selectVersions returns the versions to delete.
@@ -66,15 +90,18 @@ func (r *Registry) selectVersions(name, version string) ([]*graphVersion, error)
 	return []*graphVersion{v}, nil
 }
 
-func (r *Registry) deleteStored(ctx context.Context, v *graphVersion) error {
+func (r *Registry) deleteStored(ctx context.Context, v *graphVersion, condition checkpoint.GraphCondition) error {
 	if r.store == nil {
 		return nil
 	}
-	err := r.store.DeleteGraph(ctx, v.name, v.version)
-	if err != nil && !errors.Is(err, checkpoint.ErrGraphNotFound) {
-		return translateStoreError(err)
+	err := r.store.DeleteGraph(ctx, v.name, v.version, condition)
+	switch {
+	case err == nil, errors.Is(err, checkpoint.ErrGraphNotFound):
+		return nil
+	case errors.Is(err, checkpoint.ErrVersionsChanged):
+		return err
 	}
-	return nil
+	return translateStoreError(err)
 }
 
 // unpublishVersions removes versions from the catalog.

@@ -54,12 +54,12 @@ func TestDelete(t *testing.T) {
 			for _, v := range []string{"v1", "v2", "v3"} {
 				putGraph(t, r, graphText("g", v, "1"))
 			}
-			_, err = r.DeleteGraph(t.Context(), "h", "", false)
+			_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "h"})
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphNotFound})
-			_, err = r.DeleteGraph(t.Context(), "g", "v9", false)
+			_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: "v9"})
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable})
 
-			gone, err := r.DeleteGraph(t.Context(), "g", "v3", false)
+			gone, err := r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: "v3"})
 			require.NoError(t, err)
 			require.Equal(t, []string{"v3"}, gone)
 			require.Equal(t, 3, threads.calls)
@@ -68,12 +68,12 @@ func TestDelete(t *testing.T) {
 			require.Equal(t, "v2", g.Version)
 
 			threads.list[700].Graph, threads.list[700].Version = "g", "v1"
-			_, err = r.DeleteGraph(t.Context(), "g", "", false)
+			_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g"})
 			require.Equal(t, map[string]string{"graph": "g", "threads": "t700"}, requireRefused(t, err, runtime.ReasonGraphInUse).Meta)
 			require.ErrorContains(t, err, "threads are pinned to it, among them t700; force")
-			_, err = r.DeleteGraph(t.Context(), "g", "v2", false)
+			_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: "v2"})
 			require.NoError(t, err, "another version is used")
-			gone, err = r.DeleteGraph(t.Context(), "g", "", true)
+			gone, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Force: true})
 			require.NoError(t, err)
 			require.Equal(t, []string{"v1"}, gone)
 			_, err = r.Graph("g", "")
@@ -94,11 +94,11 @@ func TestDeleteLooksAtABoundedNumberOfThreads(t *testing.T) {
 	r, err := registry.New(t.Context(), o)
 	require.NoError(t, err)
 	putGraph(t, r, graphText("g", "v1", "1"))
-	_, err = r.DeleteGraph(t.Context(), "g", "", false)
+	_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g"})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
 	require.ErrorContains(t, err, "more than the 10000")
 	require.Equal(t, 20, threads.calls)
-	_, err = r.DeleteGraph(t.Context(), "g", "", true)
+	_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Force: true})
 	require.NoError(t, err)
 }
 
@@ -109,10 +109,10 @@ func TestAGraphInAnotherIsNotDeleted(t *testing.T) {
 	putGraph(t, one, graphText("sub", "v2", "2"))
 	putGraph(t, one, wrappingGraph("outer", "v1", "sub", "v1"))
 	for _, r := range []*registry.Registry{one, openRegistry(t, store)} {
-		_, err := r.DeleteGraph(t.Context(), "sub", "", false)
+		_, err := r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "sub"})
 		require.Equal(t, map[string]string{"graph": "sub", "graphs": "outer@v1"}, requireRefused(t, err, runtime.ReasonGraphInUse).Meta)
 	}
-	_, err := one.DeleteGraph(t.Context(), "sub", "v2", false)
+	_, err := one.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "sub", Version: "v2"})
 	require.NoError(t, err)
 }
 
@@ -125,7 +125,7 @@ func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	require.NoError(t, two.Refresh(t.Context()))
 	held, err := two.Graph("g", "v1")
 	require.NoError(t, err)
-	_, err = one.DeleteGraph(t.Context(), "g", "v1", true)
+	_, err = one.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: "v1", Force: true})
 	require.NoError(t, err)
 	require.NoError(t, two.Refresh(t.Context()), "other servers notice")
 	_, err = two.Graph("g", "v1")
@@ -155,7 +155,7 @@ func TestAServerThatWasAwayTakesUpWhatCameLater(t *testing.T) {
 	_, err = away.Graph("outer", "v1")
 	require.NoError(t, err)
 	for _, v := range []string{"v1", "v2"} {
-		_, err = one.DeleteGraph(t.Context(), "g", v, true)
+		_, err = one.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: v, Force: true})
 		require.NoError(t, err)
 	}
 	putGraph(t, one, graphText("g", "v1", "2"))
@@ -204,7 +204,7 @@ func TestDeleteEndsWithItsCaller(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() {
-			_, err := r.DeleteGraph(ctx, "g", "v0", false)
+			_, err := r.DeleteGraph(ctx, runtime.DeleteGraphRequest{Name: "g", Version: "v0"})
 			ended <- err
 		}()
 		synctest.Wait()
@@ -252,10 +252,10 @@ func TestDeleteReadsSeveralSourcesAtATime(t *testing.T) {
 	}
 	putGraph(t, first, wrappingGraph("outer", "v1", "g", "v3"))
 	second := openRegistry(t, store)
-	_, err := second.DeleteGraph(t.Context(), "g", "v3", false)
+	_, err := second.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: "v3"})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
 	read := store.waiting
-	_, err = second.DeleteGraph(t.Context(), "g", "v4", false)
+	_, err = second.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Version: "v4"})
 	require.NoError(t, err)
 	require.Equal(t, 40, read)
 	require.Equal(t, read+1, store.waiting, "v3 may contain v4")

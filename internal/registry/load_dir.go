@@ -57,7 +57,7 @@ func (l *dirLoader) loadGraph(ctx context.Context, g *graph.Graph) {
 		}
 	}
 	r := l.registry
-	kept, err := r.storeGraph(ctx, tenant.Default, file)
+	kept, err := r.storeGraph(ctx, tenant.Default, file, nil)
 	if err != nil {
 		l.failures = append(l.failures, &graphfile.FileError{Path: file.Path, Err: err})
 		return

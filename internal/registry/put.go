@@ -31,7 +31,7 @@ func (r *Registry) PutGraph(ctx context.Context, put runtime.PutGraphRequest) (r
 	if put.ValidateOnly {
 		return r.validateGraph(ctx, owner, file)
 	}
-	g, err := r.storeGraph(ctx, owner, file)
+	g, err := r.storeGraph(ctx, owner, file, put.Approve)
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
@@ -64,12 +64,42 @@ func (r *Registry) validateGraph(ctx context.Context, owner string, file graphfi
 	return r.toEntry(g), nil
 }
 
-// storeGraph stores a graph of a tenant and makes it visible, in this order.
-func (r *Registry) storeGraph(ctx context.Context, owner string, file graphfile.File) (*graph.Graph, error) {
+// approval decides whether a version may be stored, nil = each may.
+type approval func(ctx context.Context, next *graph.Graph) error
+
+// storeGraph stores a graph of a tenant. An approval is repeated until it has compared with
+// the versions beside which the graph is stored.
+func (r *Registry) storeGraph(ctx context.Context, owner string, file graphfile.File, approve approval) (*graph.Graph, error) {
 	g, known, err := r.prepareGraph(ctx, owner, file)
 	if err != nil || known {
 		return g, err
 	}
+	if approve == nil {
+		return r.storeVersion(ctx, owner, file, g, checkpoint.GraphCondition{})
+	}
+	for {
+		versions, err := r.readVersions(ctx, g.Name)
+		if err != nil {
+			return nil, err
+		}
+		if g, known, err = r.prepareGraph(ctx, owner, file); err != nil || known {
+			return g, err
+		}
+		if err := approve(ctx, g); err != nil {
+			return nil, err
+		}
+		stored, err := r.storeVersion(ctx, owner, file, g, checkpoint.ExpectVersions(versions...))
+		if !errors.Is(err, checkpoint.ErrVersionsChanged) {
+			return stored, err
+		}
+	}
+}
+
+// storeVersion stores a version of a graph and makes it visible, in this order. It returns
+// checkpoint.ErrVersionsChanged when the condition does not hold.
+func (r *Registry) storeVersion(
+	ctx context.Context, owner string, file graphfile.File, g *graph.Graph, condition checkpoint.GraphCondition,
+) (*graph.Graph, error) {
 	if err := r.checkLimits(g.Name); err != nil {
 		return nil, err
 	}
@@ -83,26 +113,33 @@ func (r *Registry) storeGraph(ctx context.Context, owner string, file graphfile.
 	text := encodeSource(g)
 	if r.store == nil {
 		v.source = text
-		return r.publishVersion(v, g, len(text))
+		return r.publishVersion(v, g, len(text), condition)
 	}
-	err = r.store.PutGraph(ctx, checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: text, Created: present})
-	if errors.Is(err, checkpoint.ErrGraphExists) {
+	err = r.store.PutGraph(ctx, checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: text, Created: present}, condition)
+	switch {
+	case errors.Is(err, checkpoint.ErrGraphExists):
 		return r.resolveExisting(ctx, owner, file, g)
-	}
-	if err != nil {
+	case errors.Is(err, checkpoint.ErrVersionsChanged):
+		return nil, err
+	case err != nil:
 		return nil, translateStoreError(err)
 	}
-	return r.publishVersion(v, g, len(text))
+	return r.publishVersion(v, g, len(text), checkpoint.GraphCondition{})
 }
 
 // publishVersion makes a version visible as the newest of its name. A version that
-// has become known meanwhile is not replaced.
-func (r *Registry) publishVersion(v *graphVersion, g *graph.Graph, bytes int) (*graph.Graph, error) {
+// has become known meanwhile is not replaced. It returns checkpoint.ErrVersionsChanged when
+// the condition does not hold.
+func (r *Registry) publishVersion(v *graphVersion, g *graph.Graph, bytes int, condition checkpoint.GraphCondition) (*graph.Graph, error) {
 	r.mu.Lock()
 	all := *r.catalog.Load()
 	if there := all.findVersion(v.versionID); there != nil {
 		r.mu.Unlock()
 		return r.requireSameContent(there, g)
+	}
+	if err := condition.CheckVersions(all.findGraph(v.name).versionNames()); err != nil {
+		r.mu.Unlock()
+		return nil, err
 	}
 	r.putCount++
 	v.putNumber = r.putCount

@@ -13,23 +13,49 @@ func (r *Registry) Refresh(ctx context.Context) error {
 	if r.store == nil {
 		return nil
 	}
+	_, err := r.readList(ctx, false)
+	return err
+}
+
+// readVersions lists the versions of a graph that the store has, after it has loaded what
+// other servers have changed.
+func (r *Registry) readVersions(ctx context.Context, name string) (versions []string, err error) {
+	if r.store == nil {
+		return r.catalog.Load().findGraph(name).versionNames(), nil
+	}
+	records, err := r.readList(ctx, true)
+	for i := range records {
+		if records[i].Name == name {
+			versions = append(versions, records[i].Version)
+		}
+	}
+	return versions, err
+}
+
+// readList reads the store's list and makes a catalog of it. It returns the list when it
+// has changed, or always.
+func (r *Registry) readList(ctx context.Context, always bool) ([]checkpoint.GraphRecord, error) {
 	r.refreshMu.Lock()
 	defer r.refreshMu.Unlock()
 	r.mu.Lock()
 	known, puts := r.revision, r.putCount
 	r.mu.Unlock()
-	records, revision, err := r.store.GraphVersions(ctx, known)
+	asked := known
+	if always {
+		asked = 0
+	}
+	records, revision, err := r.store.GraphVersions(ctx, asked)
 	if err != nil {
-		return translateStoreError(err)
+		return nil, translateStoreError(err)
 	}
 	if revision == known {
-		return nil
+		return records, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.revision = revision
 	r.updateCatalog(records, puts, revision < known)
-	return nil
+	return records, nil
 }
 
 // updateCatalog makes a catalog of the store's list. It keeps versions that this

@@ -261,7 +261,7 @@ func TestStoredGraphsThatNoLongerCompile(t *testing.T) {
 	with := openRegistry(t, store, "f")
 	putGraph(t, with, "graph: g\nversion: v1\nchannels: {x: {}}\nnodes: {n: {function: {name: f}}}\nedges: [START -> n]\n")
 	putGraph(t, with, graphText("ok", "v1", "1"))
-	require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "odd", Version: "v1", Source: "{"}))
+	require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "odd", Version: "v1", Source: "{"}, checkpoint.GraphCondition{}))
 
 	without := openRegistry(t, store)
 	_, err := without.Graph("ok", "")
@@ -327,7 +327,7 @@ func TestTheStoreSaysWhatIsNewest(t *testing.T) {
 // unavailableStore is a store that is down.
 type unavailableStore struct{}
 
-func (unavailableStore) PutGraph(context.Context, checkpoint.GraphRecord) error {
+func (unavailableStore) PutGraph(context.Context, checkpoint.GraphRecord, checkpoint.GraphCondition) error {
 	return checkpoint.ErrUnavailable
 }
 
@@ -335,7 +335,7 @@ func (unavailableStore) GraphRecords(context.Context) ([]checkpoint.GraphRecord,
 	return nil, checkpoint.ErrUnavailable
 }
 
-func (unavailableStore) DeleteGraph(context.Context, string, string) error {
+func (unavailableStore) DeleteGraph(context.Context, string, string, checkpoint.GraphCondition) error {
 	return checkpoint.ErrUnavailable
 }
 

@@ -22,18 +22,18 @@ type errorStore struct {
 	err error
 }
 
-func (s *errorStore) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+func (s *errorStore) PutGraph(ctx context.Context, g checkpoint.GraphRecord, condition checkpoint.GraphCondition) error {
 	if s.err != nil {
 		return s.err
 	}
-	return s.Graphs.PutGraph(ctx, g)
+	return s.Graphs.PutGraph(ctx, g, condition)
 }
 
-func (s *errorStore) DeleteGraph(ctx context.Context, name, version string) error {
+func (s *errorStore) DeleteGraph(ctx context.Context, name, version string, condition checkpoint.GraphCondition) error {
 	if s.err != nil {
 		return s.err
 	}
-	return s.Graphs.DeleteGraph(ctx, name, version)
+	return s.Graphs.DeleteGraph(ctx, name, version, condition)
 }
 
 func (s *errorStore) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
@@ -73,8 +73,14 @@ func TestEachStoreErrorHasItsReason(t *testing.T) {
 					_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: wrappingGraph("n", "v1", "g", "v1")})
 					return err
 				},
-				"delete": func() error { _, err := r.DeleteGraph(t.Context(), "h", "v1", true); return err },
-				"unused": func() error { _, err := r.DeleteGraph(t.Context(), "h", "v1", false); return err },
+				"delete": func() error {
+					_, err := r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "h", Version: "v1", Force: true})
+					return err
+				},
+				"unused": func() error {
+					_, err := r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "h", Version: "v1"})
+					return err
+				},
 			} {
 				err := do()
 				require.ErrorIs(t, err, cause, call)

@@ -66,15 +66,15 @@ func TestGraphsOfTenants(t *testing.T) {
 		Thread: "acme@t", Head: checkpoint.Head{Thread: "acme@t", Graph: "acme@g", Version: "v1"},
 	})
 	require.NoError(t, err)
-	_, err = r.DeleteGraph(t.Context(), "acme@g", "", false)
+	_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "acme@g"})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
 	require.ErrorContains(t, err, `graph "g" can't be deleted: threads are pinned to it, among them t;`)
-	gone, err := r.DeleteGraph(t.Context(), "g", "", false)
+	gone, err := r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"v1"}, gone)
 	require.Equal(t, []string{"h"}, listNames(t, r, tenant.Default))
 	require.Equal(t, []string{"acme@g", "acme@secretive"}, listNames(t, r, "acme"))
-	_, err = r.DeleteGraph(t.Context(), "h", "", false)
+	_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "h"})
 	require.NoError(t, err)
 	require.Empty(t, listNames(t, r, tenant.Default))
 }
@@ -103,7 +103,7 @@ func TestSubgraphsOfTenants(t *testing.T) {
 				}
 			}
 		}
-		_, err := server.DeleteGraph(t.Context(), "acme@inner", "", false)
+		_, err := server.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "acme@inner"})
 		require.ErrorContains(t, err, `graph "inner" can't be deleted: other graphs contain it: outer@v1`)
 	}
 	_, err := r.Graph("acme@iner", "")
@@ -169,7 +169,7 @@ func TestTenantsHaveALimitOfGraphs(t *testing.T) {
 	again, err := registry.New(t.Context(), o)
 	require.NoError(t, err)
 	refuse(again, "c")
-	_, err = again.DeleteGraph(t.Context(), "acme@a", "", false)
+	_, err = again.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "acme@a"})
 	require.NoError(t, err)
 	putForTenant(t, again, "acme", graphText("c", "v1", "1"))
 	limits["acme"] = 1

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -113,6 +114,20 @@ type PutGraphRequest struct {
 	Document     string
 	DocumentName string // for the words of problems, "" = unknown
 	ValidateOnly bool
+	// Approve decides whether a version may be stored that the server does not have, nil =
+	// each may. It compares with the versions that there are, and is called again when they
+	// have changed before the version was stored.
+	Approve func(ctx context.Context, next *graph.Graph) error
+}
+
+// DeleteGraphRequest is which versions of a graph to delete.
+type DeleteGraphRequest struct {
+	Name    string
+	Version string // "" = all
+	Force   bool   // also versions in use
+	// Approve decides whether they may be deleted, nil = they may. It is called again when
+	// the versions of the graph have changed before all were deleted.
+	Approve func(ctx context.Context) error
 }
 
 // Worker is a connected process that runs nodes outside of the server.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"net"
 	"net/url"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/audit/otlp"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/loopback"
 	"github.com/graphd-dev/graphd/internal/tlsfiles"
 )
 
@@ -45,7 +45,7 @@ func (o *AuditOptions) openCollector(ctx context.Context, address, version strin
 		}
 		return cmp.Or(o.Getenv("OTEL_EXPORTER_OTLP_LOGS_"+name), o.Getenv("OTEL_EXPORTER_OTLP_"+name))
 	}
-	if to.Scheme == "http" && variable("HEADERS") != "" && !isLoopback(to.Hostname()) {
+	if to.Scheme == "http" && variable("HEADERS") != "" && !loopback.IsHost(to.Hostname()) {
 		return nil, exit.Usagef("--%s otlp:%s would send the headers of OTEL_EXPORTER_OTLP_HEADERS in plain text to another host", flagAudit, to).
 			WithHint("want https://")
 	}
@@ -79,9 +79,4 @@ func openCollectorFiles(variable func(name string) string, log *zap.Logger) (fun
 		return nil, err
 	}
 	return c.CurrentConfig, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

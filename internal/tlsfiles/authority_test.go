@@ -23,11 +23,14 @@ type authority struct {
 	text        []byte // of the certificate, PEM
 }
 
-func newAuthority(t *testing.T, name string) authority {
+func newAuthority(t *testing.T, name string, usage ...x509.KeyUsage) authority {
 	t.Helper()
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	if len(usage) > 0 {
+		template.KeyUsage = usage[0]
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -107,6 +107,27 @@ func (f file) parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	return nil, f.newError("the file has no certificate")
 }
 
+// parseAuthorities returns the certificates of CAs in a PEM text, one at least. The error is
+// a *FileError.
+func (f file) parseAuthorities(text []byte) ([]*x509.Certificate, error) {
+	list, err := f.parseCertificates(text)
+	if err != nil {
+		return nil, err
+	}
+	for i, certificate := range list {
+		const oldestWithExtensions = 3
+		isCA := certificate.IsCA || certificate.Version < oldestWithExtensions
+		mayNotSign := certificate.KeyUsage != 0 && certificate.KeyUsage&x509.KeyUsageCertSign == 0
+		switch subject := certificate.Subject.String(); {
+		case !isCA:
+			return nil, f.newError("certificate %d of the file, of %q, is not that of a CA", i+1, subject)
+		case mayNotSign:
+			return nil, f.newError("certificate %d of the file, of %q, is not for signing certificates", i+1, subject)
+		}
+	}
+	return list, nil
+}
+
 func isKeyType(blockType string) bool { return strings.HasSuffix(blockType, "PRIVATE KEY") }
 
 // parseKey returns the first private key of a PEM text. The error is a *FileError.

@@ -2,6 +2,7 @@ package tlsfiles_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/pem"
 	"os"
 	"path/filepath"
@@ -35,6 +36,7 @@ func TestUnusableFilesAreRefused(t *testing.T) {
 	ca := newAuthority(t, "ca")
 	cert, key := ca.issue(t, "server", time.Now().Add(time.Hour))
 	_, otherKey := ca.issue(t, "other", time.Now().Add(time.Hour))
+	usage := newAuthority(t, "ca without a usage", x509.KeyUsageDigitalSignature)
 	dir := t.TempDir()
 	good := tlsfiles.ServerFiles{Cert: writeFile(t, dir, "cert", cert), Key: writeFile(t, dir, "key", key), ClientCA: writeFile(t, dir, "ca", ca.text)}
 	for name, test := range map[string]struct {
@@ -59,6 +61,13 @@ func TestUnusableFilesAreRefused(t *testing.T) {
 		"no CA file":            {option: "--tls-client-ca", says: "no such file"},
 		"empty CA":              {option: "--tls-client-ca", text: []byte("\n"), says: "not PEM"},
 		"key of a CA in its CA": {option: "--tls-client-ca", text: key, says: "a private key and no certificate"},
+		"no CA":                 {option: "--tls-client-ca", text: cert, says: `certificate 1 of the file, of "CN=server", is not that of a CA`},
+		"no CA behind a CA": {
+			option: "--tls-client-ca", text: append(bytes.Clone(ca.text), cert...), says: `certificate 2 of the file, of "CN=server", is not that of a CA`,
+		},
+		"a CA that may not sign": {
+			option: "--tls-client-ca", text: usage.text, says: `certificate 1 of the file, of "CN=ca without a usage", is not for signing certificates`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, path := good, filepath.Join(t.TempDir(), "wrong")

@@ -64,7 +64,7 @@ func (s *Server) parseTexts(texts [][]byte) (*tls.Config, error) {
 	if s.clientCA.path == "" {
 		return config, nil
 	}
-	list, err := s.clientCA.parseCertificates(texts[2])
+	list, err := s.clientCA.parseAuthorities(texts[2])
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,8 @@ func TestTableKnowsEveryReason(t *testing.T) {
 
 // sampleErrors has one error for each error that a package below exports.
 // ErrInvalid, ErrRequestNotFound, ErrElsewhere, ErrMoved and ErrSiblingFailed never
-// leave the runtime: if a client gets one, that is a defect.
+// leave the runtime, and ErrVersionsChanged never leaves the registry: if a client gets
+// one, that is a defect.
 func sampleErrors() map[string]struct {
 	err    error
 	reason string
@@ -185,6 +186,7 @@ func sampleErrors() map[string]struct {
 		"checkpoint.ErrInvalid":            {checkpoint.ErrInvalid, "INTERNAL"},
 		"checkpoint.ErrGraphExists":        {checkpoint.ErrGraphExists, "GRAPH_EXISTS"},
 		"checkpoint.ErrGraphNotFound":      {checkpoint.ErrGraphNotFound, "GRAPH_VERSION_UNAVAILABLE"},
+		"checkpoint.ErrVersionsChanged":     {checkpoint.ErrVersionsChanged, "INTERNAL"},
 		"checkpoint.ErrConflict":           {checkpoint.ErrConflict, "CHECKPOINT_CONFLICT"},
 		"checkpoint.ErrTrimmed":            {checkpoint.ErrTrimmed, "CURSOR_TRIMMED"},
 		"checkpoint.ErrOutcomeUnknown":     {checkpoint.ErrOutcomeUnknown, "OUTCOME_UNKNOWN"},

@@ -41,27 +41,30 @@ func (c graphChanges) PutGraph(ctx context.Context, method string, put runtime.P
 	if err := c.checkNames(ctx, method, put); err != nil {
 		return runtime.GraphEntry{}, err
 	}
-	valid := put
-	valid.ValidateOnly = true
-	entry, err := c.graphs.PutGraph(ctx, valid)
-	if err != nil || put.ValidateOnly {
-		return entry, err
+	var change graphChange // that was decided about last
+	put.Approve = func(ctx context.Context, next *graph.Graph) (err error) {
+		change, err = c.checkNewVersion(ctx, method, next)
+		return err
 	}
-	isKnown, err := c.hasVersion(ctx, entry.Graph)
-	if err != nil {
-		return runtime.GraphEntry{}, err
+	entry, err := c.graphs.PutGraph(ctx, put)
+	c.noteChange(ctx, &change)
+	return entry, err
+}
+
+// DeleteGraph deletes versions of a graph for a method, if the caller may. Errors:
+// ACCESS_DENIED, and those of Registry.DeleteGraph.
+func (c graphChanges) DeleteGraph(ctx context.Context, method string, d runtime.DeleteGraphRequest) ([]string, error) {
+	if c.access == nil && !c.isAudited {
+		return c.graphs.DeleteGraph(ctx, d)
 	}
-	if !isKnown {
-		if err := c.checkNewVersion(ctx, method, entry.Graph); err != nil {
-			return runtime.GraphEntry{}, err
-		}
+	var change graphChange // that was decided about last
+	d.Approve = func(ctx context.Context) (err error) {
+		change, err = c.checkDelete(ctx, method, d.Name, d.Version)
+		return err
 	}
-	// What was checked is put: the document would find the newest versions of the graphs
-	// inside anew.
-	checked := *entry.Graph.Spec
-	checked.Version = entry.Graph.Version
-	put.Spec, put.Document = &checked, ""
-	return c.graphs.PutGraph(ctx, put)
+	gone, err := c.graphs.DeleteGraph(ctx, d)
+	c.noteChange(ctx, &change)
+	return gone, err
 }
 
 // checkNames decides about the graph and about those inside it by their names, before
@@ -88,59 +91,65 @@ func (c graphChanges) checkNames(ctx context.Context, method string, put runtime
 	return nil
 }
 
+// graphChange is a change of the newest version of a graph.
+type graphChange struct {
+	graph         string   // "" = there is none to note
+	before, after string   // newest versions, "" = none
+	removed       []string // questions, each once
+	refused       string   // the version that was refused, "" = none
+}
+
 // checkNewVersion decides about a version that the server does not have.
-func (c graphChanges) checkNewVersion(ctx context.Context, method string, g *graph.Graph) error {
+func (c graphChanges) checkNewVersion(ctx context.Context, method string, g *graph.Graph) (graphChange, error) {
 	var rights []permission.Right
 	if method == graphdv1.WorkerService_Connect_FullMethodName {
 		rights = append(rights, permission.BringGraphs)
 	}
 	newest, unreadable, err := c.findNewest(ctx, g.Name)
 	if err != nil {
-		return err
+		return graphChange{}, err
 	}
-	var before string
-	removed := unreadable
+	d := graphChange{graph: g.Name, after: g.Version, removed: unreadable}
 	if newest != nil {
-		before, removed = newest.Graph.Version, append(removed, graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)...)
+		d.before, d.removed = newest.Graph.Version, append(d.removed, graph.ListRemovedQuestions(newest.Graph.Spec, g.Spec)...)
 	}
-	if len(removed) > 0 {
+	if len(d.removed) > 0 {
 		rights = append(rights, permission.ApproveChanges)
 	}
-	c.noteChange(ctx, g.Name, before, g.Version, removed)
-	err = explainRemoved(c.access.CheckGraph(ctx, method, g.Name, rights...), removed)
+	err = explainRemoved(c.access.CheckGraph(ctx, method, g.Name, rights...), d.removed)
 	if err != nil {
-		c.noteVersion(ctx, noteRefused, g.Name, g.Version)
+		d.refused = g.Version
 	}
-	return err
+	return d, err
 }
 
-// noteChange notes for the audit the versions before and after a change, "" = none, and
-// the questions that it removes.
-func (c graphChanges) noteChange(ctx context.Context, name, before, after string, removed []string) {
-	if !c.isAudited {
+// noteChange notes a change for the audit.
+func (c graphChanges) noteChange(ctx context.Context, d *graphChange) {
+	if !c.isAudited || d.graph == "" {
 		return
 	}
-	c.noteVersion(ctx, noteBefore, name, before)
-	c.noteVersion(ctx, noteAfter, name, after)
-	for _, question := range removed {
-		interceptor.NoteForAudit(ctx, noteRemoved, tenant.ClientName(name)+": "+question)
+	c.noteVersion(ctx, noteBefore, d.graph, d.before)
+	c.noteVersion(ctx, noteAfter, d.graph, d.after)
+	for _, question := range d.removed {
+		interceptor.NoteForAudit(ctx, noteRemoved, tenant.ClientName(d.graph)+": "+question)
 	}
+	c.noteVersion(ctx, noteRefused, d.graph, d.refused)
 }
 
 // noteVersion notes a version of a graph for the audit, "" = none. The record has the
 // tenant.
-func (c graphChanges) noteVersion(ctx context.Context, note, name, version string) {
-	if c.isAudited && version != "" {
+func (graphChanges) noteVersion(ctx context.Context, note, name, version string) {
+	if version != "" {
 		interceptor.NoteForAudit(ctx, note, tenant.ClientName(name)+"@"+version)
 	}
 }
 
 // checkDelete decides about the deletion of versions of a graph, "" = all, which removes
 // their questions. Errors: ACCESS_DENIED, and those of the store.
-func (c graphChanges) checkDelete(ctx context.Context, method, name, version string) error {
+func (c graphChanges) checkDelete(ctx context.Context, method, name, version string) (graphChange, error) {
 	refused := c.access.CheckGraph(ctx, method, name, permission.ApproveChanges)
 	if refused == nil && !c.isAudited {
-		return nil
+		return graphChange{}, nil
 	}
 	most := 0 // a refusal names what the rights are for, whatever it costs
 	if refused == nil {
@@ -148,39 +157,34 @@ func (c graphChanges) checkDelete(ctx context.Context, method, name, version str
 	}
 	d, err := c.findDeletion(ctx, name, version, most)
 	if err != nil {
-		return err
+		return graphChange{}, err
 	}
-	c.noteChange(ctx, name, d.before, d.after, d.removed)
 	if refused == nil || len(d.removed) == 0 {
-		return nil
+		return d, nil
 	}
-	return explainRemoved(refused, d.removed)
+	return d, explainRemoved(refused, d.removed)
 }
 
 // maxNotedVersions bounds the deleted versions whose questions are read for the audit
 // alone.
 const maxNotedVersions = 16
 
-// deletion is what the deletion of versions of a graph changes.
-type deletion struct {
-	before, after string   // newest versions, "" = none
-	removed       []string // questions, each once
-}
-
 // findDeletion returns what goes with versions of a graph, "" = all. It reads the newest
 // of them up to most, 0 = all.
-func (c graphChanges) findDeletion(ctx context.Context, name, version string, most int) (d deletion, err error) {
+func (c graphChanges) findDeletion(ctx context.Context, name, version string, most int) (d graphChange, err error) {
 	newest, unreadable, err := c.findNewest(ctx, name)
 	if err != nil || newest == nil {
-		return deletion{removed: unreadable}, err
+		return graphChange{graph: name, removed: unreadable}, err
 	}
+	d.graph = name
 	d.before = newest.Graph.Version
-	var left *graph.Spec
+	var left *graph.Graph
 	versions := newest.Versions
 	if version != "" {
 		i := slices.Index(versions, version)
 		if i < 0 {
-			return deletion{before: d.before, after: d.before}, nil
+			d.after = d.before
+			return d, nil
 		}
 		if left, err = c.findNewestBeside(ctx, newest, version); err != nil {
 			return d, err
@@ -204,14 +208,14 @@ func (c graphChanges) findDeletion(ctx context.Context, name, version string, mo
 		case left == nil:
 			d.addQuestions(graph.ListQuestions(doomed.Graph.Spec)...)
 		default:
-			d.addQuestions(graph.ListRemovedQuestions(doomed.Graph.Spec, left)...)
+			d.addQuestions(graph.ListRemovedQuestions(doomed.Graph.Spec, left.Spec)...)
 		}
 	}
 	return d, nil
 }
 
 // addQuestions adds questions that are not there yet.
-func (d *deletion) addQuestions(list ...string) {
+func (d *graphChange) addQuestions(list ...string) {
 	for _, question := range list {
 		if !slices.Contains(d.removed, question) {
 			d.removed = append(d.removed, question)
@@ -221,9 +225,9 @@ func (d *deletion) addQuestions(list ...string) {
 
 // findNewestBeside returns the version that is the newest without another one, nil for
 // none.
-func (c graphChanges) findNewestBeside(ctx context.Context, newest *runtime.GraphEntry, version string) (*graph.Spec, error) {
+func (c graphChanges) findNewestBeside(ctx context.Context, newest *runtime.GraphEntry, version string) (*graph.Graph, error) {
 	if newest.Graph.Version != version {
-		return newest.Graph.Spec, nil
+		return newest.Graph, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(newest.Versions), func(v string) bool { return v == version })
 	if len(others) == 0 {
@@ -233,7 +237,7 @@ func (c graphChanges) findNewestBeside(ctx context.Context, newest *runtime.Grap
 	if err != nil || entry == nil {
 		return nil, err
 	}
-	return entry.Graph.Spec, nil
+	return entry.Graph, nil
 }
 
 // findNewest returns the newest version of a graph that compiles here, nil for none. Where a
@@ -266,11 +270,6 @@ func (c graphChanges) findGraph(ctx context.Context, name, version string) (*run
 		return nil, err
 	}
 	return &entry, nil
-}
-
-func (c graphChanges) hasVersion(ctx context.Context, g *graph.Graph) (bool, error) {
-	found, err := c.findGraph(ctx, g.Name, g.Version)
-	return found != nil, err
 }
 
 // explainRemoved adds to a refusal which questions the change would remove.

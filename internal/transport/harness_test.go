@@ -374,8 +374,8 @@ func (r *fakeRegistry) GetGraph(context.Context, string, string) (runtime.GraphE
 	return r.entries[0], nil
 }
 
-func (r *fakeRegistry) DeleteGraph(_ context.Context, name, version string, force bool) ([]string, error) {
-	return []string{name, version, fmt.Sprint(force)}, r.err
+func (r *fakeRegistry) DeleteGraph(_ context.Context, d runtime.DeleteGraphRequest) ([]string, error) {
+	return []string{d.Name, d.Version, fmt.Sprint(d.Force)}, r.err
 }
 
 func (*fakeRegistry) ParseGraph(put runtime.PutGraphRequest) (*graph.Spec, error) {

@@ -101,9 +101,8 @@ type Registry interface {
 	// PutGraph checks and stores a graph. It returns a *graph.BuildError for a
 	// graph with problems.
 	PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error)
-	// DeleteGraph removes a version of a graph, or all versions if version is
-	// empty, and returns the removed versions.
-	DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error)
+	// DeleteGraph removes versions of a graph, and returns the removed versions.
+	DeleteGraph(ctx context.Context, d runtime.DeleteGraphRequest) ([]string, error)
 }
 
 // Workers knows the connected workers.

@@ -157,10 +157,8 @@ func (s *registryService) DeleteGraph(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.changes.checkDelete(ctx, graphdv1.RegistryService_DeleteGraph_FullMethodName, name, ""); err != nil {
-		return nil, err
-	}
-	gone, err := s.graphs.DeleteGraph(ctx, name, "", req.GetForce())
+	gone, err := s.changes.DeleteGraph(ctx, graphdv1.RegistryService_DeleteGraph_FullMethodName,
+		runtime.DeleteGraphRequest{Name: name, Force: req.GetForce()})
 	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
 }
 
@@ -176,10 +174,8 @@ func (s *registryService) DeleteGraphVersion(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.changes.checkDelete(ctx, graphdv1.RegistryService_DeleteGraphVersion_FullMethodName, name, version); err != nil {
-		return nil, err
-	}
-	gone, err := s.graphs.DeleteGraph(ctx, name, version, req.GetForce())
+	gone, err := s.changes.DeleteGraph(ctx, graphdv1.RegistryService_DeleteGraphVersion_FullMethodName,
+		runtime.DeleteGraphRequest{Name: name, Version: version, Force: req.GetForce()})
 	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
 }
 

@@ -20,10 +20,19 @@ import (
 // patience is for a server that does not answer at all.
 const patience = time.Minute
 
-// callRaw makes a call, over a connection of its own, with headers that clients of gRPC
-// do not send. The error has the status that the server sends, or the code Unavailable
-// when it ends the call or the connection without one.
-func (s *testServer) callRaw(t testing.TB, f *forger, shown *tls.Certificate, method string, headers ...string) error {
+// rawCall is a call with headers or a body that clients of gRPC do not send.
+type rawCall struct {
+	method  string
+	headers []string // values of authorization
+	body    []byte
+}
+
+// emptyBody is the body of a call with an empty request.
+var emptyBody = make([]byte, 5)
+
+// callRaw makes a call over a connection of its own. The error has the status that the
+// server sends, or the code Unavailable when it ends the call or the connection without one.
+func (s *testServer) callRaw(t testing.TB, f *forger, shown *tls.Certificate, call rawCall) error {
 	t.Helper()
 	conn, err := tls.Dial("tcp", s.Address(), f.clientConfig(shown))
 	if err != nil {
@@ -37,7 +46,7 @@ func (s *testServer) callRaw(t testing.TB, f *forger, shown *tls.Certificate, me
 	go func() { // the server may end the call before it has read all
 		defer close(sent)
 		if _, err := conn.Write([]byte(http2.ClientPreface)); err == nil && framer.WriteSettings() == nil {
-			writeCall(framer, encodeHeaders(method, headers))
+			writeCall(framer, call.encodeHeaders(), call.body)
 		}
 	}()
 	err = readStatus(framer)
@@ -46,27 +55,27 @@ func (s *testServer) callRaw(t testing.TB, f *forger, shown *tls.Certificate, me
 	return err
 }
 
-func encodeHeaders(method string, headers []string) []byte {
+func (c *rawCall) encodeHeaders() []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{
 		{":method", "POST"},
 		{":scheme", "https"},
-		{":path", method},
+		{":path", c.method},
 		{":authority", "test"},
 		{"content-type", "application/grpc"},
 		{"te", "trailers"},
 	} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a buffer takes all
 	}
-	for _, value := range headers {
+	for _, value := range c.headers {
 		_ = encoder.WriteField(hpack.HeaderField{Name: "authorization", Value: value})
 	}
 	return block.Bytes()
 }
 
-// writeCall writes a call with an empty request, as far as the server lets it.
-func writeCall(framer *http2.Framer, block []byte) {
+// writeCall writes the headers and the body of a call, as far as the server lets it.
+func writeCall(framer *http2.Framer, block, body []byte) {
 	const frameSize = 16 << 10
 	first := block[:min(len(block), frameSize)]
 	block = block[len(first):]
@@ -80,7 +89,7 @@ func writeCall(framer *http2.Framer, block []byte) {
 			return
 		}
 	}
-	_ = framer.WriteData(1, true, make([]byte, 5))
+	_ = framer.WriteData(1, true, body)
 }
 
 // readStatus reads up to the end of the call.

@@ -75,7 +75,7 @@ func (c *client) try(t testing.TB, of class, a attempt) error {
 	defer cancel()
 	switch {
 	case of.isRaw:
-		return c.callRaw(t, c.forger, c.gateway, auditedMethod, a.headers...)
+		return c.callRaw(t, c.forger, c.gateway, rawCall{auditedMethod, a.headers, emptyBody})
 	case of.isOwn || a.shown != nil:
 		conn := c.dial(t, c.forger, a.shown)
 		defer func() { require.NoError(t, conn.Close()) }()
@@ -240,7 +240,7 @@ func (c *client) measureClasses(b *testing.B, classes []class) {
 		began := time.Now()
 		var err error
 		if isOwn {
-			err = c.callRaw(b, c.forger, c.chooseCertificate(of, a), auditedMethod, a.headers...)
+			err = c.callRaw(b, c.forger, c.chooseCertificate(of, a), rawCall{auditedMethod, a.headers, emptyBody})
 		} else {
 			err = c.try(b, of, a)
 		}
@@ -249,7 +249,7 @@ func (c *client) measureClasses(b *testing.B, classes []class) {
 
 		began = time.Now()
 		if isOwn {
-			err = c.callRaw(b, c.forger, c.alice, freeMethod)
+			err = c.callRaw(b, c.forger, c.alice, rawCall{freeMethod, nil, emptyBody})
 		} else {
 			err = call(b.Context(), c.open, freeMethod, goodToken)
 		}

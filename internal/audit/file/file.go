@@ -19,6 +19,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/audit"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/filelock"
 )
 
 // Error says why a file can't hold the audit.
@@ -99,11 +100,11 @@ func (f *File) openFile() (err error) {
 			err = errors.Join(err, opened.Close())
 		}
 	}()
-	held, err := tryLock(opened)
+	isTaken, err := filelock.TryLock(opened)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	if held {
+	if isTaken {
 		return &Error{Path: f.o.Path, Is: "belongs to another server", Want: "a file of its own for each server"}
 	}
 	size, err := opened.Seek(0, io.SeekEnd)

@@ -21,10 +21,10 @@ func WriteAll(ctx context.Context, tb testing.TB, s Store) {
 	tb.Helper()
 	f := &filler{tb}
 	g := newFilled[checkpoint.GraphRecord](f, "graph")
-	require.NoError(tb, s.PutGraph(ctx, g))
+	require.NoError(tb, s.PutGraph(ctx, g, checkpoint.GraphCondition{}))
 	gone := newFilled[checkpoint.GraphRecord](f, "deleted graph")
-	require.NoError(tb, s.PutGraph(ctx, gone))
-	require.NoError(tb, s.DeleteGraph(ctx, gone.Name, gone.Version))
+	require.NoError(tb, s.PutGraph(ctx, gone, checkpoint.GraphCondition{}))
+	require.NoError(tb, s.DeleteGraph(ctx, gone.Name, gone.Version, checkpoint.GraphCondition{}))
 	for _, c := range f.newChanges() {
 		_, err := s.Apply(ctx, c)
 		require.NoError(tb, err)

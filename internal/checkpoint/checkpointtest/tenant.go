@@ -529,9 +529,9 @@ func tenantGraphs(e *env) {
 	for _, name := range listTenantNames() {
 		source := fmt.Sprintf(`{"graph":%q}`, name)
 		g := checkpoint.GraphRecord{Name: e.qualifyID(name, "g"), Version: "1", Source: source, Created: testDay(0)}
-		require.NoError(e, e.store.PutGraph(e.ctx, g))
+		require.NoError(e, e.store.PutGraph(e.ctx, g, checkpoint.GraphCondition{}))
 	}
-	require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1"))
+	require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1", checkpoint.GraphCondition{}))
 	for _, name := range listTenantNames()[1:] {
 		g, err := e.store.GraphRecord(e.ctx, e.qualifyID(name, "g"), "1")
 		require.NoError(e, err)

@@ -23,6 +23,16 @@ func (g *graphs) findVersion(name, version string) int {
 	return slices.IndexFunc(g.list, func(r checkpoint.GraphRecord) bool { return r.Name == name && r.Version == version })
 }
 
+// listVersions lists the versions of a graph. mu is held.
+func (g *graphs) listVersions(name string) (versions []string) {
+	for i := range g.list {
+		if g.list[i].Name == name {
+			versions = append(versions, g.list[i].Version)
+		}
+	}
+	return versions
+}
+
 // tombstones are the digests of deleted versions, those that were deleted first
 // first.
 type tombstones struct {
@@ -46,8 +56,9 @@ func (t *tombstones) addTombstone(g *checkpoint.GraphRecord) {
 }
 
 // PutGraph stores a version of a graph. It returns checkpoint.ErrGraphExists when the
-// version has, or had, another source.
-func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+// version has, or had, another source, and checkpoint.ErrVersionsChanged when the condition
+// does not hold.
+func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord, condition checkpoint.GraphCondition) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
@@ -60,10 +71,14 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 		return nil
 	}
 	dead := &s.graphs.tombstones
-	if i := dead.findVersion(g.Name, g.Version); i >= 0 {
-		if dead.list[i].digest != checkpoint.GraphDigest(g.Source) {
-			return checkpoint.ErrGraphExists
-		}
+	i := dead.findVersion(g.Name, g.Version)
+	if i >= 0 && dead.list[i].digest != checkpoint.GraphDigest(g.Source) {
+		return checkpoint.ErrGraphExists
+	}
+	if err := condition.CheckVersions(s.graphs.listVersions(g.Name)); err != nil {
+		return err
+	}
+	if i >= 0 {
 		dead.list = slices.Delete(dead.list, i, i+1)
 	}
 	at, _ := slices.BinarySearchFunc(s.graphs.list, g, func(a, b checkpoint.GraphRecord) int {
@@ -75,8 +90,9 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 }
 
 // DeleteGraph removes a version of a graph, and keeps its tombstone. It returns
-// checkpoint.ErrGraphNotFound when there is no such version.
-func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
+// checkpoint.ErrGraphNotFound when there is no such version, and checkpoint.ErrVersionsChanged
+// when the condition does not hold.
+func (s *Store) DeleteGraph(ctx context.Context, name, version string, condition checkpoint.GraphCondition) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
@@ -85,6 +101,9 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	i := s.graphs.findVersion(name, version)
 	if i < 0 {
 		return checkpoint.ErrGraphNotFound
+	}
+	if err := condition.CheckVersions(s.graphs.listVersions(name)); err != nil {
+		return err
 	}
 	s.graphs.tombstones.addTombstone(&s.graphs.list[i])
 	s.graphs.list = slices.Delete(s.graphs.list, i, i+1)

@@ -7,25 +7,27 @@ import (
 )
 
 // PutGraph stores a version of a graph. It returns checkpoint.ErrGraphExists when the
-// version has, or had, another source.
-func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+// version has, or had, another source, and checkpoint.ErrVersionsChanged when the condition
+// does not hold.
+func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord, condition checkpoint.GraphCondition) error {
 	done, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return s.graphs.PutGraph(ctx, g)
+	return s.graphs.PutGraph(ctx, g, condition)
 }
 
 // DeleteGraph removes a version of a graph, and keeps its tombstone. It returns
-// checkpoint.ErrGraphNotFound when there is no such version.
-func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
+// checkpoint.ErrGraphNotFound when there is no such version, and checkpoint.ErrVersionsChanged
+// when the condition does not hold.
+func (s *Store) DeleteGraph(ctx context.Context, name, version string, condition checkpoint.GraphCondition) error {
 	done, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return s.graphs.DeleteGraph(ctx, name, version)
+	return s.graphs.DeleteGraph(ctx, name, version, condition)
 }
 
 // GraphRecord returns a version of a graph. It returns checkpoint.ErrGraphNotFound when

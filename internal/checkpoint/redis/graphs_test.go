@@ -17,7 +17,7 @@ func TestGraphsWithoutAnIndexAreListed(t *testing.T) {
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	old := []checkpoint.GraphRecord{{Name: "g", Version: "1", Source: "1", Created: day}, {Name: "g", Version: "2", Source: "2", Created: day.Add(1)}}
 	for _, g := range old {
-		require.NoError(t, s.PutGraph(t.Context(), g))
+		require.NoError(t, s.PutGraph(t.Context(), g, checkpoint.GraphCondition{}))
 	}
 	require.NoError(t, server.Client.Del(t.Context(), "graphd{meta}:graphs:index").Err())
 	list, revision, err := s.GraphVersions(t.Context(), 0)
@@ -28,7 +28,7 @@ func TestGraphsWithoutAnIndexAreListed(t *testing.T) {
 	}
 	require.Equal(t, old, list)
 
-	require.NoError(t, s.DeleteGraph(t.Context(), "g", "1"))
+	require.NoError(t, s.DeleteGraph(t.Context(), "g", "1", checkpoint.GraphCondition{}))
 	list, revision, err = s.GraphVersions(t.Context(), revision)
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), revision)

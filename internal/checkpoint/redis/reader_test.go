@@ -55,7 +55,7 @@ func TestAReaderWritesNothing(t *testing.T) {
 			s, err := redis.Open(t.Context(), redis.Options{URL: server.URL(""), Seal: seal.Options{Keys: c.stored}})
 			require.NoError(t, err)
 			checkpointtest.WriteAll(t.Context(), t, s)
-			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "nodes: {}"}))
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "nodes: {}"}, checkpoint.GraphCondition{}))
 			require.NoError(t, s.Close())
 			if c.lose != nil {
 				require.NoError(t, server.Client.HDel(t.Context(), "graphd{meta}:format", c.lose...).Err())

@@ -81,7 +81,7 @@ func TestNothingIsReadable(t *testing.T) {
 
 			_, err = s.Apply(t.Context(), checkpointtest.ChangeWithText("t", secretText))
 			require.NoError(t, err)
-			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}))
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}, checkpoint.GraphCondition{}))
 			require.NoError(t, checkpointtest.ReadThread(t, s, "t"))
 			list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Metadata: map[string]string{"label": secretText}})
 			require.NoError(t, err)
@@ -169,15 +169,15 @@ func TestKeysAreRotated(t *testing.T) {
 	write("bad", k1)
 	first := openSealed(t, server.URL(""), sealOptions(k1))
 	g := checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}
-	require.NoError(t, first.PutGraph(t.Context(), g))
-	require.NoError(t, first.DeleteGraph(t.Context(), "g", "1"))
+	require.NoError(t, first.PutGraph(t.Context(), g, checkpoint.GraphCondition{}))
+	require.NoError(t, first.DeleteGraph(t.Context(), "g", "1", checkpoint.GraphCondition{}))
 	write("good", k2, k1)
 	second, err := openWith(k2)
 	require.NoError(t, err)
 	other := g
 	other.Source = "other"
-	require.ErrorIs(t, second.PutGraph(t.Context(), other), checkpoint.ErrGraphExists)
-	require.NoError(t, second.PutGraph(t.Context(), g), "what is remembered of it is sealed anew")
+	require.ErrorIs(t, second.PutGraph(t.Context(), other, checkpoint.GraphCondition{}), checkpoint.ErrGraphExists)
+	require.NoError(t, second.PutGraph(t.Context(), g, checkpoint.GraphCondition{}), "what is remembered of it is sealed anew")
 	require.NoError(t, second.Close())
 	both := openSealed(t, server.URL(""), sealOptions(k1, k2))
 	require.NoError(t, checkpointtest.ReadThread(t, both, "bad"))

@@ -29,7 +29,7 @@ func requireRefusesChanges(t *testing.T, s *redis.Store, is string) {
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced, "the change has no conflict with another writer")
 	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "old", Expect: 2, Delete: true})
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
-	require.ErrorIs(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "late", Version: "1"}), checkpoint.ErrStoreReplaced)
+	require.ErrorIs(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "late", Version: "1"}, checkpoint.GraphCondition{}), checkpoint.ErrStoreReplaced)
 }
 
 // TestEmptyRedisIsNoticed flushes a store under servers.
@@ -165,7 +165,7 @@ func TestMetadataIsRestored(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
 	s := openStore(t, server.URL("partitions=5"))
 	applySupersteps(t, s, "old", 1, 2)
-	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}))
+	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}, checkpoint.GraphCondition{}))
 	require.NoError(t, server.Client.Del(t.Context(), "graphd{meta}:format", "graphd{meta}:graphs").Err())
 	applySupersteps(t, s, "old", 3, 4)
 	err := s.CheckWritable(t.Context())
@@ -178,7 +178,7 @@ func TestMetadataIsRestored(t *testing.T) {
 	require.Contains(t, strings.Join(next.Warnings(), "\n"), "0 graphs are there")
 	applySupersteps(t, next, "old", 5, 6)
 	require.NoError(t, s.CheckWritable(t.Context()))
-	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}))
+	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}, checkpoint.GraphCondition{}))
 }
 
 // TestMigratedUnderAServer plays a newer graphd that migrates a store which this

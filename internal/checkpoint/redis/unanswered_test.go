@@ -136,8 +136,8 @@ func TestLostAnswerOfAGraph(t *testing.T) {
 		graphs int64
 		again  error
 	}{
-		{func() error { return s.PutGraph(t.Context(), g) }, 1, nil},
-		{func() error { return s.DeleteGraph(t.Context(), "g", "1") }, 0, checkpoint.ErrGraphNotFound},
+		{func() error { return s.PutGraph(t.Context(), g, checkpoint.GraphCondition{}) }, 1, nil},
+		{func() error { return s.DeleteGraph(t.Context(), "g", "1", checkpoint.GraphCondition{}) }, 0, checkpoint.ErrGraphNotFound},
 	} {
 		loseFrom(change.graphs)
 		require.ErrorIs(t, change.do(), checkpoint.ErrOutcomeUnknown)
@@ -145,7 +145,7 @@ func TestLostAnswerOfAGraph(t *testing.T) {
 		require.ErrorIs(t, change.do(), change.again)
 	}
 	proxy.LoseWhen(func() bool { return true })
-	err := s.PutGraph(t.Context(), g)
+	err := s.PutGraph(t.Context(), g, checkpoint.GraphCondition{})
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown, "nothing was sent that changes something")
 }

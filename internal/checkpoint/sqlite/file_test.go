@@ -48,7 +48,7 @@ func TestAFileThatIsReplacedTakesNoChanges(t *testing.T) {
 				require.ErrorContains(t, err, c.says)
 				require.ErrorContains(t, err, "restart graphd")
 			}
-			err = s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"})
+			err = s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}, checkpoint.GraphCondition{})
 			require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 			require.ErrorIs(t, s.CheckWritable(t.Context()), checkpoint.ErrStoreReplaced)
 			requireSteps(t, s, "t", 1)

@@ -49,8 +49,8 @@ func TestAServerKeepsAMigrationOutUnderAllNames(t *testing.T) {
 	}
 	s = openStore(t, path)
 	requireSteps(t, s, "t", 1)
-	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}))
-	require.NoError(t, s.DeleteGraph(t.Context(), "g", "1"))
+	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}, checkpoint.GraphCondition{}))
+	require.NoError(t, s.DeleteGraph(t.Context(), "g", "1", checkpoint.GraphCondition{}))
 }
 
 // A migration that only says what there is to do leaves the file as it is, and

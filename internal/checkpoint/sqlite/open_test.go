@@ -103,7 +103,7 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, n+1, r.Revision)
 	}
-	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}))
+	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}, checkpoint.GraphCondition{}))
 	before, err := s.Interrupt(t.Context(), "t", "q")
 	require.NoError(t, err)
 	require.NoError(t, s.Close())

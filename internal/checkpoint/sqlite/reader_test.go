@@ -75,7 +75,7 @@ func TestAReaderWritesNothing(t *testing.T) {
 			checkpointtest.WriteAll(t.Context(), t, s)
 			_, err := s.Apply(t.Context(), newStep("leased", 1))
 			require.NoError(t, err)
-			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "nodes: {}"}))
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "nodes: {}"}, checkpoint.GraphCondition{}))
 			require.NoError(t, s.Close())
 			before := readFiles(t, dir)
 

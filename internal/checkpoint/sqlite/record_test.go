@@ -55,7 +55,7 @@ func TestNothingIsReadable(t *testing.T) {
 			s := openSealed(t, path, c.opts)
 			_, err := s.Apply(t.Context(), checkpointtest.ChangeWithText("t", secretText))
 			require.NoError(t, err)
-			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}))
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}, checkpoint.GraphCondition{}))
 			graphs, err := s.GraphRecords(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, secretText, graphs[0].Source)
@@ -127,8 +127,8 @@ func TestKeysOfAFile(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, s.Warnings())
 		if thread == "first" {
-			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}))
-			require.NoError(t, s.DeleteGraph(t.Context(), "g", "1"))
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}, checkpoint.GraphCondition{}))
+			require.NoError(t, s.DeleteGraph(t.Context(), "g", "1", checkpoint.GraphCondition{}))
 		}
 		require.NoError(t, s.Close())
 	}
@@ -149,9 +149,9 @@ func TestKeysOfAFile(t *testing.T) {
 	for _, thread := range []string{"plain", "packed", "second"} {
 		require.NoError(t, checkpointtest.ReadThread(t, s, thread))
 	}
-	err := s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "other"})
+	err := s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "other"}, checkpoint.GraphCondition{})
 	require.ErrorIs(t, err, checkpoint.ErrGraphExists)
-	err = s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText})
+	err = s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: secretText}, checkpoint.GraphCondition{})
 	require.NoError(t, err, "what is remembered of it is sealed anew")
 	err = checkpointtest.ReadThread(t, s, "first")
 	require.ErrorIs(t, err, checkpoint.ErrCorrupt)

@@ -114,6 +114,31 @@ func TestSelection(t *testing.T) {
 	}
 }
 
+// A method that graphd does not have would select nothing, and look as if nothing was called.
+func TestUnknownMethodsAreRefused(t *testing.T) {
+	for _, name := range []string{
+		"", "ResumeRun", "GraphService/ResumeRun", "graphd.v1.GraphService/ResumeRun", "/graphd.v1.GraphService/ResumeRun", "Watch",
+	} {
+		require.NoError(t, auditlog.CheckMethod(name), name)
+	}
+	for name, want := range map[string]string{
+		"Foo":                           "--method \"Foo\" is no method of graphd; known: BulkUpdateState, CallGraph, CancelRun, Check, ",
+		"resumerun":                     `did you mean "ResumeRun"?`,
+		"GraphService/ResumeRuns":       `did you mean "GraphService/ResumeRun"?`,
+		"graphd.v1.GraphService/Delete": "known: GraphService/CancelRun,",
+		"GraphService":                  "is no method",
+		"Run":                           "is no method",
+		"ExecuteTask":                   "is no method", // graphd calls it and does not serve it
+		"\x1b[31m":                      `--method "\x1b[31m" is no method`,
+	} {
+		err := auditlog.CheckMethod(name)
+		var refused *exit.UsageError
+		require.ErrorAs(t, err, &refused, name)
+		require.ErrorContains(t, err, want)
+		require.Contains(t, refused.Hint, "GraphService/Resume")
+	}
+}
+
 func TestParseSince(t *testing.T) {
 	for text, want := range map[string]time.Time{"": {}, "24h": at(0).Add(-24 * time.Hour), "7d": at(0).Add(-7 * 24 * time.Hour), "2026-11-23T02:00:00+01:00": at(1)} {
 		got, err := auditlog.ParseSince(text, at(0))

@@ -1,12 +1,15 @@
 package auditlog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/access"
 	"github.com/graphd-dev/graphd/internal/audit"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/graph"
 )
 
 // Selection selects records; a zero field selects all.
@@ -38,6 +41,38 @@ func ParseSince(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, exit.Usagef("--since %q is no time", text).WithHint("want a duration like 24h or 7d, or a time like 2026-11-23T09:00:00Z")
 	}
 	return at, nil
+}
+
+// CheckMethod checks that a method is none, or one that graphd serves. The error is an
+// *exit.UsageError with the nearest name.
+func CheckMethod(name string) error {
+	if name == "" {
+		return nil
+	}
+	var known []string
+	for _, row := range access.Methods() {
+		if row.Scope == access.ScopeEndpoint { // nobody calls graphd by it
+			continue
+		}
+		full := strings.TrimPrefix(row.Method, "/")
+		if isMethod(full, name) {
+			return nil
+		}
+		known = append(known, shortenMethod(full, strings.Contains(name, "/")))
+	}
+	known = slices.Compact(slices.Sorted(slices.Values(known))) // services share some names
+	return exit.Usagef("--method %q is no method of graphd%s", name, graph.Suggest(name, known)).
+		WithHint("want a name like Resume, GraphService/Resume or graphd.v1.GraphService/Resume")
+}
+
+// shortenMethod returns a method without its package, and without its service unless it is
+// to stay.
+func shortenMethod(full string, withService bool) string {
+	service, method, _ := strings.Cut(full, "/")
+	if !withService {
+		return method
+	}
+	return service[strings.LastIndexByte(service, '.')+1:] + "/" + method
 }
 
 // selectsRecord reports whether a record is shown.

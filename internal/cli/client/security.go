@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/loopback"
 	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/tlsfiles"
 )
@@ -95,15 +96,15 @@ func (s Security) checkToken(target string) error {
 				WithHint("want the token alone, without Bearer before it and without a line break")
 		}
 	}
-	if !s.UsesTLS() && !isLoopback(target) {
+	if !s.UsesTLS() && !isOnThisHost(target) {
 		return exit.Usagef("--token is not sent to %s in plain text, where others could read it", target).
 			WithHint("use TLS: name the CA of the server with --tls-ca FILE, or give --tls when its CA is one of the system; GRAPHD_TOKEN is --token, too")
 	}
 	return nil
 }
 
-// isLoopback reports whether a target is on this host.
-func isLoopback(target string) bool {
+// isOnThisHost reports whether a target is on this host.
+func isOnThisHost(target string) bool {
 	if strings.HasPrefix(target, "unix:") {
 		return true
 	}
@@ -111,11 +112,7 @@ func isLoopback(target string) bool {
 		target = strings.TrimPrefix(target, scheme)
 	}
 	host, _, err := net.SplitHostPort(target)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return err == nil && loopback.IsHost(host)
 }
 
 // chosenTenant sends the name of a tenant with each call.

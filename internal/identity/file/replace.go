@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/backoff"
+	"github.com/graphd-dev/graphd/internal/filelock"
 )
 
 // lockInterval is the pause between two attempts to lock a file.
@@ -31,11 +32,11 @@ func Edit(ctx context.Context, path string, change func(text []byte) ([]byte, er
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }() // which ends the lock
 	for {
-		held, err := tryLock(lock)
+		isTaken, err := filelock.TryLock(lock)
 		if err != nil {
 			return fmt.Errorf("lock %s: %w", lock.Name(), err)
 		}
-		if !held {
+		if !isTaken {
 			break
 		}
 		if err := backoff.Sleep(ctx, lockInterval); err != nil {

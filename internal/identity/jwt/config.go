@@ -9,7 +9,6 @@ package jwt
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/identity/file"
+	"github.com/graphd-dev/graphd/internal/loopback"
 	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
@@ -198,12 +198,7 @@ func isSafeURL(text string) bool {
 	if err != nil || len(text) > maxTextBytes || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && loopback.IsHost(u.Hostname())
 }
 
 // splitPath returns the names of a path, nil when it is not a path.

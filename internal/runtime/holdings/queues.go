@@ -1,8 +1,10 @@
 package holdings
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +21,7 @@ type queues struct {
 	opts *Options
 
 	mu       sync.Mutex
-	byTenant map[string]*tenantQueues // of those that have queued a run here
+	byTenant map[string]*tenantQueues // of those that have queued a run here, see addTenant
 }
 
 // tenantQueues are the queues of a tenant. The lock of queues guards them.
@@ -29,7 +31,12 @@ type tenantQueues struct {
 	pending  int            // runs that are about to be queued
 	isListed bool           // the threads of the store are counted, or are about to be
 	seenAt   time.Duration  // uptime when some were looked at again
+	usedAt   time.Duration  // uptime when a run was about to be queued
 }
+
+// maxTenants is the number of tenants whose queues are counted. Those with runs that are
+// about to be queued are counted beyond it.
+const maxTenants = 4096
 
 // Bounds of reads.
 const (
@@ -58,7 +65,6 @@ func (t *tenantQueues) setQueue(thread string, n int) {
 // addRun takes one of the queued runs that a tenant may have; done is called when the
 // queue of its thread is set.
 func (q *queues) addRun(ctx context.Context, owner string, most int64) (done func(), err error) {
-	q.listOnce(owner)
 	if !q.tryAdd(owner, most) {
 		if err := q.recheckQueues(ctx, owner); err != nil {
 			return nil, err
@@ -70,7 +76,7 @@ func (q *queues) addRun(ctx context.Context, owner string, most int64) (done fun
 	return func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.byTenant[owner].pending--
+		q.byTenant[owner].pending-- // a tenant with pending runs is not forgotten
 	}, nil
 }
 
@@ -78,6 +84,14 @@ func (q *queues) tryAdd(owner string, most int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t := q.byTenant[owner]
+	if t == nil {
+		t = q.addTenant(owner)
+	}
+	t.usedAt = q.opts.Uptime()
+	if !t.isListed {
+		t.isListed = true
+		q.opts.RunBackground(func(ctx context.Context) { q.listQueues(ctx, owner, t) })
+	}
 	if int64(t.count+t.pending) >= most {
 		return false
 	}
@@ -104,7 +118,7 @@ func (q *queues) chooseQueues(owner string) (threads []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t, now := q.byTenant[owner], q.opts.Uptime()
-	if now-t.seenAt < refusalAge {
+	if t == nil || now-t.seenAt < refusalAge {
 		return nil
 	}
 	t.seenAt = now
@@ -126,25 +140,39 @@ func (q *queues) listCounts() (list []runtime.TenantHolding) {
 	return list
 }
 
-// listOnce begins to count the queues of a tenant.
-func (q *queues) listOnce(owner string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	t := q.byTenant[owner]
-	if t == nil {
-		t = &tenantQueues{runs: make(map[string]int)}
-		q.byTenant[owner] = t
+// addTenant begins to count a tenant. When there are many, it forgets a quarter of them: the
+// next run that such a tenant queues has its queues counted anew. The lock is held.
+func (q *queues) addTenant(owner string) *tenantQueues {
+	if len(q.byTenant) >= maxTenants {
+		for _, idle := range q.listIdle(len(q.byTenant) - maxTenants*3/4) {
+			delete(q.byTenant, idle)
+		}
 	}
-	if !t.isListed {
-		t.isListed = true
-		q.opts.RunBackground(func(ctx context.Context) { q.listQueues(ctx, owner) })
+	t := &tenantQueues{runs: make(map[string]int)}
+	q.byTenant[owner] = t
+	return t
+}
+
+// listIdle lists at most so many tenants without pending runs: those without queued runs
+// first, and of these those that have not queued one for the longest time. The lock is held.
+func (q *queues) listIdle(most int) []string {
+	var idle []string
+	for owner, t := range q.byTenant {
+		if t.pending == 0 {
+			idle = append(idle, owner)
+		}
 	}
+	slices.SortFunc(idle, func(a, b string) int {
+		one, other := q.byTenant[a], q.byTenant[b]
+		return cmp.Or(cmp.Compare(min(one.count, 1), min(other.count, 1)), cmp.Compare(one.usedAt, other.usedAt))
+	})
+	return idle[:min(len(idle), most)]
 }
 
 // listQueues counts the queues of a tenant that are in the store. It rests after each page,
 // since a tenant may have many threads. A store that does not answer ends it, and the next
-// queued run begins it again.
-func (q *queues) listQueues(ctx context.Context, owner string) {
+// queued run begins it again. It also ends when the tenant is forgotten.
+func (q *queues) listQueues(ctx context.Context, owner string, t *tenantQueues) {
 	query := checkpoint.ThreadQuery{Tenant: owner, Limit: listPage}
 	for {
 		began := q.opts.Uptime()
@@ -154,14 +182,11 @@ func (q *queues) listQueues(ctx context.Context, owner string) {
 		}
 		if err != nil {
 			q.mu.Lock()
-			q.byTenant[owner].isListed = false
+			t.isListed = false
 			q.mu.Unlock()
 			return
 		}
-		for i := range heads {
-			q.addListed(owner, &heads[i])
-		}
-		if len(heads) == 0 {
+		if len(heads) == 0 || !q.addListed(owner, t, heads) {
 			return
 		}
 		last := &heads[len(heads)-1]
@@ -169,12 +194,15 @@ func (q *queues) listQueues(ctx context.Context, owner string) {
 	}
 }
 
-// addListed counts the queue of a thread, unless a change has set it meanwhile.
-func (q *queues) addListed(owner string, head *checkpoint.Head) {
+// addListed counts the queues of threads that no change has set meanwhile. It reports whether
+// the tenant is still counted.
+func (q *queues) addListed(owner string, t *tenantQueues, heads []checkpoint.Head) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.byTenant[owner]
-	if _, known := t.runs[head.Thread]; !known && len(head.Queue) > 0 {
-		t.setQueue(head.Thread, len(head.Queue))
+	for i := range heads {
+		if _, known := t.runs[heads[i].Thread]; !known && len(heads[i].Queue) > 0 {
+			t.setQueue(heads[i].Thread, len(heads[i].Queue))
+		}
 	}
+	return q.byTenant[owner] == t
 }

@@ -1,9 +1,12 @@
 package flow
 
 import (
+	"fmt"
 	"strconv"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 	protobuf "google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -40,8 +43,23 @@ func (m *boundedMessage) decodeBytes(data mem.BufferSlice) error {
 	if m.refusal = m.request.countDecoded(len(bytes), size); m.refusal != nil {
 		return nil
 	}
-	return protobuf.Unmarshal(bytes, m.target)
+	if err := protobuf.Unmarshal(bytes, m.target); err != nil {
+		m.refusal = &DecodeError{string(m.target.ProtoReflect().Descriptor().FullName()), err}
+	}
+	return nil // gRPC would answer the client itself
 }
+
+// DecodeError says that the bytes of a message are not those of its type.
+type DecodeError struct {
+	Message string // the type, like graphd.v1.StartRunRequest
+	Cause   error
+}
+
+// Error returns the type and the cause.
+func (e *DecodeError) Error() string { return fmt.Sprintf("decoding a %s: %v", e.Message, e.Cause) }
+
+// GRPCStatus returns the code that gRPC has for such a message.
+func (e *DecodeError) GRPCStatus() *status.Status { return status.New(codes.Internal, e.Error()) }
 
 // memoryFactor is the ratio of memory to bytes on the wire that a message may have.
 const memoryFactor = 4
@@ -51,8 +69,8 @@ const memoryFactor = 4
 type MessageReceiver struct{ layouts layoutCache }
 
 // ReceiveMessage receives a message with the function that gRPC gives, and returns
-// why it was not decoded. request is the request of the message, nil when it is not
-// counted.
+// why it was not decoded: the error of gRPC, a *runtime.Error, or a *DecodeError. request is
+// the request of the message, nil when it is not counted.
 func (r *MessageReceiver) ReceiveMessage(
 	into protobuf.Message, request *TrackedRequest, maxBytes int, receive func(any) error,
 ) error {

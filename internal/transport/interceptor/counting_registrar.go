@@ -2,23 +2,50 @@ package interceptor
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	protobuf "google.golang.org/protobuf/proto"
 
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
-// receiveMessage receives a message with the function that gRPC gives.
+// receiveMessage receives a message with the function that gRPC gives. A message that can't
+// be read is an error of the client, and not of the server as for gRPC. Where not even the
+// frame of the message can be read, gRPC has answered the client already.
 func (i *Interceptors) receiveMessage(ctx context.Context, into any, receive func(any) error) error {
 	message, ok := into.(protobuf.Message)
 	if !ok {
 		return receive(into)
 	}
-	return i.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), i.maxMessageBytes, receive)
+	err := i.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), i.maxMessageBytes, receive)
+	if invalid, ok := errors.AsType[*flow.DecodeError](err); ok {
+		return runtime.Errorf(runtime.ReasonInvalidField,
+			"the message can't be decoded: want a %s in the encoding of protobuf, with texts in UTF-8", invalid.Message).WithCause(err)
+	}
+	if status.Code(err) == codes.Internal {
+		return runtime.Errorf(runtime.ReasonInvalidField,
+			"the message can't be read: want a whole message as gRPC frames it, compressed as the header grpc-encoding says").WithCause(err)
+	}
+	return err
+}
+
+// receiveUnary receives the request of a unary call, before its interceptors run. Without
+// credentials a client does not learn what is wrong with its request.
+func (i *Interceptors) receiveUnary(ctx context.Context, method string, into any, decode func(any) error) error {
+	err := i.receiveMessage(ctx, into, decode)
+	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonInvalidField}) {
+		if refused := i.checkCaller(ctx); refused != nil {
+			err = refused
+		}
+	}
+	return i.refuseEarly(ctx, method, err)
 }
 
 // refuseEarly converts the error of a request that was not decoded, before its call has
@@ -58,7 +85,7 @@ func (r countingRegistrar) RegisterService(service *grpc.ServiceDesc, implementa
 			srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
 		) (any, error) {
 			return handle(srv, ctx, func(into any) error {
-				return r.interceptors.refuseEarly(ctx, name, r.interceptors.receiveMessage(ctx, into, decode))
+				return r.interceptors.receiveUnary(ctx, name, into, decode)
 			}, interceptor)
 		}
 	}

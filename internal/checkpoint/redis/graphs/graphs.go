@@ -93,12 +93,17 @@ type graphEntry struct {
 	record, tombstone string // as they are stored, "" = none
 	graph             storedGraph
 	digest            string // of the source of a deleted version
+
+	// What a condition needs, else empty. The count of changes is older than the versions.
+	changeCount string
+	versions    []string // of the graph
 }
 
 // PutGraph stores a version of a graph. It returns checkpoint.ErrGraphExists when the
-// version has, or had, another source.
-func (s *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	return s.changeGraph(ctx, g.Name, g.Version, func(old graphEntry) (*storedGraph, error) {
+// version has, or had, another source, and checkpoint.ErrVersionsChanged when the condition
+// does not hold.
+func (s *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord, condition checkpoint.GraphCondition) error {
+	return s.changeGraph(ctx, graphChange{g.Name, g.Version, condition}, func(old graphEntry) (*storedGraph, error) {
 		switch {
 		case old.record != "" && old.graph.Source == g.Source:
 			return nil, errNothingToChange
@@ -110,10 +115,11 @@ func (s *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 }
 
 // DeleteGraph removes a version of a graph, and keeps its tombstone. It returns
-// checkpoint.ErrGraphNotFound when there is no such version.
-func (s *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
+// checkpoint.ErrGraphNotFound when there is no such version, and checkpoint.ErrVersionsChanged
+// when the condition does not hold.
+func (s *Graphs) DeleteGraph(ctx context.Context, name, version string, condition checkpoint.GraphCondition) error {
 	tried := false // the answer to a first try may have been lost
-	return s.changeGraph(ctx, name, version, func(old graphEntry) (*storedGraph, error) {
+	return s.changeGraph(ctx, graphChange{name, version, condition}, func(old graphEntry) (*storedGraph, error) {
 		switch {
 		case tried && old.tombstone != "":
 			return nil, errNothingToChange
@@ -128,20 +134,29 @@ func (s *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
 // errNothingToChange is returned by a decision that leaves the version as it is.
 var errNothingToChange = errors.New("nothing is to be changed")
 
+// graphChange is a change of a version of a graph.
+type graphChange struct {
+	name, version string
+	condition     checkpoint.GraphCondition
+}
+
+// field returns the field of the version.
+func (c *graphChange) field() string { return layout.AddLength(c.name) + c.version }
+
 // changeGraph replaces the entry of a version by the graph that decide returns,
 // nil = by a tombstone.
-func (s *Graphs) changeGraph(ctx context.Context, name, version string, decide func(graphEntry) (*storedGraph, error)) error {
-	field := layout.AddLength(name) + version
+func (s *Graphs) changeGraph(ctx context.Context, c graphChange, decide func(graphEntry) (*storedGraph, error)) error {
 	if err := s.database.CheckMetadata(ctx); err != nil { // nothing is put into another store
 		return script.ToContractError(ctx, err)
 	}
 	missed := &script.Unanswered{}
 	for {
-		err := script.Retry(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
+		err := script.Retry(ctx, func() error { return s.replaceGraph(ctx, &c, decide, missed) })
 		switch {
 		case errors.Is(err, errNothingToChange):
 			return nil
-		case errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound):
+		case errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound),
+			errors.Is(err, checkpoint.ErrVersionsChanged):
 			return err
 		case !errors.Is(err, errGraphChanged):
 			return script.ToContractError(ctx, missed.WrapRefusal(err))
@@ -149,13 +164,17 @@ func (s *Graphs) changeGraph(ctx context.Context, name, version string, decide f
 	}
 }
 
-func (s *Graphs) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
-	old, err := s.readGraphEntry(ctx, field)
+func (s *Graphs) replaceGraph(ctx context.Context, c *graphChange, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
+	field := c.field()
+	old, err := s.readGraphEntry(ctx, c)
 	if err != nil {
 		return err
 	}
 	next, err := decide(old)
 	if err != nil {
+		return err
+	}
+	if err := c.condition.CheckVersions(old.versions); err != nil {
 		return err
 	}
 	var record, with string
@@ -167,7 +186,7 @@ func (s *Graphs) replaceGraph(ctx context.Context, field string, decide func(gra
 	}
 	keys := []string{s.database.Keys.GraphsKey(), s.database.Keys.GraphIndexKey(), s.database.Keys.TombstonesKey(), s.database.Keys.TombstoneOrderKey()}
 	made, err := s.database.Scripts.Graph.Run(missed.WithContext(ctx), s.database.Client, keys,
-		field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
+		field, old.record, old.tombstone, record, with, s.maxTombstones, old.changeCount).Int()
 	switch {
 	case err == nil && made == 0:
 		return errGraphChanged
@@ -177,10 +196,16 @@ func (s *Graphs) replaceGraph(ctx context.Context, field string, decide func(gra
 	return err
 }
 
-// readGraphEntry reads the entry of a version. The script notices changes of other
-// servers between the two reads.
-func (s *Graphs) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
+// readGraphEntry reads the entry of a version, and what the condition of its change needs.
+// The script notices changes of other servers between the reads.
+func (s *Graphs) readGraphEntry(ctx context.Context, c *graphChange) (old graphEntry, err error) {
+	field := c.field()
 	pipe := s.database.Client.Pipeline()
+	var count *goredis.StringCmd
+	var fields *goredis.StringSliceCmd
+	if c.condition.IsSet() {
+		count, fields = pipe.HGet(ctx, s.database.Keys.GraphIndexKey(), ""), pipe.HKeys(ctx, s.database.Keys.GraphsKey())
+	}
 	record, tombstone := pipe.HGet(ctx, s.database.Keys.GraphsKey(), field), pipe.HGet(ctx, s.database.Keys.TombstonesKey(), field)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return old, err
@@ -190,6 +215,11 @@ func (s *Graphs) readGraphEntry(ctx context.Context, field string) (old graphEnt
 	}
 	if err := tombstone.Err(); err != nil && !errors.Is(err, goredis.Nil) {
 		return old, err
+	}
+	if c.condition.IsSet() {
+		if old.changeCount, old.versions, err = parseVersions(c.name, count, fields); err != nil {
+			return old, err
+		}
 	}
 	old.record, old.tombstone = record.Val(), tombstone.Val()
 	if old.record != "" {
@@ -202,6 +232,19 @@ func (s *Graphs) readGraphEntry(ctx context.Context, field string) (old graphEnt
 		old.digest, err = s.database.Box.Open(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, text)
 	}
 	return old, layout.WrapRecordError(err, "key %s, field %q", s.database.Keys.TombstonesKey(), field)
+}
+
+// parseVersions returns the number of changes of graphs and the versions of a graph.
+func parseVersions(name string, count *goredis.StringCmd, fields *goredis.StringSliceCmd) (changes string, versions []string, err error) {
+	if err := count.Err(); err != nil && !errors.Is(err, goredis.Nil) {
+		return "", nil, err
+	}
+	for _, field := range fields.Val() {
+		if of, version := layout.CutLength(field); of == name {
+			versions = append(versions, version)
+		}
+	}
+	return cmp.Or(count.Val(), "0"), versions, fields.Err()
 }
 
 // GraphRecord returns a version of a graph. It returns checkpoint.ErrGraphNotFound when

@@ -18,7 +18,7 @@ func ToContractError(ctx context.Context, err error) error {
 	for _, known := range []error{
 		checkpoint.ErrUnavailable, checkpoint.ErrCorrupt, checkpoint.ErrConflict, checkpoint.ErrInvalid,
 		checkpoint.ErrGraphExists, checkpoint.ErrGraphNotFound, checkpoint.ErrTrimmed, checkpoint.ErrThreadNotFound, checkpoint.ErrRunNotFound,
-		checkpoint.ErrCheckpointNotFound, checkpoint.ErrInterruptNotFound, checkpoint.ErrRequestNotFound,
+		checkpoint.ErrVersionsChanged, checkpoint.ErrCheckpointNotFound, checkpoint.ErrInterruptNotFound, checkpoint.ErrRequestNotFound,
 	} {
 		if errors.Is(err, known) {
 			return err

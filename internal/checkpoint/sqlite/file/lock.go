@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/graphd-dev/graphd/internal/filelock"
 )
 
 // InUseError says that another process has the file open.
@@ -24,10 +26,6 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("sqlite: %s is in use by pid %d", path, e.PID)
 }
 
-// lockByteOffset is the byte of a database that is locked for the process: far behind
-// what SQLite locks and what a file can hold.
-const lockByteOffset = 1 << 60
-
 // fileLock is a lock of the operating system, which ends with the process
 // however that ends. The file stays: removing it would race with the next one.
 type fileLock struct {
@@ -39,11 +37,11 @@ func lockFile(path string) (*fileLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	held, err := tryLock(f)
+	isTaken, err := filelock.TryLock(f)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: lock %s: %w", path, err), f.Close())
 	}
-	if held {
+	if isTaken {
 		return nil, errors.Join(&InUseError{Path: path, PID: readPID(f)}, f.Close())
 	}
 	if err := writePID(f); err != nil {

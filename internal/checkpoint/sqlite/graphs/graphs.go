@@ -24,6 +24,7 @@ type Graphs struct {
 
 	// Statements of changes.
 	source, putSource, removeSource  *sql.Stmt
+	versionsOf                       *sql.Stmt
 	tombstone, putTombstone          *sql.Stmt
 	removeTombstones, trimTombstones *sql.Stmt
 	// Statements of reads, which have connections of their own.
@@ -51,6 +52,7 @@ func New(ctx context.Context, changes *writer.Writer, db *sql.DB, opts Options) 
 		source:           w.PrepareStatement(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
 		putSource:        w.PrepareStatement(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
 		removeSource:     w.PrepareStatement(`DELETE FROM graphs WHERE name = ? AND version = ?`),
+		versionsOf:       w.PrepareStatement(`SELECT version FROM graphs WHERE name = ?`),
 		tombstone:        w.PrepareStatement(`SELECT digest FROM graph_tombstones WHERE name = ? AND version = ?`),
 		putTombstone:     w.PrepareStatement(`INSERT INTO graph_tombstones (name, version, deleted, digest) VALUES (?, ?, ?, ?)`),
 		removeTombstones: w.PrepareStatement(`DELETE FROM graph_tombstones WHERE name = ? AND version = ?`),
@@ -67,8 +69,9 @@ func New(ctx context.Context, changes *writer.Writer, db *sql.DB, opts Options) 
 }
 
 // PutGraph stores a version of a graph. It returns ErrGraphExists for another
-// source of the version; other errors are those of writer.RunChange.
-func (k *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+// source of the version, and ErrVersionsChanged when the condition does not hold; other
+// errors are those of writer.RunChange.
+func (k *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord, condition checkpoint.GraphCondition) error {
 	err := k.changes.RunChange(ctx, func(ctx context.Context, _ *sql.Conn) error {
 		source, err := k.readSource(ctx, &g)
 		switch {
@@ -77,8 +80,17 @@ func (k *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 		case !errors.Is(err, checkpoint.ErrGraphNotFound):
 			return err
 		}
-		if err := k.removeTombstone(ctx, &g); err != nil {
+		isDeleted, err := k.findTombstone(ctx, &g)
+		if err != nil {
 			return err
+		}
+		if err := k.checkVersions(ctx, g.Name, condition); err != nil {
+			return err
+		}
+		if isDeleted {
+			if err := execStatement(ctx, k.removeTombstones, g.Name, g.Version); err != nil {
+				return err
+			}
 		}
 		return execStatement(ctx, k.putSource, g.Name, g.Version, layout.ToUnixNanos(g.Created), k.box.Seal(layout.GraphPlace(&g), g.Source))
 	})
@@ -86,27 +98,49 @@ func (k *Graphs) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return err
 }
 
-// removeTombstone removes the tombstone of a version that comes back as it was.
-func (k *Graphs) removeTombstone(ctx context.Context, g *checkpoint.GraphRecord) error {
+// checkVersions checks the condition of a change.
+func (k *Graphs) checkVersions(ctx context.Context, name string, condition checkpoint.GraphCondition) error {
+	if !condition.IsSet() {
+		return nil
+	}
+	rows, err := k.versionsOf.QueryContext(ctx, name)
+	if err != nil {
+		return err
+	}
+	versions, err := layout.CollectRows(rows, func() (version string, err error) {
+		err = rows.Scan(&version)
+		return version, err
+	})
+	if err != nil {
+		return err
+	}
+	return condition.CheckVersions(versions)
+}
+
+// findTombstone reports whether a version that comes back as it was has a tombstone. It
+// returns ErrGraphExists for a version that was another one.
+func (k *Graphs) findTombstone(ctx context.Context, g *checkpoint.GraphRecord) (found bool, err error) {
 	digest, err := k.readSealed(ctx, k.tombstone, g, layout.TombstonePlace(g))
 	switch {
 	case errors.Is(err, checkpoint.ErrGraphNotFound):
-		return nil
+		return false, nil
 	case err == nil && digest != checkpoint.GraphDigest(g.Source):
-		return checkpoint.ErrGraphExists
-	case err != nil:
-		return err
+		return false, checkpoint.ErrGraphExists
 	}
-	return execStatement(ctx, k.removeTombstones, g.Name, g.Version)
+	return err == nil, err
 }
 
 // DeleteGraph removes a version of a graph. It returns ErrGraphNotFound for an
-// unknown version; other errors are those of writer.RunJob.
-func (k *Graphs) DeleteGraph(ctx context.Context, name, version string) error {
+// unknown version, and ErrVersionsChanged when the condition does not hold; other errors
+// are those of writer.RunJob.
+func (k *Graphs) DeleteGraph(ctx context.Context, name, version string, condition checkpoint.GraphCondition) error {
 	g := checkpoint.GraphRecord{Name: name, Version: version}
 	err := k.changes.RunJob(ctx, &writer.Job{FreesSpace: true, Run: func(ctx context.Context, _ *sql.Conn) error {
 		source, err := k.readSource(ctx, &g)
 		if err != nil {
+			return err
+		}
+		if err := k.checkVersions(ctx, name, condition); err != nil {
 			return err
 		}
 		if err := execStatement(ctx, k.removeSource, name, version); err != nil {

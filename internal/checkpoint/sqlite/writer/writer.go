@@ -343,5 +343,6 @@ func (w *Writer) rollBackTransaction(cause error) error {
 
 func isRefusal(err error) bool {
 	return errors.Is(err, checkpoint.ErrConflict) || errors.Is(err, checkpoint.ErrInvalid) ||
-		errors.Is(err, checkpoint.ErrGraphExists) || errors.Is(err, checkpoint.ErrGraphNotFound)
+		errors.Is(err, checkpoint.ErrGraphExists) || errors.Is(err, checkpoint.ErrGraphNotFound) ||
+		errors.Is(err, checkpoint.ErrVersionsChanged)
 }

@@ -2,11 +2,15 @@
 -- KEYS: graphs, index of graphs, tombstones, their order.
 -- ARGV: field; the record and the tombstone that stand there, '' = none; the
 -- record to keep, '' = to delete it; when that was made, or the tombstone to
--- keep; how many tombstones are kept.
--- Returns 1, or 0 when something else stands there.
+-- keep; how many tombstones are kept; how many changes of graphs there have been,
+-- '' = any number.
+-- Returns 1, or 0 when something else stands there, or there were other changes.
 local call = redis.call
 local field, most = ARGV[1], tonumber(ARGV[6])
 if (call('HGET', KEYS[1], field) or '') ~= ARGV[2] or (call('HGET', KEYS[3], field) or '') ~= ARGV[3] then
+  return 0
+end
+if ARGV[7] ~= '' and (call('HGET', KEYS[2], '') or '0') ~= ARGV[7] then
   return 0
 end
 local change = call('HINCRBY', KEYS[2], '', 1)

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// readEverything reads and follows what setUp has made.
+func (c *tenantClient) readEverything() {
+	t, ctx := c.t, c.ctx
+	_, err := c.GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+	graphs, err := c.ListGraphs(ctx, &graphdv1.ListGraphsRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL})
+	require.NoError(t, err)
+	require.Len(t, graphs.GetGraphs(), 6)
+	for _, g := range graphs.GetGraphs() {
+		require.Equal(t, "of "+c.name, g.GetDescription())
+		_, err := c.GetGraph(ctx, &graphdv1.GetGraphRequest{Graph: g.GetGraph(), View: graphdv1.GraphView_GRAPH_VIEW_FULL})
+		require.NoError(t, err)
+	}
+	threads, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{View: graphdv1.ThreadView_THREAD_VIEW_FULL, PageSize: 2})
+	require.NoError(t, err)
+	require.Len(t, threads.GetThreads(), 2)
+	rest, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{View: graphdv1.ThreadView_THREAD_VIEW_FULL, PageSize: 2, PageToken: threads.GetNextPageToken()})
+	require.NoError(t, err)
+	require.Len(t, rest.GetThreads(), 1)
+	one, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Filter: `graph = "flow"`})
+	require.NoError(t, err)
+	require.Len(t, one.GetThreads(), 1)
+	for _, thread := range append(threads.GetThreads(), rest.GetThreads()...) {
+		c.readThread(thread.GetThreadId(), thread.GetGraph())
+	}
+	questions, err := c.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: `thread_id = "t-asking" AND graph = "asking"`})
+	require.NoError(t, err)
+	require.Len(t, questions.GetInterrupts(), 2)
+	for _, q := range questions.GetInterrupts() {
+		_, err = c.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId()})
+		require.NoError(t, err)
+	}
+	_, err = healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+}
+
+// readThread reads and follows a thread of a graph.
+func (c *tenantClient) readThread(id, graph string) {
+	t, ctx := c.t, c.ctx
+	_, err := c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: id})
+	require.NoError(t, err)
+	_, err = c.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: id, Subgraphs: true})
+	require.NoError(t, err)
+	_, err = c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: id, IncludeValues: true})
+	require.NoError(t, err)
+	runs, err := c.ListRuns(ctx, &graphdv1.ListRunsRequest{ThreadId: id, Filter: fmt.Sprintf("graph = %q", graph)})
+	require.NoError(t, err)
+	require.Len(t, runs.GetRuns(), 1)
+	_, err = c.GetRun(ctx, &graphdv1.GetRunRequest{ThreadId: id, RunId: runs.GetRuns()[0].GetRunId()})
+	require.NoError(t, err)
+	events, err := readAll(c.Watch(ctx, &graphdv1.WatchRequest{
+		ThreadId: id, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}, Filter: allEvents(),
+	}))
+	require.NoError(t, err)
+	require.Greater(t, len(events), 3)
+	_, err = readAll(c.Watch(ctx, &graphdv1.WatchRequest{ThreadId: id, SnapshotFirst: true}))
+	require.NoError(t, err)
+}
+
+func allEvents() *graphdv1.EventFilter {
+	return &graphdv1.EventFilter{Channels: []graphdv1.Channel{
+		graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_MESSAGES, graphdv1.Channel_CHANNEL_CUSTOM,
+		graphdv1.Channel_CHANNEL_DEBUG,
+	}}
+}
+
+// changeEverything runs, answers and changes threads while it follows the inbox.
+func (c *tenantClient) changeEverything() {
+	t, ctx := c.t, c.ctx
+	following, leave := context.WithCancel(ctx)
+	defer leave()
+	inbox, err := c.WatchInterrupts(following, &graphdv1.WatchInterruptsRequest{})
+	require.NoError(t, err)
+	nextQuestion := func() *graphdv1.Interrupt {
+		for {
+			change, err := inbox.Recv()
+			require.NoError(t, err)
+			if q := change.GetInterrupt(); q != nil {
+				return q
+			}
+		}
+	}
+	require.Equal(t, "t-asking", nextQuestion().GetThreadId())
+	require.Equal(t, "t-asking", nextQuestion().GetThreadId())
+	c.makeThreads()
+	c.answerQuestions(nextQuestion)
+	c.changeThreads()
+}
+
+// makeThreads has the server make threads, with ids of its own.
+func (c *tenantClient) makeThreads() {
+	t, ctx := c.t, c.ctx
+	made, err := c.CreateThread(ctx, &graphdv1.CreateThreadRequest{RequestId: "make", Thread: &graphdv1.Thread{Graph: "flow"}})
+	require.NoError(t, err)
+	again, err := c.CreateThread(ctx, &graphdv1.CreateThreadRequest{RequestId: "make", Thread: &graphdv1.Thread{Graph: "flow"}})
+	require.NoError(t, err)
+	require.Equal(t, made.GetThreadId(), again.GetThreadId())
+	for _, graph := range []string{"flow", "parent", "failing"} {
+		spec := c.newRun("", graph) // the server makes the thread
+		events, err := readAll(c.Stream(ctx, &graphdv1.StreamRequest{Run: spec, Filter: allEvents()}))
+		require.NoError(t, err)
+		_, err = c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: events[0].GetThreadId()})
+		require.NoError(t, err)
+	}
+}
+
+// answerQuestions starts a run that asks twice, and answers. nextQuestion waits for the next
+// change of a question.
+func (c *tenantClient) answerQuestions(nextQuestion func() *graphdv1.Interrupt) {
+	t, ctx := c.t, c.ctx
+	events, err := readAll(c.Stream(ctx, &graphdv1.StreamRequest{Run: c.newRun("t-new", "asking"), Filter: allEvents(), RequestId: "new"}))
+	require.NoError(t, err)
+	require.NotEmpty(t, events)
+	first, second := nextQuestion(), nextQuestion()
+	_, err = c.UpdateInterrupt(ctx, &graphdv1.UpdateInterruptRequest{
+		Interrupt:  &graphdv1.Interrupt{ThreadId: "t-new", InterruptId: first.GetInterruptId(), Assignees: []string{"ana"}},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"assignees"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ana"}, nextQuestion().GetAssignees())
+	answer := func(q *graphdv1.Interrupt) *graphdv1.ResumeSpec {
+		return &graphdv1.ResumeSpec{ThreadId: "t-new", Responses: []*graphdv1.InterruptResponse{{
+			InterruptId: q.GetInterruptId(), Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(`"yes"`)},
+		}}}
+	}
+	_, err = readAll(c.Resume(ctx, &graphdv1.ResumeRequest{Resume: answer(first), Filter: allEvents()}))
+	require.NoError(t, err)
+	_, err = c.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: answer(second)})
+	require.NoError(t, err)
+	_, err = c.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "t-new"})
+	require.NoError(t, err)
+}
+
+// changeThreads changes, forks, copies and prunes threads.
+func (c *tenantClient) changeThreads() {
+	t, ctx := c.t, c.ctx
+	_, err := c.UpdateThread(ctx, &graphdv1.UpdateThreadRequest{Thread: &graphdv1.Thread{ThreadId: "t-flow", Metadata: map[string]string{"a": "b"}}})
+	require.NoError(t, err)
+	_, err = c.UpdateState(ctx, &graphdv1.UpdateStateRequest{ThreadId: "t-flow", Values: jsonPayload(`{"x": "changed"}`)})
+	require.NoError(t, err)
+	_, err = c.BulkUpdateState(ctx, &graphdv1.BulkUpdateStateRequest{ThreadId: "t-flow", Supersteps: []*graphdv1.StateSuperstep{
+		{Updates: []*graphdv1.StateUpdate{{Values: jsonPayload(`{"x": "again"}`)}}},
+	}})
+	require.NoError(t, err)
+	forked, err := c.ForkThread(ctx, &graphdv1.ForkThreadRequest{SourceThreadId: "t-flow"})
+	require.NoError(t, err)
+	copied, err := c.CopyThread(ctx, &graphdv1.CopyThreadRequest{SourceThreadId: "t-asking", RequestId: "copy"})
+	require.NoError(t, err)
+	for _, id := range []string{forked.GetThreadId(), copied.GetThreadId()} {
+		_, err = c.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: id})
+		require.NoError(t, err)
+	}
+	_, err = c.PruneThread(ctx, &graphdv1.PruneThreadRequest{ThreadId: "t-flow", KeepCheckpoints: 1})
+	require.NoError(t, err)
+}
+
+// removeEverything stops and deletes what there is.
+func (c *tenantClient) removeEverything() {
+	t, ctx := c.t, c.ctx
+	_, err := c.CancelRun(ctx, &graphdv1.CancelRunRequest{ThreadId: "t-busy", Wait: true})
+	require.NoError(t, err)
+	for {
+		page, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: 3})
+		require.NoError(t, err)
+		if len(page.GetThreads()) == 0 {
+			break
+		}
+		for _, thread := range page.GetThreads() {
+			_, err = c.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: thread.GetThreadId(), Force: true})
+			require.NoError(t, err)
+		}
+	}
+	flow, err := c.GetGraph(ctx, &graphdv1.GetGraphRequest{Graph: "flow"})
+	require.NoError(t, err)
+	_, err = c.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: "parent"})
+	require.NoError(t, err)
+	_, err = c.DeleteGraphVersion(ctx, &graphdv1.DeleteGraphVersionRequest{Graph: "flow", Version: flow.GetVersion()})
+	require.NoError(t, err)
+	_, err = c.GetGraph(ctx, &graphdv1.GetGraphRequest{Graph: "flow"})
+	require.Equal(t, "GRAPH_NOT_FOUND", reasonOfRefusal(err))
+}
