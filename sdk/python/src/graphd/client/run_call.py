@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
-from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
+from graphd.errors import GraphdError, GraphDrained, NothingToResumeError, UnknownInterruptError
 from graphd.runtime.local_runs import LocalRun, register_call
 from graphd.security import Target
 from graphd.transport.errors import EmptyInput, to_graphd_error
@@ -100,11 +100,9 @@ class RunCall:
             return None
         if self._does_without(error) or self._discards_now(error):
             return None
-        if isinstance(request, gs.ResumeRequest) and error.reason == "THREAD_NOT_FOUND":
-            text = "the thread has never run, so nothing waits for an answer"
-            return NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
-        began = isinstance(request, gs.ResumeRequest) or request.run.WhichOneof("start")
-        if not began and "input" in error.violations:
+        if isinstance(request, gs.ResumeRequest):
+            return _name_unknown(error, [r.interrupt_id for r in request.resume.responses])
+        if not request.run.WhichOneof("start") and "input" in error.violations:
             text = "Received no input for __start__"
             return EmptyInput(text, reason=error.reason, code=error.code, violations=error.violations)
         return error
@@ -307,3 +305,13 @@ class RunCall:
         request = gs.CancelRunRequest(thread_id=self.thread, reason="the caller was cancelled", wait=True)
         with contextlib.suppress(GraphdError):
             await asyncio.shield(acall_unary(self.connection.server.astubs.graphs.CancelRun, request))
+
+
+def _name_unknown(error: GraphdError, answered: Sequence[str]) -> GraphdError:
+    """The refusal of answers, with the answered questions that are not open."""
+    if error.reason == "THREAD_NOT_FOUND":
+        text = "the thread has never run, so nothing waits for an answer"
+        error = NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
+    if isinstance(error, UnknownInterruptError) and error.reason == "not_pending" and answered:
+        error.interrupt_ids = tuple(sorted({*answered} - {*error.pending_ids}))
+    return error

@@ -84,7 +84,7 @@ class Trace:
             if not asked:
                 continue
             self._interrupted.remove((levels, event))
-            shown = [{"value": one.value, "id": one.id} for one in asked]
+            shown = [{"value": q.value, "id": q.id, "response_schema": q.response_schema} for q in asked]
             data: dict[str, Any] = {"error": None, "result": {}, "interrupts": shown}
             data = {"id": event.task_id, "name": public_name(event.node)} | data
             yield from self._items_of(levels, event, "task_result", data)

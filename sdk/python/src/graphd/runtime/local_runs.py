@@ -32,6 +32,7 @@ class LocalRun:
     loop: asyncio.AbstractEventLoop | None = None
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)
+    refused: list[BaseException] = field(default_factory=list)  # answers that the class of a question does not take
     cancelled: bool = False
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:

@@ -72,6 +72,7 @@ class CurrentTask:
     calls: int = 0
     waiting: list[str] = field(default_factory=list)
     pushed: list[tuple[str, Any]] = field(default_factory=list)  # written to the state before what the node returns
+    refused: list[BaseException] = field(default_factory=list)  # why the last answers to what it asks are refused
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:

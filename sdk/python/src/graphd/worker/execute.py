@@ -192,6 +192,8 @@ def _finish_work(work: Work, finish: Callable[[], pb.TaskResult]) -> pb.TaskResu
 def _build_interrupted(work: Work) -> pb.TaskResult:
     questions = outcome.build_asks(work.task.replay.questions)
     waiting = pb.TaskInterrupted(asks=questions, waiting_interrupt_ids=work.task.waiting)
+    if work.local is not None:
+        work.local.refused.extend(work.task.refused)
     return pb.TaskResult(interrupted=waiting)
 
 
