@@ -33,12 +33,31 @@ class Transcript:
 
     def record(self) -> Case:
         """The case with its expectations."""
-        return self._case | {"steps": [self._perform(step["do"]) for step in self._case["steps"]]}
+        return self._case | {
+            "steps": [self._perform(step["do"], step.get("expect", {})) for step in self._case["steps"]]
+        }
 
-    def _perform(self, do: dict[str, Any]) -> dict[str, Any]:
+    def _perform(self, do: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
         self._player.known = {name: real for real, name in self._names.items()}
+        do = self._rename_bound(do)
         expect = getattr(self, f"_{do['op']}")(do)
-        return {"do": do, "expect": self._translate(expect)} if expect is not None else {"do": do}
+        if expect is None:
+            return {"do": do}
+        kept = {k: before[k] for k in ("groups", "ran_groups", "until") if k in before}
+        return {"do": do, "expect": self._translate(expect) | kept}
+
+    def _rename_bound(self, do: dict[str, Any]) -> dict[str, Any]:
+        """The step, with the names that this transcript has for the checkpoints it binds."""
+        names = {}
+        for symbol, where in do.get("bind", {}).items():
+            states = list(self._player._graph(do).get_state_history({"configurable": {"thread_id": where["thread"]}}))
+            real = states[where["history_index"]].config["configurable"]["checkpoint_id"]
+            self._player.known[name := self._name("cp", real)] = real
+            names[symbol] = name
+        if not names:
+            return do
+        bind = {names[symbol]: where for symbol, where in do["bind"].items()}
+        return do | {"bind": bind, "at_checkpoint": names.get(do["at_checkpoint"], do["at_checkpoint"])}
 
     def _stream(self, do: dict[str, Any]) -> dict[str, Any]:
         events, error = self._player._run(do)

@@ -17,6 +17,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.connection import GraphConnection
+from graphd.client.drained_pause import build_pause_request, is_drained_at_breakpoint
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
@@ -222,8 +223,19 @@ class RunCall:
                     self._restore_values(event)
                 yield from self.translator.translate_event(event)
                 if event.HasField("end"):
-                    yield from self._final_items(event.end.run)
-                    self._raise_failure(event.end.run)
+                    yield from self._end_items(event.end.run)
+
+    def _end_items(self, run: run_pb2.Run) -> Iterator[Item]:
+        """What is shown at the end of a run; raises what it has failed with."""
+        if is_drained_at_breakpoint(self.connection, run, self.local):
+            self.request = build_pause_request(self.request, run)
+            for event in self._read_events():
+                if event.HasField("interrupt"):
+                    yield from self.translator.translate_event(event)
+                if event.HasField("end"):
+                    run = event.end.run
+        yield from self._final_items(run)
+        self._raise_failure(run)
 
     def _read_events(self) -> Iterator[event_pb2.Event]:
         stream = ResumableStream(self.request)
@@ -274,9 +286,22 @@ class RunCall:
                     for item in self.translator.translate_event(event):
                         yield item
                     if event.HasField("end"):
-                        for item in await self._afinal_items(event.end.run):
+                        async for item in self._aend_items(event.end.run):
                             yield item
-                        self._raise_failure(event.end.run)
+
+    async def _aend_items(self, run: run_pb2.Run) -> AsyncIterator[Item]:
+        if await asyncio.to_thread(is_drained_at_breakpoint, self.connection, run, self.local):
+            self.request = build_pause_request(self.request, run)
+            async with contextlib.aclosing(self._aread_events()) as events:
+                async for event in events:
+                    if event.HasField("interrupt"):
+                        for item in self.translator.translate_event(event):
+                            yield item
+                    if event.HasField("end"):
+                        run = event.end.run
+        for item in await self._afinal_items(run):
+            yield item
+        self._raise_failure(run)
 
     async def _aread_events(self) -> AsyncGenerator[event_pb2.Event, None]:
         stream = ResumableStream(self.request)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from graphd._gen.v1 import event_pb2 as pb
-from graphd._gen.v1 import interrupt_pb2
+from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd.client import snapshots
 from graphd.client.failures import stored_error
 from graphd.client.items import Item
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import public_name
+from graphd.runtime.local_runs import LocalRun
 
 
 class Trace:
@@ -25,8 +26,10 @@ class Trace:
         program: Callable[[tuple[str, ...]], Program | None],
         *,
         stored: bool,
+        local: LocalRun | None,
     ) -> None:
         self._modes, self._config, self._program = set(modes), config, program
+        self._local = local
         self._stored = stored  # a run without a thread has no checkpoints to show
         self._results: dict[str, Any] = {}
         self._cached: set[str] = set()
@@ -56,16 +59,20 @@ class Trace:
                 data = base | {"error": None, "result": result or {}, "interrupts": []}
                 yield from self._items_of(levels, event, "task_result", data)
             case pb.TaskChange.PHASE_FAILED:
-                error = stored_error(change.failure)
-                data = base | {"error": error, "result": {}, "interrupts": []}
+                data = base | {"error": self._error_of(change.failure), "result": {}, "interrupts": []}
                 yield from self._items_of(levels, event, "task_result", data)
-
             case pb.TaskChange.PHASE_INTERRUPTED:
                 self._interrupted.append((levels, event))
                 yield from self._interrupted_items()
             case pb.TaskChange.PHASE_RESTARTED if "debug" in self._modes:
                 data = base | {"attempt": event.attempt}
                 yield Item("debug", levels, self._debug_data(event, event.step, "task_restart", data))
+
+    def _error_of(self, failure: payload_pb2.Failure) -> BaseException | None:
+        """The error of a task: the very exception when it was raised in this process."""
+        error = stored_error(failure)
+        raised = self._local.find_error(failure) if self._local is not None and isinstance(error, Exception) else None
+        return error if raised is None else raised
 
     def question_items(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
         """Shows the tasks that wait for these questions, if that is not done."""

@@ -15,6 +15,7 @@ from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
+from graphd.runtime.local_runs import LocalRun
 
 _SHOWN_IN = {
     "values": frozenset({"values", "messages"}),
@@ -48,10 +49,11 @@ class Translator:
         *,
         subgraphs: bool,
         stored: bool = True,
+        local: LocalRun | None = None,
     ) -> None:
         self._modes = set(modes)
         self._root = root
-        self._trace = Trace(modes, config, self._root.find_graph, stored=stored)
+        self._trace = Trace(modes, config, self._root.find_graph, stored=stored, local=local)
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints

@@ -259,6 +259,7 @@ class RunnableGraph(AttachedGraph):
         def read_state(at: Sequence[str]) -> Any:
             return read_permitted(wire, lambda: values_at(connection, self.program, wire, wire_levels(at)))
 
+        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         translator = Translator(
             modes,
             self.program,
@@ -267,8 +268,8 @@ class RunnableGraph(AttachedGraph):
             read_state,
             subgraphs=options.subgraphs,
             stored=thread is not None,
+            local=local,
         )
-        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)
 
     def _withheld_rights(self, connection: GraphConnection) -> frozenset[str]:
