@@ -140,7 +140,7 @@ async def test_an_async_caller_learns_it_too(compile_asking: Compile, config: An
 @pytest.mark.parametrize("schema", ["Decision", 5, InMemorySaver])
 def test_what_has_no_json_schema_is_refused(compile_asking: Compile, config: Any, schema: Any) -> None:
     graph = compile_asking(lambda: interrupt("?", response_schema=schema))
-    with pytest.raises(TypeError, match="response_schema: .* has no JSON Schema"):
+    with pytest.raises(TypeError, match=r"response_schema: .* has no JSON Schema"):
         graph.invoke({}, config)
 
 
