@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from graphd.checkpoint.memory import InMemorySaver
@@ -18,6 +19,7 @@ from oracle.graphs import random_case
 from oracle.record import Recorder
 from oracle.recorded import check_case, read_cases
 from oracle.releases import ANCHOR, find_release, installed_version
+from oracle.transcript import record_file
 from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Mismatch, Player
 
@@ -62,8 +64,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=200, help="how many; with 0 the recorded cases alone")
     parser.add_argument("--first", type=int, default=1, help="the first one")
     parser.add_argument("--keep", help="file for the cases that differ")
+    parser.add_argument(
+        "--record", help="file of cases; writes what LangGraph shows, but where graphd differs on purpose"
+    )
     given = parser.parse_args()
     print(f"LangGraph {installed_version()}; the cases are of {ANCHOR.version}", flush=True)
+    if given.record:
+        print("written anew:", *record_file(Path(given.record)))
+        return 0
     wrong = check_recorded()
     different: list[dict[str, Any]] = []
     began = time.monotonic()

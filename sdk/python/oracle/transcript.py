@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from oracle.recorded import Case
@@ -16,9 +17,20 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _QUESTION = re.compile(r"[0-9a-f]{32}")
 
 
+_RECORDED = ("stream", "get_state", "get_state_history", "update_state", "bulk_update_state", "set_mem")
+
+
 def record_case(case: Case) -> Case:
     """The case, with what LangGraph shows at each step in place of what it expected."""
     return Transcript(case).record()
+
+
+def record_file(path: Path) -> list[str]:
+    """Writes the cases of a file anew, but for those that differ on purpose; returns the ids of what changed."""
+    before: list[Case] = json.loads(path.read_text())
+    after = [case if case.get("differs") else record_case(case) for case in before]
+    path.write_text(format_cases(after))
+    return [str(old["id"]) for old, new in zip(before, after, strict=True) if old != new]
 
 
 class Transcript:
@@ -40,6 +52,8 @@ class Transcript:
     def _perform(self, do: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
         self._player.known = {name: real for real, name in self._names.items()}
         do = self._rename_bound(do)
+        if do["op"] not in _RECORDED:
+            raise ValueError(f"case {self._case['id']}: {do['op']} can't be recorded, only {', '.join(_RECORDED)}")
         expect = getattr(self, f"_{do['op']}")(do)
         if expect is None:
             return {"do": do}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from oracle.graphs import random_case
 from oracle.record import Recorder
 from oracle.recorded import check_case, read_cases
 from oracle.releases import ANCHOR, RELEASES, UNSTEADY, find_release, installed_version
+from oracle.transcript import format_cases, record_file
 
 from .conformance.matching import match, match_groups, match_unordered
 from .conformance.program import World, compile_all
@@ -175,3 +178,23 @@ def test_the_table_of_releases_names_recorded_cases() -> None:
     known = {case["id"] for case in read_cases()}
     assert {*UNSTEADY, *(name for release in RELEASES for name in release.changed)} <= known
     assert not ANCHOR.changed
+
+
+def test_cases_are_recorded_as_langgraph_plays_them(tmp_path: Path) -> None:
+    cases = [recorded(identifier) for identifier in ("L02", "L05", "L06", "L08", "L09", "L14")]
+    lost = copy.deepcopy(cases)
+    for case in lost:
+        for step in case["steps"]:
+            step["expect"] = {} if not case.get("differs") else step["expect"]
+    file = tmp_path / "cases.json"
+    file.write_text(format_cases(lost))
+    assert record_file(file) == ["L02", "L06", "L08", "L09", "L14"]
+    assert json.loads(file.read_text()) == cases
+    assert record_file(file) == []
+
+
+def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps([recorded("L14") | {"steps": [{"do": {"op": "progress", "thread": "1"}}]}]))
+    with pytest.raises(ValueError, match="L14: progress can't be recorded, only stream"):
+        record_file(file)
