@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import enum
+import sys
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +16,9 @@ from typing_extensions import TypedDict
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
-from graphd.errors import GraphdError, InvalidResumeError, is_invalid_resume
+from graphd.errors import GraphdError, GraphInterrupt, InvalidResumeError, is_invalid_resume
 from graphd.graph import START, StateGraph
+from graphd.runtime import scope
 from graphd.types import Command, Interrupt, interrupt
 
 
@@ -41,6 +45,20 @@ class Refund:
 
 class Note(TypedDict):
     text: str
+
+
+class Kind(enum.Enum):
+    FULL = "full"
+    PART = "part"
+
+
+class Order(pydantic.BaseModel):
+    """A model of models, as JSON Schema has them behind references."""
+
+    decision: Decision
+    kinds: set[Kind]
+    due: datetime.datetime
+    notes: dict[str, Note] | None = None
 
 
 Compile = Callable[..., Any]
@@ -163,3 +181,80 @@ def test_streams_show_the_schema(compile_asking: Compile, config: Any) -> None:
 
 def test_other_errors_are_no_invalid_answers() -> None:
     assert not any(map(is_invalid_resume, (ValueError(), GraphdError("x"))))
+
+
+def test_a_model_of_models_is_read(compile_asking: Compile, config: Any) -> None:
+    graph = compile_asking(lambda: repr(interrupt("?", response_schema=Order)))
+    graph.invoke({}, config)
+    given = {
+        "decision": {"approve": True},
+        "kinds": ["part"],
+        "due": "2024-05-01T10:00:00Z",
+        "notes": {"a": {"text": "b"}},
+    }
+    with pytest.raises(InvalidResumeError, match="kinds"):
+        graph.invoke(Command(resume=given | {"kinds": ["all"]}), config)
+    assert graph.invoke(Command(resume=given), config) == {"answer": repr(Order.model_validate(given))}
+
+
+def test_an_answer_to_another_class_is_not_used(compile_asking: Compile, config: Any) -> None:
+    wanted: list[Any] = [Decision]
+    graph = compile_asking(lambda: (interrupt("?", response_schema=wanted[0]), interrupt("more?"))[1])
+    graph.invoke({}, config)
+    graph.invoke(Command(resume={"approve": True}), config)
+    wanted[0] = Refund  # new code
+    (again,) = graph.invoke(Command(resume="yes"), config)["__interrupt__"]
+    assert again.differs == ("schema",)
+
+
+def test_the_questions_behind_a_refused_answer_keep_theirs(compile_asking: Compile, config: Any) -> None:
+    def ask() -> list[Any]:
+        first = interrupt("first", key="first", response_schema=Decision)
+        return [first.amount, interrupt("second", response_schema=Decision).amount, interrupt("third")]
+
+    graph = compile_asking(ask)
+    graph.invoke({}, config)
+    for amounts in ((101, 1), (102, 2)):
+        with pytest.raises(pydantic.ValidationError):
+            graph.invoke(Command(resume={"approve": True, "amount": amounts[0]}), config)
+        graph.invoke(Command(resume={"approve": True, "amount": amounts[1]}), config)
+    assert waiting(graph, config).value == "third"
+    assert graph.invoke(Command(resume=3), config) == {"answer": [1, 2, 3]}
+
+
+def test_every_part_of_a_node_asks_its_own_anew(compile_asking: Compile, config: Any) -> None:
+    def ask() -> list[Any]:
+        amounts: list[Any] = []
+        asked: list[GraphInterrupt] = []
+        for name in ("a", "b"):
+            with scope(name):
+                try:
+                    amounts.append(interrupt(name, response_schema=Decision).amount)
+                except GraphInterrupt as question:
+                    asked.append(question)
+        if asked:
+            raise asked[0]
+        return amounts
+
+    graph = compile_asking(ask)
+    first, second = graph.invoke({}, config)["__interrupt__"]
+    right, wrong = {"approve": True, "amount": 1}, {"approve": True, "amount": 101}
+    with pytest.raises(pydantic.ValidationError):
+        graph.invoke(Command(resume={first.id: wrong, second.id: right}), config)
+    assert waiting(graph, config).value == "a"
+    assert graph.invoke(Command(resume=right), config) == {"answer": [1, 1]}
+
+
+def test_a_class_needs_pydantic(compile_asking: Compile, config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclasses.dataclass
+    class Unseen:
+        amount: int
+
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    graph = compile_asking(lambda: interrupt("?", response_schema=Unseen))
+    with pytest.raises(TypeError, match="response_schema: a class needs pydantic"):
+        graph.invoke({}, config)
+    graph = compile_asking(lambda: interrupt("?", response_schema={"type": "integer"}))
+    config["configurable"]["thread_id"] += "-dict"
+    graph.invoke({}, config)
+    assert graph.invoke(Command(resume=3), config) == {"answer": 3}
