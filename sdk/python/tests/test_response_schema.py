@@ -258,3 +258,16 @@ def test_a_class_needs_pydantic(compile_asking: Compile, config: Any, monkeypatc
     config["configurable"]["thread_id"] += "-dict"
     graph.invoke({}, config)
     assert graph.invoke(Command(resume=3), config) == {"answer": 3}
+
+
+def test_a_default_that_the_class_refuses_is_refused_when_it_is_asked(compile_asking: Compile, config: Any) -> None:
+    def ask(default: Any) -> Any:
+        return interrupt("?", response_schema=Decision, ttl=3600, on_expiry="resume_default", default=default)
+
+    graph = compile_asking(lambda: ask({"approve": True, "amount": 101}))
+    with pytest.raises(ValueError, match=r"default is no answer.*amount: .*at most 100"):
+        graph.invoke({}, config)
+    graph = compile_asking(lambda: ask(Decision(approve=True, amount=100)).amount)
+    config["configurable"]["thread_id"] += "-right"
+    graph.invoke({}, config)
+    assert graph.invoke(Command(resume={"approve": False}), config) == {"answer": 0}

@@ -11,7 +11,7 @@ from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
 from graphd.runtime.drift import Drift, check_drift
 from graphd.runtime.effect import call_effect
 from graphd.runtime.replay import Answer, Question
-from graphd.runtime.response_schema import RefusedAnswer, read_response_schema
+from graphd.runtime.response_schema import RefusedAnswer, ResponseSchema, read_response_schema
 from graphd.runtime.task import CurrentTask, current_scope, required_task
 from graphd.values.command import Interrupt
 
@@ -92,13 +92,16 @@ def interrupt(
     differ: JSON pointers into the value, ``"message"``, ``"schema"``,
     ``"value"``. Use memo for what may change, like prices and times.
 
-    Raises InterruptDismissed or InterruptExpired when no answer will come, and
-    TypeError for a ``response_schema`` that has no JSON Schema.
+    Raises InterruptDismissed or InterruptExpired when no answer will come, TypeError
+    for a ``response_schema`` that has no JSON Schema, and ValueError for a ``default``
+    that it refuses.
     """
     task = required_task("interrupt()")
     if schema is not None and response_schema is not None:
         raise TypeError("interrupt() takes response_schema or schema, which is its older name, not both")
     wanted = read_response_schema(schema if response_schema is None else response_schema)
+    if on_expiry == "resume_default":
+        _check_default(wanted, default)
     options = {
         "reason": reason,
         "message": message,
@@ -116,6 +119,13 @@ def interrupt(
             return wanted.read_answer(answer)
         except RefusedAnswer as refused:  # the same place of every replay
             answer = _ask(task, key, value, _explain(options, refused), refused)
+
+
+def _check_default(wanted: ResponseSchema, default: Any) -> None:
+    try:
+        wanted.read_answer(default)
+    except RefusedAnswer as refused:  # it would be refused, and asked anew, each time the question expires
+        raise ValueError(f"interrupt(): default is no answer, response_schema refuses it: {refused}") from refused.error
 
 
 def _ask(
