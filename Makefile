@@ -18,6 +18,8 @@ BASELINE := proto/baseline.binpb
 PYTHON ?= python3
 PYENV  ?= .cache/python
 VENV   := $(abspath $(PYENV))
+# The venv with LangGraph: in the version of constraints.txt, or in that of LANGGRAPH.
+ORACLE := $(if $(LANGGRAPH),$(abspath .cache/oracle-$(LANGGRAPH)),$(VENV))
 # The generated modules come from an old protoc, so that they run with every protobuf from 4.25 on. Its
 # wheels end with Python 3.12, and it does not share a venv with a newer protobuf.
 GRPC_TOOLS_VERSION := 1.62.3
@@ -45,6 +47,7 @@ BENCHFLAGS  ?=
 BENCHMARK   := $(abspath .cache/bench)
 PYTESTFLAGS ?=
 SEEDS       ?= 200
+LANGGRAPH   ?=
 RUNS        ?= 1000
 KILLS       ?= 300
 BUSY        ?= 8
@@ -97,9 +100,14 @@ examples: $(VENV)/ok build ## Run the Python examples as people do: servers, wor
 		$(PYTESTFLAGS) ../../examples
 
 .PHONY: oracle
-oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on graphd, and compare (FIRST=number of the first)
-	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(VENV)/bin/python' -W ignore -m oracle \
+oracle: $(ORACLE)/ok build ## Play the recorded cases on LangGraph, and SEEDS (200) random graphs on it and on graphd (FIRST=number of the first, LANGGRAPH=1.2.11 takes another release)
+	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(ORACLE)/bin/python' -W ignore -m oracle \
 		--seeds $(SEEDS) --first $(FIRST)
+
+.PHONY: oracle-newest
+oracle-newest: ## The same with the newest release of LangGraph that there is: a weekly run shows what it does differently
+	rm -rf .cache/oracle-newest
+	$(MAKE) --no-print-directory oracle LANGGRAPH=newest
 
 .PHONY: hostile
 hostile: ## Give a server with 1 GiB what an attacker would give it, and judge how long a bystander waits
@@ -306,6 +314,13 @@ $(VENV)/ok: sdk/python/pyproject.toml sdk/python/constraints.txt
 		{ echo 'make: $(PYTHON) is not Python 3.10 or newer; set PYTHON=python3.11 or the like' >&2; exit 1; }
 	$(PYTHON) -m venv --clear '$(VENV)'
 	'$(VENV)/bin/pip' install -q -c sdk/python/constraints.txt -e 'sdk/python[test,lint,oracle]'
+	@touch '$@'
+
+# The newest release may want newer versions of what it is made of.
+$(abspath .cache)/oracle-%/ok: sdk/python/pyproject.toml sdk/python/constraints.txt
+	$(PYTHON) -m venv --clear '$(@D)'
+	grep -v '^lang$(if $(filter newest,$*),,graph==)' sdk/python/constraints.txt >'$(@D)/constraints.txt'
+	'$(@D)/bin/pip' install -q -c '$(@D)/constraints.txt' -e 'sdk/python[test]' 'langgraph$(if $(filter newest,$*),,==$*)'
 	@touch '$@'
 
 $(GENERATOR)/ok:

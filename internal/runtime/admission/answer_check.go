@@ -127,18 +127,18 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	switch q.State {
 	case checkpoint.InterruptOpen:
 		if !q.Expires.IsZero() && !q.Expires.After(r.opts.Now()) {
-			return expiredError(&q)
+			return b.nameOpen(expiredError(&q))
 		}
 	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
 		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
 			(q.Dismissed || payload.Equal(q.Response, resp.Value)) {
 			return nil
 		}
-		return threads.ResolvedError(&q)
+		return b.nameOpen(threads.ResolvedError(&q))
 	case checkpoint.InterruptExpired:
-		return expiredError(&q)
+		return b.nameOpen(expiredError(&q))
 	default:
-		return b.nameSuccessor(&q, threads.ResolvedError(&q))
+		return b.nameSuccessor(&q, b.nameOpen(threads.ResolvedError(&q)))
 	}
 	if resp.Etag != "" && resp.Etag != strconv.FormatUint(q.Revision, 10) {
 		return runtime.Errorf(runtime.ReasonEtagMismatch, "question %q was changed", q.ID).With("current", strconv.FormatUint(q.Revision, 10))
@@ -163,6 +163,14 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	}
 	b.answered = append(b.answered, q)
 	return nil
+}
+
+// nameOpen adds to a refusal the ids of the interrupts that are open.
+func (b *answerBatch) nameOpen(refused *runtime.Error) *runtime.Error {
+	if len(b.openInterrupts) == 0 {
+		return refused
+	}
+	return refused.WithIDs("openInterruptIds", interruptIDs(b.openInterrupts))
 }
 
 // nameSuccessor adds to a refusal the id of the interrupt that replaced the refused

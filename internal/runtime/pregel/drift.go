@@ -84,7 +84,7 @@ func Differences(q *checkpoint.Interrupt, now *Ask) []string {
 	if len(found) == 0 {
 		return []string{"drift_ignore"}
 	}
-	return found
+	return slices.Compact(found) // of a schema that differs in several places the name is given once
 }
 
 // partName converts a pointer into the shown parts to the name that drift_ignore

@@ -114,6 +114,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		"deep inside":      {pregel.Ask{Message: "Pay?", Value: `{"pay":99,"to":{"a/b":[1,3,4]},"y":1,"x":1.0}`, Schema: `{"type":"boolean"}`}, []string{"/pay", "/to/a~1b/1", "/to/a~1b/2", "/y"}},
 		"message, schema":  {pregel.Ask{Message: "Pay!", Value: shown.Value, Schema: `{"type":"string"}`}, []string{"message", "schema"}},
+		"schema, twice":    {pregel.Ask{Message: "Pay?", Value: shown.Value, Schema: `{"enum":["a"],"type":"string"}`}, []string{"schema"}},
 		"no schema":        {pregel.Ask{Message: "Pay?", Value: shown.Value}, []string{"schema"}},
 		"another kind":     {pregel.Ask{Message: "Pay?", Value: `"x"`, Schema: shown.Schema}, []string{"value"}},
 		"only the ignored": {pregel.Ask{Message: "Pay?", Value: shown.Value, Schema: shown.Schema, DriftIgnore: []string{"/x"}}, []string{"drift_ignore"}},

@@ -83,7 +83,7 @@ func (h *historyPage) addCheckpoints(ctx context.Context, part []*checkpoint.Che
 		if err != nil {
 			return false, err
 		}
-		h.setShown(some, nil)
+		h.setShown(some)
 		for _, cp := range some {
 			if h.query.Limit > 0 && len(h.snapshots) == h.query.Limit {
 				return true, nil
@@ -145,13 +145,13 @@ func (h *historyPage) addSnapshot(ctx context.Context, cp *checkpoint.Checkpoint
 func (h *historyPage) buildSnapshot(ctx context.Context, s *pregel.State, results taskResults) (runtime.Snapshot, error) {
 	one := []*checkpoint.Checkpoint{s.Checkpoint()}
 	if h.readsAlone {
-		h.setShown(one, nil)
+		h.setShown(one)
 	}
 	h.heldBytes = 0
 	snap, err := h.pastSnapshot(ctx, s, results, h.query.WithValues)
 	if errors.Is(err, errTooManyResults) && !h.readsAlone {
 		h.readsAlone = true
-		h.setShown(one, nil)
+		h.setShown(one)
 		h.heldBytes = 0
 		snap, err = h.pastSnapshot(ctx, s, results, h.query.WithValues)
 	}

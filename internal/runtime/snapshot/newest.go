@@ -25,7 +25,7 @@ func (b *builder) readSnapshot(ctx context.Context, namespace, id string) (runti
 	if err != nil {
 		return runtime.Snapshot{Checkpoint: one[0]}, err
 	}
-	b.setShown(one, nil)
+	b.setShown(one)
 	return b.pastSnapshot(ctx, s, results, true)
 }
 
@@ -85,9 +85,6 @@ func (b *builder) describeTask(ctx context.Context, v *superstep.Preview, t *pre
 		}
 	}
 	out.Interrupts = open
-	if record.State == checkpoint.TaskDone { // with its questions, as in an older state
-		out.Interrupts = v.InterruptsOf(t.ID)
-	}
 	if t.Node.Kind != graph.KindGraph {
 		below, err := b.readForeignInterrupts(ctx, record, open) // in graphs that the node has called
 		if err == nil && b.withSubgraphs && record.State == checkpoint.TaskWaiting {
@@ -122,13 +119,6 @@ func (b *builder) describeSubgraph(ctx context.Context, v *superstep.Preview, t 
 	}
 	if b.withSubgraphs {
 		out.State = &child
-	}
-	if record.State == checkpoint.TaskDone && !superstep.IsPersistent(t.Node) {
-		if b.shownIn != v {
-			b.setShown([]*checkpoint.Checkpoint{{Namespace: v.State().Namespace(), Next: pregel.NextTasks(v.Tasks())}}, v)
-		}
-		out.Interrupts, err = b.interruptsBelow(ctx, out.Namespace)
-		return nil, err
 	}
 	out.Interrupts = child.Interrupts
 	return child.Interrupts, nil

@@ -29,7 +29,7 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 		if next.Node == graph.Start && cp.ID != b.head.Checkpoint { // its result is not shown
 			t.Result = s.RestrictInput(s.StartInput())
 		} else {
-			done.fillTask(v.State(), &t)
+			done.fillTask(&t)
 		}
 		t.Interrupts = v.InterruptsOf(next.ID)
 		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && !superstep.IsPersistent(n) {

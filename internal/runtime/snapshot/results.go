@@ -7,7 +7,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 )
 
@@ -22,21 +21,11 @@ type taskResult struct {
 // taskResults are results of tasks, by task id.
 type taskResults map[string]taskResult
 
-// fillTask fills the result of a task in. A task whose error handler has taken over ends
-// without a result.
-func (tr taskResults) fillTask(s *pregel.State, t *runtime.SnapshotTask) {
+// fillTask fills the result of a task in. A task whose error handler has taken over has
+// a failure and no result.
+func (tr taskResults) fillTask(t *runtime.SnapshotTask) {
 	did := tr[t.ID]
 	t.Result, t.Failure = did.result, did.failure
-	if did.isEnded || did.failure == nil {
-		return
-	}
-	n, ok := s.Graph().Node(t.Node)
-	if !ok || n.Handler == nil {
-		return
-	}
-	if tr[pregel.HandlerID(n.Handler.Name, t.ID)].isEnded {
-		t.Result = "{}"
-	}
 }
 
 // maxScannedEvents and maxScannedBytes bound the part of the log that is searched for the
@@ -131,20 +120,16 @@ func (b *builder) areResultsFinal(ctx context.Context, list []*checkpoint.Checkp
 	return true, nil
 }
 
-// recordEvent adds the result in an event. Of a task that is not due it records only that
-// the task has ended, because the task may be an error handler.
+// recordEvent adds the result in an event of a task that is due.
 func (tr taskResults) recordEvent(e *checkpoint.Event, due map[string]bool) {
-	if e.Task == "" {
+	if !due[e.Task] {
 		return
 	}
 	did := tr[e.Task]
 	switch {
 	case e.Kind == checkpoint.EventUpdate:
-		did.isEnded = true
-		if due[e.Task] {
-			did.result, did.run = e.Value, e.Run
-		}
-	case e.Kind == checkpoint.EventTask && e.Failure != nil && e.Phase != checkpoint.PhaseRetrying && due[e.Task]:
+		did.isEnded, did.result, did.run = true, e.Value, e.Run
+	case e.Kind == checkpoint.EventTask && e.Failure != nil && e.Phase != checkpoint.PhaseRetrying:
 		did.failure = e.Failure
 	default:
 		return

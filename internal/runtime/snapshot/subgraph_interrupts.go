@@ -9,13 +9,11 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // subgraphInterrupts are the interrupts of the subgraphs of the shown tasks.
 type subgraphInterrupts struct {
 	shownCheckpoints []*checkpoint.Checkpoint          // whose tasks are shown
-	shownIn          *superstep.Preview                // in which they are under way, nil = in none
 	namespaces       map[string]bool                   // the namespaces of these tasks
 	byNamespace      map[string][]checkpoint.Interrupt // by namespace, nil = not read yet
 	interruptBytes   int                               // that byNamespace holds
@@ -23,8 +21,8 @@ type subgraphInterrupts struct {
 
 // setShown sets the checkpoints whose tasks are shown next. Only interrupts of the
 // subgraphs of these tasks are kept.
-func (s *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint, of *superstep.Preview) {
-	*s = subgraphInterrupts{shownCheckpoints: list, shownIn: of}
+func (s *subgraphInterrupts) setShown(list []*checkpoint.Checkpoint) {
+	*s = subgraphInterrupts{shownCheckpoints: list}
 }
 
 // interruptsBelow lists the latest interrupts of a task's subgraph and of the

@@ -13,7 +13,7 @@ import (
 
 // beginReplay goes back to an older checkpoint. It copies the checkpoint, so that the
 // supersteps after it have ids of their own and ask again. It does not copy a copy, or
-// an update, on which nothing was answered.
+// an update, that is the newest checkpoint and on which nothing was answered.
 func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	cp, err := findReplayTarget(ctx, reader, t, l)
 	if err != nil {
@@ -37,15 +37,13 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 		return err
 	}
 	switch {
-	case mustCopy(cp, p):
+	case cp.ID != t.Head.Checkpoint || mustCopy(cp, p): // the copy leaves the record of what came after it
 		if err := l.branchCheckpoint(t); err != nil {
 			return RefusalError("replay_from", err)
 		}
 	case r.Update == "" && len(r.Goto) == 0 && l.state.IsIdle():
 		// Nothing follows from there: the thread stays where it is.
 	default:
-		t.Head.Branched = t.Head.Branched || t.Head.Checkpoint != cp.ID
-		t.Head.Checkpoint = cp.ID
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
 	}
 	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {
@@ -79,7 +77,7 @@ func findReplayTarget(ctx context.Context, reader *query.Reader, t *commit.Tx, l
 	return cp, nil
 }
 
-// mustCopy reports whether a checkpoint must be copied before it is run again.
+// mustCopy reports whether the newest checkpoint must be copied before it is run again.
 func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 	if cp.Source == checkpoint.SourceLoop || cp.Source == checkpoint.SourceInput {
 		return true

@@ -20,6 +20,9 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 	}
 	run := *fr.run
 	if c := cw.Head.Cancel; c != nil && c.Run == run.ID {
+		if v.breakpoint != nil && !c.Rollback {
+			cw.putUnpassedBreakpoint(*v.breakpoint)
+		}
 		*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
 		return fr.thread.RunEnd.PutCancelledEnd(cw.Tx, run, *c)
 	}
@@ -37,6 +40,13 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 	}
 	cw.RecordRunEnd(&run)
 	return nil
+}
+
+// putUnpassedBreakpoint puts a breakpoint that a run has come to when it is cancelled into
+// a change: who goes on with the thread has not passed it.
+func (cw changeWriter) putUnpassedBreakpoint(q checkpoint.Interrupt) {
+	q.State, q.Created, q.Updated = checkpoint.InterruptCancelled, cw.Now, cw.Now
+	cw.Interrupts = append(cw.Interrupts, q)
 }
 
 // maxStoredOutput is how many bytes of output stand in the record of a run.

@@ -77,9 +77,9 @@ func Table() []Row {
 		{runtime.ReasonThreadNotInterrupted, codes.FailedPrecondition, []string{"threadState"}},
 		{
 			runtime.ReasonInterruptAlreadyResolved, codes.FailedPrecondition,
-			[]string{"interruptId", "state", "responder", "supersededBy"},
+			[]string{"interruptId", "state", "responder", "supersededBy", "openInterruptIds"},
 		},
-		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime"}},
+		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime", "openInterruptIds"}},
 		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
 		{runtime.ReasonResponseAmbiguous, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
 		{runtime.ReasonAmbiguousNode, codes.FailedPrecondition, []string{"nodes"}},

@@ -1,4 +1,4 @@
-"""Plays random graphs on LangGraph and on graphd and compares what they show.
+"""Plays the recorded cases on LangGraph, and random graphs on LangGraph and on graphd, and compares what they show.
 
 A seed always makes the same graphs and the same script: `python -m oracle --first 558 --seeds 1` plays the one
 with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/O.json; --keep
@@ -11,11 +11,15 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from graphd.checkpoint.memory import InMemorySaver
 from oracle.graphs import random_case
 from oracle.record import Recorder
+from oracle.recorded import check_case, read_cases
+from oracle.releases import ANCHOR, find_release, installed_version
+from oracle.transcript import record_file
 from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Mismatch, Player
 
@@ -41,15 +45,34 @@ def play(seed: int) -> tuple[dict[str, Any], str]:
     return case, ""
 
 
+def check_recorded() -> list[str]:
+    """The recorded cases that LangGraph plays otherwise than they say."""
+    release, wrong, cases = find_release(installed_version()), [], list(read_cases())
+    for case in cases:
+        if problem := check_case(case, release):
+            wrong.append(str(case["id"]))
+            print(f"--- case {case['id']}\n{problem}", flush=True)
+    print(f"{len(cases)} recorded cases, {len(wrong)} differ" + "".join(f" {name}" for name in wrong), flush=True)
+    return wrong
+
+
 def main() -> int:
-    """Plays the seeds; 1 if any of them differs."""
+    """Plays cases and seeds; 1 if any of them differs."""
     parser = argparse.ArgumentParser(
         prog="oracle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=200, help="how many")
+    parser.add_argument("--seeds", type=int, default=200, help="how many; with 0 the recorded cases alone")
     parser.add_argument("--first", type=int, default=1, help="the first one")
     parser.add_argument("--keep", help="file for the cases that differ")
+    parser.add_argument(
+        "--record", help="file of cases; writes what LangGraph shows, but where graphd differs on purpose"
+    )
     given = parser.parse_args()
+    print(f"LangGraph {installed_version()}; the cases are of {ANCHOR.version}", flush=True)
+    if given.record:
+        print("written anew:", *record_file(Path(given.record)))
+        return 0
+    wrong = check_recorded()
     different: list[dict[str, Any]] = []
     began = time.monotonic()
     for seed in range(given.first, given.first + given.seeds):
@@ -65,7 +88,7 @@ def main() -> int:
         with open(given.keep, "w") as file:
             json.dump(different, file, indent=1)
     print(f"{given.seeds} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
-    return 1 if different else 0
+    return 1 if different or wrong else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import random
 import re
 from typing import Any
 
+from oracle.releases import find_release, installed_version
 from tests.conformance import plain_data
 from tests.conformance.library import Library
 from tests.conformance.program import World, compile_all
@@ -22,6 +23,7 @@ class Recorder:
 
     def __init__(self, case: dict[str, Any], seed: int) -> None:
         self.case, self.r = case, random.Random(seed * 7919 + 1)
+        self.release = find_release(installed_version())
         library = Library("langgraph")
         self.world, self.saver = World(library), library.InMemorySaver()
         compile_all(self.world, case, self.saver)
@@ -120,25 +122,27 @@ class Recorder:
 
     def _state(self) -> None:
         state = self.graph.get_state(_THREAD)
-        if any(t.interrupts and t.result == {} for t in state.tasks):
-            return  # at a second question LangGraph forgets that the node is due
-        if self.last_error is not None:
+        if self.last_error is not None or self._is_forgotten(state):
             return
         shown = self._snapshot(state)
-        # LangGraph also lists what tasks that are done had asked.
-        done = [i for task in shown["tasks"] if "result" in task for i in task.get("interrupts", [])]
-        shown["interrupts"] = [i for i in shown.get("interrupts", []) if i not in done]
+        if self.release.lists_answered:
+            done = [i for task in shown["tasks"] if "result" in task for i in task.pop("interrupts", [])]
+            shown["interrupts"] = [i for i in shown.get("interrupts", []) if i not in done]
         self.case["steps"].append({"do": {"op": "get_state", "thread": "1"}, "expect": {"snapshot": shown}})
 
     def _history(self) -> None:
         if self.last_error is not None:
             return
         states = list(self.graph.get_state_history(_THREAD))
-        if any(t.interrupts and t.result == {} for t in states[0].tasks):
+        if self._is_forgotten(states[0]):
             return
         rows = [self._snapshot(s) for s in states]
         do = {"op": "get_state_history", "thread": "1"}
         self.case["steps"].append({"do": do, "expect": {"history": rows}})
+
+    def _is_forgotten(self, state: Any) -> bool:
+        forgets = self.release.forgets_second_question
+        return forgets and any(t.interrupts and t.result == {} for t in state.tasks)
 
     # Ids as symbols.
 

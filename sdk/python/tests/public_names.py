@@ -18,7 +18,8 @@ MODULES: dict[str, str] = {
     ),
     "errors": (
         "EmptyChannelError EmptyInputError ErrorCode GraphBubbleUp GraphDrained GraphInterrupt GraphRecursionError "
-        "InvalidUpdateError NodeCancelledError NodeError NodeInterrupt NodeTimeoutError ParentCommand TaskNotFound"
+        "InvalidUpdateError NodeCancelledError NodeError NodeInterrupt NodeTimeoutError ParentCommand TaskNotFound "
+        "UnknownInterruptError is_invalid_resume"
     ),
     "func": "entrypoint task",
     "config": "get_config get_store get_stream_writer",
@@ -61,6 +62,7 @@ METHODS: dict[str, str] = {
     "types.TimeoutPolicy": "__init__ coerce",
     "types.CachePolicy": "__init__",
     "types.Command": "__init__",
+    "types.Interrupt": "__init__",
     "types.Overwrite": "__init__",
     "types.Send": "__init__",
     "errors.NodeTimeoutError": "__init__",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import signal
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,3 +128,44 @@ def test_a_drain_stops_between_the_supersteps_of_a_subgraph(server: DevServer, p
     assert [task.error for task in state.tasks] == [None]
     assert graph.invoke(None, config) == {"log": ["in", "in", "first", "second"]}
     assert ran == ["first", "second"]
+
+
+def build_pausing(server: DevServer, name: str, **breakpoints: Any) -> Any:
+    """A graph whose first node asks for a drain."""
+
+    def drain(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        if runtime.control is not None:
+            runtime.control.request_drain("enough")
+        return {"log": [interrupt("?")] if state["log"] == ["ask"] else ["a"]}
+
+    builder = StateGraph(State).add_node("a", drain).add_node("b", lambda state: {"log": ["b"]})
+    builder.add_edge(START, "a").add_edge("a", "b")
+    return builder.compile(InMemorySaver(server=server.address), name=name, **breakpoints)
+
+
+@pytest.mark.parametrize(
+    "breakpoints", [{"interrupt_before": ["b"]}, {"interrupt_after": ["a"]}, {"interrupt_after": "*"}]
+)
+async def test_a_drain_at_a_breakpoint_is_a_pause(server: DevServer, breakpoints: Any) -> None:
+    graph = build_pausing(server, f"pausing-{uuid.uuid4().hex}")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    assert await graph.ainvoke({"log": ["in"]}, config, control=RunControl(), **breakpoints) == {"log": ["in", "a"]}
+    assert graph.get_state(config).next == ("b",)
+    assert await graph.ainvoke(None, config) == {"log": ["in", "a", "b"]}
+
+
+async def test_a_drain_elsewhere_is_told(server: DevServer) -> None:
+    graph = build_pausing(server, f"pausing-{uuid.uuid4().hex}")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    with pytest.raises(GraphDrained, match="enough"):
+        await graph.ainvoke({"log": ["in"]}, config, control=RunControl(), interrupt_after=["b"])
+    assert await graph.ainvoke(None, config) == {"log": ["in", "a", "b"]}
+
+
+def test_the_breakpoints_of_an_answer_win_over_a_drain(server: DevServer) -> None:
+    graph = build_pausing(server, "pausing-after-answer")
+    config = {"configurable": {"thread_id": "pausing-after-answer"}}
+    graph.invoke({"log": ["ask"]}, config)
+    result = graph.invoke(Command(resume="yes"), config, interrupt_before=["b"], control=RunControl())
+    assert result == {"log": ["ask", "yes"]}
+    assert graph.invoke(None, config) == {"log": ["ask", "yes", "b"]}

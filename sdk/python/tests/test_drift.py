@@ -242,6 +242,6 @@ def test_a_second_question_says_what_it_replaces(server: DevServer) -> None:
     (second,) = shop.graph.invoke(Command(resume="yes"), shop.config)["__interrupt__"]
     assert (second.replaces, second.differs) == (first.id, ("/at", "/pay"))
     assert shop.graph.get_state(shop.config).interrupts[0].replaces == first.id
-    assert repr(second) == f"Interrupt(value={second.value!r}, id={second.id!r})"
+    assert repr(second) == f"Interrupt(value={second.value!r}, id={second.id!r}, response_schema=None)"
     assert second == Interrupt(value=second.value, id=second.id)
     assert Interrupt.__match_args__ == ("value", "id")

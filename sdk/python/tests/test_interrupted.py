@@ -70,7 +70,7 @@ def test_a_task_that_asks_has_a_result(server: DevServer, persistence: bool | No
         results = [task for task in tasks if task.get("interrupts") and "error" in task]
         asked = [(t["name"], t["error"], t["result"], [i["value"] for i in t["interrupts"]]) for t in results]
         assert asked == [("ask", None, {}, ["q"]), ("sub", None, {}, ["q"])]
-        assert set(results[0]["interrupts"][0]) == {"value", "id"}
+        assert set(results[0]["interrupts"][0]) == {"value", "id", "response_schema"}
 
 
 def test_a_task_that_still_waits_has_a_result(server: DevServer) -> None:

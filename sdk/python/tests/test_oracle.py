@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ import pytest
 from graphd.checkpoint.memory import InMemorySaver
 from oracle.graphs import random_case
 from oracle.record import Recorder
+from oracle.recorded import check_case, read_cases
+from oracle.releases import ANCHOR, RELEASES, UNSTEADY, find_release, installed_version
+from oracle.transcript import format_cases, record_file
 
 from .conformance.matching import match, match_groups, match_unordered
 from .conformance.program import World, compile_all
@@ -139,3 +144,57 @@ def test_one_thing_that_differs_is_found(change: Callable[[Case], Iterator[tuple
         except Mismatch:
             continue
         pytest.fail(f"no difference was found: {what}")
+
+
+# The recorded cases on LangGraph itself.
+
+
+def recorded(identifier: str) -> Case:
+    return copy.deepcopy(next(case for case in read_cases() if case["id"] == identifier))
+
+
+@pytest.mark.parametrize("identifier", ["A01", "E02", "E13", "K01"])
+def test_langgraph_plays_a_recorded_case_as_it_says(identifier: str) -> None:
+    assert check_case(recorded(identifier), ANCHOR) == ""
+
+
+def test_a_recorded_case_that_is_wrong_is_found() -> None:
+    case = recorded("A01")
+    case["steps"][0]["expect"]["events"].pop()
+    case["steps"][0]["expect"]["groups"].pop()
+    assert "events" in check_case(case, ANCHOR)
+    marked = recorded("A01") | {"differs": "nothing at all"}
+    assert "does not differ any more" in check_case(marked, ANCHOR)
+    former = RELEASES[0]
+    assert check_case(recorded("E02"), former) == "plays as on the anchor, though the table of releases says otherwise"
+
+
+def test_the_installed_release_is_the_anchor() -> None:
+    assert find_release(installed_version()) == ANCHOR
+    assert [find_release(v).version for v in ("1.2.3", "1.2.11", "1.2.21", "1.3.0")] == ["1.2.11"] * 3 + ["1.2.22"]
+
+
+def test_the_table_of_releases_names_recorded_cases() -> None:
+    known = {case["id"] for case in read_cases()}
+    assert {*UNSTEADY, *(name for release in RELEASES for name in release.changed)} <= known
+    assert not ANCHOR.changed
+
+
+def test_cases_are_recorded_as_langgraph_plays_them(tmp_path: Path) -> None:
+    cases = [recorded(identifier) for identifier in ("L02", "L05", "L06", "L08", "L09", "L14")]
+    lost = copy.deepcopy(cases)
+    for case in lost:
+        for step in case["steps"]:
+            step["expect"] = {} if not case.get("differs") else step["expect"]
+    file = tmp_path / "cases.json"
+    file.write_text(format_cases(lost))
+    assert record_file(file) == ["L02", "L06", "L08", "L09", "L14"]
+    assert json.loads(file.read_text()) == cases
+    assert record_file(file) == []
+
+
+def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps([recorded("L14") | {"steps": [{"do": {"op": "progress", "thread": "1"}}]}]))
+    with pytest.raises(ValueError, match="L14: progress can't be recorded, only stream"):
+        record_file(file)

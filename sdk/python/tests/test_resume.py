@@ -9,7 +9,13 @@ import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
-from graphd.errors import AmbiguousResumeError, GraphdError, GraphRecursionError, NothingToResumeError
+from graphd.errors import (
+    AmbiguousResumeError,
+    GraphdError,
+    GraphRecursionError,
+    NothingToResumeError,
+    UnknownInterruptError,
+)
 from graphd.graph import START, StateGraph
 from graphd.runtime import Runtime
 from graphd.types import Command, interrupt
@@ -85,6 +91,34 @@ def test_a_refused_answer_names_the_open_questions(server: DevServer) -> None:
         with pytest.raises(refusal) as refused:
             both.invoke(Command(resume=answer), config("ids"))
         assert all(id in str(refused.value) for id in ids)
+
+
+UNKNOWN = "0" * 32
+
+
+def test_a_refused_answer_has_the_fields_of_a_strict_resume(server: DevServer) -> None:
+    builder = StateGraph(State, Context).add_node("a", ask).add_node("b", ask)
+    both = builder.add_edge(START, "a").add_edge(START, "b").compile(InMemorySaver(server=server.address))
+    ids = tuple(sorted(question.id for question in both.invoke({"log": []}, config("fields"))["__interrupt__"]))
+
+    def refuse(answer: Any) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+        with pytest.raises(UnknownInterruptError) as refused:
+            both.invoke(Command(resume=answer), config("fields"))
+        error = refused.value
+        return error.reason, error.server_reason, error.interrupt_ids, error.pending_ids
+
+    assert refuse("y") == ("ambiguous", "RESPONSE_AMBIGUOUS", (), ids)
+    assert refuse({UNKNOWN: "y", ids[0]: "z"}) == ("not_pending", "INTERRUPT_NOT_FOUND", (UNKNOWN,), ids)
+    both.invoke(Command(resume={ids[0]: "y"}), config("fields"))
+    assert refuse({ids[0]: "z"}) == ("not_pending", "INTERRUPT_ALREADY_RESOLVED", ids[:1], ids[1:])
+    both.invoke(Command(resume="y"), config("fields"))
+    assert refuse({ids[0]: "z"}) == ("not_pending", "INTERRUPT_ALREADY_RESOLVED", ids[:1], ())
+    assert refuse("y") == ("not_pending", "THREAD_NOT_INTERRUPTED", (), ())
+
+
+def test_an_error_of_a_strict_resume_is_made_as_in_langgraph() -> None:
+    error = UnknownInterruptError("text", reason="empty_map", interrupt_ids=["a"], pending_ids=["b"])
+    assert (str(error), error.reason, error.interrupt_ids, error.pending_ids) == ("text", "empty_map", ("a",), ("b",))
 
 
 def test_a_thread_that_never_ran_waits_for_no_answer(graph: Any) -> None:

@@ -176,6 +176,7 @@ class RemoteNodeError(Exception):
 class GraphdError(RuntimeError):
     """graphd refused a call. ``reason`` is stable, the message is for people.
 
+    ``server_reason`` is the reason as the server has it: the same but for UnknownInterruptError.
     ``retry_delay`` is how many seconds the server asks to wait, None when it says nothing.
     """
 
@@ -189,7 +190,8 @@ class GraphdError(RuntimeError):
         violations: Mapping[str, str] | None = None,
         retry_delay: float | None = None,
     ) -> None:
-        self.reason, self.code, self.retry_delay = reason, code, retry_delay
+        self.reason, self.server_reason = reason, reason
+        self.code, self.retry_delay = code, retry_delay
         self.metadata = dict(metadata or {})
         self.violations = dict(violations or {})
         super().__init__(message)
@@ -222,12 +224,65 @@ class ThreadBusyError(GraphdError):
     """Another run of the thread is active."""
 
 
-class NothingToResumeError(GraphdError):
+class UnknownInterruptError(GraphdError):
+    """An answer does not fit the questions that are open. Nothing of the call is stored.
+
+    ``reason`` says how it does not: ``"not_pending"``, it names questions that are not open, ``interrupt_ids``,
+    or nothing is open; ``"ambiguous"``, it names none, while several are open. ``pending_ids`` are the open
+    questions, ten at most. LangGraph raises the same when it resumes strictly; its ``"empty_map"`` does not
+    occur, as ``{}`` is an answer. ``server_reason`` tells apart what ``"not_pending"`` stands for.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        interrupt_ids: Sequence[str] = (),
+        pending_ids: Sequence[str] = (),
+        metadata: Mapping[str, str] | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message, reason=reason, metadata=metadata, **details)
+        if reason not in _RESUME_REASONS:
+            self.reason = "ambiguous" if reason == "RESPONSE_AMBIGUOUS" else "not_pending"
+        self.interrupt_ids = tuple(interrupt_ids) or _split_ids(self.metadata.get("interruptId"))
+        self.pending_ids = tuple(pending_ids) or _split_ids(self.metadata.get("openInterruptIds"))
+
+
+_RESUME_REASONS = ("not_pending", "empty_map", "ambiguous")
+
+
+def _split_ids(text: str | None) -> tuple[str, ...]:
+    return tuple(sorted(text.split(","))) if text else ()
+
+
+class NothingToResumeError(UnknownInterruptError):
     """An answer was given, but nothing waits for one."""
 
 
-class AmbiguousResumeError(GraphdError):
+class AmbiguousResumeError(UnknownInterruptError):
     """One answer was given, but several questions wait; answer by id."""
+
+
+class InvalidResumeError(GraphdError, ValueError):
+    """An answer is not what the schema of its question wants. Nothing of the call is stored."""
+
+
+_INVALID_RESUME = "_graphd_invalid_resume"
+
+
+def mark_invalid_resume(error: BaseException) -> None:
+    """Makes is_invalid_resume true of an exception."""
+    setattr(error, _INVALID_RESUME, True)
+
+
+def is_invalid_resume(error: BaseException) -> bool:
+    """Whether an exception says that an answer does not fit the ``response_schema`` of its question.
+
+    The question is open, and can be answered again.
+    """
+    return isinstance(error, InvalidResumeError) or getattr(error, _INVALID_RESUME, False) is True
 
 
 class LimitExceededError(GraphdError):

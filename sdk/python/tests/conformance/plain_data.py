@@ -15,7 +15,9 @@ def _is(value: Any, kind: str) -> bool:
 def plain(value: Any) -> Any:
     """Any value as JSON data."""
     if _is(value, "Interrupt"):
-        return {"value": plain(value.value), "id": value.id}
+        shown = {"value": plain(value.value), "id": value.id}
+        schema = getattr(value, "response_schema", None)
+        return shown if schema is None else shown | {"response_schema": schema}
     if _is(value, "StateSnapshot"):
         return snapshot(value)
     if messages.is_message(value):
@@ -55,6 +57,7 @@ def _shorten(part: Any) -> None:
         part["metadata"].pop("run_id", None)
     if {"langgraph_checkpoint_ns", "langgraph_node"} <= part.keys():
         part.pop("langgraph_checkpoint_ns")
+        part.pop("ls_integration", None)  # names the library
 
 
 def snapshot(state: Any) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def snapshot(state: Any) -> dict[str, Any]:
 def _task(task: Any) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": task.id, "name": task.name}
     if task.error is not None:
-        shown["error"] = repr(task.error).strip("\"'")
+        shown["error"] = task.error if isinstance(task.error, str) else repr(task.error)
     if task.interrupts:
         shown["interrupts"] = plain(task.interrupts)
     if _is(task.state, "StateSnapshot"):

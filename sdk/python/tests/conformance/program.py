@@ -8,6 +8,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 from .library import GRAPHD, Library
@@ -21,6 +22,13 @@ class Boom(Exception):
 
 class Other(Exception):
     """Another one."""
+
+
+@dataclass
+class Answer:
+    """What a person says."""
+
+    text: str
 
 
 def _concat(current: list[Any], writes: list[list[Any]]) -> list[Any]:
@@ -89,6 +97,7 @@ class World:
         return {
             **{name: getattr(library, name) for name in shown},
             **{name: getattr(library.messages, name) for name in said},
+            "Answer": Answer,
             "Boom": Boom,
             "END": END,
             "Other": Other,

@@ -54,6 +54,8 @@ GENERIC = (
 def error_of_run(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
     """What a stopped run raises in its caller; None when it raises nothing."""
     drained = local.control.drain_reason if local and local.control else None
+    if run.state == run_pb2.RUN_STATE_INTERRUPTED and local and local.refused:
+        return local.refused[0]
     if run.state == run_pb2.RUN_STATE_CANCELLED:
         return GraphDrained(drained) if drained is not None else asyncio.CancelledError(run.failure.message)
     if run.state == run_pb2.RUN_STATE_SUPERSEDED:

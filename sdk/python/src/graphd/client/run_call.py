@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.connection import GraphConnection
+from graphd.client.drained_pause import build_pause_request, is_drained_at_breakpoint
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
@@ -27,7 +28,7 @@ from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
-from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
+from graphd.errors import GraphdError, GraphDrained, NothingToResumeError, UnknownInterruptError
 from graphd.runtime.local_runs import LocalRun, mark_left, register_call
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
@@ -111,11 +112,9 @@ class RunCall:
             return None
         if self._does_without(error) or self._discards_now(error):
             return None
-        if isinstance(request, gs.ResumeRequest) and error.reason == "THREAD_NOT_FOUND":
-            text = "the thread has never run, so nothing waits for an answer"
-            return NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
-        began = isinstance(request, gs.ResumeRequest) or request.run.WhichOneof("start")
-        if not began and "input" in error.violations:
+        if isinstance(request, gs.ResumeRequest):
+            return _name_unknown(error, [r.interrupt_id for r in request.resume.responses])
+        if not request.run.WhichOneof("start") and "input" in error.violations:
             text = "Received no input for __start__"
             return EmptyInput(text, reason=error.reason, code=error.code, violations=error.violations)
         return error
@@ -309,9 +308,20 @@ class RunCall:
                 yield from self.translator.translate_event(event)
                 self._release_due(event)
                 if event.HasField("end"):
-                    yield from self._final_items(event.end.run)
-                    self._keep_output(event.end.run)
-                    self._raise_failure(event.end.run)
+                    yield from self._end_items(event.end.run)
+
+    def _end_items(self, run: run_pb2.Run) -> Iterator[Item]:
+        """What is shown at the end of a run; raises what it has failed with."""
+        if is_drained_at_breakpoint(self.connection, run, self.local):
+            self.request = build_pause_request(self.request, run)
+            for event in read_events(self.connection.server, self.request):
+                if event.HasField("interrupt"):
+                    yield from self.translator.translate_event(event)
+                if event.HasField("end"):
+                    run = event.end.run
+        yield from self._final_items(run)
+        self._keep_output(run)
+        self._raise_failure(run)
 
     # Async.
 
@@ -361,11 +371,25 @@ class RunCall:
                         yield item
                     self._release_due(event)
                     if event.HasField("end"):
-                        for item in await self._afinal_items(event.end.run):
+                        async for item in self._aend_items(event.end.run):
                             yield item
-                        if self.traced is not None:
-                            await asyncio.to_thread(self._keep_output, event.end.run)
-                        self._raise_failure(event.end.run)
+
+    async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
+        may_drain = self.local.control is not None
+        if may_drain and await asyncio.to_thread(is_drained_at_breakpoint, self.connection, run, self.local):
+            self.request = build_pause_request(self.request, run)
+            async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
+                async for event in events:
+                    if event.HasField("interrupt"):
+                        for item in self.translator.translate_event(event):
+                            yield item
+                    if event.HasField("end"):
+                        run = event.end.run
+        for item in await self._afinal_items(run):
+            yield item
+        if self.traced is not None:
+            await asyncio.to_thread(self._keep_output, run)
+        self._raise_failure(run)
 
     async def _afinal_items(self, run: run_pb2.Run) -> list[Item]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED:
@@ -378,3 +402,13 @@ class RunCall:
         request = gs.CancelRunRequest(thread_id=self.thread, reason="the caller was cancelled", wait=True)
         with contextlib.suppress(GraphdError):
             await asyncio.shield(acall_unary(self.connection.server.astubs.graphs.CancelRun, request))
+
+
+def _name_unknown(error: GraphdError, answered: Sequence[str]) -> GraphdError:
+    """The refusal of answers, with the answered questions that are not open."""
+    if error.reason == "THREAD_NOT_FOUND":
+        text = "the thread has never run, so nothing waits for an answer"
+        error = NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
+    if isinstance(error, UnknownInterruptError) and error.reason == "not_pending" and answered:
+        error.interrupt_ids = tuple(sorted({*answered} - {*error.pending_ids}))
+    return error

@@ -36,6 +36,7 @@ def to_interrupt(interrupt: interrupt_pb2.Interrupt) -> Interrupt:
     return Interrupt(
         value=codec.value_of(interrupt.value),
         id=interrupt.interrupt_id,
+        response_schema=codec.value_of(interrupt.response_schema),
         replaces=interrupt.replaces,
         differs=tuple(interrupt.differs),
     )

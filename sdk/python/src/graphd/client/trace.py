@@ -7,7 +7,7 @@ from typing import Any
 
 from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
-from graphd._gen.v1 import interrupt_pb2
+from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd.client import snapshots
 from graphd.client.called_task import CalledTask
 from graphd.client.failures import stored_error
@@ -15,6 +15,7 @@ from graphd.client.items import Item
 from graphd.constants import END, START, TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import public_name
+from graphd.runtime.local_runs import LocalRun
 
 
 class Trace:
@@ -27,8 +28,10 @@ class Trace:
         program: Callable[[tuple[str, ...]], Program | None],
         *,
         stored: bool,
+        local: LocalRun | None,
     ) -> None:
         self._modes, self._config, self._program = set(modes), config, program
+        self._local = local
         self._stored = stored  # a run without a thread has no checkpoints to show
         self._results: dict[str, Any] = {}
         self._cached: set[str] = set()
@@ -62,10 +65,8 @@ class Trace:
                 data = base | {"error": None, "result": result or {}, "interrupts": []}
                 yield from self._items_of(levels, event, "task_result", data)
             case pb.TaskChange.PHASE_FAILED:
-                error = stored_error(change.failure)
-                data = base | {"error": error, "result": {}, "interrupts": []}
+                data = base | {"error": self._error_of(change.failure), "result": {}, "interrupts": []}
                 yield from self._items_of(levels, event, "task_result", data)
-
             case pb.TaskChange.PHASE_INTERRUPTED:
                 self._interrupted.append((levels, event))
                 yield from self._interrupted_items()
@@ -77,6 +78,12 @@ class Trace:
         """Shows what became of a task that the code of a node called."""
         if (shown := told.build_trace()) is not None:
             yield from self._items_of(levels, event, *shown)
+
+    def _error_of(self, failure: payload_pb2.Failure) -> BaseException | None:
+        """The error of a task: the very exception when it was raised in this process."""
+        error = stored_error(failure)
+        raised = self._local.find_error(failure) if self._local is not None and isinstance(error, Exception) else None
+        return error if raised is None else raised
 
     def question_items(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
         """Shows the tasks that wait for these questions, if that is not done."""
@@ -95,7 +102,7 @@ class Trace:
             if not asked:
                 continue
             self._interrupted.remove((levels, event))
-            shown = [{"value": one.value, "id": one.id} for one in asked]
+            shown = [{"value": q.value, "id": q.id, "response_schema": q.response_schema} for q in asked]
             data: dict[str, Any] = {"error": None, "result": {}, "interrupts": shown}
             data = {"id": event.task_id, "name": public_name(event.node)} | data
             yield from self._items_of(levels, event, "task_result", data)

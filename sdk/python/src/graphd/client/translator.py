@@ -17,6 +17,7 @@ from graphd.constants import INTERRUPT, TASK_EVENT
 from graphd.declare.graph_shape import GraphShape
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
+from graphd.runtime.local_runs import LocalRun
 
 _SHOWN_IN = {
     "values": frozenset({"values", "messages"}),
@@ -51,10 +52,11 @@ class Translator:
         subgraphs: bool,
         stored: bool = True,
         continues: bool = False,
+        local: LocalRun | None = None,
     ) -> None:
         self._modes = set(modes)
         self._root = root
-        self._trace = Trace(modes, config, self._root.find_graph, stored=stored)
+        self._trace = Trace(modes, config, self._root.find_graph, stored=stored, local=local)
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints

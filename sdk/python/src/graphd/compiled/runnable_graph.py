@@ -298,6 +298,8 @@ class RunnableGraph(AttachedGraph):
         def read_state(at: Sequence[str]) -> Any:
             return read_permitted(wire, lambda: values_at(connection, self.program, wire, wire_levels(at)))
 
+        tokens = "messages" in modes
+        local = LocalRun(dict(merged), options.context, options.control, tokens=tokens, store=self.program.store)
         translator = Translator(
             modes,
             self.program,
@@ -307,9 +309,8 @@ class RunnableGraph(AttachedGraph):
             subgraphs=options.subgraphs,
             stored=thread is not None,
             continues=given is None or isinstance(given, Command),
+            local=local,
         )
-        tokens = "messages" in modes
-        local = LocalRun(dict(merged), options.context, options.control, tokens=tokens, store=self.program.store)
         if in_pace:
             local.gate = ReaderGate()
         traced = trace_call(ProgramInThread(self.program, connection, wire), given, merged, loop)

@@ -3,24 +3,61 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
 from graphd.runtime.drift import Drift, check_drift
 from graphd.runtime.effect import call_effect
 from graphd.runtime.replay import Answer, Question
-from graphd.runtime.task import current_scope, required_task
+from graphd.runtime.response_schema import RefusedAnswer, ResponseSchema, read_response_schema
+from graphd.runtime.task import CurrentTask, current_scope, required_task
 from graphd.values.command import Interrupt
 
 T = TypeVar("T")
 OnExpiry = Literal["fail_node", "resume_default", "cancel_run"]
 
 
+@overload
 def interrupt(
     value: Any,
     *,
+    response_schema: type[T],
+    key: str = "",
+    reason: str = "",
+    message: str = "",
+    ttl: float | timedelta | None = None,
+    on_expiry: OnExpiry | None = None,
+    default: Any = None,
+    assignees: tuple[str, ...] = (),
+    drift: Drift | None = None,
+    drift_ignore: Sequence[str] = (),
+) -> T: ...
+
+
+@overload
+def interrupt(
+    value: Any,
+    *,
+    response_schema: dict[str, Any] | None = None,
+    key: str = "",
+    reason: str = "",
+    message: str = "",
+    schema: dict[str, Any] | None = None,
+    ttl: float | timedelta | None = None,
+    on_expiry: OnExpiry | None = None,
+    default: Any = None,
+    assignees: tuple[str, ...] = (),
+    drift: Drift | None = None,
+    drift_ignore: Sequence[str] = (),
+) -> Any: ...
+
+
+def interrupt(
+    value: Any,
+    *,
+    response_schema: type | dict[str, Any] | None = None,
     key: str = "",
     reason: str = "",
     message: str = "",
@@ -37,7 +74,15 @@ def interrupt(
     Until then the node is left by an exception that must not be caught, and
     run again from its first line. Questions without a key are matched with
     their answers by their order; one with a key keeps its answer when the code
-    around it changes. Everything but ``value`` is graphd's own.
+    around it changes. Everything but ``value`` and ``response_schema`` is graphd's own.
+
+    ``response_schema`` says what an answer must be: a JSON Schema, or a pydantic model,
+    a TypedDict or a dataclass, which is shown as a JSON Schema and whose object is
+    returned; classes need pydantic. The server refuses other answers before it stores
+    them: InvalidResumeError in the caller. What only the validators of a class refuse
+    is asked anew, with the reason as its message, and a caller in the same process gets
+    pydantic's ValidationError; is_invalid_resume knows both. ``schema`` is the older
+    name, for a JSON Schema.
 
     An answer is for the question that was shown. When the node asks something
     else on its replay, ``drift`` says what happens: ``"fail"``, ``"ask_again"``
@@ -47,13 +92,20 @@ def interrupt(
     differ: JSON pointers into the value, ``"message"``, ``"schema"``,
     ``"value"``. Use memo for what may change, like prices and times.
 
-    Raises InterruptDismissed or InterruptExpired when no answer will come.
+    Raises InterruptDismissed or InterruptExpired when no answer will come, TypeError
+    for a ``response_schema`` that has no JSON Schema, and ValueError for a ``default``
+    that it refuses.
     """
     task = required_task("interrupt()")
+    if schema is not None and response_schema is not None:
+        raise TypeError("interrupt() takes response_schema or schema, which is its older name, not both")
+    wanted = read_response_schema(schema if response_schema is None else response_schema)
+    if on_expiry == "resume_default":
+        _check_default(wanted, default)
     options = {
         "reason": reason,
         "message": message,
-        "schema": schema,
+        "schema": wanted.json_schema,
         "ttl": ttl,
         "on_expiry": on_expiry,
         "default": default,
@@ -61,15 +113,44 @@ def interrupt(
         "drift": drift,
         "drift_ignore": check_drift(drift, drift_ignore),
     }
+    answer = _ask(task, key, value, options)
+    while True:
+        try:
+            return wanted.read_answer(answer)
+        except RefusedAnswer as refused:  # the same place of every replay
+            answer = _ask(task, key, value, _explain(options, refused), refused)
+
+
+def _check_default(wanted: ResponseSchema, default: Any) -> None:
+    try:
+        wanted.read_answer(default)
+    except RefusedAnswer as refused:  # it would be refused, and asked anew, each time the question expires
+        raise ValueError(f"interrupt(): default is no answer, response_schema refuses it: {refused}") from refused.error
+
+
+def _ask(
+    task: CurrentTask, key: str, value: Any, options: Mapping[str, Any], refused: RefusedAnswer | None = None
+) -> Any:
+    """The answer to the next question; leaves the node when there is none yet."""
     outcome = task.replay.ask_question(current_scope(), key, value, options)
-    if isinstance(outcome, Question):
-        raise GraphInterrupt((question_of(outcome),))
-    return _use_answer(outcome, value)
+    if not isinstance(outcome, Question):
+        return _use_answer(outcome, value)
+    if refused is not None:
+        task.refused.append(refused.error)
+    raise GraphInterrupt((question_of(outcome),))
 
 
-def question_of(question: Question) -> Interrupt:
+def _explain(options: Mapping[str, Any], refused: RefusedAnswer) -> dict[str, Any]:
+    """The options of a question that is asked anew because its answer was refused."""
+    why = f"the last answer was refused: {refused}"
+    message = f"{options['message']}\n{why}" if options["message"] else why
+    # The text of the refusal may be another one with another pydantic.
+    return {**options, "message": message, "drift_ignore": (*options["drift_ignore"], "message")}
+
+
+def question_of(question: Question) -> Interrupt[Any]:
     """The question as programs see it; the server gives it its id."""
-    return Interrupt(value=question.value)
+    return Interrupt(value=question.value, response_schema=question.options.get("schema"))
 
 
 def _use_answer(answer: Answer, question: Any) -> Any:

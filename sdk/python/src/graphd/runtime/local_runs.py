@@ -34,6 +34,7 @@ class LocalRun:
     loop: asyncio.AbstractEventLoop | None = None
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)
+    refused: list[BaseException] = field(default_factory=list)  # answers that the class of a question does not take
     cancelled: bool = False
     gate: ReaderGate | None = None  # None: tasks begin when they are there
     store: Any = None  # of the graph that was called: the graphs inside of it see it too

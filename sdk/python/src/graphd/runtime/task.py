@@ -105,6 +105,7 @@ class CurrentTask:
     root: CurrentTask | None = None  # of a task that a node calls: the task of the node
     running: RunningCalls = field(default_factory=RunningCalls)
     progressed: float = field(default_factory=time.monotonic)
+    refused: list[BaseException] = field(default_factory=list)  # why the last answers to what it asks are refused
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from graphd.errors import (
     EmptyInputError,
     GraphdError,
     InvalidGraphError,
+    InvalidResumeError,
     InvalidUpdateError,
     LimitExceededError,
     NothingToResumeError,
@@ -25,6 +26,7 @@ from graphd.errors import (
     ThreadBusyError,
     TLSError,
     UnauthenticatedError,
+    UnknownInterruptError,
 )
 
 
@@ -41,6 +43,8 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
     ThreadBusyError: ("THREAD_BUSY",),
     NothingToResumeError: ("THREAD_NOT_INTERRUPTED", "INTERRUPT_ALREADY_RESOLVED"),
     AmbiguousResumeError: ("RESPONSE_AMBIGUOUS",),
+    UnknownInterruptError: ("INTERRUPT_NOT_FOUND", "INTERRUPT_EXPIRED"),
+    InvalidResumeError: ("RESPONSE_SCHEMA_MISMATCH",),
     EmptyInput: ("NOTHING_TO_DO",),
     InvalidUpdate: ("AMBIGUOUS_NODE", "NODE_NOT_FOUND"),
     LimitExceededError: ("PAYLOAD_TOO_LARGE", "SCHEMA_LIMIT_EXCEEDED", "CHANGE_TOO_LARGE", "TOO_MANY_GRAPHS"),
@@ -87,20 +91,17 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "INVALID_FIELD",
         "INVALID_PAYLOAD_JSON",
         "INPUT_SCHEMA_MISMATCH",
-        "RESPONSE_SCHEMA_MISMATCH",
         "INVALID_PAGE_TOKEN",
         "INVALID_CURSOR",
         "THREAD_NOT_FOUND",
         "RUN_NOT_FOUND",
         "GRAPH_NOT_FOUND",
         "CHECKPOINT_NOT_FOUND",
-        "INTERRUPT_NOT_FOUND",
         "THREAD_EXISTS",
         "RUN_EXISTS",
         "GRAPH_EXISTS",
         "REQUEST_ID_CONFLICT",
         "THREAD_INTERRUPTED",
-        "INTERRUPT_EXPIRED",
         "RESPONSES_INCOMPLETE",
         "RUN_NOT_CANCELLABLE",
         "GRAPH_VERSION_UNAVAILABLE",
@@ -213,4 +214,4 @@ def _find_cause(text: str) -> _Cause | None:
 
 def reason_of(error: BaseException | None) -> str:
     """The reason of an error, "" when it has none."""
-    return error.reason if isinstance(error, GraphdError) else ""
+    return error.server_reason if isinstance(error, GraphdError) else ""

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from graphd.values.policy import TimeoutPolicy
 
 N = TypeVar("N", bound=Hashable)
+if TYPE_CHECKING:  # so that Interrupt alone is Interrupt[Any]
+    from typing_extensions import TypeVar as _DefaultTypeVar
+
+    ResponseT = _DefaultTypeVar("ResponseT", default=Any)
+else:
+    ResponseT = TypeVar("ResponseT")
 
 
 @dataclass(frozen=True)
-class Interrupt:
+class Interrupt(Generic[ResponseT]):
     """One question to a person, and the id to answer it by.
+
+    ``response_schema`` is the JSON Schema of its answers, None when any is one. ``Interrupt[Decision]`` says to
+    type checkers what an answer becomes.
 
     Of graphd alone are ``replaces``, the id of the question whose answer was not
     used because the node asked something else when it ran again, "" for a first
@@ -23,6 +32,7 @@ class Interrupt:
 
     value: Any
     id: str = "placeholder-id"
+    response_schema: type[ResponseT] | dict[str, Any] | None = field(default=None, kw_only=True)
     replaces: str = field(default="", repr=False, compare=False, kw_only=True)
     differs: tuple[str, ...] = field(default=(), repr=False, compare=False, kw_only=True)
 

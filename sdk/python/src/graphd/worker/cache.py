@@ -35,4 +35,5 @@ def store_result(program: Program, work: Work, result: pb.TaskResult) -> None:
     key = _cache_key(program, work) if result.HasField("completed") else None
     if key is not None:
         policy = program.policies_of(program.nodes[work.node]).cache
-        program.cache.write(key, result.SerializeToString(), policy.ttl if policy else None)
+        kept = pb.TaskResult(completed=result.completed)  # the answers it has used are of this task alone
+        program.cache.write(key, kept.SerializeToString(), policy.ttl if policy else None)

@@ -259,6 +259,8 @@ def _build_interrupted(work: Work) -> pb.TaskResult:
     work.task.replay.order_questions_by_call()
     questions = outcome.build_asks(work.task.replay.questions)
     waiting = pb.TaskInterrupted(asks=questions, waiting_interrupt_ids=work.task.waiting)
+    if work.local is not None:
+        work.local.refused.extend(work.task.refused)
     return pb.TaskResult(interrupted=waiting)
 
 
