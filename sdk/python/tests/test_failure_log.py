@@ -12,7 +12,7 @@ import pytest
 from graphd import END, START, Client, StateGraph
 from graphd.dev import DevServer
 from graphd.types import RetryPolicy
-from graphd.worker.background_loop import background_loop
+from graphd.worker.background_loop import find_loop
 
 
 class State(TypedDict, total=False):
@@ -115,6 +115,6 @@ def test_a_stopped_coroutine_has_not_failed(server: DevServer, caplog: pytest.Lo
         assert begun.wait(60)
         client.runs.cancel("failure-stopped", wait=True)
         assert ended.wait(60)
-        asyncio.run_coroutine_threadsafe(pass_turns(), background_loop()).result(60)  # its result is made
+        asyncio.run_coroutine_threadsafe(pass_turns(), find_loop(None)).result(60)  # its result is made
     worker.detach()
     assert failures(caplog) == []
