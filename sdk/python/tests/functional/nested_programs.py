@@ -223,3 +223,46 @@ def another_process_goes_on(kit: Kit) -> None:
     second = build("second")
     kit.state(second, at)
     kit.tell(second.invoke(kit.lib.Command(resume="yes"), at), ran)
+
+
+@program
+def streams_of_inner_entrypoints(kit: Kit) -> None:
+    @kit.task
+    def double(x: int) -> int:
+        return x * 2
+
+    @kit.entrypoint(saver=None)
+    def inner(x: int) -> int:
+        return double(x).result() + 1  # type: ignore[no-any-return]
+
+    @kit.entrypoint()
+    def flow(x: int) -> Any:
+        return list(inner.stream(x, stream_mode=["updates", "values"]))
+
+    for levels, mode, item in flow.stream(1, kit.thread(), stream_mode=["updates"], subgraphs=True):
+        kit.tell([[level.split(":")[0] for level in levels], mode, item])
+
+
+@program
+def async_entrypoints_that_call_entrypoints(kit: Kit) -> None:
+    @kit.task
+    async def double(x: int) -> int:
+        return x * 2
+
+    @kit.entrypoint(saver=None)
+    async def inner(x: int) -> int:
+        return await double(x) + kit.lib.interrupt("more?")  # type: ignore[no-any-return]
+
+    @kit.task
+    async def call(x: int) -> int:
+        return await inner.ainvoke(x)  # type: ignore[no-any-return]
+
+    @kit.entrypoint()
+    async def flow(x: int) -> Any:
+        return [await call(x), await double(x + 1)]
+
+    async def work() -> None:
+        at = kit.thread()
+        kit.tell(await flow.ainvoke(1, at), await flow.ainvoke(kit.lib.Command(resume=100), at))
+
+    asyncio.run(work())

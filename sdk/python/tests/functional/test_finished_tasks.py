@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -255,3 +256,32 @@ def test_a_worker_that_dies_in_a_task_leaves_the_finished_ones() -> None:
         said, _ = second.communicate()
         assert results == [4]
         assert said == f"serves\n{paying}"
+
+
+def test_a_server_that_is_killed_keeps_finished_tasks(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    @task
+    def work(x: int) -> int:
+        ran.append("work")
+        return x + 1
+
+    def build(server: DevServer) -> Any:
+        @entrypoint(kept(server), name="func-server")
+        def flow(x: int) -> Any:
+            return [work(x).result(), interrupt("go on?")]
+
+        return flow
+
+    first = DevServer(store=f"sqlite:{tmp_path / 'threads.db'}")
+    try:
+        flow = build(first)
+        assert [q.value for q in flow.invoke(1, config("func-server-1"))["__interrupt__"]] == ["go on?"]
+        first.process.kill()
+        first.process.wait()
+        with contextlib.closing(DevServer(store=f"sqlite:{tmp_path / 'threads.db'}", port=first.port)):
+            assert flow.invoke(Command(resume="yes"), config("func-server-1")) == [2, "yes"]
+            flow.detach()
+    finally:
+        first.close()
+    assert ran == ["work"]

@@ -13,10 +13,10 @@ from typing import Any
 from graphd import codec
 from graphd.errors import GraphInterrupt, LimitExceededError
 from graphd.func.called_task import build_called_task
-from graphd.func.result import ended_future, running_loop, without_complaint
+from graphd.func.result import build_ended_future, find_running_loop, mark_retrieved
 from graphd.func.retries import Retries
 from graphd.func.task_events import TaskEvents
-from graphd.func.timeout import run_within
+from graphd.func.timeout import run_with_timeout
 from graphd.runtime.ask import question_of
 from graphd.runtime.effect import idempotency_key
 from graphd.runtime.task import CurrentTask, current_scope, enter_task, required_task
@@ -51,10 +51,10 @@ def start_call(declared: TaskDeclaration, args: Sequence[Any], kwargs: Mapping[s
     inside = f"{scope}/{place.key}:{place.index}" if scope else f"{place.key}:{place.index}"
     identifier = idempotency_key(caller.host.thread, caller.host.task, place)
     events = TaskEvents(caller.host, identifier, declared.name)
-    events.tell_begun(args, kwargs)
+    events.report_begin(args, kwargs)
     if is_known:
         caller.replay.skip_scope(inside)
-        return ended_future(declared.decode(value))
+        return build_ended_future(declared.decode(value))
     if (waiting := caller.replay.open_question(scope)) is not None:
         # The caller has caught the interrupt: nothing new may happen after it.
         raise GraphInterrupt((question_of(waiting),))
@@ -78,16 +78,16 @@ class _Call:
 
     def start(self, caller: CurrentTask) -> Any:
         """Begins to run; a future of the kind that the calling code expects."""
-        variables, loop = contextvars.copy_context(), running_loop()
+        variables, loop = contextvars.copy_context(), find_running_loop()
         variables.run(enter_task, self.task, self.scope)
         if not self.declared.is_async:
             most = caller.config.get("max_concurrency")
             future = caller.running.submit_call(lambda: variables.run(self._run), most)
-            return future if loop is None else without_complaint(asyncio.wrap_future(future))
+            return future if loop is None else mark_retrieved(asyncio.wrap_future(future))
         if loop is not None:
             begun = variables.run(loop.create_task, self._arun())
             caller.running.add_future(begun)
-            return without_complaint(begun)
+            return mark_retrieved(begun)
         elsewhere = variables.run(_start_on_loop, self._arun(), caller.environment.find_loop())
         caller.running.add_future(elsewhere)
         return elsewhere
@@ -101,10 +101,10 @@ class _Call:
                     return self._finish(self.task.host.record_memo(self.place, cached), is_cached=True)
                 self.task.host.confirm_lease()
                 result = self._try_until_done()
-            with self._naming_limits():
+            with self._name_task_in_limits():
                 recorded = self.task.host.record_memo(self.place, self._to_record(result))
         except Exception as error:
-            self.events.tell_failed(error)
+            self.events.report_failure(error)
             raise
         return self._finish(recorded)
 
@@ -131,10 +131,10 @@ class _Call:
                     return self._finish(await self.task.host.arecord_memo(self.place, cached), is_cached=True)
                 await self.task.host.aconfirm_lease()
                 result = await self._atry_until_done()
-            with self._naming_limits():
+            with self._name_task_in_limits():
                 recorded = await self.task.host.arecord_memo(self.place, self._to_record(result))
         except Exception as error:
-            self.events.tell_failed(error)
+            self.events.report_failure(error)
             raise
         return self._finish(recorded)
 
@@ -143,7 +143,7 @@ class _Call:
         while True:
             try:
                 coroutine = self.declared.function(*self.args, **self.kwargs)
-                result = await run_within(self.declared.timeout, self.declared.name, self.task, coroutine)
+                result = await run_with_timeout(self.declared.timeout, self.declared.name, self.task, coroutine)
             except Exception as error:
                 await self.task.running.await_all(cancel=False)
                 pause = retries.find_pause(error)
@@ -173,7 +173,7 @@ class _Call:
         return tagged
 
     @contextlib.contextmanager
-    def _naming_limits(self) -> Iterator[None]:
+    def _name_task_in_limits(self) -> Iterator[None]:
         """A block in which errors of limits say which task has exceeded them."""
         try:
             yield
@@ -185,7 +185,7 @@ class _Call:
 
     def _finish(self, recorded: Any, *, is_cached: bool = False) -> Any:
         self.task.replay.keep_memo(self.place, recorded)
-        self.events.tell_ended(recorded, is_cached=is_cached)
+        self.events.report_end(recorded, is_cached=is_cached)
         return self.declared.decode(recorded)
 
     def _cache_key(self) -> str | None:

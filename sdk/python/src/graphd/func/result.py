@@ -20,21 +20,21 @@ else:
     TaskFuture = concurrent.futures.Future
 
 
-def ended_future(value: Any) -> Any:
+def build_ended_future(value: Any) -> Any:
     """A future that has its value, of the kind that the calling code expects."""
-    loop = running_loop()
+    loop = find_running_loop()
     future: Any = concurrent.futures.Future() if loop is None else loop.create_future()
     future.set_result(value)
     return future
 
 
-def without_complaint(future: asyncio.Future[T]) -> asyncio.Future[T]:
+def mark_retrieved(future: asyncio.Future[T]) -> asyncio.Future[T]:
     """A future of whose failure the loop does not complain when nobody looks at it: the failure is told to the run."""
     future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return future
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
+def find_running_loop() -> asyncio.AbstractEventLoop | None:
     """The loop that runs the calling code, None for plain code."""
     try:
         return asyncio.get_running_loop()
@@ -42,4 +42,4 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-__all__ = ["TaskFuture", "ended_future", "running_loop", "without_complaint"]
+__all__ = ["TaskFuture", "build_ended_future", "find_running_loop", "mark_retrieved"]

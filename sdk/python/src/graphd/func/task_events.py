@@ -20,12 +20,15 @@ class TaskEvents:
     identifier: str
     name: str
 
-    def tell_begun(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def report_begin(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """The task begins, or was found to have ended."""
         given = codec.Tagged([list(args), dict(kwargs)])
-        self._send("begun", {"input": given} if _has_json(given) else {}, durable=False)
+        try:
+            self._send("begun", {"input": given}, durable=False)
+        except (TypeError, ValueError):  # arguments without a JSON form, such as clients
+            self._send("begun", {}, durable=False)
 
-    def tell_ended(self, recorded: Any, *, is_cached: bool) -> None:
+    def report_end(self, recorded: Any, *, is_cached: bool) -> None:
         """The task has a result."""
         about = {"cached": True} if is_cached else {}
         try:
@@ -33,7 +36,7 @@ class TaskEvents:
         except ValueError:  # larger than an event may be
             self._send("ended", about | {"omitted": True}, durable=True)
 
-    def tell_failed(self, error: Exception) -> None:
+    def report_failure(self, error: Exception) -> None:
         """The task has raised something; one that asks has not ended."""
         if not isinstance(error, GraphBubbleUp):
             raised = {"type": exception_text.kind_of(error), "message": exception_text.text_of(error)}
@@ -41,14 +44,6 @@ class TaskEvents:
 
     def _send(self, phase: str, about: dict[str, Any], *, durable: bool) -> None:
         self.host.emit_task_event({"phase": phase, "id": self.identifier, "name": self.name} | about, durable)
-
-
-def _has_json(value: Any) -> bool:
-    try:
-        codec.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 __all__ = ["TaskEvents"]

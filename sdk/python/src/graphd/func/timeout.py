@@ -13,7 +13,7 @@ from graphd.runtime.task import CurrentTask
 from graphd.values.policy import TimeoutPolicy
 
 
-async def run_within(
+async def run_with_timeout(
     policy: TimeoutPolicy | None, name: str, task: CurrentTask, coroutine: Coroutine[Any, Any, Any]
 ) -> Any:
     """What the coroutine returns; NodeTimeoutError when it takes longer, or is silent for longer, than it may."""
@@ -48,4 +48,4 @@ def _to_seconds(given: float | timedelta | None) -> float | None:
     return given.total_seconds() if isinstance(given, timedelta) else given
 
 
-__all__ = ["find_time_left", "run_within"]
+__all__ = ["find_time_left", "run_with_timeout"]

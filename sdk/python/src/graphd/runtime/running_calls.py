@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
+
+from graphd.errors import GraphBubbleUp
 
 _MOST_THREADS = 32
 Future = concurrent.futures.Future[Any] | asyncio.Future[Any]
@@ -47,6 +50,26 @@ class RunningCalls:
         with self._lock:
             self._plain.discard(future)
             self._async.discard(future)
+
+    @contextlib.contextmanager
+    def end_calls(self) -> Iterator[None]:
+        """A block after which no call runs that was begun in it: what tasks ask belongs to the result of the block."""
+        try:
+            yield
+        except BaseException as error:
+            self.wait_for_all(cancel=not isinstance(error, GraphBubbleUp))
+            raise
+        self.wait_for_all(cancel=False)
+
+    @contextlib.asynccontextmanager
+    async def aend_calls(self) -> AsyncIterator[None]:
+        """Like end_calls, without blocking the loop."""
+        try:
+            yield
+        except BaseException as error:
+            await self.await_all(cancel=not isinstance(error, GraphBubbleUp))
+            raise
+        await self.await_all(cancel=False)
 
     def wait_for_all(self, *, cancel: bool) -> None:
         """Waits until all calls have ended; ``cancel`` ends those that have not begun."""

@@ -10,7 +10,7 @@ from typing import Any
 from graphd.store.base import BaseStore, IndexConfig
 from graphd.store.embeddings import Vector, ensure_embeddings
 from graphd.store.filters import passes_filter
-from graphd.store.namespaces import matches
+from graphd.store.namespaces import matches_condition
 from graphd.store.operations import GetOp, Item, ListNamespacesOp, Namespace, Op, PutOp, Result, SearchItem, SearchOp
 from graphd.store.paths import WHOLE
 from graphd.store.vector_index import Place, VectorIndex
@@ -111,7 +111,7 @@ class InMemoryStore(BaseStore):
         found = {
             namespace[: op.max_depth]
             for namespace in self._items
-            if all(matches(namespace, condition) for condition in conditions)
+            if all(matches_condition(namespace, condition) for condition in conditions)
         }
         return sorted(found)[op.offset : op.offset + op.limit]
 

@@ -51,7 +51,7 @@ def validate_op_namespace(op: Op) -> None:
                 check_labels(condition.path)
 
 
-def matches(namespace: Namespace, condition: MatchCondition) -> bool:
+def matches_condition(namespace: Namespace, condition: MatchCondition) -> bool:
     """The namespace begins, or ends, as the condition says."""
     path = condition.path
     if condition.match_type not in ("prefix", "suffix"):
@@ -62,4 +62,4 @@ def matches(namespace: Namespace, condition: MatchCondition) -> bool:
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
-__all__ = ["InvalidNamespaceError", "check_labels", "check_new_namespace", "matches", "validate_op_namespace"]
+__all__ = ["InvalidNamespaceError", "check_labels", "check_new_namespace", "matches_condition", "validate_op_namespace"]

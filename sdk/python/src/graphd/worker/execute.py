@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,7 +196,7 @@ def run_work(work: Work) -> pb.TaskResult:
     """Calls the code and says what came of it."""
     positional, named = work.arguments
     try:
-        with _ending_calls(work):
+        with work.task.running.end_calls():
             result = work.action.call(*positional, **named)
         if inspect.isawaitable(result):
             raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
@@ -212,33 +211,11 @@ async def arun_work(work: Work) -> pb.TaskResult:
     positional, named = work.arguments
     try:
         result: Awaitable[Any] = work.action.call(*positional, **named)
-        async with _aending_calls(work):
+        async with work.task.running.aend_calls():
             value = work.returned = await result
         return _add_used_answers(work, _finish_work(work, lambda: work.finish(value)))
     except BaseException as error:  # every end of a node is a result
         return _add_used_answers(work, _build_error_result(work, error))
-
-
-@contextlib.contextmanager
-def _ending_calls(work: Work) -> Iterator[None]:
-    """A block after which no task runs that was called in it: what they ask belongs to the result."""
-    try:
-        yield
-    except BaseException as error:
-        work.task.running.wait_for_all(cancel=not isinstance(error, GraphBubbleUp))
-        raise
-    work.task.running.wait_for_all(cancel=False)
-
-
-@contextlib.asynccontextmanager
-async def _aending_calls(work: Work) -> AsyncIterator[None]:
-    """Like _ending_calls, without blocking the loop."""
-    try:
-        yield
-    except BaseException as error:
-        await work.task.running.await_all(cancel=not isinstance(error, GraphBubbleUp))
-        raise
-    await work.task.running.await_all(cancel=False)
 
 
 def _add_used_answers(work: Work, result: pb.TaskResult) -> pb.TaskResult:
