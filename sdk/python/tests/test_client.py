@@ -123,7 +123,7 @@ def test_a_thread_with_its_states(client: Client) -> None:
     client.runs.wait("client-6", client.runs.start("", {"left": 2}, thread_id="client-6").run_id)
     thread = client.threads.get("client-6", values=True)
     assert thread.values == {"left": 0, "log": [2, 1]} and thread.questions == ()
-    assert [one.thread_id for one in client.threads.list(metadata={"user": "ann"})] == ["client-6"]
+    assert [one.thread_id for one in client.threads.list(metadata={"user": "ann", "vip": True})] == ["client-6"]
     history = list(client.threads.get_history("client-6"))
     assert [state.values["log"] for state in history] == [[2, 1], [2], [], []]
     newest = client.threads.get_state("client-6")

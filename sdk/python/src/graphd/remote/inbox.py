@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+import datetime
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from typing import Any
 
 from graphd.remote import inbox_calls, run_calls
 from graphd.remote.caller import AsyncCaller, Caller
+from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
 from graphd.remote.run import Run
@@ -78,6 +80,19 @@ class Inbox:
         """Says that a question gets no answer; its node may handle that."""
         return self._caller.perform(_dismiss_call(question, reason))
 
+    def update(
+        self,
+        question: Question,
+        *,
+        assignees: Sequence[str] | None = None,
+        expires_at: datetime.datetime | Keep | None = Keep.KEEP,
+    ) -> Question:
+        """Changes who should answer an open question as it was read, and when it expires; None is never.
+
+        Raises GraphdError with the reason ETAG_MISMATCH or INTERRUPT_ALREADY_RESOLVED.
+        """
+        return self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
+
 
 class AsyncInbox:
     """The questions of a server, for async programs. The methods are those of Inbox."""
@@ -130,6 +145,16 @@ class AsyncInbox:
     async def dismiss(self, question: Question, reason: str = "") -> Run:
         """Like Inbox.dismiss."""
         return await self._caller.perform(_dismiss_call(question, reason))
+
+    async def update(
+        self,
+        question: Question,
+        *,
+        assignees: Sequence[str] | None = None,
+        expires_at: datetime.datetime | Keep | None = Keep.KEEP,
+    ) -> Question:
+        """Like Inbox.update."""
+        return await self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
 
 
 def _answer_call(question: Question, value: Any, note: str) -> Call[Run]:

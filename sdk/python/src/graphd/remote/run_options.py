@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 WhenBusy = Literal["reject", "enqueue", "cancel", "rollback"]
 OpenQuestions = Literal["reject", "discard", "enqueue"]
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         _check_word("when_busy", self.when_busy, WhenBusy)
         _check_word("open_questions", self.open_questions, OpenQuestions)
+        if self.run_id and not _ID.fullmatch(self.run_id):
+            raise ValueError(f"run_id is {self.run_id!r}: want 1 to 128 of A-Z a-z 0-9 _ . : -")
         if self.run_timeout is not None and not self.run_timeout > 0:
             raise ValueError(f"run_timeout is {self.run_timeout!r}: want seconds above 0, or None for no limit")
 

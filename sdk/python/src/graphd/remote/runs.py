@@ -111,7 +111,7 @@ class Runs:
         return self._caller.perform(run_calls.get_run(thread_id, run_id))
 
     def list(
-        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> Iterator[Run]:
         """Lists the runs of a thread, newest first: those in a state, and with these labels."""
         return self._caller.list_entries(lambda token: run_calls.list_runs(thread_id, state, metadata, token))
@@ -207,7 +207,7 @@ class AsyncRuns:
         return await self._caller.perform(run_calls.get_run(thread_id, run_id))
 
     def list(
-        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Run]:
         """Like Runs.list; for ``async for``."""
         return self._caller.list_entries(lambda token: run_calls.list_runs(thread_id, state, metadata, token))

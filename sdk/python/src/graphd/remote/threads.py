@@ -39,7 +39,7 @@ class Threads:
         return self._caller.perform(thread_calls.get_thread(thread_id, values=values))
 
     def list(
-        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> Iterator[Thread]:
         """Lists threads, last changed first: of a graph, in a state, with these labels."""
         return self._caller.list_entries(lambda token: thread_calls.list_threads(graph, state, metadata, token))
@@ -129,7 +129,7 @@ class AsyncThreads:
         return await self._caller.perform(thread_calls.get_thread(thread_id, values=values))
 
     def list(
-        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Thread]:
         """Like Threads.list; for ``async for``."""
         return self._caller.list_entries(lambda token: thread_calls.list_threads(graph, state, metadata, token))
