@@ -71,8 +71,8 @@ class Inbox:
     def answer(self, question: Question, value: Any, *, note: str = "") -> Run:
         """Answers a question as it was read, and returns the run that goes on.
 
-        GraphdError with the reason ETAG_MISMATCH is raised when the question has changed since it was read,
-        RESPONSE_SCHEMA_MISMATCH when the answer does not fit: the question stays open.
+        ConflictError is raised when the question has changed since it was read, InvalidAnswerError when the answer
+        does not fit its schema: the question stays open.
         """
         return self._caller.perform(_answer_call(question, value, note))
 
@@ -89,7 +89,7 @@ class Inbox:
     ) -> Question:
         """Changes who should answer an open question as it was read, and when it expires; None is never.
 
-        Raises GraphdError with the reason ETAG_MISMATCH or INTERRUPT_ALREADY_RESOLVED.
+        Raises ConflictError, or NothingToResumeError for a question that is not open.
         """
         return self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
 

@@ -36,7 +36,7 @@ class RunOptions:
     """What to do when a run of the thread is active: refuse with ThreadBusyError, wait behind it, or cancel it
     and keep (cancel) or remove (rollback) its checkpoints."""
     open_questions: OpenQuestions = "reject"
-    """What to do when the thread waits for answers: refuse with THREAD_INTERRUPTED, drop the questions (needs the
+    """What to do when the thread waits for answers: refuse with OpenQuestionsError, drop the questions (needs the
     right discard-questions), or wait until they are answered."""
     run_id: str = ""
     """An id for the run; the same again with the same input is the same run."""
