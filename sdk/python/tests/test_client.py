@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,10 @@ from graphd.errors import (
     ThreadBusyError,
 )
 from graphd.remote import Answer, Dismissal, Question, RunOptions
+from graphd.remote.graphs import AsyncGraphs, Graphs
+from graphd.remote.inbox import AsyncInbox, Inbox
+from graphd.remote.runs import AsyncRuns, Runs
+from graphd.remote.threads import AsyncThreads, Threads
 from graphd.types import Interrupt
 from tests.graph_documents import COUNT, REFUND
 
@@ -271,6 +276,18 @@ async def test_an_async_client_does_the_same(aclient: AsyncClient) -> None:
     await aclient.threads.delete("client-a1")
     with pytest.raises(GraphdError):
         await aclient.threads.get("client-a1")
+
+
+PAIRS = [(Client, AsyncClient), (Runs, AsyncRuns), (Threads, AsyncThreads), (Inbox, AsyncInbox), (Graphs, AsyncGraphs)]
+
+
+@pytest.mark.parametrize(("kind", "other"), PAIRS)
+def test_async_methods_are_the_same(kind: type, other: type) -> None:
+    methods = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    assert methods.keys() == {name for name in vars(other) if not name.startswith("_")}
+    for name, method in methods.items():
+        here, there = inspect.signature(method), inspect.signature(getattr(other, name))
+        assert list(here.parameters.values())[1:] == list(there.parameters.values())[1:], name
 
 
 # Rights.
