@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,13 +15,21 @@ from graphd import AsyncClient, Client, Security
 from graphd.dev import DevServer, dev, graphd_command
 from graphd.errors import (
     AccessDeniedError,
+    AlreadyExistsError,
     CallTimeoutError,
     GraphdError,
+    InvalidResumeError,
+    NotFoundError,
     NothingToResumeError,
+    OpenQuestionsError,
     ServerUnavailableError,
     ThreadBusyError,
 )
 from graphd.remote import Answer, Dismissal, Question, RunOptions
+from graphd.remote.graphs import AsyncGraphs, Graphs
+from graphd.remote.inbox import AsyncInbox, Inbox
+from graphd.remote.runs import AsyncRuns, Runs
+from graphd.remote.threads import AsyncThreads, Threads
 from graphd.types import Interrupt
 from tests.graph_documents import COUNT, REFUND
 
@@ -82,9 +91,8 @@ def test_a_question_is_answered_from_the_inbox(client: Client) -> None:
     assert (question.graph, question.node, question.reason) == ("client-refund", "review", "approval")
     assert (question.message, question.value) == ("Refund: 8841", {"request": "8841"})
     assert question.schema["required"] == ["decision"] and question.state == "open"
-    with pytest.raises(GraphdError) as refused:
+    with pytest.raises(InvalidResumeError):
         client.inbox.answer(question, {"decision": "perhaps"})
-    assert refused.value.reason == "RESPONSE_SCHEMA_MISMATCH"
     run_id = client.inbox.answer(question, {"decision": "approved"}, note="a good customer").run_id
     done = client.runs.wait("client-3", run_id, timeout=60)
     assert done.output["log"] == ["read 8841", "review", "closed: approved"]
@@ -123,7 +131,7 @@ def test_a_thread_with_its_states(client: Client) -> None:
     client.runs.wait("client-6", client.runs.start("", {"left": 2}, thread_id="client-6").run_id)
     thread = client.threads.get("client-6", values=True)
     assert thread.values == {"left": 0, "log": [2, 1]} and thread.questions == ()
-    assert [one.thread_id for one in client.threads.list(metadata={"user": "ann"})] == ["client-6"]
+    assert [one.thread_id for one in client.threads.list(metadata={"user": "ann", "vip": True})] == ["client-6"]
     history = list(client.threads.get_history("client-6"))
     assert [state.values["log"] for state in history] == [[2, 1], [2], [], []]
     newest = client.threads.get_state("client-6")
@@ -136,9 +144,10 @@ def test_a_thread_with_its_states(client: Client) -> None:
     assert client.threads.copy("client-6", "client-6-copy").graph == "client-count"
     assert client.threads.set_metadata("client-6", {"user": "bob"}).metadata == {"user": "bob"}
     client.threads.delete("client-6")
-    with pytest.raises(GraphdError) as gone:
+    with pytest.raises(NotFoundError):
         client.threads.get("client-6")
-    assert gone.value.reason == "THREAD_NOT_FOUND"
+    with pytest.raises(AlreadyExistsError):
+        client.threads.create("client-6-copy")
 
 
 def test_a_run_is_cancelled(client: Client) -> None:
@@ -192,9 +201,9 @@ def test_the_inbox_is_watched(client: Client) -> None:
 
 def test_open_questions_stop_a_new_input(client: Client) -> None:
     client.runs.wait("client-11", client.runs.start("client-refund", {"request": "1"}, thread_id="client-11").run_id)
-    with pytest.raises(GraphdError) as refused:
+    with pytest.raises(OpenQuestionsError) as refused:
         client.runs.start("client-refund", {"request": "2"}, thread_id="client-11")
-    assert refused.value.reason == "THREAD_INTERRUPTED"
+    assert refused.value.question_ids == (the_question(client, "client-11").question_id,)
     discard = RunOptions(open_questions="discard")
     run = client.runs.start("client-refund", {"request": "2"}, thread_id="client-11", options=discard)
     assert client.runs.wait("client-11", run.run_id).state == "interrupted"
@@ -267,6 +276,18 @@ async def test_an_async_client_does_the_same(aclient: AsyncClient) -> None:
     await aclient.threads.delete("client-a1")
     with pytest.raises(GraphdError):
         await aclient.threads.get("client-a1")
+
+
+PAIRS = [(Client, AsyncClient), (Runs, AsyncRuns), (Threads, AsyncThreads), (Inbox, AsyncInbox), (Graphs, AsyncGraphs)]
+
+
+@pytest.mark.parametrize(("kind", "other"), PAIRS)
+def test_async_methods_are_the_same(kind: type, other: type) -> None:
+    methods = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    assert methods.keys() == {name for name in vars(other) if not name.startswith("_")}
+    for name, method in methods.items():
+        here, there = inspect.signature(method), inspect.signature(getattr(other, name))
+        assert list(here.parameters.values())[1:] == list(there.parameters.values())[1:], name
 
 
 # Rights.

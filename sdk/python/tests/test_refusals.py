@@ -18,9 +18,15 @@ from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import GENERIC, RunFailed, node_error
 from graphd.dev import DevServer
 from graphd.errors import (
+    AlreadyExistsError,
+    CallTimeoutError,
+    ConflictError,
     GraphdError,
+    InvalidResumeError,
     LimitExceededError,
     NonDeterministicNode,
+    NotFoundError,
+    OpenQuestionsError,
     OutcomeUnknownError,
     ServerBusyError,
     ServerUnavailableError,
@@ -93,7 +99,13 @@ class Refused(grpc.RpcError):  # type: ignore[misc]
         (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL", StoreFullError),
         (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_SUBSCRIBERS", ServerBusyError),
         (grpc.StatusCode.FAILED_PRECONDITION, "STORE_REPLACED", StoreReplacedError),
-        (grpc.StatusCode.NOT_FOUND, "THREAD_NOT_FOUND", GraphdError),
+        (grpc.StatusCode.NOT_FOUND, "THREAD_NOT_FOUND", NotFoundError),
+        (grpc.StatusCode.ALREADY_EXISTS, "GRAPH_EXISTS", AlreadyExistsError),
+        (grpc.StatusCode.ABORTED, "ETAG_MISMATCH", ConflictError),
+        (grpc.StatusCode.FAILED_PRECONDITION, "THREAD_INTERRUPTED", OpenQuestionsError),
+        (grpc.StatusCode.INVALID_ARGUMENT, "RESPONSE_SCHEMA_MISMATCH", InvalidResumeError),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, "", CallTimeoutError),
+        (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", GraphdError),
         (grpc.StatusCode.ABORTED, "OF_A_LATER_SERVER", GraphdError),
     ],
 )

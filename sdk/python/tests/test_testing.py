@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from graphd import END, START, AsyncClient, Client, StateGraph, interrupt
+from graphd import END, START, AsyncClient, Client, InMemorySaver, StateGraph, interrupt
 from graphd.errors import GraphdError
 from graphd.remote import Dismissal, RunOptions
 from graphd.testing import AnswerPolicy, IsolatedServer, UnexpectedQuestionError, UnusedAnswerError, isolated_server
@@ -20,7 +20,7 @@ pytest_plugins = ["graphd.testing.plugin", "pytester"]
 
 class State(TypedDict, total=False):
     request: str
-    decision: str
+    decision: Any
     amount: int
 
 
@@ -32,10 +32,13 @@ def pay(state: State) -> State:
     return {"amount": interrupt({"proposed": 10}, reason="input")}
 
 
+def builder_of_program(first: str = "review", second: str = "pay") -> StateGraph[Any]:
+    builder = StateGraph(State).add_node(first, review).add_node(second, pay)
+    return builder.add_edge(START, first).add_edge(first, second).add_edge(second, END)
+
+
 def build_program() -> Any:
-    builder = StateGraph(State).add_node("review", review).add_node("pay", pay)
-    builder.add_edge(START, "review").add_edge("review", "pay").add_edge("pay", END)
-    return builder.compile(name="program")
+    return builder_of_program().compile(name="program")
 
 
 CONFIG: Any = {"configurable": {"thread_id": "t1"}}
@@ -140,6 +143,18 @@ def test_a_graph_that_asks_without_end_fails_the_test(graphd_server: IsolatedSer
     builder = StateGraph(State).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", "ask")
     with pytest.raises(UnexpectedQuestionError, match=r"still asks after 100 rounds[^\n]*\n  node 'ask'"):
         AnswerPolicy().on(answer="yes").invoke(builder.compile(name="endless"), {"request": "1"}, CONFIG)
+
+
+def test_threads_of_a_saver_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their ids have a beginning in the server that the program does not see."""
+    monkeypatch.delenv("GRAPHD_SERVER", raising=False)
+    answers = AnswerPolicy().on(node="review", answer="yes").on(node="pay", answer=1)
+    for _ in range(2):
+        graph = builder_of_program().compile(InMemorySaver())
+        assert answers.invoke(graph, {"request": "1"}, CONFIG)["amount"] == 1
+    assert [question.node for question in answers.answered] == ["review", "pay"] * 2
+    with pytest.raises(ValueError, match=r"the run keeps no thread: want a thread_id in config\['configurable'\]"):
+        answers.invoke(builder_of_program().compile(), {"request": "1"}, CONFIG)
 
 
 def test_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:

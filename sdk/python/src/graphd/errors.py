@@ -285,6 +285,31 @@ def is_invalid_resume(error: BaseException) -> bool:
     return isinstance(error, InvalidResumeError) or getattr(error, _INVALID_RESUME, False) is True
 
 
+class NotFoundError(GraphdError, LookupError):
+    """There is no such thread, run, question, checkpoint or graph, or the caller may not see it."""
+
+
+class InterruptNotFoundError(UnknownInterruptError, NotFoundError):
+    """There is no such question in the thread, or the caller may not see it."""
+
+
+class AlreadyExistsError(GraphdError):
+    """There is a thread, run or graph of this name, with other content."""
+
+
+class ConflictError(GraphdError):
+    """What was to be changed has changed since it was read: read it again, and decide again."""
+
+
+class OpenQuestionsError(GraphdError):
+    """The thread waits for answers; ``question_ids`` names the open questions."""
+
+    @property
+    def question_ids(self) -> tuple[str, ...]:
+        """The ids of the open questions."""
+        return tuple(filter(None, self.metadata.get("openInterruptIds", "").split(",")))
+
+
 class LimitExceededError(GraphdError):
     """What was asked for, or what a node made, is beyond a limit of the server."""
 

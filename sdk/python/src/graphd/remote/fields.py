@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,9 +33,15 @@ def read_value(message: Any, field: str) -> Any:
 
 def write_filter(conditions: Mapping[str, str | None]) -> str:
     """A filter of a list: all of these fields have these values; None leaves one out."""
-    return " AND ".join(f"{name} = {json.dumps(value)}" for name, value in conditions.items() if value is not None)
+    return " AND ".join(f"{name} = {_quote(value)}" for name, value in conditions.items() if value is not None)
 
 
-def write_metadata_filter(metadata: Mapping[str, str] | None) -> dict[str, str | None]:
-    """The conditions on labels."""
-    return {f"metadata.{key}": value for key, value in (metadata or {}).items()}
+def write_metadata_filter(metadata: Mapping[str, Any] | None) -> dict[str, str | None]:
+    """The conditions on labels, which are texts, or other scalars as JSON."""
+    texts = {key: value if isinstance(value, str) else codec.dumps(value) for key, value in (metadata or {}).items()}
+    return {f"metadata.{_quote(key)}": value for key, value in texts.items()}
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -39,7 +39,7 @@ class Graphs:
         self._caller = caller
 
     def get(self, name: str, *, version: str = "") -> Graph:
-        """Reads a graph: its newest version without another. GraphdError has the reason GRAPH_NOT_FOUND."""
+        """Reads a graph: its newest version without another. Raises NotFoundError."""
         return self._caller.perform(_get_graph(name, version))
 
     def list(self) -> Iterator[Graph]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+import datetime
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from typing import Any
 
 from graphd.remote import inbox_calls, run_calls
 from graphd.remote.caller import AsyncCaller, Caller
+from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
 from graphd.remote.run import Run
@@ -69,14 +71,27 @@ class Inbox:
     def answer(self, question: Question, value: Any, *, note: str = "") -> Run:
         """Answers a question as it was read, and returns the run that goes on.
 
-        GraphdError with the reason ETAG_MISMATCH is raised when the question has changed since it was read,
-        RESPONSE_SCHEMA_MISMATCH when the answer does not fit: the question stays open.
+        ConflictError is raised when the question has changed since it was read, InvalidResumeError when the answer
+        does not fit its schema: the question stays open.
         """
         return self._caller.perform(_answer_call(question, value, note))
 
     def dismiss(self, question: Question, reason: str = "") -> Run:
         """Says that a question gets no answer; its node may handle that."""
         return self._caller.perform(_dismiss_call(question, reason))
+
+    def update(
+        self,
+        question: Question,
+        *,
+        assignees: Sequence[str] | None = None,
+        expires_at: datetime.datetime | Keep | None = Keep.KEEP,
+    ) -> Question:
+        """Changes who should answer an open question as it was read, and when it expires; None is never.
+
+        Raises ConflictError, or NothingToResumeError for a question that is not open.
+        """
+        return self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
 
 
 class AsyncInbox:
@@ -130,6 +145,16 @@ class AsyncInbox:
     async def dismiss(self, question: Question, reason: str = "") -> Run:
         """Like Inbox.dismiss."""
         return await self._caller.perform(_dismiss_call(question, reason))
+
+    async def update(
+        self,
+        question: Question,
+        *,
+        assignees: Sequence[str] | None = None,
+        expires_at: datetime.datetime | Keep | None = Keep.KEEP,
+    ) -> Question:
+        """Like Inbox.update."""
+        return await self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
 
 
 def _answer_call(question: Question, value: Any, note: str) -> Call[Run]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import enum
+from collections.abc import Sequence
+
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.names import wire_thread
 from graphd.remote.caller import Page
@@ -10,6 +14,12 @@ from graphd.remote.question import Question, read_question
 from graphd.transport.unary import Call
 
 _PAGE = 100
+
+
+class Keep(enum.Enum):
+    """Says that something stays as it is, where None means that there is none."""
+
+    KEEP = "keep"
 
 
 def build_filter(
@@ -44,6 +54,27 @@ def list_questions(condition: str, token: str) -> Call[Page[Question]]:
         request,
         lambda r: Page([read_question(one) for one in r.interrupts], r.next_page_token),
     )
+
+
+def update_question(
+    question: Question, assignees: Sequence[str] | None, expires_at: datetime.datetime | Keep | None
+) -> Call[Question]:
+    """Changes who should answer an open question, and when it expires."""
+    request = ins.UpdateInterruptRequest()
+    request.interrupt.thread_id, request.interrupt.interrupt_id = question.thread_id, question.question_id
+    request.interrupt.etag = question.etag
+    if assignees is not None:
+        request.interrupt.assignees.extend(assignees)
+        request.update_mask.paths.append("assignees")
+    if not isinstance(expires_at, Keep):
+        request.update_mask.paths.append("expire_time")
+        if expires_at is not None:
+            if expires_at.tzinfo is None:
+                raise ValueError(f"expires_at is {expires_at!r}: want a datetime with a time zone, or None for never")
+            request.interrupt.expire_time.FromDatetime(expires_at)
+    if not request.update_mask.paths:
+        raise ValueError("nothing to change: want assignees or expires_at")
+    return Call(lambda s: s.interrupts.UpdateInterrupt, request, read_question, repeatable=False)
 
 
 def get_question(thread_id: str, question_id: str) -> Call[Question]:

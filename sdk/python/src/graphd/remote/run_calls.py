@@ -48,12 +48,12 @@ def build_start(
     config: dict[str, Any] = {
         "metadata": options.metadata,
         "recursion_limit": options.recursion_limit,
-        "run_id": options.run_id or None,
         "configurable": {"checkpoint_id": options.checkpoint_id or None},
     }
     call = _build_spec(graph, thread_id, config, options, modes, version=options.version, subgraphs=subgraphs)
     request = run_request.build_request(call, given)
     assert isinstance(request, gs.StreamRequest)
+    request.run.run_id = options.run_id
     request.run.concurrency = _BUSY[options.when_busy]
     request.run.open_interrupts = _OPEN[options.open_questions]
     if options.run_timeout is not None:
@@ -142,7 +142,7 @@ def wait_run(thread_id: str, run_id: str) -> Call[Run]:
     return Call(lambda s: s.graphs.WaitRun, request, read_run)
 
 
-def list_runs(thread_id: str, state: str | None, metadata: Mapping[str, str] | None, token: str) -> Call[Page[Run]]:
+def list_runs(thread_id: str, state: str | None, metadata: Mapping[str, Any] | None, token: str) -> Call[Page[Run]]:
     """Reads a page of the runs of a thread."""
     conditions = {"state": state.upper() if state else None} | write_metadata_filter(metadata)
     request = gs.ListRunsRequest(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 WhenBusy = Literal["reject", "enqueue", "cancel", "rollback"]
 OpenQuestions = Literal["reject", "discard", "enqueue"]
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,7 @@ class RunOptions:
     """What to do when a run of the thread is active: refuse with ThreadBusyError, wait behind it, or cancel it
     and keep (cancel) or remove (rollback) its checkpoints."""
     open_questions: OpenQuestions = "reject"
-    """What to do when the thread waits for answers: refuse with THREAD_INTERRUPTED, drop the questions (needs the
+    """What to do when the thread waits for answers: refuse with OpenQuestionsError, drop the questions (needs the
     right discard-questions), or wait until they are answered."""
     run_id: str = ""
     """An id for the run; the same again with the same input is the same run."""
@@ -44,6 +46,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         _check_word("when_busy", self.when_busy, WhenBusy)
         _check_word("open_questions", self.open_questions, OpenQuestions)
+        if self.run_id and not _ID.fullmatch(self.run_id):
+            raise ValueError(f"run_id is {self.run_id!r}: want 1 to 128 of A-Z a-z 0-9 _ . : -")
         if self.run_timeout is not None and not self.run_timeout > 0:
             raise ValueError(f"run_timeout is {self.run_timeout!r}: want seconds above 0, or None for no limit")
 

@@ -95,6 +95,14 @@ class FollowedRun:
     def _restore_values(self, event: event_pb2.Event) -> None:
         restore_values(self._connection.server.stubs, None, event)
 
+    def _record_event(self, event: event_pb2.Event) -> None:
+        """Makes items of an event, and notes how far the stream has come; raises why the run has failed."""
+        try:
+            self._pending.extend(self._translate_event(event))
+        except BaseException:
+            self._unassigned.close()
+            raise
+
     def _translate_event(self, event: event_pb2.Event) -> Iterator[StreamItem]:
         self._unassigned.observe_event(event)
         self._cursor = read_cursor(event.cursor) or self._cursor
@@ -103,6 +111,7 @@ class FollowedRun:
         for item in self._translator.translate_event(event):
             yield StreamItem(item.mode, item.data, item.levels, item.interrupts, self._cursor)
         if event.HasField("end"):
+            self._unassigned.close()
             self._cursor = read_cursor(event.end.resume_at) or self._cursor
             if not event.end.HasField("run"):
                 text = f"thread {self._thread!r} was deleted while its run was followed"
@@ -163,7 +172,7 @@ class RunStream(FollowedRun):
         event = next(self._events)
         if event.value_omitted:
             self._restore_values(event)
-        self._pending.extend(self._translate_event(event))
+        self._record_event(event)
 
 
 class AsyncRunStream(FollowedRun):
@@ -203,4 +212,7 @@ class AsyncRunStream(FollowedRun):
         event = await anext(self._events)
         if event.value_omitted:
             await asyncio.to_thread(self._restore_values, event)
-        self._pending.extend(self._translate_event(event))
+        if event.HasField("interrupt"):  # may need the state, which is another call
+            await asyncio.to_thread(self._record_event, event)
+        else:
+            self._record_event(event)

@@ -32,8 +32,8 @@ class Runs:
 
         ``input`` is an update of the state, None to go on with what the thread has left to do, or a Command with
         ``update`` and ``goto``. The thread is made when there is none; without a ``thread_id`` it gets an id of
-        its own. Raises ThreadBusyError while another run is active, and GraphdError with the reason
-        THREAD_INTERRUPTED where questions are open, unless the options say otherwise.
+        its own. Raises ThreadBusyError while another run is active, and OpenQuestionsError
+        where questions are open, unless the options say otherwise.
         """
         request = run_calls.build_start(graph, input, thread_id, options, subgraphs=False)
         return self._caller.perform(run_calls.start_run(request))
@@ -63,7 +63,7 @@ class Runs:
 
         ``answers`` are values by ``question_id``, an ``Answer`` or ``Dismissal``, or several; None goes on after
         breakpoints. Raises NothingToResumeError, AmbiguousResumeError for one answer without an id where several
-        questions are open, and GraphdError with the reason RESPONSE_SCHEMA_MISMATCH or ETAG_MISMATCH.
+        questions are open, InvalidResumeError, and ConflictError.
         """
         request = run_calls.build_resume(thread_id, answers, options, subgraphs=False)
         return self._caller.perform(run_calls.resume_run(request))
@@ -111,7 +111,7 @@ class Runs:
         return self._caller.perform(run_calls.get_run(thread_id, run_id))
 
     def list(
-        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> Iterator[Run]:
         """Lists the runs of a thread, newest first: those in a state, and with these labels."""
         return self._caller.list_entries(lambda token: run_calls.list_runs(thread_id, state, metadata, token))
@@ -207,7 +207,7 @@ class AsyncRuns:
         return await self._caller.perform(run_calls.get_run(thread_id, run_id))
 
     def list(
-        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, thread_id: str, *, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Run]:
         """Like Runs.list; for ``async for``."""
         return self._caller.list_entries(lambda token: run_calls.list_runs(thread_id, state, metadata, token))

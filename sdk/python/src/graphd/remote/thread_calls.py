@@ -45,7 +45,7 @@ def get_thread(thread_id: str, *, values: bool) -> Call[Thread]:
 
 
 def list_threads(
-    graph: str | None, state: str | None, metadata: Mapping[str, str] | None, token: str
+    graph: str | None, state: str | None, metadata: Mapping[str, Any] | None, token: str
 ) -> Call[Page[Thread]]:
     """Reads a page of threads."""
     conditions = {"graph": graph, "state": state.upper() if state is not None else None}

@@ -29,8 +29,8 @@ class Threads:
     ) -> Thread:
         """Makes a thread, with an id of its own when none is given. ``runs.start`` makes threads, too.
 
-        ``ttl`` is how many seconds after its last change it is deleted. Raises GraphdError with the reason
-        THREAD_EXISTS or GRAPH_NOT_FOUND.
+        ``ttl`` is how many seconds after its last change it is deleted. Raises AlreadyExistsError, and
+        NotFoundError for the graph.
         """
         return self._caller.perform(thread_calls.create_thread(thread_id, graph, version, metadata, ttl))
 
@@ -39,7 +39,7 @@ class Threads:
         return self._caller.perform(thread_calls.get_thread(thread_id, values=values))
 
     def list(
-        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> Iterator[Thread]:
         """Lists threads, last changed first: of a graph, in a state, with these labels."""
         return self._caller.list_entries(lambda token: thread_calls.list_threads(graph, state, metadata, token))
@@ -51,7 +51,7 @@ class Threads:
     def delete(self, thread_id: str, *, force: bool = False) -> None:
         """Deletes a thread with everything that belongs to it; ``force`` stops its run.
 
-        The call is not repeated. Raises ThreadBusyError, and GraphdError with the reason THREAD_NOT_FOUND.
+        The call is not repeated. Raises ThreadBusyError and NotFoundError.
         """
         self._caller.perform(thread_calls.delete_thread(thread_id, force=force))
 
@@ -71,8 +71,7 @@ class Threads:
         """Reads the newest state, or that of a checkpoint, as plain JSON.
 
         ``namespace`` names a subgraph by its levels, ``keys`` the keys to read, which helps where a whole state is
-        too large for a message (LimitExceededError). Raises GraphdError with the reason THREAD_NOT_FOUND or
-        CHECKPOINT_NOT_FOUND.
+        too large for a message (LimitExceededError). Raises NotFoundError.
         """
         call = thread_calls.get_state(thread_id, checkpoint_id, namespace, keys, subgraphs=subgraphs)
         return self._caller.perform(call)
@@ -99,8 +98,8 @@ class Threads:
         """Writes to the state as if a node had done it, and returns the new one.
 
         ``as_node`` may be left out when it is clear which node ran last; otherwise InvalidUpdateError is raised.
-        ``checkpoint_id`` is the checkpoint to build on. GraphdError with the reason THREAD_INTERRUPTED is raised
-        where questions are open, unless they may be dropped.
+        ``checkpoint_id`` is the checkpoint to build on. OpenQuestionsError is raised where
+        questions are open, unless they may be dropped.
         """
         call = thread_calls.update_state(thread_id, values, as_node, checkpoint_id, drop_questions=drop_questions)
         return self._caller.perform(call)
@@ -129,7 +128,7 @@ class AsyncThreads:
         return await self._caller.perform(thread_calls.get_thread(thread_id, values=values))
 
     def list(
-        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, str] | None = None
+        self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Thread]:
         """Like Threads.list; for ``async for``."""
         return self._caller.list_entries(lambda token: thread_calls.list_threads(graph, state, metadata, token))
