@@ -125,6 +125,16 @@ class TracedGraph:
         self._graphs = {levels: self._root}
         self.base = self._root.levels = levels
 
+    async def end_inner(self, ends: Sequence[Levels]) -> None:
+        """Ends the graphs around and in namespaces, because the caller is about to see what came of them."""
+        if not ends or len(self._graphs) == 1:
+            return
+        async with self._turn():
+            for graph in sorted(self._graphs.values(), key=lambda graph: len(graph.levels)):
+                around = any(levels[: len(graph.levels)] == graph.levels for levels in ends)
+                if around and graph.node_run is not None and graph.levels in self._graphs:
+                    await self._close_graph(graph, None)
+
     def keep_output(self, state: Any) -> None:
         """Says what the call has come to, before it ends."""
         keys = self.output_keys
@@ -312,10 +322,16 @@ class TracedGraph:
 
     def _show_output(self, run: Any, output: Any) -> None:
         """Tells the handlers of astream_events and astream_log what a run has put out."""
+        for handler in self._streaming_handlers(run):
+            list(handler.tap_output_iter(run.run_id, iter([output])))
+
+    def shows_pieces(self, manager: Any) -> bool:
+        """Somebody wants to see results as they come."""
+        return any(self._streaming_handlers(manager))
+
+    def _streaming_handlers(self, manager: Any) -> list[Any]:
         kind = imported_attribute("langchain_core.tracers._streaming", "_StreamingCallbackHandler")
-        for handler in run.handlers if self.loop is not None else ():
-            if kind in type(handler).__mro__:
-                list(handler.tap_output_iter(run.run_id, iter([output])))
+        return [h for h in manager.handlers if kind in type(h).__mro__] if self.loop is not None else []
 
     async def _read_state(self, program: TracedProgram, levels: Levels) -> GraphState:
         if self.loop is None:
