@@ -262,7 +262,7 @@ class TracedGraph:
         return found
 
     async def _open_graph(self, outer: _GraphRun, levels: Levels) -> _GraphRun | None:
-        node, _, task_id = levels[-1].partition(TASK_SEPARATOR)
+        node, _, _ = levels[-1].partition(TASK_SEPARATOR)
         program = outer.program.child(public_name(node))
         if program is None:
             return None
