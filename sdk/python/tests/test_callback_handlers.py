@@ -179,11 +179,6 @@ def test_handlers_of_the_code_around_are_told(lib: Library) -> None:
     runnables.RunnableLambda(lambda n: graph.invoke({"n": n})["n"]).invoke(1, {"callbacks": [handler]})
     assert handler.names == ["RunnableLambda", "Around", "one"]
 
-    group = pytest.importorskip("langchain_core.callbacks.manager").trace_as_chain_group
-    with group("group", callbacks.CallbackManager([handler], [handler])) as manager:
-        graph.invoke({"n": 1}, {"callbacks": manager})
-    assert handler.names[3:] == ["group", "Around", "one"]
-
 
 def test_usage_is_counted_in_nodes(lib: Library) -> None:
     messages = pytest.importorskip("langchain_core.messages")

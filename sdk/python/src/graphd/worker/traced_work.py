@@ -12,7 +12,8 @@ from graphd.declare.nodes import BranchDeclaration
 from graphd.declare.program import Program
 from graphd.errors import GraphInterrupt, ParentCommand
 from graphd.names import public_name
-from graphd.runtime.traced_graph import TracedGraph, TracedTask
+from graphd.runtime.traced_graph import TracedGraph
+from graphd.runtime.traced_runs import TracedTask
 from graphd.values.command import Command
 from graphd.worker.execute import Work
 
