@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.server
+import os
 import subprocess
 import sys
 import threading
@@ -248,6 +250,43 @@ def test_nodes_that_run_side_by_side_share_the_run_of_their_graph(lib: Library) 
     lib.graph(edges=">inner", inner=inner).compile(name="side").invoke({"n": 1}, {"callbacks": [handler]})
     assert sorted(handler.names) == sorted(["side", "inner", "side by side inside", "a", "b"])
     assert handler.ends == 5
+
+
+TRACED = """
+import sys
+from graphd.checkpoint.memory import InMemorySaver
+from graphd.graph import START, StateGraph
+
+builder = StateGraph(dict).add_node("one", lambda state: state).add_edge(START, "one")
+assert builder.compile(InMemorySaver(server=sys.argv[1]), name="traced").invoke(
+    {"n": 1}, {"configurable": {"thread_id": "traced"}}
+) == {"n": 1}
+sys.modules["langchain_core.tracers.langchain"].wait_for_all_tracers()
+"""
+
+
+def test_the_environment_traces_programs_that_do_not_import_langchain(server: DevServer) -> None:
+    sent: list[str] = []
+
+    class Collector(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            sent.append(self.path)
+            self.send_response(202)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{collector.server_port}"
+        traced = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": address, "LANGSMITH_API_KEY": "key"}
+        command = [sys.executable, "-c", TRACED, server.address]
+        done = subprocess.run(command, env=os.environ | traced, capture_output=True, text=True, check=False)
+        collector.shutdown()
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert any(path.startswith("/runs") for path in sent), done.stderr
 
 
 WORKER = """
