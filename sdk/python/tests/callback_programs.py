@@ -25,7 +25,8 @@ class Library:
         self.root, self._server = root, server
         self.StateGraph, self.START, self.END = load("graph").StateGraph, load("graph").START, load("graph").END
         self.Command, self.Send, self.interrupt = load("types").Command, load("types").Send, load("types").interrupt
-        self.RetryPolicy = load("types").RetryPolicy
+        self.RetryPolicy, self.CachePolicy = load("types").RetryPolicy, load("types").CachePolicy
+        self.InMemoryCache = load("cache.memory").InMemoryCache
         self._saver = load("checkpoint.memory").InMemorySaver
 
     def saver(self) -> Any:
@@ -192,6 +193,16 @@ def configured(lib: Library, call: Call) -> Any:
     return call(graph.with_config(tags=["bound"], metadata={"a": 1}, run_name="Outer name"), {"n": 1})
 
 
+def cached(lib: Library, call: Call) -> Any:
+    def leave(state: State) -> Any:
+        return "two"
+
+    builder = lib.graph(two, edges=">one").add_node(one, cache_policy=lib.CachePolicy())
+    graph = builder.add_conditional_edges("one", leave, ["two"]).compile(cache=lib.InMemoryCache(), name="cached")
+    call(graph, {"n": 1})
+    call(graph, {"n": 1})
+
+
 def question(lib: Library, call: Call) -> Any:
     def ask(state: State) -> Any:
         return {"log": [lib.interrupt("sure?")]}
@@ -331,6 +342,7 @@ PROGRAMS: dict[str, Program] = {
         too_many_steps,
         wrong_update,
         configured,
+        cached,
         question,
         breakpoint,
         graph_as_node,

@@ -36,7 +36,8 @@ class Recorder(callbacks.BaseCallbackHandler):  # type: ignore[misc, name-define
     def _begin(self, kind: str, name: str, about: dict[str, Any], given: Any) -> None:
         parent = self._names.get(about["parent_run_id"], "")
         self._names[about["run_id"]] = f"{parent}/{name}"
-        left_out = LIBRARIES | (UNKNOWN if about["metadata"].get("langgraph_node") in GRAPHS else set())
+        node = about["metadata"].get("langgraph_node", "")
+        left_out = LIBRARIES | (UNKNOWN if node in GRAPHS else HANDLERS if node.startswith("__error") else set())
         metadata = {k: v for k, v in about["metadata"].items() if k not in left_out}
         if metadata.get("langgraph_path", [""])[0] == "__pregel_push":
             metadata["langgraph_path"] = "pushed"  # the server does not say by which of the sends
@@ -70,6 +71,8 @@ LIBRARIES = {"ls_integration", "lc_versions"}
 # What the server does not say of a graph that is a node.
 UNKNOWN = {"langgraph_triggers", "langgraph_path"}
 GRAPHS = {"inner", "first", "second", "deep"}
+# An error handler is a task of its own, and in LangGraph a part of that of its node.
+HANDLERS = {"langgraph_path", "langgraph_checkpoint_ns"}
 
 
 def without_ids(value: Any) -> Any:

@@ -23,7 +23,7 @@ from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
 from graphd.client.snapshots import values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
-from graphd.client.traced_items import atrace_items, trace_items
+from graphd.client.traced_items import atrace_items, inner_ends, trace_items
 from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
@@ -305,6 +305,8 @@ class RunCall:
                 unassigned.observe_event(event)
                 if event.value_omitted:
                     self._restore_values(event)
+                if self.traced is not None:
+                    self.traced.run_steps(self.traced.end_inner(inner_ends(event)))
                 yield from self.translator.translate_event(event)
                 self._release_due(event)
                 if event.HasField("end"):
@@ -367,6 +369,8 @@ class RunCall:
                     unassigned.observe_event(event)
                     if event.value_omitted:
                         await asyncio.to_thread(self._restore_values, event)
+                    if self.traced is not None:
+                        await self.traced.end_inner(inner_ends(event))
                     for item in self.translator.translate_event(event):
                         yield item
                     self._release_due(event)

@@ -18,7 +18,7 @@ from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
 from graphd.names import checkpoint_ref, parse_namespace, public_levels, public_name
-from graphd.runtime.traced_graph import GraphState
+from graphd.runtime.traced_runs import GraphState
 from graphd.transport.errors import InvalidUpdate, reason_of
 from graphd.transport.server import retry_read, retry_write
 from graphd.values.state import StateSnapshot, StateUpdate

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Iterator
 
+from graphd._gen.v1 import event_pb2
 from graphd.client.items import Item
+from graphd.constants import TASK_SEPARATOR
 from graphd.runtime.traced_graph import TracedGraph
 
 
@@ -39,3 +41,13 @@ async def atrace_items(traced: TracedGraph | None, items: AsyncGenerator[Item, N
             await asyncio.shield(traced.fail(error))
             raise
         await traced.finish()
+
+
+def inner_ends(event: event_pb2.Event) -> list[tuple[str, ...]]:
+    """The namespaces in which graphs have ended before an event shows, if they are nodes."""
+    if event.HasField("update"):
+        around = tuple(event.namespace)
+        return [(*around, f"{event.node}{TASK_SEPARATOR}{event.task_id}"), (*around, event.node)]
+    if event.HasField("interrupt"):
+        return [tuple(question.checkpoint.namespace) for question in event.interrupt.interrupts]
+    return []

@@ -12,12 +12,13 @@ from graphd.client.connection import GraphConnection
 from graphd.client.states import state_at
 from graphd.declare.program import Program
 from graphd.runtime.callbacks import configure_manager
-from graphd.runtime.traced_graph import GraphState, TracedGraph
+from graphd.runtime.traced_graph import TracedGraph
+from graphd.runtime.traced_runs import GraphState
 
 
 @dataclass(frozen=True)
 class ProgramInThread:
-    """A graph whose runs are traced; see graphd.runtime.traced_graph.TracedProgram."""
+    """A graph whose runs are traced; see graphd.runtime.traced_runs.TracedProgram."""
 
     program: Program
     connection: GraphConnection

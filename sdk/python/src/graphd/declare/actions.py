@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -25,6 +25,8 @@ class Action:
     name: str
     state_type: Any
     destinations: tuple[str, ...] = ()
+    stream: Callable[..., AsyncIterator[Any]] | None = None
+    """Of a runnable: yields its result in pieces, that add up."""
 
     def bind_arguments(self, state: Any, extras: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of one call."""
@@ -78,6 +80,7 @@ def _read_runnable(target: Any) -> Action:
         takes_state=True,
         name=getattr(target, "name", None) or type(target).__name__,
         state_type=None,
+        stream=getattr(target, "astream", None),
     )
 
 

@@ -20,9 +20,6 @@ from graphd.runtime.wire_context import CALLED, CONFIGURABLE, read_wire_context
 from graphd.worker.background_loop import find_loop
 from graphd.worker.tokens import stream_tokens
 
-_PUSHED = "__pregel_push"
-"""What triggers a Send, and an error handler."""
-
 
 @dataclass(frozen=True)
 class AssignmentEnvironment:
@@ -91,7 +88,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
         "langgraph_step": assignment.step,
         "langgraph_node": name,
         "langgraph_triggers": tuple(assignment.triggers),
-        "langgraph_path": ("__pregel_push", 0) if _PUSHED in assignment.triggers else ("__pregel_pull", name),
+        "langgraph_path": ("__pregel_push", 0) if assignment.HasField("send_input") else ("__pregel_pull", name),
         "langgraph_checkpoint_ns": namespace,
     }
     metadata |= dict(node.metadata) if node else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,8 @@ class Work:
     local: LocalRun | None
     ids: MessageIds
     branch: BranchDeclaration | None = None
+    streams: bool = False
+    """A runnable is to stream, because somebody is told of its pieces."""
     returned: Any = None
     raised: BaseException | None = None
     error: BaseException | None = None
@@ -210,12 +212,27 @@ async def arun_work(work: Work) -> pb.TaskResult:
     """Like run_work, for async code."""
     positional, named = work.arguments
     try:
-        result: Awaitable[Any] = work.action.call(*positional, **named)
         async with work.task.running.aend_calls():
-            value = work.returned = await result
+            if work.streams and work.action.stream is not None:
+                value = await _add_pieces(work.action.stream(*positional, **named))
+            else:
+                result: Awaitable[Any] = work.action.call(*positional, **named)
+                value = await result
+        work.returned = value
         return _add_used_answers(work, _finish_work(work, lambda: work.finish(value)))
     except BaseException as error:  # every end of a node is a result
         return _add_used_answers(work, _build_error_result(work, error))
+
+
+async def _add_pieces(pieces: AsyncIterator[Any]) -> Any:
+    """The result of a runnable that streams."""
+    result = None
+    async for piece in pieces:
+        try:
+            result = piece if result is None else result + piece
+        except TypeError:
+            result = piece
+    return result
 
 
 def _add_used_answers(work: Work, result: pb.TaskResult) -> pb.TaskResult:

@@ -12,7 +12,8 @@ from graphd.declare.nodes import BranchDeclaration
 from graphd.declare.program import Program
 from graphd.errors import GraphInterrupt, ParentCommand
 from graphd.names import public_name
-from graphd.runtime.traced_graph import TracedGraph, TracedTask
+from graphd.runtime.traced_graph import TracedGraph
+from graphd.runtime.traced_runs import TracedTask
 from graphd.values.command import Command
 from graphd.worker.execute import Work
 
@@ -32,7 +33,9 @@ class TracedWork:
     async def start(self) -> Any:
         """The code is about to be called; returns the manager of what runs inside of it."""
         if self.work.branch is None:
-            return await self.graph.start_node(self.task, self.work.state)
+            manager = await self.graph.start_node(self.task, self.work.state)
+            self.work.streams = self.graph.shows_pieces(manager)
+            return manager
         self.run = await self.graph.start_decision(self.task, self.work.branch.name, self.place, self.work.state)
         return None if self.run is None else self.run.get_child()
 
