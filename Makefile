@@ -95,6 +95,10 @@ oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on gr
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(VENV)/bin/python' -W ignore -m oracle \
 		--seeds $(SEEDS) --first $(FIRST)
 
+.PHONY: oracle-coverage
+oracle-coverage: $(VENV)/ok ## Count how many of 5000 seeds of the oracle draw each feature; fail if one is drawn by fewer than 50
+	cd sdk/python && PYTHONPATH=. '$(VENV)/bin/python' -W ignore -m oracle --coverage --seeds 5000
+
 .PHONY: hostile
 hostile: ## Give a server with 1 GiB what an attacker would give it, and judge how long a bystander waits
 	go test ./tests/hostile -run=HostileSet -count=1 -v -timeout=1h -args -long

@@ -2,7 +2,7 @@
 
 A seed always makes the same graphs and the same script: `python -m oracle --first 558 --seeds 1` plays the one
 with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/O.json; --keep
-writes the differing ones in that form.
+writes the differing ones in that form. --coverage plays nothing: it counts how many seeds draw each feature.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from typing import Any
 
 from graphd.checkpoint.memory import InMemorySaver
-from oracle.graphs import random_case
+from oracle.cases import random_case
+from oracle.coverage import count_features, report
 from oracle.record import Recorder
 from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Mismatch, Player
@@ -24,7 +25,7 @@ def play(seed: int) -> tuple[dict[str, Any], str]:
     """The case of a seed, and how graphd differs from it; "" if it doesn't."""
     case = random_case(seed)
     try:
-        Recorder(case, seed).record()
+        Recorder(case).record()
     except ValueError as refused:
         return case, "" if "Graph" in str(refused) else f"LangGraph: {refused!r}"
     world, saver = World(), InMemorySaver()
@@ -41,31 +42,45 @@ def play(seed: int) -> tuple[dict[str, Any], str]:
     return case, ""
 
 
-def main() -> int:
+def play_all(seeds: range, keep: str | None) -> int:
     """Plays the seeds; 1 if any of them differs."""
+    different: list[dict[str, Any]] = []
+    began = time.monotonic()
+    for played, seed in enumerate(seeds, 1):
+        case, problem = play(seed)
+        if problem:
+            different.append({k: v for k, v in case.items() if k != "turns"})
+            print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
+        if played % 100 == 0 or played == len(seeds):
+            far = f"{played} of {len(seeds)} seeds in {time.monotonic() - began:.0f} s"
+            print(f"{far}, {len(different)} differ", file=sys.stderr, flush=True)
+    if keep:
+        with open(keep, "w") as file:
+            json.dump(different, file, indent=1)
+    print(f"{len(seeds)} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
+    return 1 if different else 0
+
+
+def show_coverage(seeds: range) -> int:
+    """Shows how many seeds draw each feature; 1 if one is drawn too rarely."""
+    text, rare = report(count_features(seeds), len(seeds))
+    print(text)
+    print(f"{len(seeds)} seeds" + (f", drawn too rarely: {', '.join(rare)}" if rare else ""))
+    return 1 if rare else 0
+
+
+def main() -> int:
+    """Reads the command line, and plays or counts."""
     parser = argparse.ArgumentParser(
         prog="oracle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=200, help="how many")
     parser.add_argument("--first", type=int, default=1, help="the first one")
     parser.add_argument("--keep", help="file for the cases that differ")
+    parser.add_argument("--coverage", action="store_true", help="count what is drawn; play nothing")
     given = parser.parse_args()
-    different: list[dict[str, Any]] = []
-    began = time.monotonic()
-    for seed in range(given.first, given.first + given.seeds):
-        case, problem = play(seed)
-        if problem:
-            different.append(case)
-            print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
-        played = seed - given.first + 1
-        if played % 100 == 0 or played == given.seeds:
-            far = f"{played} of {given.seeds} seeds in {time.monotonic() - began:.0f} s"
-            print(f"{far}, {len(different)} differ", file=sys.stderr, flush=True)
-    if given.keep:
-        with open(given.keep, "w") as file:
-            json.dump(different, file, indent=1)
-    print(f"{given.seeds} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
-    return 1 if different else 0
+    seeds = range(given.first, given.first + given.seeds)
+    return show_coverage(seeds) if given.coverage else play_all(seeds, given.keep)
 
 
 if __name__ == "__main__":
