@@ -36,8 +36,9 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err := l.checkDueNodes(); err != nil {
 		return err
 	}
+	copies := mustCopy(cp, p)
 	switch {
-	case mustCopy(cp, p):
+	case copies:
 		if err := l.branchCheckpoint(t); err != nil {
 			return RefusalError("replay_from", err)
 		}
@@ -51,7 +52,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {
 		return err
 	}
-	return PlanNextSuperstep(t, l)
+	return PlanNextSuperstep(t, l, !copies)
 }
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a

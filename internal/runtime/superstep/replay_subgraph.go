@@ -21,7 +21,7 @@ func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 	if err != nil {
 		return err
 	}
-	l.writeTo(t).putCheckpoint(s, tasks)
+	l.writeTo(t).putCheckpoint(s, tasks, true)
 	l.state, l.tasks, l.pending = s, tasks, progress{}
 	return nil
 }

@@ -148,11 +148,13 @@ class Recorder:
         events, shown, error = self._listen(do)
         self.errors[turn["thread"]] = error
         visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
-        expect: dict[str, Any] = {"events": self.symbols.translate(visible), "groups": group_events(events, shown)}
+        groups = group_events(events, shown)
+        expect: dict[str, Any] = {"events": self.symbols.translate(visible), "groups": groups}
         if error is not None:
             # How far the siblings of the failing node got is a matter of timing.
-            expect["error"] = {"type": type(error).__name__}
-            expect["until"] = "last values"
+            last = groups.pop() if groups else 0
+            expect["events"] = expect["events"][: len(visible) - last]
+            expect |= {"error": {"type": type(error).__name__}, "until": "failure"}
         self.case["steps"].append({"do": do, "expect": expect})
 
     def _listen(self, do: dict[str, Any]) -> tuple[list[Any], list[bool], BaseException | None]:

@@ -35,6 +35,8 @@ class Symbols:
         """A value with symbols in place of ids."""
         if isinstance(value, dict) and {"value", "id"} <= value.keys() <= {"value", "id", "response_schema"}:
             return {"value": value["value"], "id": self.question(value["id"], value["value"])}
+        if (plain := _overwritten(value)) is not None:
+            return self.translate(plain[0])
         if isinstance(value, dict):
             return {self.translate(k): self._translate_field(k, v) for k, v in value.items()}
         if isinstance(value, list):
@@ -51,3 +53,12 @@ class Symbols:
         if key in _CHECKPOINTS and isinstance(value, dict):
             return {self.translate(ns): self.symbol("cp", real) for ns, real in value.items()}
         return self.translate(value)
+
+
+def _overwritten(value: Any) -> tuple[Any] | None:
+    """The value of an Overwrite: graphd shows it alone (the difference "overwrites show as values")."""
+    if type(value).__name__ == "Overwrite":
+        return (value.value,)
+    if isinstance(value, dict) and list(value) == ["__overwrite__"]:
+        return (value["__overwrite__"],)
+    return None

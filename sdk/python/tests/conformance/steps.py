@@ -127,6 +127,8 @@ class Player:
             wanted, sizes = expect["events"], expect.get("groups")
             if expect.get("until") == "last values":
                 wanted, sizes, events = _until_values(wanted), None, _until_values(events)
+            elif expect.get("until") == "failure":
+                events = events[: len(wanted)]
             bound = match_groups(wanted, events, sizes, self.known)
             if bound is None:
                 shown = "\n    ".join(map(str, events))

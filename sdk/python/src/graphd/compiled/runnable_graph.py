@@ -231,10 +231,7 @@ class RunnableGraph(AttachedGraph):
         return StreamFormat(modes, printed=printed, subgraphs=subgraphs, version=version)
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
-        output = self.builder.output
-        if given is not None or output.is_root or set(output.channels()) >= set(self.program.channels):
-            return given
-        return list(output.channels())
+        return self.program.shown_keys if given is None else given
 
     def _plan_run(self, given: Any, config: Mapping[str, Any] | None, options: CallOptions) -> RunCall:
         modes = options.stream_format.modes
@@ -267,6 +264,7 @@ class RunnableGraph(AttachedGraph):
             read_state,
             subgraphs=options.subgraphs,
             stored=thread is not None,
+            folds=options.durability == "exit",
         )
         local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)
