@@ -53,7 +53,7 @@ func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task, g
 		if fr.level.isRoot {
 			cw.Head.Checkpoint, cw.Head.Branched = cp.ID, false
 		}
-		cw.emitCheckpoint(next, cp.Next)
+		cw.emitCheckpoint(next, cp.Next, false)
 	}
 	cp.Event, stored.Event = cw.Head.LastEvent, cw.Head.LastEvent
 	if goesOn {
@@ -68,18 +68,28 @@ func (cw changeWriter) emitSuperstep(s *pregel.State, tasks []*pregel.Task, ahea
 	if !cw.frame.level.keepsCheckpoints {
 		return
 	}
-	cw.emitCheckpoint(s, pregel.NextTasks(tasks))
+	due := tasks
+	if s.Checkpoint().Source == checkpoint.SourceUpdate { // as LangGraph lists them there
+		due = s.SortForDisplay(tasks)
+	}
+	cw.emitCheckpoint(s, pregel.NextTasks(due), ahead)
 	if goesOn {
 		cw.emitTasksScheduled(s, tasks, ahead)
 	}
 }
 
-func (cw changeWriter) emitCheckpoint(s *pregel.State, next []checkpoint.NextTask) {
+// emitCheckpoint emits the event of a checkpoint. The log names the checkpoint; current
+// followers get what it does not hold: untracked values, and updates of the call.
+func (cw changeWriter) emitCheckpoint(s *pregel.State, next []checkpoint.NextTask, ahead bool) {
 	cp := s.Checkpoint()
-	cw.EmitEvent(checkpoint.Event{
+	e := checkpoint.Event{
 		Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
 		Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: next,
-	})
+	}
+	if ahead || cw.frame.Graph().HasUntracked() {
+		e.Value = s.Values()
+	}
+	cw.EmitRedacted(e, "")
 }
 
 func (cw changeWriter) emitTasksScheduled(next *pregel.State, tasks []*pregel.Task, ahead bool) {

@@ -34,7 +34,7 @@ def _draw_child(r: random.Random, name: str, letter: str, below: dict[str, Any] 
     nodes = {node: draw_body(r, node, state, asks=0.35) for node in names}
     if below is not None:
         nodes[names[-1]] = f"<subgraph {below['name']}>"
-    elif r.random() < 0.15:
+    elif name == "child" and r.random() < 0.15:
         target = r.choice(MAIN[1:3])
         nodes[names[-1]] = f"return Command(graph=PARENT,update={{'log':['{names[-1]} up']}},goto='{target}')"
     compiled: dict[str, Any] = {"checkpointer": r.choice(PERSISTENCE)}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oracle.event_groups import ADDED_MODES, group_events
+from oracle.on_purpose import OnPurpose
 from oracle.symbols import Symbols
 from tests.conformance import plain_data
 from tests.conformance.library import Library
@@ -26,7 +27,7 @@ class Recorder:
         compile_all(self.world, case, self.saver)
         self.player = Player(case, self.world, self.saver)
         self.graph = self.world.graphs["g"]
-        self.symbols = Symbols()
+        self.symbols, self.on_purpose = Symbols(), OnPurpose(case)
         self.errors: dict[str, BaseException | None] = {}
         self.played: set[str] = set()
 
@@ -45,7 +46,8 @@ class Recorder:
             self._run(turn, turn["first"])
             return
         situation = self._situation(turn["thread"])
-        act = turn[situation]
+        waiting = len(self._open(self._state(turn["thread"])))
+        act = self.on_purpose.replacement_of(turn[situation], turn, waiting)
         self.played.add(f"{act} on a thread that is {situation}")
         play: Callable[[Turn], None] = getattr(self, "_act_" + act.replace(" ", "_"))
         play(turn)
@@ -124,10 +126,9 @@ class Recorder:
             self._run(turn, None)
 
     def _act_child(self, turn: Turn) -> None:
-        for name, code in self.graph.builder.nodes.items():
-            if name in self.case["graphs"][-1]["nodes"] and self.case["graphs"][-1]["nodes"][name].startswith("<sub"):
+        for name, code in self.case["graphs"][-1]["nodes"].items():
+            if code.startswith("<subgraph"):
                 self._read_history(turn["thread"], name)
-                del code
 
     def _past(self, turn: Turn) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The config of an older checkpoint, and how a step names it."""
@@ -145,11 +146,14 @@ class Recorder:
         do: dict[str, Any] = {"op": "stream", "input": given, "thread": turn["thread"], **turn["options"]}
         if place is not None:
             do |= place[1]
+        checkpoint = self._checkpoint_of(turn["thread"])
         events, shown, error = self._listen(do)
+        self.on_purpose.record_command(given, checkpoint)
         self.errors[turn["thread"]] = error
         visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
         groups = group_events(events, shown)
-        expect: dict[str, Any] = {"events": self.symbols.translate(visible), "groups": groups}
+        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"])
+        expect: dict[str, Any] = {"events": told, "groups": groups}
         if error is not None:
             # How far the siblings of the failing node got is a matter of timing.
             last = groups.pop() if groups else 0
@@ -197,10 +201,10 @@ class Recorder:
         if turn["state"] == "none" or self.errors[turn["thread"]] is not None:
             return
         do: dict[str, Any] = {"op": "get_state", "thread": turn["thread"]}
-        if turn["state"] == "subgraphs":
+        if turn["state"] == "subgraphs" and self.on_purpose.reads_subgraphs():
             do["subgraphs"] = True
         state = self._state(turn["thread"], subgraphs="subgraphs" in do)
-        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state)}})
+        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state, live=True)}})
 
     def _read_history(self, thread: str, namespace: str = "") -> None:
         do: dict[str, Any] = {"op": "get_state_history", "thread": thread}
@@ -212,9 +216,14 @@ class Recorder:
         rows = [self._snapshot(s) for s in self.graph.get_state_history(config)]
         self.case["steps"].append({"do": do, "expect": {"history": rows}})
 
-    def _snapshot(self, state: Any) -> Any:
+    def _checkpoint_of(self, thread: str) -> str:
+        found = self._state(thread).config["configurable"].get("checkpoint_id")
+        return self.symbols.symbol("cp", found) if found else ""
+
+    def _snapshot(self, state: Any, *, live: bool = False) -> Any:
         shown = plain_data.snapshot(state)
         for field in ("checkpoint", "parent"):
             if shown[field] is not None:
                 shown[field] = self.symbols.symbol("cp", shown[field])
-        return self.symbols.translate(shown)
+        checkpoint = str(shown["checkpoint"])
+        return self.on_purpose.adapt_snapshot(self.symbols.translate(shown), checkpoint, live=live)

@@ -1,0 +1,101 @@
+"""Keeps what differs on purpose out of the comparison: tests/conformance/differences.py has the decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.differences import DIFFERENCES
+from tests.conformance.matching import ANYTHING
+
+_SHORT_LIVED = ("any", "ephemeral", "topic")
+
+
+class OnPurpose:
+    """What of one case may differ."""
+
+    def __init__(self, case: dict[str, Any]) -> None:
+        self._main = case["graphs"][-1]
+        self._children = case["graphs"][:-1]
+        self._code = str([g["nodes"] for g in case["graphs"]] + [g.get("node_options") for g in case["graphs"]])
+        self._sent: set[str] = set()  # checkpoints to which a command has added tasks
+        self.met: set[str] = set()
+
+    def _is_met(self, name: str, condition: bool) -> bool:
+        """Whether a difference applies; remembers it by its name."""
+        assert name in DIFFERENCES
+        if condition:
+            self.met.add(name)
+        return condition
+
+    # What a caller does.
+
+    def replacement_of(self, act: str, turn: dict[str, Any], waiting: int) -> str:
+        """What to do in place of an act whose effect differs."""
+        if act in ("command", "goto", "send") and self._is_met("commands stop at breakpoints", self._stops(turn)):
+            return "input"
+        if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
+            return "go on"
+        if act.startswith("answer") and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
+            return "answer plainly" if waiting == 1 else "input"
+        return act
+
+    def _stops(self, turn: dict[str, Any]) -> bool:
+        return any("interrupt_" in key for key in (*self._main["compile"], *turn["options"]))
+
+    def _asks_unstored(self) -> bool:
+        unstored = [g for g in self._children if g["compile"]["checkpointer"] == "disabled"]
+        return bool(unstored) and any("interrupt(" in str(g) for g in self._children)
+
+    def reads_subgraphs(self) -> bool:
+        """Whether the states of graphs inside can be compared."""
+        return not self._is_met("states of called graphs", "call_sub(" in self._code)
+
+    def record_command(self, given: Any, checkpoint: str) -> None:
+        """Takes note of a command that adds tasks to a checkpoint."""
+        if isinstance(given, dict) and "goto" in given.get("$command", {}):
+            self._sent.add(checkpoint)
+
+    # What LangGraph shows.
+
+    def adapt_events(self, events: list[Any], options: dict[str, Any]) -> list[Any]:
+        """The events of a call, with anything in place of what may differ."""
+        if self._is_met("stored before shown", options.get("durability") == "exit"):
+            events = [_replace_field(e, "parent_config", ANYTHING) for e in events]
+        return [self._adapt_namespaces(e) for e in events]
+
+    def adapt_snapshot(self, shown: dict[str, Any], checkpoint: str, *, live: bool) -> dict[str, Any]:
+        """A snapshot, with anything in place of what may differ."""
+        if self._is_met("a goto is due", checkpoint in self._sent):
+            shown = shown | dict.fromkeys(("next", "tasks", "interrupts"), ANYTHING)
+        elif live and any("result" in task for task in shown["tasks"]):
+            shown = shown | {"values": self._adapt_values(shown)}
+        return dict(self._adapt_namespaces(shown))
+
+    def _adapt_values(self, shown: dict[str, Any]) -> Any:
+        written = {key for task in shown["tasks"] for key in task.get("result") or {}}
+        short = {k for k, kind in self._main["state"].items() if kind in _SHORT_LIVED and k in written}
+        if not self._is_met("short-lived keys of finished siblings", bool(short)):
+            return shown["values"]
+        return shown["values"] | dict.fromkeys(short, ANYTHING)
+
+    def _adapt_namespaces(self, value: Any) -> Any:
+        kept = any(g["compile"]["checkpointer"] == "persist" for g in self._children)
+        if not self._is_met("namespaces of kept subgraphs", kept):
+            return value
+        return _replace_namespaces(value)
+
+
+def _replace_field(value: Any, name: str, new: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: new if k == name else _replace_field(v, name, new) for k, v in value.items()}
+    return [_replace_field(v, name, new) for v in value] if isinstance(value, list) else value
+
+
+def _replace_namespaces(value: Any) -> Any:
+    """The value, with anything as the place of each state that is not shown."""
+    if isinstance(value, list):
+        return [_replace_namespaces(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    hidden = {k for k, v in value.items() if k == "state" and isinstance(v, dict) and "values" not in v}
+    return {k: ANYTHING if k in hidden else _replace_namespaces(v) for k, v in value.items()}
