@@ -27,15 +27,17 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 	for _, next := range due {
 		t := runtime.SnapshotTask{ID: next.ID, Node: next.Node}
 		if next.Node == graph.Start && cp.ID != b.head.Checkpoint { // its result is not shown
-			t.Result = s.RestrictInput(s.StartInput())
+			t.Result = s.RestrictInput(s.DurableInput(s.StartInput()))
 		} else {
 			done.fillTask(v.State(), &t)
 		}
 		t.Interrupts = v.InterruptsOf(next.ID)
-		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && !superstep.IsPersistent(n) {
-			if t.Interrupts, err = b.interruptsBelow(ctx, superstep.TaskNamespace(s.Namespace(), n, next.ID)); err != nil {
+		if n, ok := s.Graph().Node(next.Node); ok && runsGraphs(n) {
+			below, err := b.interruptsBelow(ctx, superstep.TaskNamespace(s.Namespace(), n, next.ID))
+			if err != nil {
 				return snap, err
 			}
+			t.Interrupts = append(t.Interrupts, below...)
 		}
 		if err := b.addBytes(taskBytes(&t)); err != nil {
 			return snap, err
@@ -45,4 +47,17 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 		snap.Tasks = append(snap.Tasks, t)
 	}
 	return snap, nil
+}
+
+// runsGraphs reports whether a node may run graphs in a namespace of its task: a subgraph,
+// or graphs that its code calls.
+func runsGraphs(n *graph.Node) bool {
+	switch n.Kind {
+	case graph.KindGraph:
+		return !superstep.IsPersistent(n)
+	case graph.KindRemote, graph.KindFunction:
+		return true
+	default:
+		return false
+	}
 }

@@ -117,7 +117,7 @@ func (cw changeWriter) emitScheduled(next *pregel.State, task *pregel.Task, ahea
 	if fr.level.keepsCheckpoints && !ahead {
 		e.Checkpoint = next.Checkpoint().ID
 	}
-	if ahead || fr.thread.Followers.WantsInputs() {
+	if ahead || fr.Graph().HasUntracked() || fr.thread.Followers.WantsInputs() {
 		e.Value = next.NodeView(task.Node).Object()
 	}
 	cw.EmitRedacted(e, "")

@@ -13,7 +13,7 @@ import (
 
 // beginReplay goes back to an older checkpoint. It copies the checkpoint, so that the
 // supersteps after it have ids of their own and ask again. It does not copy a copy, or
-// an update, on which nothing was answered.
+// an update, at which the thread stands and on which nothing was answered.
 func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	cp, err := findReplayTarget(ctx, reader, t, l)
 	if err != nil {
@@ -36,17 +36,16 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err := l.checkDueNodes(); err != nil {
 		return err
 	}
-	copies := mustCopy(cp, p)
+	changes := r.Update != "" || len(r.Goto) > 0 || !l.state.IsIdle()
+	copies := mustCopy(cp, p) || changes && cp.ID != t.Head.Checkpoint
 	switch {
 	case copies:
 		if err := l.branchCheckpoint(t); err != nil {
 			return RefusalError("replay_from", err)
 		}
-	case r.Update == "" && len(r.Goto) == 0 && l.state.IsIdle():
+	case !changes:
 		// Nothing follows from there: the thread stays where it is.
 	default:
-		t.Head.Branched = t.Head.Branched || t.Head.Checkpoint != cp.ID
-		t.Head.Checkpoint = cp.ID
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
 	}
 	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {

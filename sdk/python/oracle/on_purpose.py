@@ -17,6 +17,8 @@ class OnPurpose:
         self._main = case["graphs"][-1]
         self._children = case["graphs"][:-1]
         self._code = str([g["nodes"] for g in case["graphs"]] + [g.get("node_options") for g in case["graphs"]])
+        self._exits: set[str] = set()  # threads with such calls
+        self._folded: set[str] = set()  # threads with calls that show as one checkpoint
         self._sent: set[str] = set()  # checkpoints to which a command has added tasks
         self.met: set[str] = set()
 
@@ -36,7 +38,7 @@ class OnPurpose:
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
             return "go on"
         if act.startswith("answer") and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
-            return "answer plainly" if waiting == 1 else "input"
+            return "answer by value" if waiting == 1 else "input"
         return act
 
     def _stops(self, turn: dict[str, Any]) -> bool:
@@ -50,6 +52,19 @@ class OnPurpose:
         """Whether the states of graphs inside can be compared."""
         return not self._is_met("states of called graphs", "call_sub(" in self._code)
 
+    def record_end(self, options: dict[str, Any], thread: str, situation: str, end: str) -> None:
+        """Takes note of a call whose checkpoints LangGraph does not store one by one."""
+        if options.get("durability") == "exit" and (end != "ended" or situation in ("asked", "paused", "failed")):
+            self._folded.add(thread)
+
+    def has_history(self, thread: str) -> bool:
+        """Whether the checkpoints of a thread can be compared one by one."""
+        return not self._is_met("stored before shown", thread in self._folded)
+
+    def replays(self, next_nodes: tuple[str, ...]) -> bool:
+        """Whether a checkpoint can be replayed."""
+        return not self._is_met("a replay of the end", not next_nodes)
+
     def record_command(self, given: Any, checkpoint: str) -> None:
         """Takes note of a command that adds tasks to a checkpoint."""
         if isinstance(given, dict) and "goto" in given.get("$command", {}):
@@ -57,14 +72,19 @@ class OnPurpose:
 
     # What LangGraph shows.
 
-    def adapt_events(self, events: list[Any], options: dict[str, Any]) -> list[Any]:
+    def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str) -> list[Any]:
         """The events of a call, with anything in place of what may differ."""
-        if self._is_met("stored before shown", options.get("durability") == "exit"):
+        if options.get("durability") == "exit":
+            self._exits.add(thread)
+        if self._is_met("stored before shown", thread in self._exits):
             events = [_replace_field(e, "parent_config", ANYTHING) for e in events]
         return [self._adapt_namespaces(e) for e in events]
 
-    def adapt_snapshot(self, shown: dict[str, Any], checkpoint: str, *, live: bool) -> dict[str, Any]:
+    def adapt_snapshot(self, shown: dict[str, Any], thread: str, *, live: bool) -> dict[str, Any]:
         """A snapshot, with anything in place of what may differ."""
+        checkpoint = str(shown["checkpoint"])
+        if not self.has_history(thread):
+            shown = shown | {"parent": ANYTHING}
         if self._is_met("a goto is due", checkpoint in self._sent):
             shown = shown | dict.fromkeys(("next", "tasks", "interrupts"), ANYTHING)
         elif live and any("result" in task for task in shown["tasks"]):
@@ -98,4 +118,5 @@ def _replace_namespaces(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     hidden = {k for k, v in value.items() if k == "state" and isinstance(v, dict) and "values" not in v}
+    hidden |= {"parents"} & value.keys() if "ns" in value else set()
     return {k: ANYTHING if k in hidden else _replace_namespaces(v) for k, v in value.items()}

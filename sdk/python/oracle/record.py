@@ -30,6 +30,7 @@ class Recorder:
         self.symbols, self.on_purpose = Symbols(), OnPurpose(case)
         self.errors: dict[str, BaseException | None] = {}
         self.played: set[str] = set()
+        self.situation = "new"
 
     def record(self) -> dict[str, Any]:
         """The case with its steps."""
@@ -43,9 +44,10 @@ class Recorder:
 
     def _play_turn(self, turn: Turn) -> None:
         if turn["thread"] not in self.errors:
+            self.situation = "new"
             self._run(turn, turn["first"])
             return
-        situation = self._situation(turn["thread"])
+        self.situation = situation = self._situation(turn["thread"])
         waiting = len(self._open(self._state(turn["thread"])))
         act = self.on_purpose.replacement_of(turn[situation], turn, waiting)
         self.played.add(f"{act} on a thread that is {situation}")
@@ -85,6 +87,9 @@ class Recorder:
         waiting = self._open(self._state(turn["thread"]))
         self._answer(turn, waiting[: 1 + int(turn["at"] * (len(waiting) - 1))])
 
+    def _act_answer_by_value(self, turn: Turn) -> None:
+        self._run(turn, {"$command": {"resume": turn["answers"][0]}})
+
     def _act_answer_plainly(self, turn: Turn) -> None:
         waiting = self._open(self._state(turn["thread"]))
         # LangGraph keeps a plain answer on the checkpoint and gives it to later
@@ -117,7 +122,8 @@ class Recorder:
         self._run(turn, None)
 
     def _act_replay(self, turn: Turn) -> None:
-        if (place := self._past(turn)) is not None:
+        place = self._past(turn)
+        if place is not None and self.on_purpose.replays(self.graph.get_state(place[0]).next):
             self._run(turn, None, place)
 
     def _act_fork(self, turn: Turn) -> None:
@@ -131,7 +137,9 @@ class Recorder:
                 self._read_history(turn["thread"], name)
 
     def _past(self, turn: Turn) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The config of an older checkpoint, and how a step names it."""
+        """The config of an older checkpoint, and how a step names it; None where history can't be compared."""
+        if not self.on_purpose.has_history(turn["thread"]):
+            return None
         config = {"configurable": {"thread_id": turn["thread"]}}
         history = list(self.graph.get_state_history(config))
         at = int(turn["at"] * len(history))
@@ -152,7 +160,7 @@ class Recorder:
         self.errors[turn["thread"]] = error
         visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
         groups = group_events(events, shown)
-        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"])
+        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"])
         expect: dict[str, Any] = {"events": told, "groups": groups}
         if error is not None:
             # How far the siblings of the failing node got is a matter of timing.
@@ -160,6 +168,9 @@ class Recorder:
             expect["events"] = expect["events"][: len(visible) - last]
             expect |= {"error": {"type": type(error).__name__}, "until": "failure"}
         self.case["steps"].append({"do": do, "expect": expect})
+        if not self._is_unreadable(turn["thread"]):
+            end = self._situation(turn["thread"])
+            self.on_purpose.record_end(turn["options"], turn["thread"], self.situation, end)
 
     def _listen(self, do: dict[str, Any]) -> tuple[list[Any], list[bool], BaseException | None]:
         """The events in all modes that are needed, and which of them the call shows."""
@@ -204,26 +215,28 @@ class Recorder:
         if turn["state"] == "subgraphs" and self.on_purpose.reads_subgraphs():
             do["subgraphs"] = True
         state = self._state(turn["thread"], subgraphs="subgraphs" in do)
-        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state, live=True)}})
+        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state, turn["thread"], live=True)}})
 
     def _read_history(self, thread: str, namespace: str = "") -> None:
         do: dict[str, Any] = {"op": "get_state_history", "thread": thread}
         if namespace:
             do["checkpoint_ns"] = namespace
-        if self.errors[thread] is not None:
+        if self.errors[thread] is not None or not self.on_purpose.has_history(thread):
             return
         config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
-        rows = [self._snapshot(s) for s in self.graph.get_state_history(config)]
+        rows = [self._snapshot(s, thread) for s in self.graph.get_state_history(config)]
         self.case["steps"].append({"do": do, "expect": {"history": rows}})
 
     def _checkpoint_of(self, thread: str) -> str:
         found = self._state(thread).config["configurable"].get("checkpoint_id")
         return self.symbols.symbol("cp", found) if found else ""
 
-    def _snapshot(self, state: Any, *, live: bool = False) -> Any:
+    def _snapshot(self, state: Any, thread: str, *, live: bool = False) -> Any:
         shown = plain_data.snapshot(state)
         for field in ("checkpoint", "parent"):
             if shown[field] is not None:
                 shown[field] = self.symbols.symbol("cp", shown[field])
-        checkpoint = str(shown["checkpoint"])
-        return self.on_purpose.adapt_snapshot(self.symbols.translate(shown), checkpoint, live=live)
+        for task in shown["tasks"]:
+            if "error" in task:
+                task["error"] = task["error"].partition("(")[0]  # the texts of some name pages of LangGraph
+        return self.on_purpose.adapt_snapshot(self.symbols.translate(shown), thread, live=live)

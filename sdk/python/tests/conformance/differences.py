@@ -48,6 +48,7 @@ DIFFERENCES = {
     "run ids": Difference(PYTHON, "a `run_id` is a label"),
     "overwrites show as values": Difference(PYTHON, "an update shows an `Overwrite`"),
     "a goto is due": Difference(CONCEPTS, "the target of a `Command` given as input is not in `next`"),
+    "a replay of the end": Difference(CONCEPTS, "a replay of a finished state"),
     "commands stop at breakpoints": Difference(CONCEPTS, "a `Command` given as input passes breakpoints"),
     "a refused superstep can be read": Difference(CONCEPTS, "a superstep whose writes are refused"),
     "questions of graphs that store nothing": Difference(CONCEPTS, "a question of a subgraph that stores nothing"),

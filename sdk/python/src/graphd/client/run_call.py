@@ -180,6 +180,7 @@ class RunCall:
         """What is shown when the run has stopped."""
         if not self.translator.wants_final:
             items = list(self.translator.open_question_items(self._open_questions(run)))
+            items.extend(self.translator.held_items())
             if run.state == run_pb2.RUN_STATE_INTERRUPTED:
                 items.extend(self.translator.breakpoint_items(run.open_interrupt_ids))
             return items

@@ -81,8 +81,8 @@ def subgraph_namespace(
 class SnapshotReader:
     """Turns snapshots of one thread into StateSnapshots."""
 
-    def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program]) -> None:
-        self._config, self._programs = config, programs
+    def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program], *, subgraphs: bool = False) -> None:
+        self._config, self._programs, self._subgraphs = config, programs, subgraphs
 
     def read_snapshot(self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None) -> StateSnapshot:
         """One state, with those of its subgraphs as far as they are there."""
@@ -132,6 +132,8 @@ class SnapshotReader:
             state = self.read_snapshot(task.state, parents)
         elif below := subgraph_namespace(program, task, levels):
             state = namespace_config(self._config, below)
+            if self._subgraphs:
+                state = StateSnapshot({}, (), state, None, None, None, (), ())
         name = public_name(task.node)
         return PregelTask(
             id=task.task_id,

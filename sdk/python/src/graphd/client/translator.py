@@ -64,9 +64,27 @@ class Translator:
         self._touched: dict[tuple[str, ...], set[str]] = {}
         self._last_shown: dict[tuple[str, ...], Any] = {}
         self._asked: set[str] = set()
+        self._held: list[Item] = []
+        self._begun: dict[tuple[str, ...], Any] = {}  # the states in which graphs began their supersteps
 
     def translate_event(self, event: pb.Event) -> Iterator[Item]:
-        """The items that an event makes."""
+        """The items that an event makes, and those that it shows to be complete.
+
+        A state of the root without a checkpoint ends a call that waits: the questions
+        that wait since an earlier call come before it.
+        """
+        held, self._held = self._held, []
+        if not event.HasField("end"):
+            yield from held
+        else:
+            self._held = held
+        items = self._event_items(event)
+        if event.HasField("values") and not event.namespace and not event.values.HasField("checkpoint"):
+            self._held = list(items)
+        else:
+            yield from items
+
+    def _event_items(self, event: pb.Event) -> Iterator[Item]:
         levels = public_levels(event.namespace)
         if event.value_omitted and self._skip_omitted(levels, event):
             return
@@ -125,6 +143,10 @@ class Translator:
         if not self._shows_state(levels, event):
             return
         state = snapshots.values_of(self._root.find_graph(levels), event.values)
+        if event.HasField("checkpoint"):
+            self._begun[levels] = state
+        else:
+            self._begun.setdefault(levels, self._values.get(levels, state))
         self._values[levels] = state
         self._messages.mark_seen(state)
         if "values" in self._modes and self._is_news(levels, state):
@@ -247,8 +269,13 @@ class Translator:
                 self._asked.add(one.interrupt_id)
                 yield from self._question_items(public_levels(one.checkpoint.namespace), (snapshots.to_interrupt(one),))
 
+    def held_items(self) -> list[Item]:
+        """The last state of a call that waits."""
+        held, self._held = self._held, []
+        return held
+
     def _add_questions(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Any:
         if levels not in self._values:
             self._values[levels] = self._read_state(levels)
-        state = self._select_keys(levels, self._values[levels])
+        state = self._select_keys(levels, self._begun.get(levels, self._values[levels]))
         return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
