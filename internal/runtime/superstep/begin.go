@@ -131,8 +131,10 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop, announces bool) error {
 	}
 	if t != nil {
 		t.Actor = "" // from here on the graph acts
-		l.writeTo(t).emitValues(l.state, ahead)
-		if announces {
+		if ahead || !l.isBranched {
+			l.writeTo(t).emitValues(l.state, ahead)
+		}
+		if announces && !l.isBranched {
 			goesOn := l.decideEnd(l.state, l.tasks, nil, &l.pending) == nil
 			l.writeTo(t).emitSuperstep(l.state, l.tasks, ahead, goesOn)
 		}

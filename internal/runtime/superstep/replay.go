@@ -51,7 +51,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {
 		return err
 	}
-	return PlanNextSuperstep(t, l, !copies)
+	return PlanNextSuperstep(t, l, true)
 }
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a

@@ -21,6 +21,9 @@ func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 	if err != nil {
 		return err
 	}
+	if l.isBranched = true; l.level.isRoot {
+		l.writeTo(t).emitValues(s, false)
+	}
 	l.writeTo(t).putCheckpoint(s, tasks, true)
 	l.state, l.tasks, l.pending = s, tasks, progress{}
 	return nil

@@ -44,7 +44,8 @@ def draw_private_body(r: random.Random, name: str) -> str:
 
 
 def _draw_question(r: random.Random, name: str, state: Keys) -> str:
-    kind, rare = r.random(), [key for key in state if key in RARE]
+    # An untracked value is gone when the node runs again: the question would be another one.
+    kind, rare = r.random(), [key for key in state if key in RARE and key != "u"]
     if rare and kind < 0.3:
         key = r.choice(rare)
         return f"x=interrupt('{name} %s'%state.get('{key}'))\nreturn {{'log':[x,'%s'%state.get('{key}')]}}"
@@ -57,13 +58,14 @@ def _draw_question(r: random.Random, name: str, state: Keys) -> str:
 def _draw_rare_use(r: random.Random, name: str, key: str) -> str:
     """Code that reads or writes a key of a rare kind."""
     value = f"['{name}']" if key in "ts" else f"'{name}'"
+    alone = f"return {{'{key}':{value}}}"  # LangGraph shows no result of a task that wrote untracked keys alone
     return r.choice(
         [
-            f"return {{'{key}':{value}}}",
+            alone if key != "u" else f"return {{'n':1,'{key}':{value}}}",
             f"return {{'log':['{name}'],'{key}':{value}}}",
             f"return {{'log':['{name}:%s'%state.get('{key}')]}}",
             f"return {{'log':['{name}:%s'%state.get('{key}')],'{key}':{value}}}",
-            f"return {{'n':1}} if '{key}' in state else {{'{key}':{value}}}",
+            f"return {{'n':1}} if '{key}' in state else {{'n':2,'{key}':{value}}}",
         ]
     )
 

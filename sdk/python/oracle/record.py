@@ -30,6 +30,7 @@ class Recorder:
         self.symbols, self.on_purpose = Symbols(), OnPurpose(case)
         self.errors: dict[str, BaseException | None] = {}
         self.played: set[str] = set()
+        self.answered: set[str] = set()
         self.situation = "new"
 
     def record(self) -> dict[str, Any]:
@@ -48,8 +49,8 @@ class Recorder:
             self._run(turn, turn["first"])
             return
         self.situation = situation = self._situation(turn["thread"])
-        waiting = len(self._open(self._state(turn["thread"])))
-        act = self.on_purpose.replacement_of(turn[situation], turn, waiting)
+        state = self._state(turn["thread"])
+        act = self.on_purpose.replacement_of(turn[situation], turn, state, len(self._open(state)))
         self.played.add(f"{act} on a thread that is {situation}")
         play: Callable[[Turn], None] = getattr(self, "_act_" + act.replace(" ", "_"))
         play(turn)
@@ -64,13 +65,14 @@ class Recorder:
 
     def _is_unreadable(self, thread: str) -> bool:
         """LangGraph can't read the state of a thread any more whose superstep it has refused."""
-        return type(self.errors.get(thread)).__name__ == "InvalidUpdateError"
+        error = self.errors.get(thread)
+        return error is not None and self.on_purpose.ends_comparison(error)
 
     def _state(self, thread: str, **options: Any) -> Any:
         return self.graph.get_state({"configurable": {"thread_id": thread}}, **options)
 
     def _open(self, state: Any) -> list[tuple[str, Any]]:
-        return [(i.id, i.value) for i in state.interrupts]
+        return [(i.id, i.value) for i in state.interrupts if i.id not in self.answered]
 
     # What a turn may do.
 
@@ -101,6 +103,7 @@ class Recorder:
             self._answer(turn, waiting)
 
     def _answer(self, turn: Turn, waiting: list[tuple[str, Any]]) -> None:
+        self.answered.update(i for i, _ in waiting)
         answers = {self.symbols.question(i, v): a for (i, v), a in zip(waiting, turn["answers"], strict=False)}
         self._run(turn, {"$command": {"resume": answers}})
 
@@ -156,8 +159,10 @@ class Recorder:
             do |= place[1]
         checkpoint = self._checkpoint_of(turn["thread"])
         events, shown, error = self._listen(do)
-        self.on_purpose.record_command(given, checkpoint)
+        self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
         self.errors[turn["thread"]] = error
+        if error is not None and self.on_purpose.fails_at_pause(error, events):
+            return
         visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
         groups = group_events(events, shown)
         told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"])
@@ -236,6 +241,8 @@ class Recorder:
         for field in ("checkpoint", "parent"):
             if shown[field] is not None:
                 shown[field] = self.symbols.symbol("cp", shown[field])
+        if any(i.id in self.answered for i in state.interrupts) and live:
+            self.on_purpose.forget_questions(shown)
         for task in shown["tasks"]:
             if "error" in task:
                 task["error"] = task["error"].partition("(")[0]  # the texts of some name pages of LangGraph

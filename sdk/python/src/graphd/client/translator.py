@@ -73,14 +73,11 @@ class Translator:
         A state of the root without a checkpoint ends a call that waits: the questions
         that wait since an earlier call come before it.
         """
-        held, self._held = self._held, []
-        if not event.HasField("end"):
-            yield from held
-        else:
-            self._held = held
-        items = self._event_items(event)
+        items = list(self._event_items(event))
+        if items and self._held:
+            yield from self.held_items()
         if event.HasField("values") and not event.namespace and not event.values.HasField("checkpoint"):
-            self._held = list(items)
+            self._held = items
         else:
             yield from items
 
