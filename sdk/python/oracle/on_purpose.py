@@ -114,7 +114,7 @@ class OnPurpose:
         if options.get("durability") == "exit":
             self._exits.add(thread)
         if self._is_met("stored before shown", thread in self._exits):
-            events = [_replace_field(e, "parent_config", ANYTHING) for e in events]
+            events = [_replace_field(_replace_field(e, "parent_config", ANYTHING), "tasks", ANYTHING) for e in events]
         unstored = any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
         if self._is_met("questions of graphs that store nothing", unstored):
             events = [_replace_task_ids(e) for e in events]
@@ -127,6 +127,8 @@ class OnPurpose:
             shown = _replace_field(shown, "parent", ANYTHING)
         if self._is_met("a goto is due", checkpoint in self._sent):
             shown = shown | dict.fromkeys(("next", "tasks", "interrupts"), ANYTHING)
+        elif live and self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
+            shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
         elif live and any("result" in task for task in shown["tasks"]):
             shown = shown | {"values": self._adapt_values(shown)}
         return dict(self._adapt_namespaces(shown))

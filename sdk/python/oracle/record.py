@@ -155,6 +155,8 @@ class Recorder:
 
     def _run(self, turn: Turn, given: Any, place: tuple[Any, dict[str, Any]] | None = None) -> None:
         do: dict[str, Any] = {"op": "stream", "input": given, "thread": turn["thread"], **turn["options"]}
+        if not self.on_purpose.reads_subgraphs():
+            do.pop("subgraphs", None)
         if place is not None:
             do |= place[1]
         checkpoint = self._checkpoint_of(turn["thread"])

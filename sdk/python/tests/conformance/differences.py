@@ -52,6 +52,7 @@ DIFFERENCES = {
     "commands stop at breakpoints": Difference(CONCEPTS, "a `Command` given as input passes breakpoints"),
     "updates of finished threads": Difference(CONCEPTS, "an update given to a finished thread"),
     "finished siblings survive updates": Difference(CONCEPTS, "`update_state` drops what finished siblings"),
+    "work of error handlers": Difference(CONCEPTS, "`get_state` hides error handlers"),
     "kept subgraphs get their input": Difference(CONCEPTS, "a subgraph that persists and is due"),
     "a refused superstep can be read": Difference(CONCEPTS, "a superstep whose writes are refused"),
     "questions of graphs that store nothing": Difference(CONCEPTS, "a question of a subgraph that stores nothing"),

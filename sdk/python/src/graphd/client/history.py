@@ -30,6 +30,7 @@ def fold_checkpoints(states: Iterable[State]) -> Iterator[State]:
     for state in states:
         for later in waiting:
             _skip_hidden_parent(later, state)
+            _hide_results(later, state)
         if not (mark := mark_of(state)) or mark not in shown:
             shown.add(mark)
             waiting.append(state)
@@ -45,6 +46,14 @@ def _skip_hidden_parent(later: State, state: State) -> None:
         later.ClearField("parent")
         if state.HasField("parent"):
             later.parent.CopyFrom(state.parent)
+
+
+def _hide_results(later: State, state: State) -> None:
+    """Takes the results of such a call out of the checkpoint at which it began: it has stored them in its own."""
+    begins = mark_of(later) and mark_of(later) != mark_of(state) and later.parent == state.checkpoint
+    if begins and not any(task.HasField("failure") or task.interrupts for task in state.tasks):
+        for task in state.tasks:
+            task.ClearField("result")
 
 
 def _is_ahead(later: State, passed: set[str]) -> bool:

@@ -11,7 +11,7 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.called_graph_stream import CalledGraphStream
 from graphd.client.connection import GraphConnection
 from graphd.client.failures import node_error
-from graphd.client.items import FINAL, Item
+from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.options import CallOptions
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
@@ -68,7 +68,7 @@ def run_nested(
     match response.WhichOneof("outcome"):
         case "output":
             if FINAL in options.stream_format.modes:
-                yield Item(FINAL, (), values_of(graph.program, response.output))
+                yield Item(FINAL, (), select_keys(values_of(graph.program, response.output), options.output_keys))
         case "waiting":
             task.waiting.extend(response.waiting.interrupt_ids)
             raise GraphInterrupt(())

@@ -8,7 +8,7 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
-from graphd.client.items import FINAL, Item
+from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
 from graphd.client.trace import Trace
@@ -63,6 +63,7 @@ class Translator:
         self._subgraphs = subgraphs
         self._touched: dict[tuple[str, ...], set[str]] = {}
         self._last_shown: dict[tuple[str, ...], Any] = {}
+        self._input_keys: set[str] | None = None
         self._asked: set[str] = set()
         self._held: list[Item] = []
         self._begun: dict[tuple[str, ...], Any] = {}  # the states in which graphs began their supersteps
@@ -165,15 +166,12 @@ class Translator:
         before = self._last_shown.get(levels)
         self._last_shown[levels] = now = {k: state[k] for k in keys if k in state}
         written = self._touched.pop(levels, set())
+        if not levels and before is None and self._input_keys is not None:
+            return bool(self._input_keys & keys)
         return bool(written & keys) or (now != before and bool(now))
 
     def _select_keys(self, levels: tuple[str, ...], state: Any) -> Any:
-        keys = self._keys_of(levels)
-        if keys is None or not isinstance(state, dict):
-            return state
-        if isinstance(keys, str):
-            return state.get(keys)
-        return {k: state[k] for k in keys if k in state}
+        return select_keys(state, self._keys_of(levels))
 
     def _update_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public_name(event.node), self._read_update(levels, event.update)
@@ -238,6 +236,10 @@ class Translator:
     def wants_progress(self) -> bool:
         """Tasks that go on are shown with what is known of them already."""
         return bool(self._modes & {"checkpoints", "debug"})
+
+    def set_input(self, keys: Iterable[str]) -> None:
+        """Takes the keys of the input; without one a call goes on with a state, and shows it."""
+        self._input_keys = set(keys)
 
     def set_progress(self, tasks: Iterable[PregelTask]) -> None:
         """Takes what is known of the tasks before the call."""

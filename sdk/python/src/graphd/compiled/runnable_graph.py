@@ -266,6 +266,8 @@ class RunnableGraph(AttachedGraph):
             stored=thread is not None,
             folds=options.durability == "exit",
         )
+        if isinstance(given, Mapping):
+            translator.set_input(given)
         local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         return RunCall(connection, self.program, request, translator, local, wire, thread is None, call.gives_settings)
 

@@ -121,7 +121,10 @@ def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
     known = next((s for s in program.builder.schemas.values() if s.type is declared), None)
     if known is not None:
         return known
-    return program.builder.input if branch.source == START else program.builder.state
+    if branch.source == START:
+        return program.builder.input
+    source = program.nodes.get(branch.source)
+    return program.builder.state if source is None else source.schema
 
 
 def _read_routes(branch: BranchDeclaration, result: Any) -> list[Any]:
