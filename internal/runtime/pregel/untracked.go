@@ -48,9 +48,6 @@ func (s *State) StoredCheckpoint() *checkpoint.Checkpoint {
 			continue
 		}
 		cp.Channels = append(cp.Channels, *ch)
-		if i == s.graph.StartChannel && s.graph.HasUntracked() {
-			cp.Channels[len(cp.Channels)-1].Value = durableInput(s.graph, ch.Value)
-		}
 		if i == s.graph.SendsChannel && ch.List != nil && s.graph.HasUntracked() {
 			list := *ch.List
 			list.Items = make([]payload.JSON, len(ch.List.Items))

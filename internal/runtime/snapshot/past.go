@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -32,8 +33,8 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 			done.fillTask(v.State(), &t)
 		}
 		t.Interrupts = v.InterruptsOf(next.ID)
-		if n, ok := s.Graph().Node(next.Node); ok && runsGraphs(n) {
-			below, err := b.interruptsBelow(ctx, superstep.TaskNamespace(s.Namespace(), n, next.ID))
+		if n, ok := s.Graph().Node(next.Node); ok {
+			below, err := b.interruptsOfGraphs(ctx, s, n, next.ID)
 			if err != nil {
 				return snap, err
 			}
@@ -49,15 +50,16 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 	return snap, nil
 }
 
-// runsGraphs reports whether a node may run graphs in a namespace of its task: a subgraph,
-// or graphs that its code calls.
-func runsGraphs(n *graph.Node) bool {
-	switch n.Kind {
-	case graph.KindGraph:
-		return !superstep.IsPersistent(n)
-	case graph.KindRemote, graph.KindFunction:
-		return true
+// interruptsOfGraphs lists the interrupts of the graphs that a task ran: its subgraph, or
+// graphs that its code called.
+func (b *builder) interruptsOfGraphs(ctx context.Context, s *pregel.State, n *graph.Node, task string) ([]checkpoint.Interrupt, error) {
+	switch {
+	case n.Kind == graph.KindGraph && superstep.IsPersistent(n):
+		space := pregel.JoinNamespace(pregel.NodePath(s.Namespace()), n.Name)
+		return b.persistentInterrupts(ctx, space, s.Namespace(), s.Checkpoint().ID)
+	case n.Kind == graph.KindGraph, n.Kind == graph.KindRemote, n.Kind == graph.KindFunction:
+		return b.interruptsBelow(ctx, superstep.TaskNamespace(s.Namespace(), n, task))
 	default:
-		return false
+		return nil, nil
 	}
 }

@@ -15,7 +15,7 @@ def group_events(events: list[tuple[tuple[str, ...], str, Any]], shown: list[boo
     for (namespace, mode, data), is_shown in zip(events, shown, strict=True):
         alone = not namespace and _is_boundary(mode, data)
         starts = not namespace and mode == "tasks" and "input" in data
-        separate |= alone or (starts and not begins)
+        separate |= alone or starts or begins
         begins = starts
         if is_shown:
             if separate:

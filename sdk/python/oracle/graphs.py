@@ -22,7 +22,7 @@ def draw_graphs(r: random.Random) -> list[dict[str, Any]]:
         if r.random() < 0.2:
             graphs.append(_draw_child(r, "grandchild", GRANDCHILD, None))
         graphs.append(_draw_child(r, "child", CHILD, graphs[0] if graphs else None))
-    graphs.append(_draw_main(r, graphs[-1] if graphs else None))
+    graphs.append(_draw_main(r, graphs))
     if r.random() < 0.4:
         add_failures(r, graphs)
     return graphs
@@ -49,7 +49,8 @@ def _draw_child(r: random.Random, name: str, letter: str, below: dict[str, Any] 
     return _add_schemas(r, graph, keeps=set())
 
 
-def _draw_main(r: random.Random, child: dict[str, Any] | None) -> dict[str, Any]:
+def _draw_main(r: random.Random, children: list[dict[str, Any]]) -> dict[str, Any]:
+    child = children[-1] if children else None
     names = list(MAIN[: r.randint(3 if child else 2, 6)])
     state = draw_state(r)
     nodes = {name: draw_body(r, name, state, asks=0.22) for name in names}
@@ -60,7 +61,7 @@ def _draw_main(r: random.Random, child: dict[str, Any] | None) -> dict[str, Any]
         calls = f"x=call_sub('child',{called})\nreturn {{'log':['{holder}',str(x.get('log'))]}}"
         called_by_code = r.random() < 0.2 and not any("await " in code for code in child["nodes"].values())
         nodes[holder] = calls if called_by_code else "<subgraph child>"
-        kept = {holder} if child["compile"]["checkpointer"] == "persist" else set()
+        kept = {holder} if any(g["compile"]["checkpointer"] == "persist" for g in children) else set()
     if r.random() < 0.5:  # states list nodes as they were added, supersteps by name
         nodes = dict(r.sample(list(nodes.items()), len(nodes)))
     routes = Routes(r, nodes, kept)

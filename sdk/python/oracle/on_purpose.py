@@ -57,9 +57,12 @@ class OnPurpose:
     def ends_comparison(self, error: BaseException) -> bool:
         """Whether LangGraph goes on otherwise after a failure, or can't read the thread any more."""
         refused = type(error).__name__ == "InvalidUpdateError"
+        handler = repr(error) == "Other('handler')"
         in_edge = isinstance(error, (ZeroDivisionError, IndexError)) or repr(error) == "KeyError('x')"
-        return self._is_met("a refused superstep can be read", refused) or self._is_met(
-            "failed edges are decided again", in_edge
+        return (
+            self._is_met("a refused superstep can be read", refused)
+            or self._is_met("failed edges are decided again", in_edge)
+            or self._is_met("work of error handlers", handler)
         )
 
     def fails_at_pause(self, error: BaseException, events: list[Any]) -> bool:
@@ -85,6 +88,10 @@ class OnPurpose:
     def reads_subgraphs(self) -> bool:
         """Whether the states of graphs inside can be compared."""
         return not self._is_met("states of called graphs", "call_sub(" in self._code)
+
+    def fails_when_synchronous(self) -> bool:
+        """Whether LangGraph fails with ``durability="sync"``: it looks for the checkpoints of graphs without them."""
+        return any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
 
     def record_end(self, options: dict[str, Any], thread: str, situation: str, end: str) -> None:
         """Takes note of a call whose checkpoints LangGraph does not store one by one."""
@@ -124,9 +131,9 @@ class OnPurpose:
         """A snapshot, with anything in place of what may differ."""
         checkpoint = str(shown["checkpoint"])
         if not self.has_history(thread):
-            shown = _replace_field(shown, "parent", ANYTHING)
+            shown = _replace_field(_replace_field(shown, "parent", ANYTHING), "state", ANYTHING)
         if self._is_met("a goto is due", checkpoint in self._sent):
-            shown = shown | dict.fromkeys(("next", "tasks", "interrupts"), ANYTHING)
+            shown = shown | dict.fromkeys(("values", "next", "tasks", "interrupts"), ANYTHING)
         elif live and self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
             shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
         elif live and any("result" in task for task in shown["tasks"]):

@@ -103,6 +103,7 @@ class Recorder:
             self._answer(turn, waiting)
 
     def _answer(self, turn: Turn, waiting: list[tuple[str, Any]]) -> None:
+        self._record_state(turn["thread"])  # or the player does not know the ids
         self.answered.update(i for i, _ in waiting)
         answers = {self.symbols.question(i, v): a for (i, v), a in zip(waiting, turn["answers"], strict=False)}
         self._run(turn, {"$command": {"resume": answers}})
@@ -155,6 +156,8 @@ class Recorder:
 
     def _run(self, turn: Turn, given: Any, place: tuple[Any, dict[str, Any]] | None = None) -> None:
         do: dict[str, Any] = {"op": "stream", "input": given, "thread": turn["thread"], **turn["options"]}
+        if self.on_purpose.fails_when_synchronous():
+            do.pop("durability", None)
         if not self.on_purpose.reads_subgraphs():
             do.pop("subgraphs", None)
         if place is not None:
@@ -218,11 +221,12 @@ class Recorder:
     def _read_state(self, turn: Turn) -> None:
         if turn["state"] == "none" or self.errors[turn["thread"]] is not None:
             return
-        do: dict[str, Any] = {"op": "get_state", "thread": turn["thread"]}
-        if turn["state"] == "subgraphs" and self.on_purpose.reads_subgraphs():
-            do["subgraphs"] = True
-        state = self._state(turn["thread"], subgraphs="subgraphs" in do)
-        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state, turn["thread"], live=True)}})
+        self._record_state(turn["thread"], subgraphs=turn["state"] == "subgraphs" and self.on_purpose.reads_subgraphs())
+
+    def _record_state(self, thread: str, *, subgraphs: bool = False) -> None:
+        do: dict[str, Any] = {"op": "get_state", "thread": thread} | ({"subgraphs": True} if subgraphs else {})
+        state = self._state(thread, subgraphs=subgraphs)
+        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state, thread, live=True)}})
 
     def _read_history(self, thread: str, namespace: str = "") -> None:
         do: dict[str, Any] = {"op": "get_state_history", "thread": thread}

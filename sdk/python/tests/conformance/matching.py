@@ -78,10 +78,12 @@ def bind(symbol: str, real: str, known: Bindings) -> Bindings | None:
 
 
 def _match_dict(expected: dict[str, Any], actual: Any, known: Bindings) -> Bindings | None:
-    if not isinstance(actual, dict) or expected.keys() != actual.keys():
+    if not isinstance(actual, dict) or expected.keys() != actual.keys() | {
+        key for key, value in expected.items() if value == ANYTHING
+    }:
         return None
     for key, value in expected.items():
-        if (bound := match(value, actual[key], known, key)) is None:
+        if (bound := match(value, actual.get(key), known, key)) is None:
             return None
         known = bound
     return known

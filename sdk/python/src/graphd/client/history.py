@@ -27,10 +27,14 @@ def fold_checkpoints(states: Iterable[State]) -> Iterator[State]:
     waiting: deque[State] = deque()
     shown: set[str] = set()
     passed: set[str] = set()
+    continued: set[str] = set()  # checkpoints with results of other calls
     for state in states:
+        if not mark_of(state) and state.source == thread_pb2.CHECKPOINT_SOURCE_LOOP:
+            continued.add(state.parent.checkpoint_id)
         for later in waiting:
             _skip_hidden_parent(later, state)
-            _hide_results(later, state)
+            if state.checkpoint.checkpoint_id not in continued:
+                _hide_results(later, state)
         if not (mark := mark_of(state)) or mark not in shown:
             shown.add(mark)
             waiting.append(state)

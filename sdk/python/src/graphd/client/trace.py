@@ -34,11 +34,26 @@ class Trace:
         self._folds, self._continues = folds, False
         self._before_call: dict[tuple[str, ...], payload_pb2.CheckpointRef | None] = {}
         self._current: dict[tuple[str, ...], str] = {}  # the newest checkpoint of each graph
+        self._waiting: dict[str, PregelTask] = {}  # tasks of the root that have asked before the call
+        self._last = pb.Event()
         self._progress: dict[str, PregelTask] = {}
         self._results: dict[str, Any] = {}
         self._cached: set[str] = set()
         self._questions: dict[str, interrupt_pb2.Interrupt] = {}
         self._interrupted: list[tuple[tuple[str, ...], pb.Event]] = []
+
+    def waiting_items(self) -> Iterator[Item]:
+        """Shows the tasks of the root that wait since an earlier call. LangGraph runs them, and they ask again."""
+        for task in self._waiting.values():
+            asked = [i for i in task.interrupts if i.id in self._questions]
+            if not asked or not self._modes & {"tasks", "debug"}:
+                continue
+            data: dict[str, Any] = {"id": task.id, "name": task.name, "error": None, "result": {}}
+            shown = data | {"interrupts": [_as_data(one) for one in asked]}
+            if "tasks" in self._modes:
+                yield Item("tasks", (), shown)
+            if "debug" in self._modes:
+                yield Item("debug", (), self._debug_data(self._last, self._last.step, "task_result", shown))
 
     def record_update(self, event: pb.Event, value: Any) -> None:
         """Remembers what a task has written, to show it when the task has ended."""
@@ -48,6 +63,10 @@ class Trace:
 
     def task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         change, node = event.task, public_name(event.node)
+        if change.phase == pb.TaskChange.PHASE_SCHEDULED:
+            self._last = event if not levels else self._last
+        else:
+            self._waiting.pop(event.task_id, None)
         if not self._modes & {"tasks", "debug"}:
             return
         base = {"id": event.task_id, "name": node}
@@ -163,6 +182,9 @@ class Trace:
 
     def set_progress(self, tasks: Iterable[PregelTask]) -> None:
         """Takes what is known of the tasks of a superstep before the call goes on with it."""
+        tasks = list(tasks)
+        if not self._continues:
+            self._waiting = {task.id: task for task in tasks if task.interrupts}
         self._continues = True
         for task in tasks:
             self._progress[task.id] = task

@@ -235,7 +235,7 @@ class Translator:
     @property
     def wants_progress(self) -> bool:
         """Tasks that go on are shown with what is known of them already."""
-        return bool(self._modes & {"checkpoints", "debug"})
+        return bool(self._modes & {"checkpoints", "debug", "tasks"})
 
     def set_input(self, keys: Iterable[str]) -> None:
         """Takes the keys of the input; without one a call goes on with a state, and shows it."""
@@ -263,6 +263,7 @@ class Translator:
         """Shows the questions that wait since an earlier call, if they do."""
         waiting = list(interrupts)
         yield from self._trace.question_items(waiting)
+        yield from self._trace.waiting_items()
         for one in waiting:
             if one.interrupt_id not in self._raised and snapshots.is_question(one):
                 self._asked.add(one.interrupt_id)
