@@ -74,7 +74,7 @@ func (cw changeWriter) emitSuperstep(s *pregel.State, tasks []*pregel.Task, ahea
 	}
 	cw.emitCheckpoint(s, pregel.NextTasks(due), ahead)
 	if goesOn {
-		cw.emitTasksScheduled(s, tasks, ahead)
+		cw.emitTasksScheduled(s, due, ahead)
 	}
 }
 
@@ -133,14 +133,18 @@ func (cw changeWriter) emitValues(s *pregel.State, ahead bool) {
 	if !ahead && fr.level.keepsCheckpoints {
 		e.Checkpoint = cp.ID
 	}
-	if e.Checkpoint == "" || fr.thread.Followers.WantsValues() {
+	untracked := fr.Graph().HasUntracked()
+	if e.Checkpoint == "" || untracked || fr.thread.Followers.WantsValues() {
 		e.Value = s.Values()
 	}
-	if e.Checkpoint == "" && fr.Graph().HasUntracked() {
+	switch {
+	case untracked && e.Checkpoint == "":
 		cw.EmitRedacted(e, s.DurableValues())
-		return
+	case untracked:
+		cw.EmitRedacted(e, "")
+	default:
+		cw.EmitEvent(e)
 	}
-	cw.EmitEvent(e)
 }
 
 // clearSuperstep ends a superstep in a change. Updates of calls stay: they are part

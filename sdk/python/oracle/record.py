@@ -136,8 +136,9 @@ class Recorder:
             self._run(turn, None)
 
     def _act_child(self, turn: Turn) -> None:
+        kept = self.case["graphs"][0]["compile"]["checkpointer"] == "persist" and len(self.case["graphs"]) == 2
         for name, code in self.case["graphs"][-1]["nodes"].items():
-            if code.startswith("<subgraph"):
+            if kept and code.startswith("<subgraph"):
                 self._read_history(turn["thread"], name)
 
     def _past(self, turn: Turn) -> tuple[dict[str, Any], dict[str, Any]] | None:
