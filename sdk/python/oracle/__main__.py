@@ -1,7 +1,7 @@
 """Plays random graphs on LangGraph and on graphd and compares what they show.
 
 A seed always makes the same graphs and the same script: `python -m oracle --first 558 --seeds 1` plays the one
-with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/O.json; --keep
+with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/P.json; --keep
 writes the differing ones in that form. --coverage plays nothing: it counts how many seeds draw each feature.
 """
 

@@ -20,7 +20,7 @@ from .conformance.program import World, compile_all
 from .conformance.steps import Mismatch, Player
 
 Case = dict[str, Any]
-SEED = 15
+SEED = 19
 """A case on which both show the same."""
 
 
