@@ -50,6 +50,7 @@ class Translator:
         subgraphs: bool,
         stored: bool = True,
         folds: bool = False,
+        called: bool = False,
     ) -> None:
         self._modes = set(modes)
         self._root = root
@@ -66,7 +67,8 @@ class Translator:
         self._input_keys: set[str] | None = None
         self._asked: set[str] = set()
         self._held: list[Item] = []
-        self._begun: dict[tuple[str, ...], Any] = {}  # the states in which graphs began their supersteps
+        self._begun: dict[tuple[str, ...], Any] = {}  # states in which supersteps began that are shown in part
+        self._called = called
 
     def translate_event(self, event: pb.Event) -> Iterator[Item]:
         """The items that an event makes, and those that it shows to be complete.
@@ -77,7 +79,7 @@ class Translator:
         items = list(self._event_items(event))
         if items and self._held:
             yield from self.held_items()
-        if event.HasField("values") and not event.namespace and not event.values.HasField("checkpoint"):
+        if event.HasField("values") and self._is_partial(public_levels(event.namespace), event.values):
             self._held = items
         else:
             yield from items
@@ -130,6 +132,10 @@ class Translator:
         """The graph that an event is about, if the program has it."""
         return self._root.find_graph(public_levels(event.namespace))
 
+    def _is_partial(self, levels: tuple[str, ...], event: pb.StateValues) -> bool:
+        """Whether a state is that of a superstep that is not over, at the end of a run that waits."""
+        return not levels and not self._called and not event.HasField("checkpoint")
+
     def _shows_state(self, levels: tuple[str, ...], event: pb.StateValues) -> bool:
         """Whether a state shows; LangGraph shows the progress of a graph that waits for the root alone."""
         if event.HasField("checkpoint"):
@@ -141,10 +147,10 @@ class Translator:
         if not self._shows_state(levels, event):
             return
         state = snapshots.values_of(self._root.find_graph(levels), event.values)
-        if event.HasField("checkpoint"):
-            self._begun[levels] = state
-        else:
+        if self._is_partial(levels, event):
             self._begun.setdefault(levels, self._values.get(levels, state))
+        else:
+            self._begun.pop(levels, None)
         self._values[levels] = state
         self._messages.mark_seen(state)
         if "values" in self._modes and self._is_news(levels, state):
