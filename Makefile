@@ -109,6 +109,10 @@ oracle-newest: ## The same with the newest release of LangGraph that there is: a
 	rm -rf .cache/oracle-newest
 	$(MAKE) --no-print-directory oracle LANGGRAPH=newest
 
+.PHONY: oracle-coverage
+oracle-coverage: $(ORACLE)/ok ## Count how many of 5000 seeds of the oracle draw each feature; fail if one is drawn by fewer than 50
+	cd sdk/python && PYTHONPATH=. '$(ORACLE)/bin/python' -W ignore -m oracle --coverage --seeds 5000
+
 .PHONY: hostile
 hostile: ## Give a server with 1 GiB what an attacker would give it, and judge how long a bystander waits
 	go test ./tests/hostile -run=HostileSet -count=1 -v -timeout=1h -args -long

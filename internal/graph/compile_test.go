@@ -52,7 +52,7 @@ func TestChannels(t *testing.T) {
 	}
 	kinds := []graph.ChannelKind{
 		graph.Last, graph.Any, graph.Append, graph.Add, graph.Merge, graph.DeepMerge, graph.Union, graph.Min,
-		graph.Max, graph.Messages, graph.Ephemeral, graph.Untracked, graph.Topic, graph.ByWorker, graph.Last, graph.Last,
+		graph.Max, graph.Messages, graph.Ephemeral, graph.Untracked, graph.Topic, graph.TopicOnce, graph.ByWorker, graph.Last, graph.Last,
 		graph.Guard, graph.TopicOnce, graph.Trigger, graph.Trigger, graph.Trigger, graph.Trigger, graph.Barrier,
 	}
 	for i, c := range g.Channels {

@@ -58,11 +58,11 @@ const (
 	Ephemeral
 	Untracked
 	Topic
-	ByWorker // combined by a function of a worker
+	TopicOnce // cleared by the next superstep; also the Sends
+	ByWorker  // combined by a function of a worker
 
 	// Made by the compiler.
 
-	TopicOnce  // the Sends of a superstep, cleared by the next
 	Trigger    // branch:to:N, cleared a superstep after it was written
 	LastFinish // trigger of a deferred node
 	Barrier    // join of several nodes

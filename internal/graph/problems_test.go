@@ -83,7 +83,7 @@ func TestProblems(t *testing.T) {
 		"channel twice": {func(s *graph.Spec) { s.Channels = append(s.Channels, s.Channels[0]) }, []string{"channels.x DUPLICATE_NAME declared twice"}},
 		"no function":   {func(s *graph.Spec) { s.Channels[1].Reducer = "remote" }, []string{"channels.log.function MISSING_FIELD name of the function"}},
 		"idle function": {func(s *graph.Spec) { s.Channels[1].Function = "f" }, []string{"channels.log.function CONFLICTING_FIELDS goes with reducer remote"}},
-		"reducer":       {func(s *graph.Spec) { s.Channels[1].Reducer = "apend" }, []string{`channels.log.reducer UNKNOWN_REDUCER did you mean "append"?; known: add, any, append, deep_merge, ephemeral, last, max, merge, messages, min, remote, topic, union, untracked`}},
+		"reducer":       {func(s *graph.Spec) { s.Channels[1].Reducer = "apend" }, []string{`channels.log.reducer UNKNOWN_REDUCER did you mean "append"?; known: add, any, append, deep_merge, ephemeral, last, max, merge, messages, min, remote, topic, topic_once, union, untracked`}},
 		"bad default":   {func(s *graph.Spec) { s.Channels[1].Default = "[" }, []string{"channels.log.default INVALID_JSON not JSON"}},
 		"unfit default": {func(s *graph.Spec) { s.Channels[1].Default = "{}" }, []string{"channels.log.default INVALID_DEFAULT reducer append needs a default of kind array, not object"}},
 		"no default": {func(s *graph.Spec) {

@@ -37,6 +37,7 @@ func Reducers() []Reducer {
 		{Name: "ephemeral", Kind: Ephemeral, DefaultKinds: []payload.Kind{}},
 		{Name: "untracked", Kind: Untracked},
 		{Name: "topic", Kind: Topic, DefaultKinds: []payload.Kind{}},
+		{Name: "topic_once", Kind: TopicOnce, DefaultKinds: []payload.Kind{}},
 		{Name: "remote", Kind: ByWorker},
 	}
 }

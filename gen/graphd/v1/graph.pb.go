@@ -499,7 +499,7 @@ type ChannelSpec struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How values written to the key are combined: last (the default), any,
 	// append, add, merge, deep_merge, union, min, max, messages, ephemeral,
-	// untracked, topic or remote.
+	// untracked, topic, topic_once or remote.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
 	// Value before the first write; unset leaves the key unset.
 	DefaultValue *Payload `protobuf:"bytes,3,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`

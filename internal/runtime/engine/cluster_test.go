@@ -518,6 +518,7 @@ func (c *cluster) describeHistory(thread, ns string) []string {
 
 func (c *cluster) summarizeEvents(s *threadSummary, events []checkpoint.Event) {
 	c.t.Helper()
+	told := make(map[string]bool)
 	for i, e := range events {
 		require.EqualValues(c.t, i+1, e.Seq, "the numbers have a gap")
 		at := fmt.Sprintf("%03d %s ", e.Step+2, pregel.NodePath(e.Namespace))
@@ -528,7 +529,12 @@ func (c *cluster) summarizeEvents(s *threadSummary, events []checkpoint.Event) {
 			if !e.Cached {
 				s.Events = append(s.Events, at+describeEvent(e)+byActor(e))
 			}
-		case checkpoint.EventInterrupt, checkpoint.EventCheckpoint:
+		case checkpoint.EventCheckpoint:
+			if !told[e.Checkpoint] { // a run that goes on there tells of it again
+				told[e.Checkpoint] = true
+				s.Events = append(s.Events, at+describeEvent(e)+byActor(e))
+			}
+		case checkpoint.EventInterrupt:
 			s.Events = append(s.Events, at+describeEvent(e)+byActor(e))
 		case checkpoint.EventResolved:
 			s.Resolved += len(e.Interrupts)

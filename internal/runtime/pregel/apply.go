@@ -90,19 +90,28 @@ func lookAhead(s *State, writes []checkpoint.Write) (*State, error) {
 }
 
 // PartialState returns the state with the writes of some tasks of a superstep that has
-// not ended. Callers see it while other tasks wait. The order of the tasks does not
-// matter. The error is an *UpdateError.
+// not ended. Callers see it while other tasks wait. As at the end of the superstep, a
+// channel that lasts for one superstep is cleared unless a task has written it. The order
+// of the tasks does not matter. The error is an *UpdateError.
 func (s *State) PartialState(done []TaskWrites) (*State, error) {
-	done = slices.Clone(done)
-	slices.SortStableFunc(done, compareByPath)
-	var writes []checkpoint.Write
-	for _, d := range done {
-		writes = append(writes, d.Writes...)
-	}
-	if len(writes) == 0 {
+	if len(done) == 0 {
 		return s, nil
 	}
-	return s.InjectUnlimited(writes)
+	done = slices.Clone(done)
+	slices.SortStableFunc(done, compareByPath)
+	e := newStateEdit(s, 0)
+	e.limits = Limits{}
+	if err := e.applyWrites(done); err != nil {
+		return nil, err
+	}
+	for i := range s.graph.Channels {
+		if s.graph.Channels[i].IsStateKey && !e.written[i] && e.channelAt(i).clearUnwritten() {
+			e.markChanged(i)
+		}
+	}
+	next := *s.checkpoint
+	next.Channels, next.Seen, next.Updated = e.channels, e.seen, e.updatedNames()
+	return e.buildState(&next), nil
 }
 
 // CopyToCheckpoint copies the state into a new checkpoint.

@@ -54,7 +54,7 @@ func (c channelEdit) applyWrites(writes []checkpoint.Write) (bool, error) {
 	case graph.Barrier, graph.BarrierFinish:
 		return c.recordArrivals(writes)
 	case graph.TopicOnce:
-		return c.replaceTopic(writes), nil
+		return c.replaceTopic(writes)
 	case graph.Append, graph.Topic, graph.Messages, graph.Union:
 		return c.updateList(writes)
 	case graph.Add, graph.Merge, graph.DeepMerge, graph.Min, graph.Max:
@@ -154,6 +154,18 @@ func (c channelEdit) findOverwrite(writes []checkpoint.Write) ([]checkpoint.Writ
 		return writes, false, nil
 	}
 	return []checkpoint.Write{{Channel: writes[found].Channel, Value: value}}, true, nil
+}
+
+// bypassesReducer reports whether a write to a channel of this kind may bypass its
+// reducer. The other kinds keep every value as it is written.
+func bypassesReducer(k graph.ChannelKind) bool {
+	switch k {
+	case graph.Append, graph.Topic, graph.Messages, graph.Union, graph.Add, graph.Merge, graph.DeepMerge,
+		graph.Min, graph.Max, graph.ByWorker:
+		return true
+	default:
+		return false
+	}
 }
 
 // parseOverwrite recognises an overwrite by its mark or by the two spellings

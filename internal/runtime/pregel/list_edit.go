@@ -91,7 +91,7 @@ func (c channelEdit) listItems() []payload.JSON {
 // splitElements splits a written value for a list channel.
 func (c channelEdit) splitElements(v payload.JSON) ([]payload.JSON, error) {
 	if payload.KindOf(v) != payload.ArrayKind {
-		if c.spec.Kind == graph.Topic || c.spec.Kind == graph.Messages {
+		if c.spec.Kind == graph.Topic || c.spec.Kind == graph.TopicOnce || c.spec.Kind == graph.Messages {
 			return []payload.JSON{v}, nil
 		}
 		return nil, c.errorf("combines arrays, but was given %s; write [value] to add one element", payload.KindOf(v))
@@ -103,13 +103,23 @@ func (c channelEdit) splitElements(v payload.JSON) ([]payload.JSON, error) {
 	return items, nil
 }
 
-func (c channelEdit) replaceTopic(writes []checkpoint.Write) bool {
-	items := make([]payload.JSON, len(writes))
-	for i, w := range writes {
-		items[i] = w.Value
+// replaceTopic sets a list to what one superstep has written: the elements of the
+// updates of a state key, or the Sends as they are.
+func (c channelEdit) replaceTopic(writes []checkpoint.Write) (bool, error) {
+	items := make([]payload.JSON, 0, len(writes))
+	for _, w := range writes {
+		if !c.spec.IsStateKey {
+			items = append(items, w.Value)
+			continue
+		}
+		more, err := c.splitElements(w.Value)
+		if err != nil {
+			return false, err
+		}
+		items = append(items, more...)
 	}
 	c.rewriteList(items)
-	return true
+	return true, nil
 }
 
 // rewriteList stores a list anew.

@@ -93,8 +93,11 @@ func (e *stateEdit) checkValueGrowth(i int, list *int64) error {
 		return nil
 	}
 	size := int64(len(e.channels[i].Value))
-	if e.before.graph.Channels[i].Kind == graph.Untracked {
+	switch spec := &e.before.graph.Channels[i]; {
+	case spec.Kind == graph.Untracked:
 		size = int64(len(e.untracked[i]))
+	case spec.Kind == graph.TopicOnce && spec.IsStateKey:
+		size = channelBytes(&e.channels[i])
 	}
 	if list != nil {
 		if &e.listSizes[0] == &e.before.size.lists[0] {

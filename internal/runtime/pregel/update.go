@@ -7,7 +7,8 @@ import (
 
 // UpdateOf returns the writes of a task in the form for events and snapshots:
 // an object of the state keys that it wrote, null without writes, and a list
-// of single-key objects when it wrote a key more than once.
+// of single-key objects when it wrote a key more than once. A write that bypasses its
+// reducer shows as its value.
 func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 	var few [8]payload.Field // on the stack; more fields spill to the heap
 	fields := few[:0]
@@ -20,7 +21,13 @@ func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 		for _, f := range fields {
 			repeated = repeated || f.Key == w.Channel
 		}
-		fields = append(fields, payload.Field{Key: w.Channel, Value: w.Value})
+		value := w.Value
+		if bypassesReducer(s.graph.Channels[i].Kind) {
+			if v, ok := parseOverwrite(w); ok {
+				value = v
+			}
+		}
+		fields = append(fields, payload.Field{Key: w.Channel, Value: value})
 	}
 	switch {
 	case len(fields) == 0:

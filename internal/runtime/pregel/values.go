@@ -34,7 +34,7 @@ func (v *values) valueAt(i int) (payload.JSON, bool) {
 		if tail := v.tails[i]; len(tail) > 0 {
 			items = slices.Concat(items, tail)
 		}
-		if len(items) == 0 && spec.Kind == graph.Topic {
+		if len(items) == 0 && (spec.Kind == graph.Topic || spec.Kind == graph.TopicOnce) {
 			return "", false
 		}
 		return payload.Array(items), true

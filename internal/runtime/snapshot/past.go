@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -27,15 +28,17 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 	for _, next := range due {
 		t := runtime.SnapshotTask{ID: next.ID, Node: next.Node}
 		if next.Node == graph.Start && cp.ID != b.head.Checkpoint { // its result is not shown
-			t.Result = s.RestrictInput(s.StartInput())
+			t.Result = s.RestrictInput(s.DurableInput(s.StartInput()))
 		} else {
 			done.fillTask(&t)
 		}
 		t.Interrupts = v.InterruptsOf(next.ID)
-		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && !superstep.IsPersistent(n) {
-			if t.Interrupts, err = b.interruptsBelow(ctx, superstep.TaskNamespace(s.Namespace(), n, next.ID)); err != nil {
+		if n, ok := s.Graph().Node(next.Node); ok {
+			below, err := b.interruptsOfGraphs(ctx, s, n, next.ID)
+			if err != nil {
 				return snap, err
 			}
+			t.Interrupts = append(t.Interrupts, below...)
 		}
 		if err := b.addBytes(taskBytes(&t)); err != nil {
 			return snap, err
@@ -45,4 +48,18 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 		snap.Tasks = append(snap.Tasks, t)
 	}
 	return snap, nil
+}
+
+// interruptsOfGraphs lists the interrupts of the graphs that a task ran: its subgraph, or
+// graphs that its code called.
+func (b *builder) interruptsOfGraphs(ctx context.Context, s *pregel.State, n *graph.Node, task string) ([]checkpoint.Interrupt, error) {
+	switch {
+	case n.Kind == graph.KindGraph && superstep.IsPersistent(n):
+		space := pregel.JoinNamespace(pregel.NodePath(s.Namespace()), n.Name)
+		return b.persistentInterrupts(ctx, space, s.Namespace(), s.Checkpoint().ID)
+	case n.Kind == graph.KindGraph, n.Kind == graph.KindRemote, n.Kind == graph.KindFunction:
+		return b.interruptsBelow(ctx, superstep.TaskNamespace(s.Namespace(), n, task))
+	default:
+		return nil, nil
+	}
 }

@@ -18,6 +18,7 @@ import (
 
 // Store reads the history and the log of a thread, which the query reader does not read.
 type Store interface {
+	Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error)
 	Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error)
 	Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error)
 }

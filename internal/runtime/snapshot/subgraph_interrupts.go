@@ -3,11 +3,13 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -88,4 +90,39 @@ func (s *subgraphInterrupts) keepInterrupt(q *checkpoint.Interrupt) {
 	}
 	s.byNamespace[q.Namespace] = append(list, *q)
 	s.interruptBytes += q.Size()
+}
+
+// persistentInterrupts lists the latest interrupts of a persistent subgraph, and of the
+// subgraphs inside it, that were asked while the graph around it stood at a checkpoint.
+func (b *builder) persistentInterrupts(ctx context.Context, space, around, at string) ([]checkpoint.Interrupt, error) {
+	latest := make(map[string][]checkpoint.Interrupt) // by namespace
+	var failed error
+	err := b.reader.EachInterrupt(ctx, checkpoint.InterruptQuery{Thread: b.head.Thread}, func(q *checkpoint.Interrupt) {
+		inside := q.Namespace == space || strings.HasPrefix(q.Namespace, space+"|")
+		if failed != nil || q.Task == "" || !inside {
+			return
+		}
+		cp, err := b.store.Checkpoint(ctx, b.head.Thread, q.Namespace, q.Checkpoint)
+		switch {
+		case errors.Is(err, checkpoint.ErrCheckpointNotFound):
+			return
+		case err != nil:
+			failed = runtime.TranslateStoreError(err)
+			return
+		case cp.Parents[around] != at:
+			return
+		}
+		if list := latest[q.Namespace]; len(list) > 0 && list[0].Checkpoint != q.Checkpoint {
+			latest[q.Namespace] = nil
+		}
+		latest[q.Namespace] = append(latest[q.Namespace], *q)
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, err
+	}
+	var out []checkpoint.Interrupt
+	for _, ns := range slices.Sorted(maps.Keys(latest)) {
+		out = append(out, latest[ns]...)
+	}
+	return out, nil
 }

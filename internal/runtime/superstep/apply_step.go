@@ -27,6 +27,7 @@ func (s *superstep) applySuperstep(t *commit.Tx) (*pregel.State, []*pregel.Task,
 	if fr.maybeBegun || s.hasRecords || fr.stepMemos.hasAdded() {
 		fr.writeTo(t).clearSuperstep(fr.state.Checkpoint().ID)
 	}
-	fr.writeTo(t).putStateAndCheckpoint(next, tasks)
+	goesOn := fr.decideEnd(next, tasks, s.plannedTasks(), &progress{}) == nil
+	fr.writeTo(t).putStateAndCheckpoint(next, tasks, goesOn)
 	return next, tasks, nil
 }

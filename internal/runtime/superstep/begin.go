@@ -112,12 +112,13 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 	if err := PutCommand(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
 		return err
 	}
-	return PlanNextSuperstep(t, l)
+	return PlanNextSuperstep(t, l, true)
 }
 
-// PlanNextSuperstep plans the superstep at which a loaded thread goes on. Errors: those
-// of RefusalError.
-func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
+// PlanNextSuperstep plans the superstep at which a loaded thread goes on. announces says
+// that followers have to learn of the superstep: it has been shown before an earlier
+// stop at most. Errors: those of RefusalError.
+func PlanNextSuperstep(t *commit.Tx, l *Loop, announces bool) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return RefusalError("update", err)
@@ -130,7 +131,13 @@ func PlanNextSuperstep(t *commit.Tx, l *Loop) error {
 	}
 	if t != nil {
 		t.Actor = "" // from here on the graph acts
-		l.writeTo(t).emitValues(l.state, ahead)
+		if ahead || !l.isBranched {
+			l.writeTo(t).emitValues(l.state, ahead)
+		}
+		if announces && !l.isBranched {
+			goesOn := l.decideEnd(l.state, l.tasks, nil, &l.pending) == nil
+			l.writeTo(t).emitSuperstep(l.state, l.tasks, ahead, goesOn)
+		}
 	}
 	return nil
 }

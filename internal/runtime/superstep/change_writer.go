@@ -33,16 +33,17 @@ func (cw changeWriter) newCheckpointInfo(source checkpoint.Source) pregel.Checkp
 	return stamp
 }
 
-// putStateAndCheckpoint adds a checkpoint, and its events, to a change.
-func (cw changeWriter) putStateAndCheckpoint(next *pregel.State, tasks []*pregel.Task) {
+// putStateAndCheckpoint adds a checkpoint, and its events, to a change. goesOn says that
+// the tasks are run now.
+func (cw changeWriter) putStateAndCheckpoint(next *pregel.State, tasks []*pregel.Task, goesOn bool) {
 	if next.HasOutputChanged() {
 		cw.emitValues(next, false)
 	}
-	cw.putCheckpoint(next, tasks)
+	cw.putCheckpoint(next, tasks, goesOn)
 }
 
 // putCheckpoint adds a checkpoint without events of its state.
-func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
+func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task, goesOn bool) {
 	fr := cw.frame
 	cp := next.Checkpoint()
 	cp.Next = pregel.NextTasks(tasks)
@@ -52,25 +53,59 @@ func (cw changeWriter) putCheckpoint(next *pregel.State, tasks []*pregel.Task) {
 		if fr.level.isRoot {
 			cw.Head.Checkpoint, cw.Head.Branched = cp.ID, false
 		}
-		cw.EmitEvent(checkpoint.Event{
-			Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
-			Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
-		})
+		cw.emitCheckpoint(next, cp.Next, false)
 	}
 	cp.Event, stored.Event = cw.Head.LastEvent, cw.Head.LastEvent
+	if goesOn {
+		cw.emitTasksScheduled(next, tasks, false)
+	}
+}
+
+// emitSuperstep emits the events of a superstep at which a stopped graph goes on: its
+// checkpoint again, and its tasks if they are run now. ahead says that the state has
+// updates that its checkpoint has not.
+func (cw changeWriter) emitSuperstep(s *pregel.State, tasks []*pregel.Task, ahead, goesOn bool) {
+	if !cw.frame.level.keepsCheckpoints {
+		return
+	}
+	due := tasks
+	if s.Checkpoint().Source == checkpoint.SourceUpdate { // as LangGraph lists them there
+		due = s.SortForDisplay(tasks)
+	}
+	cw.emitCheckpoint(s, pregel.NextTasks(due), ahead)
+	if goesOn {
+		cw.emitTasksScheduled(s, due, ahead)
+	}
+}
+
+// emitCheckpoint emits the event of a checkpoint. The log names the checkpoint; current
+// followers get what it does not hold: untracked values, and updates of the call.
+func (cw changeWriter) emitCheckpoint(s *pregel.State, next []checkpoint.NextTask, ahead bool) {
+	cp := s.Checkpoint()
+	e := checkpoint.Event{
+		Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
+		Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: next,
+	}
+	if ahead || cw.frame.Graph().HasUntracked() {
+		e.Value = s.Values()
+	}
+	cw.EmitRedacted(e, "")
+}
+
+func (cw changeWriter) emitTasksScheduled(next *pregel.State, tasks []*pregel.Task, ahead bool) {
 	if len(tasks) > commit.UsualEvents {
 		cw.GrowEvents(len(tasks))
 	}
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
-			cw.emitScheduled(next, task)
+			cw.emitScheduled(next, task, ahead)
 		}
 	}
 }
 
 // emitScheduled emits the event of a due task. The input of a Send is in the log. The
 // task's view of the state is read from the checkpoint, like values.
-func (cw changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
+func (cw changeWriter) emitScheduled(next *pregel.State, task *pregel.Task, ahead bool) {
 	fr := cw.frame
 	e := fr.newTaskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
 	e.Triggers = next.Triggers(task)
@@ -79,10 +114,10 @@ func (cw changeWriter) emitScheduled(next *pregel.State, task *pregel.Task) {
 		cw.EmitRedacted(e, next.DurableInput(task.Input))
 		return
 	}
-	if fr.level.keepsCheckpoints {
+	if fr.level.keepsCheckpoints && !ahead {
 		e.Checkpoint = next.Checkpoint().ID
 	}
-	if fr.thread.Followers.WantsInputs() {
+	if ahead || fr.Graph().HasUntracked() || fr.thread.Followers.WantsInputs() {
 		e.Value = next.NodeView(task.Node).Object()
 	}
 	cw.EmitRedacted(e, "")
@@ -98,14 +133,18 @@ func (cw changeWriter) emitValues(s *pregel.State, ahead bool) {
 	if !ahead && fr.level.keepsCheckpoints {
 		e.Checkpoint = cp.ID
 	}
-	if e.Checkpoint == "" || fr.thread.Followers.WantsValues() {
+	untracked := fr.Graph().HasUntracked()
+	if e.Checkpoint == "" || untracked || fr.thread.Followers.WantsValues() {
 		e.Value = s.Values()
 	}
-	if e.Checkpoint == "" && fr.Graph().HasUntracked() {
+	switch {
+	case untracked && e.Checkpoint == "":
 		cw.EmitRedacted(e, s.DurableValues())
-		return
+	case untracked:
+		cw.EmitRedacted(e, "")
+	default:
+		cw.EmitEvent(e)
 	}
-	cw.EmitEvent(e)
 }
 
 // clearSuperstep ends a superstep in a change. Updates of calls stay: they are part

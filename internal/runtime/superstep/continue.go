@@ -58,7 +58,7 @@ func ContinueRun(
 		}
 	}
 	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later answers are found by the count
-	if err := PlanNextSuperstep(t, l); err != nil {
+	if err := PlanNextSuperstep(t, l, !thread.HasReportedResults); err != nil {
 		return nil, err
 	}
 	run.MaxStep, run.Updated = l.MaxStep(), t.Now

@@ -72,7 +72,7 @@ func (e *Edit) NewCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.
 
 // PutCheckpoint adds a checkpoint, and its events, to a change.
 func (e *Edit) PutCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
-	e.frame.writeTo(t).putStateAndCheckpoint(next, tasks)
+	e.frame.writeTo(t).putStateAndCheckpoint(next, tasks, true)
 }
 
 // StoreCommand stores an update and gotos beside the tasks of the superstep of a run

@@ -6,4 +6,5 @@ type graphLoop struct {
 	frame
 
 	beginsWithCopy bool // it begins with a copy of the checkpoint in state
+	isBranched     bool // it has begun with one, and shown it
 }

@@ -42,7 +42,7 @@ func (l *graphLoop) enterInput(t *commit.Tx, input payload.JSON) error {
 		l.writeTo(t).clearSuperstep(old)
 	}
 	next := l.nextFrame(state, tasks)
-	next.writeTo(t).putStateAndCheckpoint(state, tasks)
+	next.writeTo(t).putStateAndCheckpoint(state, tasks, true)
 	t.Actor = "" // from here on the graph acts
 	next.runStartInline(t)
 	l.state, l.tasks, l.maybeBegun, l.pending = next.state, next.tasks, false, progress{}

@@ -36,12 +36,14 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err := l.checkDueNodes(); err != nil {
 		return err
 	}
+	changes := r.Update != "" || len(r.Goto) > 0 || !l.state.IsIdle()
+	copies := mustCopy(cp, p) || cp.ID != t.Head.Checkpoint
 	switch {
-	case cp.ID != t.Head.Checkpoint || mustCopy(cp, p): // the copy leaves the record of what came after it
+	case copies: // the copy leaves the record of what came after it
 		if err := l.branchCheckpoint(t); err != nil {
 			return RefusalError("replay_from", err)
 		}
-	case r.Update == "" && len(r.Goto) == 0 && l.state.IsIdle():
+	case !changes:
 		// Nothing follows from there: the thread stays where it is.
 	default:
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
@@ -49,7 +51,7 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {
 		return err
 	}
-	return PlanNextSuperstep(t, l)
+	return PlanNextSuperstep(t, l, true)
 }
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a

@@ -21,7 +21,11 @@ func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 	if err != nil {
 		return err
 	}
-	l.writeTo(t).putCheckpoint(s, tasks)
+	r := &l.run.Request
+	if l.isBranched = true; l.level.isRoot && r.Update == "" && len(r.Goto) == 0 { // else it is shown with these
+		l.writeTo(t).emitValues(s, false)
+	}
+	l.writeTo(t).putCheckpoint(s, tasks, true)
 	l.state, l.tasks, l.pending = s, tasks, progress{}
 	return nil
 }

@@ -12,6 +12,9 @@ func (s *superstep) emitTaskEvents(t *commit.Tx) {
 	fr := s.frame
 	if s.mustReportState && len(s.toRun) > 0 && !s.isReported {
 		fr.writeTo(t).emitValues(fr.state, false)
+		if !fr.thread.HasReportedResults { // the run is not just taken up by another server
+			fr.writeTo(t).emitSuperstep(fr.state, fr.tasks, false, true)
+		}
 	}
 	if n := len(s.cached) + 2*len(s.unstored); n > commit.UsualEvents {
 		t.GrowEvents(n + commit.UsualEvents)

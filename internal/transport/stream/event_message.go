@@ -124,6 +124,9 @@ func (a *activeStream) reserveMemory(ctx context.Context, size int) error {
 // readValues returns the state or the input that an event shows. The log keeps only
 // a reference to it.
 func (a *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
+	if e.Kind == checkpoint.EventCheckpoint && !a.HasCheckpointValues {
+		return "", nil
+	}
 	if e.Value != "" || e.Checkpoint == "" {
 		return e.Value, nil
 	}

@@ -1,8 +1,8 @@
 """Plays the recorded cases on LangGraph, and random graphs on LangGraph and on graphd, and compares what they show.
 
 A seed always makes the same graphs and the same script: `python -m oracle --first 558 --seeds 1` plays the one
-with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/O.json; --keep
-writes the differing ones in that form.
+with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/P.json; --keep
+writes the differing ones in that form. --coverage plays nothing: it counts how many seeds draw each feature.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from graphd.checkpoint.memory import InMemorySaver
-from oracle.graphs import random_case
+from oracle.cases import random_case
+from oracle.coverage import count_features, report
 from oracle.record import Recorder
 from oracle.recorded import check_case, read_cases
 from oracle.releases import ANCHOR, find_release, installed_version
@@ -28,7 +29,7 @@ def play(seed: int) -> tuple[dict[str, Any], str]:
     """The case of a seed, and how graphd differs from it; "" if it doesn't."""
     case = random_case(seed)
     try:
-        Recorder(case, seed).record()
+        Recorder(case).record()
     except ValueError as refused:
         return case, "" if "Graph" in str(refused) else f"LangGraph: {refused!r}"
     world, saver = World(), InMemorySaver()
@@ -56,8 +57,36 @@ def check_recorded() -> list[str]:
     return wrong
 
 
+def play_all(seeds: range, keep: str | None) -> int:
+    """Plays the recorded cases, and the seeds; 1 if any of them differs."""
+    wrong = check_recorded()
+    different: list[dict[str, Any]] = []
+    began = time.monotonic()
+    for played, seed in enumerate(seeds, 1):
+        case, problem = play(seed)
+        if problem:
+            different.append({k: v for k, v in case.items() if k != "turns"})
+            print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
+        if played % 100 == 0 or played == len(seeds):
+            far = f"{played} of {len(seeds)} seeds in {time.monotonic() - began:.0f} s"
+            print(f"{far}, {len(different)} differ", file=sys.stderr, flush=True)
+    if keep:
+        with open(keep, "w") as file:
+            json.dump(different, file, indent=1)
+    print(f"{len(seeds)} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
+    return 1 if different or wrong else 0
+
+
+def show_coverage(seeds: range) -> int:
+    """Shows how many seeds draw each feature; 1 if one is drawn too rarely."""
+    text, rare = report(count_features(seeds), len(seeds))
+    print(text)
+    print(f"{len(seeds)} seeds" + (f", drawn too rarely: {', '.join(rare)}" if rare else ""))
+    return 1 if rare else 0
+
+
 def main() -> int:
-    """Plays cases and seeds; 1 if any of them differs."""
+    """Reads the command line, and plays, counts or records."""
     parser = argparse.ArgumentParser(
         prog="oracle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -67,28 +96,16 @@ def main() -> int:
     parser.add_argument(
         "--record", help="file of cases; writes what LangGraph shows, but where graphd differs on purpose"
     )
+    parser.add_argument("--coverage", action="store_true", help="count what is drawn; play nothing")
     given = parser.parse_args()
+    seeds = range(given.first, given.first + given.seeds)
+    if given.coverage:
+        return show_coverage(seeds)
     print(f"LangGraph {installed_version()}; the cases are of {ANCHOR.version}", flush=True)
     if given.record:
         print("written anew:", *record_file(Path(given.record)))
         return 0
-    wrong = check_recorded()
-    different: list[dict[str, Any]] = []
-    began = time.monotonic()
-    for seed in range(given.first, given.first + given.seeds):
-        case, problem = play(seed)
-        if problem:
-            different.append(case)
-            print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
-        played = seed - given.first + 1
-        if played % 100 == 0 or played == given.seeds:
-            far = f"{played} of {given.seeds} seeds in {time.monotonic() - began:.0f} s"
-            print(f"{far}, {len(different)} differ", file=sys.stderr, flush=True)
-    if given.keep:
-        with open(given.keep, "w") as file:
-            json.dump(different, file, indent=1)
-    print(f"{given.seeds} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
-    return 1 if different or wrong else 0
+    return play_all(seeds, given.keep)
 
 
 if __name__ == "__main__":

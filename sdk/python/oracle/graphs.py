@@ -1,4 +1,4 @@
-"""Random graphs, in the form of the conformance cases."""
+"""Draws graphs, in the form of the conformance cases."""
 
 from __future__ import annotations
 
@@ -6,125 +6,87 @@ import itertools
 import random
 from typing import Any
 
-MAIN = "abcdef"
+from oracle.edges import Routes
+from oracle.failures import add_failures
+from oracle.node_bodies import draw_body, draw_private_body
+from oracle.state_keys import draw_schemas, draw_state
+
+MAIN, CHILD, GRANDCHILD = "abcdef", "k", "j"
+PERSISTENCE = ["inherit", "inherit", "persist", "disabled"]
 
 
-def random_case(seed: int) -> dict[str, Any]:
-    """The graphs of a seed; the same for the same seed."""
-    r = random.Random(seed)
-    graphs = []
-    child = r.random() < 0.35
-    if child:
-        graphs.append(_child(r))
-    graphs.append(_main(r, child))
-    if r.random() < 0.3:
-        _fail_once(r, graphs)
-    return {"id": f"seed-{seed}", "graphs": graphs, "steps": []}
+def draw_graphs(r: random.Random) -> list[dict[str, Any]]:
+    """The graphs of a case, the main one last and children before their parents."""
+    graphs: list[dict[str, Any]] = []
+    if r.random() < 0.45:
+        if r.random() < 0.2:
+            graphs.append(_draw_child(r, "grandchild", GRANDCHILD, None))
+        graphs.append(_draw_child(r, "child", CHILD, graphs[0] if graphs else None))
+    graphs.append(_draw_main(r, graphs))
+    if r.random() < 0.4:
+        add_failures(r, graphs)
+    return graphs
 
 
-def _child(r: random.Random) -> dict[str, Any]:
-    nodes = {f"k{i}": _body(r, f"k{i}", asks=r.random() < 0.4) for i in range(r.randint(1, 3))}
-    names = list(nodes)
-    edges = [["START", names[0]], *([a, b] for a, b in itertools.pairwise(names))]
-    return _graph("child", nodes, edges, [], {"checkpointer": "inherit"})
+def _draw_child(r: random.Random, name: str, letter: str, below: dict[str, Any] | None) -> dict[str, Any]:
+    names = [f"{letter}{i}" for i in range(r.randint(1, 3))]
+    state = draw_state(r)
+    nodes = {node: draw_body(r, node, state, asks=0.35) for node in names}
+    if below is not None:
+        nodes[names[-1]] = f"<subgraph {below['name']}>"
+    elif name == "child" and r.random() < 0.15:
+        target = r.choice(MAIN[1:3])
+        nodes[names[-1]] = f"return Command(graph=PARENT,update={{'log':['{names[-1]} up']}},goto='{target}')"
+    compiled: dict[str, Any] = {"checkpointer": r.choice(PERSISTENCE)}
+    if r.random() < 0.15:
+        compiled[r.choice(["interrupt_before", "interrupt_after"])] = [r.choice(names)]
+    edges: list[list[Any]] = [["START", names[0]]]
+    if len(names) > 2 and r.random() < 0.4:
+        edges += [["START", names[1]], [names[0], names[2]]]
+    else:
+        edges += [[a, b] for a, b in itertools.pairwise(names)]
+    graph = {"name": name, "state": state, "nodes": nodes, "edges": edges, "compile": compiled}
+    return _add_schemas(r, graph, keeps=set())
 
 
-def _main(r: random.Random, child: bool) -> dict[str, Any]:
-    names = list(MAIN[: r.randint(2, 6)])
-    nodes = {name: _body(r, name, asks=r.random() < 0.25) for name in names}
-    if child:
-        nodes[r.choice(names)] = "<subgraph child>"
+def _draw_main(r: random.Random, children: list[dict[str, Any]]) -> dict[str, Any]:
+    child = children[-1] if children else None
+    names = list(MAIN[: r.randint(3 if child else 2, 6)])
+    state = draw_state(r)
+    nodes = {name: draw_body(r, name, state, asks=0.22) for name in names}
+    kept: set[str] = set()
+    if child is not None:
+        holder = r.choice(names)
+        called = "{'log':['call'],'n':state['n'],'m':{}}"
+        calls = f"x=call_sub('child',{called})\nreturn {{'log':['{holder}',str(x.get('log'))]}}"
+        called_by_code = r.random() < 0.2 and not any("await " in code for code in child["nodes"].values())
+        nodes[holder] = calls if called_by_code else "<subgraph child>"
+        kept = {holder} if any(g["compile"]["checkpointer"] == "persist" for g in children) else set()
     if r.random() < 0.5:  # states list nodes as they were added, supersteps by name
         nodes = dict(r.sample(list(nodes.items()), len(nodes)))
-    edges: list[list[Any]] = [["START", names[0]]]
-    branches: list[dict[str, Any]] = []
-    if len(names) > 2 and r.random() < 0.3:
-        edges.append(["START", names[1]])
-    for at, name in enumerate(names):
-        _lead_on(r, name, names[at + 1 :], nodes, edges, branches)
-    if len(names) > 3 and r.random() < 0.3:
-        edges.append([names[:2], names[-1]])
-    options: dict[str, Any] = {}
-    for name in names[1:]:
-        if r.random() < 0.1:
-            options[name] = {"defer": True}
+    routes = Routes(r, nodes, kept)
+    routes.draw(names)
     compiled: dict[str, Any] = {"checkpointer": "saver"}
     if r.random() < 0.2:
         compiled[r.choice(["interrupt_before", "interrupt_after"])] = [r.choice(names)]
-    graph = _graph("g", nodes, edges, branches, compiled)
-    return graph | ({"node_options": options} if options else {})
+    graph: dict[str, Any] = {"name": "g", "state": state, "nodes": nodes, "edges": routes.edges, "compile": compiled}
+    if routes.branches:
+        graph["conditional_edges"] = routes.branches
+    options = {name: {"defer": True} for name in names[1:] if r.random() < 0.1}
+    return _add_schemas(r, graph | ({"node_options": options} if options else {}), keeps=_branching(routes))
 
 
-def _graph(name: str, nodes: Any, edges: Any, branches: Any, compiled: Any) -> dict[str, Any]:
-    state = {"log": "list+", "n": "int+", "m": "merge"}
-    graph = {"name": name, "state": state, "nodes": nodes, "edges": edges, "compile": compiled}
-    return graph | ({"conditional_edges": branches} if branches else {})
+def _branching(routes: Routes) -> set[str]:
+    """Nodes whose code their edges rely on."""
+    return {b["from"] for b in routes.branches}
 
 
-def _lead_on(
-    r: random.Random,
-    name: str,
-    later: list[str],
-    nodes: dict[str, str],
-    edges: list[list[Any]],
-    branches: list[dict[str, Any]],
-) -> None:
-    if not later:
-        if r.random() < 0.3:
-            edges.append([name, "END"])
-        return
-    kind = r.random()
-    target = r.choice(later[:2])
-    if 0.88 <= kind < 0.95 and any(f"Send('{name}'" in b["path"] for b in branches):
-        kind = 0.0  # several tasks of one node would send the same
-    if kind < 0.45:
-        edges.append([name, target])
-    elif kind < 0.6:
-        edges.extend([name, t] for t in dict.fromkeys([target, r.choice(later)]))
-    elif kind < 0.72:
-        branches.append({"from": name, "path": f"'{target}' if len(state['log'])%2 else '{r.choice(later)}'"})
-    elif kind < 0.8:
-        branches.append({"from": name, "path": f"['{target}','{r.choice(later)}']"})
-    elif kind < 0.88:
-        branches.append({"from": name, "path": f"'{name}' if state['n']<3 else '{target}'"})
-        nodes[name] = f"return {{'log':['{name}%d'%state['n']],'n':1}}"
-    elif kind < 0.95:
-        first = 1000 * (MAIN.index(name) + 1)  # no two tasks of a superstep ask the same
-        sends = f"[Send('{target}',{{'log':['s'],'n':{first}+i,'m':{{}}}}) for i in range({r.randint(1, 3)})]"
-        branches.append({"from": name, "path": sends})
-    else:
-        nodes[name] = f"return Command(update={{'log':['{name}']}},goto='{target}')"
-
-
-def _body(r: random.Random, name: str, *, asks: bool) -> str:
-    if asks:
-        if r.random() < 0.3:
-            again = f"{{'q':'{name}2','x':x,'n':state['n']}}"
-            return f"x=interrupt('{name}1 %d'%state['n'])\ny=interrupt({again})\nreturn {{'log':['{name}',x,y]}}"
-        return f"return {{'log':['{name}:'+str(interrupt('{name}? %d'%state['n']))]}}"
-    plain = [
-        f"return {{'log':['{name}']}}",
-        f"return {{'log':['{name}%d'%len(state['log'])],'n':1}}",
-        "return None",
-        f"return {{'m':{{'{name}':state['n']}}}}",
-        f"return {{'log':sorted(state['m'])+['{name}']}}",
-        f"write('{name}')\nreturn {{'n':2}}",
-        f"return [Command(update={{'log':['{name}1']}}),{{'log':['{name}2']}}]",
-    ]
-    return r.choice(plain)
-
-
-def _fail_once(r: random.Random, graphs: list[dict[str, Any]]) -> None:
-    """Lets one node fail at first, when its siblings have come to their end: how
-    far they come otherwise is a matter of luck."""
-    graph = r.choice(graphs)
-    nodes, loops = graph["nodes"], {b["from"] for b in graph.get("conditional_edges", [])}
-    sent = "".join(b["path"] for g in graphs for b in g.get("conditional_edges", []) if "Send(" in b["path"])
-    if graph["name"] == "child" and any(f"'{n}'" in sent for n, b in graphs[-1]["nodes"].items() if b.startswith("<")):
-        return
-    able = [n for n, body in nodes.items() if not body.startswith("<") and n not in loops and f"'{n}'" not in sent]
-    if not able:
-        return
-    name = r.choice(able)
-    fails = f"mem.{name}=mem.{name}+1\nif mem.{name}==1:\n    sleep(0.2)\n    raise Boom('{name}')"
-    nodes[name] = f"{fails}\nreturn {{'log':['{name} ok']}}"
+def _add_schemas(r: random.Random, graph: dict[str, Any], keeps: set[str]) -> dict[str, Any]:
+    nodes = graph["nodes"]
+    plain = [n for n, code in nodes.items() if not code.startswith("<") and "Command(" not in code and n not in keeps]
+    schemas = draw_schemas(r, graph["state"], plain)
+    for name in schemas.get("node_input_schema", {}):
+        nodes[name] = draw_private_body(r, name)
+    if "m" not in schemas.get("input_schema", ["m"]) and r.random() < 0.3:
+        del schemas["input_schema"]
+    return graph | schemas

@@ -1,187 +1,258 @@
-"""Makes up a script while LangGraph plays it, and writes down what it shows."""
+"""Plays the turns of a case on LangGraph, and writes down as steps what it shows."""
 
 from __future__ import annotations
 
 import json
-import random
-import re
+from collections.abc import Callable
 from typing import Any
 
+from oracle.event_groups import ADDED_MODES, group_events
+from oracle.on_purpose import OnPurpose
 from oracle.releases import find_release, installed_version
+from oracle.symbols import Symbols
 from tests.conformance import plain_data
 from tests.conformance.library import Library
 from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Player
 
-MODES = ["updates", "values", "custom"]
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_THREAD = {"configurable": {"thread_id": "1"}}
+Turn = dict[str, Any]
 
 
 class Recorder:
-    """Plays a case on LangGraph with steps of its own choice."""
+    """Plays a case on LangGraph; what a turn does depends on what it finds."""
 
-    def __init__(self, case: dict[str, Any], seed: int) -> None:
-        self.case, self.r = case, random.Random(seed * 7919 + 1)
+    def __init__(self, case: dict[str, Any]) -> None:
+        self.case = case
         self.release = find_release(installed_version())
         library = Library("langgraph")
         self.world, self.saver = World(library), library.InMemorySaver()
         compile_all(self.world, case, self.saver)
         self.player = Player(case, self.world, self.saver)
         self.graph = self.world.graphs["g"]
-        self.symbols: dict[str, str] = {}
-        self.questions: dict[tuple[str, str], str] = {}
-        self.last_error: BaseException | None = None
-        self.loose = False  # an update that LangGraph loses when something else is written
+        self.symbols, self.on_purpose = Symbols(), OnPurpose(case)
+        self.errors: dict[str, BaseException | None] = {}
+        self.played: set[str] = set()
+        self.answered: set[str] = set()
+        self.situation = "new"
 
     def record(self) -> dict[str, Any]:
         """The case with its steps."""
-        self._run({"log": ["in"], "n": 0, "m": {}})
-        for _ in range(self.r.randint(2, 6)):
-            if not self._next():
-                break
-        self._state()
-        self._history()
+        for turn in self.case["turns"]:
+            if not self._is_unreadable(turn["thread"]):
+                self._play_turn(turn)
+                self._read_state(turn)
+        for thread in self.errors:
+            self._read_history(thread)
         return self.case
 
-    def _next(self) -> bool:
-        state = self.graph.get_state(_THREAD)
-        open_questions = self._open(state)
-        if self.last_error is not None or (state.next and not open_questions):
-            if self.last_error is None and self.r.random() < 0.3:
-                self._update(self.r.choice(list(self.world.graphs["g"].builder.nodes)))
-            self._run(None)
-        elif open_questions:
-            self._state()
-            self._answer(open_questions)
-        else:
-            self._state()
-            self._after_end()
-        return True
+    def _play_turn(self, turn: Turn) -> None:
+        if turn["thread"] not in self.errors:
+            self.situation = "new"
+            self._run(turn, turn["first"])
+            return
+        self.situation = situation = self._situation(turn["thread"])
+        state = self._state(turn["thread"])
+        act = self.on_purpose.replacement_of(turn[situation], turn, state, len(self._open(state)))
+        self.played.add(f"{act} on a thread that is {situation}")
+        play: Callable[[Turn], None] = getattr(self, "_act_" + act.replace(" ", "_"))
+        play(turn)
+
+    def _situation(self, thread: str) -> str:
+        state = self._state(thread)
+        if self.errors[thread] is not None:
+            return "failed"
+        if self._open(state):
+            return "asked"
+        return "paused" if state.next else "ended"
+
+    def _is_unreadable(self, thread: str) -> bool:
+        """LangGraph can't read the state of a thread any more whose superstep it has refused."""
+        error = self.errors.get(thread)
+        return error is not None and self.on_purpose.ends_comparison(error)
+
+    def _state(self, thread: str, **options: Any) -> Any:
+        return self.graph.get_state({"configurable": {"thread_id": thread}}, **options)
 
     def _open(self, state: Any) -> list[tuple[str, Any]]:
-        return [(i.id, i.value) for t in state.tasks if t.result in (None, {}) for i in t.interrupts]
+        return [(i.id, i.value) for i in state.interrupts if i.id not in self.answered]
 
-    def _answer(self, waiting: list[tuple[str, Any]]) -> None:
+    # What a turn may do.
+
+    def _act_input(self, turn: Turn) -> None:
+        self._run(turn, turn["later"])
+
+    def _act_go_on(self, turn: Turn) -> None:
+        self._run(turn, None)
+
+    def _act_answer(self, turn: Turn) -> None:
+        self._answer(turn, self._open(self._state(turn["thread"])))
+
+    def _act_answer_some(self, turn: Turn) -> None:
+        waiting = self._open(self._state(turn["thread"]))
+        self._answer(turn, waiting[: 1 + int(turn["at"] * (len(waiting) - 1))])
+
+    def _act_answer_by_value(self, turn: Turn) -> None:
+        self._run(turn, {"$command": {"resume": turn["answers"][0]}})
+
+    def _act_answer_plainly(self, turn: Turn) -> None:
+        waiting = self._open(self._state(turn["thread"]))
         # LangGraph keeps a plain answer on the checkpoint and gives it to later
         # questions as well, where one superstep asks several times.
         asks_again = len(self.case["graphs"]) > 1 or "y=interrupt" in json.dumps(self.case["graphs"])
-        if len(waiting) == 1 and not asks_again and self.r.random() < 0.5:
-            self._run({"$command": {"resume": f"ans{self.r.randint(0, 9)}"}})
-            return
-        answers = {self._question(i, v): f"ans{self.r.randint(0, 9)}" for i, v in waiting}
-        self._run({"$command": {"resume": answers}})
-
-    def _after_end(self) -> None:
-        choice = self.r.random()
-        if choice < 0.4 or self.loose:
-            self._run({"log": ["again"]})
-            self.loose = False
-        elif choice < 0.6:
-            self._update(self.r.choice(list(self.case["graphs"][-1]["nodes"])))
-            self._run(None)
-        elif choice < 0.8 and len(self.case["graphs"]) == 1:
-            history = list(self.graph.get_state_history(_THREAD))
-            at = self.r.randrange(len(history))
-            # graphd asks an answered question anew when its checkpoint is replayed.
-            answered = history[at].metadata["source"] != "loop" and history[at].interrupts
-            if history[at].next != ("__start__",) and not answered:
-                self._run(None, at=history[at].config["configurable"]["checkpoint_id"], index=at)
+        if len(waiting) == 1 and not asks_again:
+            self._run(turn, {"$command": {"resume": turn["answers"][0]}})
         else:
-            self.loose = self.r.random() < 0.5
-            self._run({"$command": {"update": {"log": ["cmd"]}}} if self.loose else None)
+            self._answer(turn, waiting)
+
+    def _answer(self, turn: Turn, waiting: list[tuple[str, Any]]) -> None:
+        self._record_state(turn["thread"])  # or the player does not know the ids
+        self.answered.update(i for i, _ in waiting)
+        answers = {self.symbols.question(i, v): a for (i, v), a in zip(waiting, turn["answers"], strict=False)}
+        self._run(turn, {"$command": {"resume": answers}})
+
+    def _act_resume(self, turn: Turn) -> None:
+        self._run(turn, {"$command": {"resume": "nobody asked"}})
+
+    def _act_command(self, turn: Turn) -> None:
+        self._run(turn, {"$command": {"update": turn["update"]}})
+
+    def _act_goto(self, turn: Turn) -> None:
+        self._run(turn, {"$command": {"goto": turn["target"]}})
+
+    def _act_send(self, turn: Turn) -> None:
+        send = {"$send": [turn["target"], {"log": ["sent"], "n": 50, "m": {}}]}
+        self._run(turn, {"$command": {"goto": [send]}})
+
+    def _act_update(self, turn: Turn) -> None:
+        self._update(turn, {"configurable": {"thread_id": turn["thread"]}})
+        self._run(turn, None)
+
+    def _act_replay(self, turn: Turn) -> None:
+        place = self._past(turn)
+        if place is not None and self.on_purpose.replays(self.graph.get_state(place[0]).next):
+            self._run(turn, None, place)
+
+    def _act_fork(self, turn: Turn) -> None:
+        if (place := self._past(turn)) is not None:
+            self._update(turn, place[0], place[1])
+            self._run(turn, None)
+
+    def _act_child(self, turn: Turn) -> None:
+        kept = self.case["graphs"][0]["compile"]["checkpointer"] == "persist" and len(self.case["graphs"]) == 2
+        for name, code in self.case["graphs"][-1]["nodes"].items():
+            if kept and code.startswith("<subgraph"):
+                self._read_history(turn["thread"], name)
+
+    def _past(self, turn: Turn) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The config of an older checkpoint, and how a step names it; None where history can't be compared."""
+        if not self.on_purpose.has_history(turn["thread"]):
+            return None
+        config = {"configurable": {"thread_id": turn["thread"]}}
+        history = list(self.graph.get_state_history(config))
+        at = int(turn["at"] * len(history))
+        found = history[at].config
+        symbol = self.symbols.symbol("cp", found["configurable"]["checkpoint_id"])
+        bind = {symbol: {"thread": turn["thread"], "history_index": at}}
+        return found, {"at_checkpoint": symbol, "bind": bind}
 
     # Steps.
 
-    def _run(self, given: Any, *, at: str | None = None, index: int = 0) -> None:
-        subgraphs = len(self.case["graphs"]) > 1 and self.r.random() < 0.5
-        do: dict[str, Any] = {"op": "stream", "input": given, "mode": MODES, "thread": "1"}
-        if subgraphs:
-            do["subgraphs"] = True
-        if at is not None:
-            symbol = self._symbol("cp", at)
-            do |= {"at_checkpoint": symbol, "bind": {symbol: {"thread": "1", "history_index": index}}}
-        self.player.known = {s: real for real, s in self.symbols.items()} | {
-            s: real for (real, _), s in self.questions.items()
-        }
-        events, error = self.player._run({k: v for k, v in do.items() if k != "bind"})
-        self.last_error = error
-        expect: dict[str, Any] = {"events": self._translated(events), "groups": groups(events, subgraphs)}
+    def _run(self, turn: Turn, given: Any, place: tuple[Any, dict[str, Any]] | None = None) -> None:
+        do: dict[str, Any] = {"op": "stream", "input": given, "thread": turn["thread"], **turn["options"]}
+        if self.on_purpose.fails_when_synchronous():
+            do.pop("durability", None)
+        if not self.on_purpose.reads_subgraphs():
+            do.pop("subgraphs", None)
+        if place is not None:
+            do |= place[1]
+        checkpoint = self._checkpoint_of(turn["thread"])
+        events, shown, error = self._listen(do)
+        self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
+        self.errors[turn["thread"]] = error
+        if error is not None and self.on_purpose.fails_at_pause(error, events):
+            return
+        visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
+        groups = group_events(events, shown)
+        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"])
+        expect: dict[str, Any] = {"events": told, "groups": groups}
         if error is not None:
             # How far the siblings of the failing node got is a matter of timing.
+            last = groups.pop() if groups else 0
+            expect["events"] = expect["events"][: len(visible) - last]
+            expect |= {"error": {"type": type(error).__name__}, "until": "failure"}
+        self.case["steps"].append({"do": do, "expect": expect})
+        if not self._is_unreadable(turn["thread"]):
+            end = self._situation(turn["thread"])
+            self.on_purpose.record_end(turn["options"], turn["thread"], self.situation, end)
+
+    def _listen(self, do: dict[str, Any]) -> tuple[list[Any], list[bool], BaseException | None]:
+        """The events in all modes that are needed, and which of them the call shows."""
+        asked = [do["mode"]] if isinstance(do["mode"], str) else do["mode"]
+        modes = list(dict.fromkeys([*asked, *ADDED_MODES]))
+        self.player.known = self.symbols.known()
+        wide = {k: v for k, v in do.items() if k not in ("bind", "version")} | {"mode": modes, "subgraphs": True}
+        items, error = self.player._run(wide)
+        events = [(tuple(ns), mode, data) for ns, mode, data in items]
+        return events, [mode in asked and (not ns or "subgraphs" in do) for ns, mode, _ in events], error
+
+    def _format(self, do: dict[str, Any], event: tuple[tuple[str, ...], str, Any]) -> Any:
+        namespace, mode, data = event
+        if do.get("version") == "v2":
+            part: dict[str, Any] = {"type": mode, "ns": list(namespace), "data": data}
+            if mode == "values":
+                asked = data.get("__interrupt__", []) if isinstance(data, dict) else []
+                part["data"] = {k: v for k, v in data.items() if k != "__interrupt__"} if asked else data
+                part["interrupts"] = asked
+            return part
+        several = [mode] if isinstance(do["mode"], list) else []
+        where = [list(namespace)] if "subgraphs" in do else []
+        return [*where, *several, data] if where or several else data
+
+    def _update(self, turn: Turn, config: dict[str, Any], place: dict[str, Any] | None = None) -> None:
+        do: dict[str, Any] = {"op": "update_state", "thread": turn["thread"], "values": turn["update"]}
+        do |= place or {}
+        if turn["as_node"] is not None:
+            do["as_node"] = turn["as_node"]
+        expect: dict[str, Any] = {}
+        try:
+            written = self.graph.update_state(config, do["values"], do.get("as_node"))
+            expect["new_checkpoint"] = self.symbols.symbol("cp", written["configurable"]["checkpoint_id"])
+        except Exception as error:
             expect["error"] = {"type": type(error).__name__}
-            expect["until"] = "last values"
         self.case["steps"].append({"do": do, "expect": expect})
 
-    def _update(self, node: str) -> None:
-        do = {"op": "update_state", "thread": "1", "values": {"log": ["edit"]}, "as_node": node}
-        config = self.graph.update_state(_THREAD, do["values"], node)
-        new = self._symbol("cp", config["configurable"]["checkpoint_id"])
-        self.case["steps"].append({"do": do, "expect": {"new_checkpoint": new}})
-        self._state()
+    def _read_state(self, turn: Turn) -> None:
+        if turn["state"] == "none" or self.errors[turn["thread"]] is not None:
+            return
+        self._record_state(turn["thread"], subgraphs=turn["state"] == "subgraphs" and self.on_purpose.reads_subgraphs())
 
-    def _state(self) -> None:
-        state = self.graph.get_state(_THREAD)
-        if self.last_error is not None or self._is_forgotten(state):
-            return
-        shown = self._snapshot(state)
-        if self.release.lists_answered:
-            done = [i for task in shown["tasks"] if "result" in task for i in task.pop("interrupts", [])]
-            shown["interrupts"] = [i for i in shown.get("interrupts", []) if i not in done]
-        self.case["steps"].append({"do": {"op": "get_state", "thread": "1"}, "expect": {"snapshot": shown}})
+    def _record_state(self, thread: str, *, subgraphs: bool = False) -> None:
+        do: dict[str, Any] = {"op": "get_state", "thread": thread} | ({"subgraphs": True} if subgraphs else {})
+        state = self._state(thread, subgraphs=subgraphs)
+        self.case["steps"].append({"do": do, "expect": {"snapshot": self._snapshot(state, thread, live=True)}})
 
-    def _history(self) -> None:
-        if self.last_error is not None:
+    def _read_history(self, thread: str, namespace: str = "") -> None:
+        do: dict[str, Any] = {"op": "get_state_history", "thread": thread}
+        if namespace:
+            do["checkpoint_ns"] = namespace
+        if self.errors[thread] is not None or not self.on_purpose.has_history(thread):
             return
-        states = list(self.graph.get_state_history(_THREAD))
-        if self._is_forgotten(states[0]):
-            return
-        rows = [self._snapshot(s) for s in states]
-        do = {"op": "get_state_history", "thread": "1"}
+        config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+        rows = [self._snapshot(s, thread) for s in self.graph.get_state_history(config)]
         self.case["steps"].append({"do": do, "expect": {"history": rows}})
 
-    def _is_forgotten(self, state: Any) -> bool:
-        forgets = self.release.forgets_second_question
-        return forgets and any(t.interrupts and t.result == {} for t in state.tasks)
+    def _checkpoint_of(self, thread: str) -> str:
+        found = self._state(thread).config["configurable"].get("checkpoint_id")
+        return self.symbols.symbol("cp", found) if found else ""
 
-    # Ids as symbols.
-
-    def _snapshot(self, state: Any) -> Any:
+    def _snapshot(self, state: Any, thread: str, *, live: bool = False) -> Any:
         shown = plain_data.snapshot(state)
         for field in ("checkpoint", "parent"):
             if shown[field] is not None:
-                shown[field] = self._symbol("cp", shown[field])
-        return self._translated(shown)
-
-    def _symbol(self, kind: str, real: str) -> str:
-        return self.symbols.setdefault(real, f"{kind}{len(self.symbols) + 1}")
-
-    def _question(self, real: str, value: Any) -> str:
-        key = (real, json.dumps(value, sort_keys=True))
-        return self.questions.setdefault(key, f"int{len(self.questions) + 1}")
-
-    def _translated(self, value: Any) -> Any:
-        if isinstance(value, dict) and value.keys() == {"value", "id"}:
-            return {"value": value["value"], "id": self._question(value["id"], value["value"])}
-        if isinstance(value, dict):
-            return {self._translated(k): self._translated(v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [self._translated(v) for v in value]
-        if isinstance(value, str):
-            return _UUID.sub(lambda found: self._symbol("t", found.group()), value)
-        return value
-
-
-def groups(events: list[Any], subgraphs: bool) -> list[int]:
-    """Sizes of runs of events whose order means nothing."""
-    sizes: list[int] = []
-    separate = True
-    for event in events:
-        namespace, mode, data = event if subgraphs else ([], *event)
-        alone = mode == "values" and not namespace and not (isinstance(data, dict) and "__interrupt__" in data)
-        if alone or separate:
-            sizes.append(1)
-        else:
-            sizes[-1] += 1
-        separate = alone
-    return sizes
+                shown[field] = self.symbols.symbol("cp", shown[field])
+        if any(i.id in self.answered for i in state.interrupts) and live:
+            self.on_purpose.forget_questions(shown)
+        for task in shown["tasks"]:
+            if "error" in task:
+                task["error"] = task["error"].partition("(")[0]  # the texts of some name pages of LangGraph
+        return self.on_purpose.adapt_snapshot(self.symbols.translate(shown), thread, live=live)

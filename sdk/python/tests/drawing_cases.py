@@ -105,6 +105,17 @@ def graphs(library: Any) -> dict[str, Any]:
     both = builder("x", "y", "late", "z")
     both.add_edge(start, "x").add_edge(start, "y").add_edge(["x", "y"], "z").add_edge("x", "late").add_edge("late", "z")
 
+    def defer(*nodes: str) -> Any:
+        made = library.StateGraph(State)
+        for name in ("one", "two", "both", "more"):
+            made.add_node(name, step, defer=name in nodes)
+        made.add_edge(start, "one").add_edge(start, "two").add_edge(["one", "two"], "both").add_edge("two", "more")
+        return made.compile()
+
+    twice = builder("pick", "one", "two")
+    twice.add_edge(start, "pick").add_edge("pick", "one").add_edge("pick", "two")
+    twice.add_conditional_edges("pick", route, {"yes": "one"})
+
     def handle(state: State) -> dict[str, Any]:
         return {}
 
@@ -122,6 +133,10 @@ def graphs(library: Any) -> dict[str, Any]:
         "cycle": cycle.compile(),
         "alone": alone.compile(),
         "join and edge": both.compile(),
+        "join of a deferred node": defer("one"),
+        "deferred join": defer("both"),
+        "deferred join of a deferred node": defer("one", "both"),
+        "edge and branch": twice.compile(),
         "error handler": handled.compile(),
         "long label": wide.compile(),
         "chain": chain.compile(),

@@ -115,7 +115,7 @@ def test_the_description_says_what_the_builder_was_told() -> None:
         "seen": "merge",
         "custom": "remote",
         "once": "ephemeral",
-        "topic": "topic",
+        "topic": "topic_once",
         "plain": "last",
         "a": "append",
     }

@@ -10,9 +10,11 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from graphd import START, InMemorySaver, StateGraph
+from graphd._gen.v1 import payload_pb2
 from graphd.dev import DevServer
 from graphd.errors import RemoteNodeError
 from graphd.runtime import exception_text
+from graphd.runtime.failed_node import restore_error
 from graphd.types import CachePolicy, RetryPolicy
 
 
@@ -125,3 +127,17 @@ def test_texts_are_cut_as_the_server_cuts_them() -> None:
     assert exception_text.text_of(RemoteNodeError("x", type="T", node="n", reason="r")) == str(
         RemoteNodeError("x", type="T", node="n", reason="r")
     )
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyError("key"), KeyError(7), ZeroDivisionError("x/0")])
+def test_a_builtin_exception_of_another_process_is_itself(error: Exception) -> None:
+    failure = payload_pb2.Failure(type=exception_text.kind_of(error), message=exception_text.text_of(error))
+    restored = restore_error(failure)
+    assert (type(restored), restored.args) == (type(error), error.args)
+
+
+@pytest.mark.parametrize("kind", ["Boom", "SystemExit", "UnicodeDecodeError"])
+def test_any_other_exception_of_another_process_keeps_its_name(kind: str) -> None:
+    restored = restore_error(payload_pb2.Failure(type=kind, message="no", node="n"))
+    assert isinstance(restored, RemoteNodeError)
+    assert (restored.type, restored.node, str(restored)) == (kind, "n", "no")

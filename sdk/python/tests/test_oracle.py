@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
-from oracle.graphs import random_case
+from oracle.cases import random_case
+from oracle.coverage import count_features, report
 from oracle.record import Recorder
 from oracle.recorded import check_case, read_cases
 from oracle.releases import ANCHOR, RELEASES, UNSTEADY, find_release, installed_version
@@ -23,6 +25,8 @@ from .conformance.program import World, compile_all
 from .conformance.steps import Mismatch, Player
 
 Case = dict[str, Any]
+SEED = 19
+"""A case on which both show the same."""
 
 
 @pytest.mark.parametrize(
@@ -131,10 +135,19 @@ def play(case: Case) -> None:
             graph.detach()
 
 
+def test_every_feature_is_drawn() -> None:
+    text, rare = report(count_features(range(1, 1001)), 1000)
+    assert rare == [], text
+
+
+def test_a_feature_that_is_drawn_too_rarely_is_reported() -> None:
+    assert report(Counter({"often": 50, "rarely": 49, "never": 0}), 5000)[1] == ["never", "rarely"]
+
+
 @pytest.mark.parametrize("change", [dropped, doubled, swapped, altered])
 def test_one_thing_that_differs_is_found(change: Callable[[Case], Iterator[tuple[str, Case]]]) -> None:
-    case = random_case(3)
-    Recorder(case, 3).record()
+    case = random_case(SEED)
+    Recorder(case).record()
     play(case)
     changes = list(change(case))
     assert len(changes) > 4

@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
     if _is(value, "Send"):
         return {"$send": [value.node, plain(value.arg)]}
     if isinstance(value, BaseException):
-        return {"$exception": type(value).__name__, "message": str(value)}
+        return {"$exception": repr(value).partition("(")[0], "message": str(value)}
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -53,11 +53,19 @@ def _shorten(part: Any) -> None:
     for name in ("config", "parent_config"):
         if isinstance(part.get(name), dict):
             part[name] = {"cp": part[name]["configurable"]["checkpoint_id"]}
+    for task in part.get("tasks") or ():
+        if "error" in task:
+            task["error"] = _error_kind(task["error"])
     if isinstance(part.get("metadata"), dict):
         part["metadata"].pop("run_id", None)
     if {"langgraph_checkpoint_ns", "langgraph_node"} <= part.keys():
         part.pop("langgraph_checkpoint_ns")
         part.pop("ls_integration", None)  # names the library
+
+
+def _error_kind(error: Any) -> str:
+    """The name of an error's class. LangGraph shows the repr of an error that was stored."""
+    return str(error["$exception"] if isinstance(error, dict) else error).partition("(")[0]
 
 
 def snapshot(state: Any) -> dict[str, Any]:

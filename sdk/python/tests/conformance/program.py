@@ -61,6 +61,8 @@ def channels(library: Library) -> dict[str, Any]:
         "untracked": Annotated[Any, library.UntrackedValue],
         "ephemeral": Annotated[Any, library.EphemeralValue],
         "any": Annotated[Any, library.AnyValue],
+        "topic": Annotated[list, library.Topic(Any)],
+        "topic+": Annotated[list, library.Topic(Any, accumulate=True)],
         "delta+": Annotated[list, library.DeltaChannel(_concat)],
         "delta2+": Annotated[list, library.DeltaChannel(_concat, snapshot_frequency=2)],
     }

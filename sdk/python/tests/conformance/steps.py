@@ -29,7 +29,7 @@ class Player:
     def __init__(self, case: dict[str, Any], world: World, saver: Any) -> None:
         self.case, self.world, self.saver = case, world, saver
         self.known: Bindings = {}
-        self._asynchronous = {g["name"]: is_async(g) for g in case["graphs"]}
+        self._asynchronous = any(is_async(g) for g in case["graphs"])
 
     def play(self) -> None:
         """Performs every step; raises Mismatch at the first that differs."""
@@ -47,10 +47,6 @@ class Player:
         names = list(self.world.graphs)
         default = "g" if "g" in names else names[-1]
         return self.world.graphs[do.get("graph", default)]
-
-    def _graph_name(self, do: dict[str, Any]) -> str:
-        names = list(self.world.graphs)
-        return str(do.get("graph", "g" if "g" in names else names[-1]))
 
     def _config(self, do: dict[str, Any]) -> dict[str, Any]:
         config = dict(do.get("config", {}))
@@ -117,7 +113,7 @@ class Player:
 
         try:
             graph, given, config = self._graph(do), self._input(do["input"]), self._config(do)
-            if self._asynchronous[self._graph_name(do)] or cancel_after is not None:
+            if self._asynchronous or cancel_after is not None:
                 asyncio.run(_astream(graph, given, config, mode, options, take, cancel_after))
             else:
                 for item in graph.stream(given, config, stream_mode=mode, **options):
@@ -132,6 +128,8 @@ class Player:
             wanted, sizes = expect["events"], expect.get("groups")
             if expect.get("until") == "last values":
                 wanted, sizes, events = _until_values(wanted), None, _until_values(events)
+            elif expect.get("until") == "failure":
+                events = events[: len(wanted)]
             bound = match_groups(wanted, events, sizes, self.known)
             if bound is None:
                 shown = "\n    ".join(map(str, events))

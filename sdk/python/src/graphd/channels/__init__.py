@@ -83,7 +83,7 @@ class Topic(BaseChannel[T]):
         self.accumulate = accumulate
 
     def declare(self) -> Declaration:
-        return Declaration("append" if self.accumulate else "topic")
+        return Declaration("topic" if self.accumulate else "topic_once")
 
 
 class BinaryOperatorAggregate(BaseChannel[T]):

@@ -55,6 +55,7 @@ class CalledGraphStream:
             options.output_keys,
             self._read_state,
             subgraphs=options.subgraphs,
+            called=True,
         )
         self._filter = filter_of(options.stream_format.modes, subgraphs=True, some_keys=options.output_keys is not None)
         self._filter.namespaces.add(path=self._base)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import re
 
 from graphd._gen.v1 import payload_pb2, run_pb2
@@ -16,10 +15,10 @@ from graphd.errors import (
     LimitExceededError,
     NodeTimeoutError,
     NonDeterministicNode,
-    RemoteNodeError,
     with_code,
 )
 from graphd.names import public_name
+from graphd.runtime.failed_node import restore_error
 from graphd.runtime.local_runs import LocalRun
 
 
@@ -88,7 +87,7 @@ def node_error(failure: payload_pb2.Failure, thread: str = "") -> BaseException:
         case "NON_DETERMINISTIC_NODE":
             return NonDeterministicNode(_describe_place(failure, thread) + failure.message)
         case "NODE_FAILED":
-            return _node_error(failure)
+            return restore_error(failure)
         case "LIMIT_EXCEEDED" | "OUTPUT_TOO_LARGE":
             return RunBeyondLimit(failure.message, reason=failure.reason, metadata=dict(failure.details))
     return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
@@ -122,19 +121,6 @@ def _with_update_code(failure: payload_pb2.Failure) -> str:
     if failure.type == "InvalidResult":  # of itself, whatever else was written
         return with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE)
     return with_code(message, ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE)
-
-
-def _node_error(failure: payload_pb2.Failure) -> BaseException:
-    """The exception of a node that ran elsewhere: a builtin one as itself."""
-    known = getattr(builtins, failure.type, None)
-    if isinstance(known, type) and issubclass(known, Exception):
-        try:
-            return known(failure.message)
-        except TypeError:  # needs more than a message
-            pass
-    return RemoteNodeError(
-        failure.message, type=failure.type, node=public_name(failure.node), reason=failure.reason, stack=failure.stack
-    )
 
 
 _CUT_OFF = {"CANCELLED_BY_CLIENT", "SIBLING_FAILED", "STEP_TIMEOUT"}

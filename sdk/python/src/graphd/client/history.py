@@ -27,9 +27,14 @@ def fold_checkpoints(states: Iterable[State]) -> Iterator[State]:
     waiting: deque[State] = deque()
     shown: set[str] = set()
     passed: set[str] = set()
+    continued: set[str] = set()  # checkpoints with results of other calls
     for state in states:
+        if not mark_of(state) and state.source == thread_pb2.CHECKPOINT_SOURCE_LOOP:
+            continued.add(state.parent.checkpoint_id)
         for later in waiting:
             _skip_hidden_parent(later, state)
+            if state.checkpoint.checkpoint_id not in continued:
+                _hide_results(later, state)
         if not (mark := mark_of(state)) or mark not in shown:
             shown.add(mark)
             waiting.append(state)
@@ -45,6 +50,14 @@ def _skip_hidden_parent(later: State, state: State) -> None:
         later.ClearField("parent")
         if state.HasField("parent"):
             later.parent.CopyFrom(state.parent)
+
+
+def _hide_results(later: State, state: State) -> None:
+    """Takes the results of such a call out of the checkpoint at which it began: it has stored them in its own."""
+    begins = mark_of(later) and mark_of(later) != mark_of(state) and later.parent == state.checkpoint
+    if begins and not any(task.HasField("failure") or task.interrupts for task in state.tasks):
+        for task in state.tasks:
+            task.ClearField("result")
 
 
 def _is_ahead(later: State, passed: set[str]) -> bool:

@@ -41,3 +41,12 @@ class Item:
 
     def __init__(self, mode: str, levels: tuple[str, ...], data: Any, interrupts: tuple[Any, ...] = ()) -> None:
         self.mode, self.levels, self.data, self.interrupts = mode, levels, data, interrupts
+
+
+def select_keys(state: Any, keys: str | Sequence[str] | None) -> Any:
+    """The part of a state that a call shows: some keys, the value of a single one, or with None all of it."""
+    if keys is None or not isinstance(state, dict):
+        return state
+    if isinstance(keys, str):
+        return state.get(keys)
+    return {k: state[k] for k in keys if k in state}

@@ -12,7 +12,7 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.called_graph_stream import CalledGraphStream, called_namespace
 from graphd.client.connection import GraphConnection
 from graphd.client.failures import node_error
-from graphd.client.items import FINAL, Item
+from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.options import CallOptions
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
@@ -82,7 +82,7 @@ def _stream_items(
             if traced is not None:
                 traced.keep_output(values)
             if FINAL in options.stream_format.modes:
-                yield Item(FINAL, (), values)
+                yield Item(FINAL, (), select_keys(values, options.output_keys))
         case "waiting":
             task.waiting.extend(response.waiting.interrupt_ids)
             raise GraphInterrupt(())

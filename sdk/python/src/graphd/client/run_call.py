@@ -20,7 +20,7 @@ from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
 from graphd.client.resumable_stream import aread_events, read_events
 from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
-from graphd.client.snapshots import values_of
+from graphd.client.snapshots import SnapshotReader, values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
 from graphd.client.traced_items import atrace_items, inner_ends, trace_items
@@ -71,6 +71,8 @@ class RunCall:
         drained = control is not None and control.drain_requested
         if spec is not None and spec.HasField("input") and (spec.expected_checkpoint_id or drained):
             self._write_input(spec)
+        if self._reads_progress(spec):
+            self._read_progress()
         if drained:
             assert control is not None
             raise GraphDrained(control.drain_reason or "")
@@ -80,7 +82,26 @@ class RunCall:
         spec = self.request.run if isinstance(self.request, gs.StreamRequest) else None
         control = self.local.control
         drained = control is not None and control.drain_requested
-        return drained or (spec is not None and bool(spec.expected_checkpoint_id))
+        at_checkpoint = spec is not None and bool(spec.expected_checkpoint_id)
+        return drained or at_checkpoint or self._reads_progress(spec)
+
+    def _reads_progress(self, spec: run_pb2.RunSpec | None) -> bool:
+        goes_on = spec is None or spec.WhichOneof("start") is None
+        return goes_on and self.translator.wants_progress and not self.temporary
+
+    def _read_progress(self) -> None:
+        """Reads how far the tasks have come with which the call goes on."""
+        request = ts.GetStateRequest(thread_id=self.thread, subgraphs=True)
+        threads = self.connection.server.stubs.threads
+        try:
+            state = read_permitted(self.thread, lambda: read_state(threads, self.program, request, opened=False))
+        except GraphdError as error:
+            if error.reason != "THREAD_NOT_FOUND":
+                raise
+            return
+        if state is not None:
+            reader = SnapshotReader(self.local.config, self.program.readable_programs())
+            self.translator.set_progress(reader.read_snapshot(state).tasks)
 
     def _write_input(self, spec: run_pb2.RunSpec) -> None:
         # An input for an old checkpoint, or for later: written to the state as
@@ -173,7 +194,11 @@ class RunCall:
     def _final_items(self, run: run_pb2.Run) -> list[Item]:
         """What is shown when the run has stopped."""
         if not self.translator.wants_final:
-            return list(self.translator.open_question_items(self._open_questions(run)))
+            items = list(self.translator.open_question_items(self._open_questions(run)))
+            items.extend(self.translator.held_items())
+            if run.state == run_pb2.RUN_STATE_INTERRUPTED:
+                items.extend(self.translator.breakpoint_items(run.open_interrupt_ids))
+            return items
         if run.state == run_pb2.RUN_STATE_SUCCEEDED and run.HasField("output"):
             return [self.translator.final_item(values_of(self.program, run.output), ())]
         if run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):

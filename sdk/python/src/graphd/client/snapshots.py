@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
+from graphd._gen.v1 import event_pb2, graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
 from graphd.client.failures import stored_error
 from graphd.client.labels import from_labels, to_labels
 from graphd.declare.program import Program
@@ -59,11 +59,31 @@ def config_of(base: Mapping[str, Any], ref: payload_pb2.CheckpointRef) -> dict[s
     }
 
 
+def namespace_config(base: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """The config that names a namespace of a thread."""
+    thread = (base.get("configurable") or {}).get("thread_id")
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+
+
+def subgraph_namespace(
+    program: Program | None, task: thread_pb2.SnapshotTask | event_pb2.DueTask, levels: Sequence[str]
+) -> str:
+    """Where the subgraph of a task keeps its state, "" if it has none or keeps none."""
+    found = program.nodes.get(public_name(task.node)) if program is not None else None
+    if program is None or found is None:
+        return format_namespace(task.namespace) if isinstance(task, thread_pb2.SnapshotTask) else ""
+    below = found.subgraph or program.called.get(found.name)
+    if below is None or below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED:
+        return ""
+    persists = below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
+    return format_namespace([*levels, task.node if persists else f"{task.node}:{task.task_id}"])
+
+
 class SnapshotReader:
     """Turns snapshots of one thread into StateSnapshots."""
 
-    def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program]) -> None:
-        self._config, self._programs = config, programs
+    def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program], *, subgraphs: bool = False) -> None:
+        self._config, self._programs, self._subgraphs = config, programs, subgraphs
 
     def read_snapshot(self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None) -> StateSnapshot:
         """One state, with those of its subgraphs as far as they are there."""
@@ -101,17 +121,6 @@ class SnapshotReader:
             interrupts=to_interrupts(i for i in state.interrupts if i.interrupt_id in current),
         )
 
-    def _subgraph_namespace(self, program: Program | None, task: thread_pb2.SnapshotTask, levels: Sequence[str]) -> str:
-        """Where the subgraph of a task keeps its state, "" if it keeps none."""
-        node = program.nodes.get(public_name(task.node)) if program is not None else None
-        if node is None:
-            return format_namespace(task.namespace)
-        below = node.subgraph or (program.called.get(node.name) if program is not None else None)
-        if below is None or below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED:
-            return ""
-        persists = below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
-        return format_namespace([*levels, task.node if persists else f"{task.node}:{task.task_id}"])
-
     def _read_task(
         self,
         program: Program | None,
@@ -122,9 +131,10 @@ class SnapshotReader:
         state: Any = None
         if task.HasField("state") and task.state.HasField("checkpoint"):
             state = self.read_snapshot(task.state, parents)
-        elif below := self._subgraph_namespace(program, task, levels):
-            thread = (self._config.get("configurable") or {}).get("thread_id")
-            state = {"configurable": {"thread_id": thread, "checkpoint_ns": below}}
+        elif below := subgraph_namespace(program, task, levels):
+            state = namespace_config(self._config, below)
+            if self._subgraphs:
+                state = StateSnapshot({}, (), state, None, None, None, (), ())
         name = public_name(task.node)
         return PregelTask(
             id=task.task_id,

@@ -51,7 +51,8 @@ class ThreadStates:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
             return StateSnapshot({}, (), {"configurable": dict(self._configurable)}, None, None, None, (), ())
-        return self._reader.read_snapshot(self._with_origin(state))
+        reader = SnapshotReader(self._config, self._program.readable_programs(), subgraphs=subgraphs)
+        return reader.read_snapshot(self._with_origin(state))
 
     def _levels(self) -> tuple[str, ...]:
         """The namespace that the config names."""

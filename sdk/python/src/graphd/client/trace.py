@@ -14,8 +14,10 @@ from graphd.client.failures import stored_error
 from graphd.client.items import Item
 from graphd.constants import END, START, TASK_SEPARATOR
 from graphd.declare.program import Program
-from graphd.names import public_name
+from graphd.names import format_namespace, public_name
 from graphd.runtime.local_runs import LocalRun
+from graphd.values.command import Interrupt
+from graphd.values.state import PregelTask, StateSnapshot
 
 
 class Trace:
@@ -28,15 +30,35 @@ class Trace:
         program: Callable[[tuple[str, ...]], Program | None],
         *,
         stored: bool,
-        local: LocalRun | None,
+        local: LocalRun | None = None,
+        folds: bool = False,
     ) -> None:
         self._modes, self._config, self._program = set(modes), config, program
         self._local = local
         self._stored = stored  # a run without a thread has no checkpoints to show
+        self._folds, self._continues = folds, False
+        self._before_call: dict[tuple[str, ...], payload_pb2.CheckpointRef | None] = {}
+        self._current: dict[tuple[str, ...], str] = {}  # the newest checkpoint of each graph
+        self._waiting: dict[str, PregelTask] = {}  # tasks of the root that have asked before the call
+        self._last = pb.Event()
+        self._progress: dict[str, PregelTask] = {}
         self._results: dict[str, Any] = {}
         self._cached: set[str] = set()
         self._questions: dict[str, interrupt_pb2.Interrupt] = {}
         self._interrupted: list[tuple[tuple[str, ...], pb.Event]] = []
+
+    def waiting_items(self) -> Iterator[Item]:
+        """Shows the tasks of the root that wait since an earlier call. LangGraph runs them, and they ask again."""
+        for task in self._waiting.values():
+            asked = [i for i in task.interrupts if i.id in self._questions]
+            if not asked or not self._modes & {"tasks", "debug"}:
+                continue
+            data: dict[str, Any] = {"id": task.id, "name": task.name, "error": None, "result": {}}
+            shown = data | {"interrupts": [_as_data(one) for one in asked]}
+            if "tasks" in self._modes:
+                yield Item("tasks", (), shown)
+            if "debug" in self._modes:
+                yield Item("debug", (), self._debug_data(self._last, self._last.step, "task_result", shown))
 
     def record_update(self, event: pb.Event, value: Any) -> None:
         """Remembers what a task has written, to show it when the task has ended."""
@@ -46,6 +68,10 @@ class Trace:
 
     def task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         change, node = event.task, public_name(event.node)
+        if change.phase == pb.TaskChange.PHASE_SCHEDULED:
+            self._last = event if not levels else self._last
+        else:
+            self._waiting.pop(event.task_id, None)
         if not self._modes & {"tasks", "debug"}:
             return
         base = {"id": event.task_id, "name": node}
@@ -102,7 +128,7 @@ class Trace:
             if not asked:
                 continue
             self._interrupted.remove((levels, event))
-            shown = [{"value": q.value, "id": q.id, "response_schema": q.response_schema} for q in asked]
+            shown = [_as_data(one) for one in asked]
             data: dict[str, Any] = {"error": None, "result": {}, "interrupts": shown}
             data = {"id": event.task_id, "name": public_name(event.node)} | data
             yield from self._items_of(levels, event, "task_result", data)
@@ -124,25 +150,71 @@ class Trace:
         return {"step": step, "timestamp": snapshots.format_timestamp(event.time), "type": kind, "payload": data}
 
     def checkpoint_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        """Shows a checkpoint: one that was stored, or the one at which a stopped graph goes on."""
         if not self._stored or not self._modes & {"checkpoints", "debug"}:
             return
         saved = event.checkpoint
+        self._current[levels] = saved.checkpoint.checkpoint_id
+        parent = self._parent_of(levels, saved)
         source = snapshots.source_of(saved.source)
-        metadata = snapshots.user_metadata(self._config) | {"source": source, "step": event.step, "parents": {}}
+        parents = self._parents_of(levels)
+        metadata = snapshots.user_metadata(self._config) | {"source": source, "step": event.step, "parents": parents}
+        program = self._program(levels)
         data = {
             "config": snapshots.config_of(self._config, saved.checkpoint),
-            "parent_config": snapshots.config_of(self._config, saved.parent) if saved.HasField("parent") else None,
-            "values": snapshots.values_of(self._program(levels), saved.values),
+            "parent_config": snapshots.config_of(self._config, parent) if parent is not None else None,
+            "values": snapshots.values_of(program, saved.values),
             "metadata": metadata,
             "next": [public_name(t.node) for t in saved.next],
-            "tasks": [
-                {"id": t.task_id, "name": public_name(t.node), "interrupts": (), "state": None} for t in saved.next
-            ],
+            "tasks": [self._describe_task(program, levels, t) for t in saved.next],
         }
         if "checkpoints" in self._modes:
             yield Item("checkpoints", levels, data)
         if "debug" in self._modes:
             yield Item("debug", levels, self._debug_data(event, event.step, "checkpoint", data))
+
+    def _parent_of(self, levels: tuple[str, ...], saved: pb.CheckpointSaved) -> payload_pb2.CheckpointRef | None:
+        """The checkpoint before; of a call that shows as one checkpoint in history, the one before the call."""
+        parent = saved.parent if saved.HasField("parent") else None
+        if not self._folds:
+            return parent
+        if levels not in self._before_call:
+            self._before_call[levels] = saved.checkpoint if self._continues else parent
+            return parent
+        return self._before_call[levels]
+
+    def _parents_of(self, levels: tuple[str, ...]) -> dict[str, str]:
+        """The checkpoints of the graphs around a graph, by namespace."""
+        around = [levels[:depth] for depth in range(len(levels))]
+        return {format_namespace(above): self._current[above] for above in around if above in self._current}
+
+    def _describe_task(self, program: Program | None, levels: tuple[str, ...], task: pb.DueTask) -> dict[str, Any]:
+        """A due task, with what is known of it since an earlier call."""
+        before = self._progress.get(task.task_id, PregelTask(task.task_id, "", ()))
+        shown: dict[str, Any] = {"id": task.task_id, "name": public_name(task.node)}
+        below = snapshots.subgraph_namespace(program, task, levels)
+        state = snapshots.namespace_config(self._config, below) if below else None
+        if before.error is not None:
+            return shown | {"error": before.error, "state": state}
+        if before.result:
+            shown["result"] = before.result
+        return shown | {"interrupts": tuple(_as_data(one) for one in before.interrupts), "state": state}
+
+    def set_progress(self, tasks: Iterable[PregelTask]) -> None:
+        """Takes what is known of the tasks of a superstep before the call goes on with it."""
+        tasks = list(tasks)
+        if not self._continues:
+            self._waiting = {task.id: task for task in tasks if task.interrupts}
+        self._continues = True
+        for task in tasks:
+            self._progress[task.id] = task
+            if isinstance(task.state, StateSnapshot):
+                self.set_progress(task.state.tasks)
+
+
+def _as_data(question: Interrupt) -> dict[str, Any]:
+    """A question as these streams show it."""
+    return {"value": question.value, "id": question.id, "response_schema": question.response_schema}
 
 
 def _asks(event: pb.Event, question: interrupt_pb2.Interrupt) -> bool:

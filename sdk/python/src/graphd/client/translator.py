@@ -9,7 +9,7 @@ from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
 from graphd.client.called_task import CalledTask
-from graphd.client.items import FINAL, Item
+from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
 from graphd.client.trace import Trace
@@ -18,6 +18,7 @@ from graphd.declare.graph_shape import GraphShape
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
 from graphd.runtime.local_runs import LocalRun
+from graphd.values.state import PregelTask
 
 _SHOWN_IN = {
     "values": frozenset({"values", "messages"}),
@@ -53,10 +54,12 @@ class Translator:
         stored: bool = True,
         continues: bool = False,
         local: LocalRun | None = None,
+        folds: bool = False,
+        called: bool = False,
     ) -> None:
         self._modes = set(modes)
         self._root = root
-        self._trace = Trace(modes, config, self._root.find_graph, stored=stored, local=local)
+        self._trace = Trace(modes, config, self._root.find_graph, stored=stored, local=local, folds=folds)
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
@@ -64,13 +67,31 @@ class Translator:
         self._messages = MessageStream(config)
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
-        self._touched: set[str] = set()
+        self._touched: dict[tuple[str, ...], set[str]] = {}
+        self._last_shown: dict[tuple[str, ...], Any] = {}
+        self._input_keys: set[str] | None = None
+        self._asked: set[str] = set()
+        self._held: list[Item] = []
+        self._begun: dict[tuple[str, ...], Any] = {}  # states in which supersteps began that are shown in part
+        self._called = called
         # Entrypoints that have returned since their values were shown; a run that goes on shows them first.
         self._returned: set[tuple[str, ...]] = {()} if continues else set()
-        self._last_shown: Any = None
 
     def translate_event(self, event: pb.Event) -> Iterator[Item]:
-        """The items that an event makes."""
+        """The items that an event makes, and those that it shows to be complete.
+
+        A state of the root without a checkpoint ends a call that waits: the questions
+        that wait since an earlier call come before it.
+        """
+        items = list(self._event_items(event))
+        if items and self._held:
+            yield from self.held_items()
+        if event.HasField("values") and self._is_partial(public_levels(event.namespace), event.values):
+            self._held = items
+        else:
+            yield from items
+
+    def _event_items(self, event: pb.Event) -> Iterator[Item]:
         levels = public_levels(event.namespace)
         if event.value_omitted and self._skip_omitted(levels, event):
             return
@@ -110,8 +131,8 @@ class Translator:
             self._values.pop(levels, None)
         elif kind == "update":
             self._trace.record_update(event, None)
-            if not levels:
-                self._touched.update(self._root.channels)
+            program = self._root.find_graph(levels)
+            self._touched.setdefault(levels, set()).update(program.channels if program is not None else ())
         if is_shown and self._modes & _SHOWN_IN.get(kind, frozenset()):
             warn_omitted(event, _SHOWN_AS[kind])
         return kind in ("values", "update", "custom", "message")
@@ -125,6 +146,10 @@ class Translator:
         """The graph that an event is about, if the program has it."""
         return self._root.find_graph(public_levels(event.namespace))
 
+    def _is_partial(self, levels: tuple[str, ...], event: pb.StateValues) -> bool:
+        """Whether a state is that of a superstep that is not over, at the end of a run that waits."""
+        return not levels and not self._called and not event.HasField("checkpoint")
+
     def _shows_state(self, levels: tuple[str, ...], event: pb.StateValues) -> bool:
         """Whether a state shows; LangGraph shows the progress of a graph that waits for the root alone."""
         if event.HasField("checkpoint"):
@@ -136,10 +161,21 @@ class Translator:
         if not self._shows_state(levels, event):
             return
         state = snapshots.values_of(self._root.find_graph(levels), event.values)
+        if self._is_partial(levels, event):
+            self._begun.setdefault(levels, self._values.get(levels, state))
+        else:
+            self._begun.pop(levels, None)
         self._values[levels] = state
         self._messages.mark_seen(state)
         if "values" in self._modes and self._is_news(levels, state):
             yield Item("values", levels, self._select_keys(levels, state))
+
+    def _keys_of(self, levels: tuple[str, ...]) -> str | Sequence[str] | None:
+        """The keys of a graph that show, None for all: those of the call, or the output of a graph inside."""
+        if not levels:
+            return self._keys
+        program = self._root.find_graph(levels)
+        return None if program is None else program.shown_keys
 
     def _is_news(self, levels: tuple[str, ...], state: Any) -> bool:
         """With chosen keys a state is shown only when one of them was written.
@@ -151,27 +187,27 @@ class Translator:
             has_returned = levels in self._returned
             self._returned.discard(levels)
             return has_returned
-        if levels or self._keys is None or not isinstance(state, dict):
+        shown = self._keys_of(levels)
+        if shown is None or not isinstance(state, dict):
             return True
-        keys = {self._keys} if isinstance(self._keys, str) else set(self._keys)
-        before, self._last_shown = self._last_shown, {k: state[k] for k in keys if k in state}
-        written, self._touched = self._touched, set()
-        return bool(written & keys) or (self._last_shown != before and bool(self._last_shown))
+        keys = {shown} if isinstance(shown, str) else set(shown)
+        before = self._last_shown.get(levels)
+        self._last_shown[levels] = now = {k: state[k] for k in keys if k in state}
+        written = self._touched.pop(levels, set())
+        if not levels and before is None and self._input_keys is not None:
+            return bool(self._input_keys & keys)
+        return bool(written & keys) or (now != before and bool(now))
 
     def _select_keys(self, levels: tuple[str, ...], state: Any) -> Any:
-        if levels or self._keys is None or not isinstance(state, dict):
-            return state
-        if isinstance(self._keys, str):
-            return state.get(self._keys)
-        return {k: state[k] for k in self._keys if k in state}
+        return select_keys(state, self._keys_of(levels))
 
     def _update_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public_name(event.node), self._read_update(levels, event.update)
         self._trace.record_update(event, value)
         self._returned.add(levels)
         for part in value if isinstance(value, list) else [value]:
-            if not levels and isinstance(part, dict):
-                self._touched.update(part)
+            if isinstance(part, dict):
+                self._touched.setdefault(levels, set()).update(part)
         if "messages" in self._modes and not event.update.cached:
             yield from (Item("messages", levels, m) for m in self._messages.returned_messages(event, value))
         if "updates" not in self._modes:
@@ -200,24 +236,32 @@ class Translator:
         return [program.decode_state(v) for v in value] if isinstance(value, list) else program.decode_state(value)
 
     def _select_update(self, levels: tuple[str, ...], value: Any) -> Any:
-        if levels or self._keys is None or not isinstance(value, dict):
+        keys = self._keys_of(levels)
+        if keys is None:
             return value
-        if isinstance(self._keys, str):
-            return value.get(self._keys)
-        return {k: v for k, v in value.items() if k in self._keys} or None
+        if isinstance(value, list):
+            parts = [shown for part in value if (shown := self._select_update(levels, part)) is not None]
+            return parts if len(parts) > 1 else next(iter(parts), None)
+        if not isinstance(value, dict):
+            return value
+        if isinstance(keys, str):
+            return value.get(keys)
+        return {k: v for k, v in value.items() if k in keys} or None
 
     def _interrupt_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         raised = list(event.interrupt.interrupts)
         self._raised.update(i.interrupt_id for i in raised)
-        if not any(snapshots.is_question(i) for i in raised):
-            if "updates" in self._modes:
-                yield Item("updates", (), {INTERRUPT: ()})
-            return
         by_task: dict[str, list[Any]] = {}
-        for one in raised:
+        for one in filter(snapshots.is_question, raised):
+            self._asked.add(one.interrupt_id)
             by_task.setdefault(one.task_id, []).append(one)
         for group in by_task.values():
             yield from self._question_items(levels, tuple(snapshots.to_interrupt(i) for i in group))
+
+    def breakpoint_items(self, open_interrupts: Sequence[str]) -> Iterator[Item]:
+        """Shows that a run has stopped at breakpoints; a question beside them shows in place of that."""
+        if open_interrupts and "updates" in self._modes and not self._asked & set(open_interrupts):
+            yield Item("updates", (), {INTERRUPT: ()})
 
     def _question_items(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Iterator[Item]:
         # A question shows up where it was asked and in every graph around it.
@@ -227,6 +271,19 @@ class Translator:
                 yield Item("updates", where, {INTERRUPT: asked})
             if "values" in self._modes:
                 yield Item("values", where, self._add_questions(where, asked), asked)
+
+    @property
+    def wants_progress(self) -> bool:
+        """Tasks that go on are shown with what is known of them already."""
+        return bool(self._modes & {"checkpoints", "debug", "tasks"})
+
+    def set_input(self, keys: Iterable[str]) -> None:
+        """Takes the keys of the input; without one a call goes on with a state, and shows it."""
+        self._input_keys = set(keys)
+
+    def set_progress(self, tasks: Iterable[PregelTask]) -> None:
+        """Takes what is known of the tasks before the call."""
+        self._trace.set_progress(tasks)
 
     @property
     def wants_final(self) -> bool:
@@ -246,12 +303,19 @@ class Translator:
         """Shows the questions that wait since an earlier call, if they do."""
         waiting = list(interrupts)
         yield from self._trace.question_items(waiting)
+        yield from self._trace.waiting_items()
         for one in waiting:
             if one.interrupt_id not in self._raised and snapshots.is_question(one):
+                self._asked.add(one.interrupt_id)
                 yield from self._question_items(public_levels(one.checkpoint.namespace), (snapshots.to_interrupt(one),))
+
+    def held_items(self) -> list[Item]:
+        """The last state of a call that waits."""
+        held, self._held = self._held, []
+        return held
 
     def _add_questions(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Any:
         if levels not in self._values:
             self._values[levels] = self._read_state(levels)
-        state = self._select_keys(levels, self._values[levels])
+        state = self._select_keys(levels, self._begun.get(levels, self._values[levels]))
         return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}

@@ -244,15 +244,7 @@ class RunnableGraph(AttachedGraph):
         return StreamFormat(modes, printed=printed, subgraphs=subgraphs, version=version)
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
-        output = self.builder.output
-        if (
-            given is not None
-            or output.is_root
-            or self.program.function is not None
-            or set(output.channels()) >= set(self.program.channels)
-        ):
-            return given
-        return list(output.channels())
+        return self.program.shown_keys if given is None else given
 
     def _trace_nested(
         self,
@@ -310,7 +302,10 @@ class RunnableGraph(AttachedGraph):
             stored=thread is not None,
             continues=given is None or isinstance(given, Command),
             local=local,
+            folds=options.durability == "exit",
         )
+        if isinstance(given, Mapping):
+            translator.set_input(given)
         if in_pace:
             local.gate = ReaderGate()
         traced = trace_call(ProgramInThread(self.program, connection, wire), given, merged, loop)

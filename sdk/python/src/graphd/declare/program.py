@@ -133,6 +133,14 @@ class Program:
         return ROOT in self.channels
 
     @functools.cached_property
+    def shown_keys(self) -> list[str] | None:
+        """The keys of the output, None when that is the whole state."""
+        output = self.builder.output
+        if output.is_root or self.function is not None or set(output.channels()) >= set(self.channels):
+            return None
+        return list(output.channels())
+
+    @functools.cached_property
     def message_keys(self) -> frozenset[str]:
         """The keys whose messages all have ids."""
         return frozenset(name for name, channel in self.channels.items() if channel.declare().reducer == "messages")

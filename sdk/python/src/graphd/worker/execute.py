@@ -24,10 +24,10 @@ from graphd.errors import (
     NodeCancelledError,
     NodeError,
     ParentCommand,
-    RemoteNodeError,
 )
 from graphd.names import public_name
 from graphd.runtime.called_command import CalledCommand
+from graphd.runtime.failed_node import restore_error
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.replay import Answer, DriftRules, Place, Replay
 from graphd.runtime.task import CurrentTask, Host
@@ -163,7 +163,10 @@ def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
     known = next((s for s in program.builder.schemas.values() if s.type is declared), None)
     if known is not None:
         return known
-    return program.builder.input if branch.source == START else program.builder.state
+    if branch.source == START:
+        return program.builder.input
+    source = program.nodes.get(branch.source)
+    return program.builder.state if source is None else source.schema
 
 
 def _read_routes(branch: BranchDeclaration, result: Any) -> list[Any]:
@@ -306,7 +309,7 @@ def _file_questions(work: Work, error: GraphInterrupt) -> None:
 def _read_failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
     if local is not None and (raised := local.find_error(failure)) is not None:
         return raised
-    return RemoteNodeError(failure.message, type=failure.type, node=public_name(failure.node), reason=failure.reason)
+    return restore_error(failure)
 
 
 def _read_input(assignment: pb.TaskAssignment, schema: Schema) -> Any:

@@ -1,0 +1,180 @@
+"""Keeps what differs on purpose out of the comparison: tests/conformance/differences.py has the decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.differences import DIFFERENCES
+from tests.conformance.matching import ANYTHING
+
+_SHORT_LIVED = ("any", "ephemeral", "topic")
+
+
+class OnPurpose:
+    """What of one case may differ."""
+
+    def __init__(self, case: dict[str, Any]) -> None:
+        self._main = case["graphs"][-1]
+        self._children = case["graphs"][:-1]
+        self._code = str([g["nodes"] for g in case["graphs"]] + [g.get("node_options") for g in case["graphs"]])
+        self._loose: set[str] = set()  # threads with updates that LangGraph loses
+        self._exits: set[str] = set()  # threads with such calls
+        self._folded: set[str] = set()  # threads with calls that show as one checkpoint
+        self._sent: set[str] = set()  # checkpoints to which a command has added tasks
+        self.met: set[str] = set()
+
+    def _is_met(self, name: str, condition: bool) -> bool:
+        """Whether a difference applies; remembers it by its name."""
+        assert name in DIFFERENCES
+        if condition:
+            self.met.add(name)
+        return condition
+
+    # What a caller does.
+
+    def replacement_of(self, act: str, turn: dict[str, Any], state: Any, waiting: int) -> str:
+        """What to do in place of an act whose effect differs."""
+        if act not in ("input", "child") and self._is_met("updates of finished threads", turn["thread"] in self._loose):
+            return "input"
+        partial = any(task.result is not None for task in state.tasks)
+        if act in ("update", "fork") and self._is_met("finished siblings survive updates", partial):
+            return "input"
+        if act in ("update", "fork", "replay", "command", "goto", "send", "resume") and self._is_met(
+            "kept subgraphs get their input", self._keeps_children()
+        ):
+            return "input" if act in ("update", "fork", "replay", "command", "goto", "send") else "go on"
+        if act in ("command", "goto", "send") and self._is_met("commands stop at breakpoints", self._stops(turn)):
+            return "input"
+        if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
+            return "go on"
+        if act.startswith("answer") and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
+            return "answer by value" if waiting == 1 else "input"
+        return act
+
+    def _keeps_children(self) -> bool:
+        return any(g["compile"]["checkpointer"] == "persist" for g in self._children)
+
+    def ends_comparison(self, error: BaseException) -> bool:
+        """Whether LangGraph goes on otherwise after a failure, or can't read the thread any more."""
+        refused = type(error).__name__ == "InvalidUpdateError"
+        handler = repr(error) == "Other('handler')"
+        in_edge = isinstance(error, (ZeroDivisionError, IndexError)) or repr(error) == "KeyError('x')"
+        return (
+            self._is_met("a refused superstep can be read", refused)
+            or self._is_met("failed edges are decided again", in_edge)
+            or self._is_met("work of error handlers", handler)
+        )
+
+    def fails_at_pause(self, error: BaseException, events: list[Any]) -> bool:
+        """Whether LangGraph refuses the writes of a superstep that is not over, because it shows its state."""
+        asked = any("__interrupt__" in data for _, _, data in events if isinstance(data, dict))
+        refused = type(error).__name__ == "InvalidUpdateError"
+        return self._is_met("a refused superstep can be read", refused and asked)
+
+    @staticmethod
+    def forget_questions(shown: dict[str, Any]) -> None:
+        """Takes the questions out of a snapshot that lists answered ones."""
+        shown["interrupts"] = ANYTHING
+        for task in shown["tasks"]:
+            task.pop("interrupts", None)
+
+    def _stops(self, turn: dict[str, Any]) -> bool:
+        return any("interrupt_" in key for key in (*self._main["compile"], *turn["options"]))
+
+    def _asks_unstored(self) -> bool:
+        unstored = [g for g in self._children if g["compile"]["checkpointer"] == "disabled"]
+        return bool(unstored) and any("interrupt(" in str(g) for g in self._children)
+
+    def reads_subgraphs(self) -> bool:
+        """Whether the states of graphs inside can be compared."""
+        return not self._is_met("states of called graphs", "call_sub(" in self._code)
+
+    def fails_when_synchronous(self) -> bool:
+        """Whether LangGraph fails with ``durability="sync"``: it looks for the checkpoints of graphs without them."""
+        return any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+
+    def record_end(self, options: dict[str, Any], thread: str, situation: str, end: str) -> None:
+        """Takes note of a call whose checkpoints LangGraph does not store one by one."""
+        if options.get("durability") == "exit" and (end != "ended" or situation in ("asked", "paused", "failed")):
+            self._folded.add(thread)
+
+    def has_history(self, thread: str) -> bool:
+        """Whether the checkpoints of a thread can be compared one by one."""
+        return not self._is_met("stored before shown", thread in self._folded)
+
+    def replays(self, next_nodes: tuple[str, ...]) -> bool:
+        """Whether a checkpoint can be replayed."""
+        return not self._is_met("a replay of the end", not next_nodes)
+
+    def record_command(self, given: Any, checkpoint: str, thread: str, *, ended: bool) -> None:
+        """Takes note of a command that adds tasks to a checkpoint, or an update that no task takes up."""
+        self._loose.discard(thread)
+        if ended and isinstance(given, dict) and "update" in given.get("$command", {}):
+            self._loose.add(thread)
+        if isinstance(given, dict) and "goto" in given.get("$command", {}):
+            self._sent.add(checkpoint)
+
+    # What LangGraph shows.
+
+    def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str) -> list[Any]:
+        """The events of a call, with anything in place of what may differ."""
+        if options.get("durability") == "exit":
+            self._exits.add(thread)
+        if self._is_met("stored before shown", thread in self._exits):
+            events = [_replace_field(_replace_field(e, "parent_config", ANYTHING), "tasks", ANYTHING) for e in events]
+        unstored = any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+        if self._is_met("questions of graphs that store nothing", unstored):
+            events = [_replace_task_ids(e) for e in events]
+        return [self._adapt_namespaces(e) for e in events]
+
+    def adapt_snapshot(self, shown: dict[str, Any], thread: str, *, live: bool) -> dict[str, Any]:
+        """A snapshot, with anything in place of what may differ."""
+        checkpoint = str(shown["checkpoint"])
+        if not self.has_history(thread):
+            shown = _replace_field(_replace_field(shown, "parent", ANYTHING), "state", ANYTHING)
+        if self._is_met("a goto is due", checkpoint in self._sent):
+            shown = shown | dict.fromkeys(("values", "next", "tasks", "interrupts"), ANYTHING)
+        elif live and self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
+            shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
+        elif live and any("result" in task for task in shown["tasks"]):
+            shown = shown | {"values": self._adapt_values(shown)}
+        return dict(self._adapt_namespaces(shown))
+
+    def _adapt_values(self, shown: dict[str, Any]) -> Any:
+        written = {key for task in shown["tasks"] for key in task.get("result") or {}}
+        short = {k for k, kind in self._main["state"].items() if kind in _SHORT_LIVED and k in written}
+        if not self._is_met("short-lived keys of finished siblings", bool(short)):
+            return shown["values"]
+        return shown["values"] | dict.fromkeys(short, ANYTHING)
+
+    def _adapt_namespaces(self, value: Any) -> Any:
+        if not self._is_met("namespaces of kept subgraphs", self._keeps_children()):
+            return value
+        return _replace_namespaces(value)
+
+
+def _replace_field(value: Any, name: str, new: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: new if k == name else _replace_field(v, name, new) for k, v in value.items()}
+    return [_replace_field(v, name, new) for v in value] if isinstance(value, list) else value
+
+
+def _replace_namespaces(value: Any) -> Any:
+    """The value, with anything as the place of each state that is not shown."""
+    if isinstance(value, list):
+        return [_replace_namespaces(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    hidden = {k for k, v in value.items() if k == "state" and isinstance(v, dict) and "values" not in v}
+    hidden |= {"parents"} & value.keys() if "ns" in value else set()
+    return {k: ANYTHING if k in hidden else _replace_namespaces(v) for k, v in value.items()}
+
+
+def _replace_task_ids(value: Any) -> Any:
+    """The value, with anything as the ids of tasks: those of a graph that stores nothing are new in every call."""
+    if isinstance(value, list):
+        return [_replace_task_ids(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    replaced = {k: _replace_task_ids(v) for k, v in value.items()}
+    return replaced | {"id": ANYTHING} if {"id", "name"} <= value.keys() else replaced
