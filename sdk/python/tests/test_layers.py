@@ -31,7 +31,7 @@ ALLOWED: dict[str, str] = {
     "codec": "messages values",
     "channels": "compatibility errors messages",
     "cache": "",
-    "store": "",
+    "store": "compatibility",
     "transport": "errors security",
     "packages": "errors",
     "dev": "security transport",

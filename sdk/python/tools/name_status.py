@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -98,10 +99,20 @@ def _build_status(
     absence = own or reasons.get("*")
     if not hasattr(holder, name):
         return NameStatus(owner, name, is_member, "not", place, (), None, absence, own is not None)
-    missing = _missing_parameters(expected, parameters(getattr(holder, name)))
+    found = getattr(holder, name)
+    missing = () if _passes_all_on(found) else _missing_parameters(expected, parameters(found))
     difference = DIFFERS.get(f"{place}.{name}", DIFFERS.get(f"{owner}.{name}"))
     state: Literal["there", "differs"] = "there" if difference is None else "differs"
     return NameStatus(owner, name, is_member, state, place, missing, difference, absence, own is not None)
+
+
+def _passes_all_on(found: Any) -> bool:
+    """Whether it hands all arguments to the method of LangChain that has its name."""
+    try:
+        kinds = {one.kind for one in inspect.signature(found).parameters.values()}
+    except (TypeError, ValueError):
+        return False
+    return {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= kinds
 
 
 def _missing_parameters(expected: list[str] | None, here: list[str] | None) -> tuple[str, ...]:

@@ -22,18 +22,6 @@ class Difference:
         return changed
 
 
-def _drop_begun_again(told: Any) -> Any:
-    """Without the beginning of the entrypoint, in all streams but the first."""
-    for stream in told[1:]:
-        if isinstance(stream, list):
-            stream[:] = [i for i in stream if not (_is_task(i) and i[1].get("triggers") == ["__start__"])]
-    return told
-
-
-def _is_task(item: Any) -> bool:
-    return isinstance(item, list) and len(item) == 2 and item[0] == "tasks"
-
-
 def _add_input_steps(told: Any) -> Any:
     """With the superstep in which an input is taken."""
     at = next(i for i, one in enumerate(told) if isinstance(one, list) and one and one[0] == [[8, 48], [], 2, "loop"])
@@ -60,8 +48,5 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
     ),
     "items_before_a_question": (
         Difference("what a node shows before its question is not shown again with the answer", _drop_repeated),
-    ),
-    "questions_in_entrypoint_and_task": (
-        Difference("a task of the server begins once; an answer does not begin it again", _drop_begun_again),
     ),
 }

@@ -42,8 +42,9 @@ _CALLBACKS = Absence(
     "a run may go on in another process, where a callback is not", "stream_mode='tasks', or runs.watch"
 )
 _LATER = "it is not in this version"
-_STORE = Absence(_LATER, "a store of your own: compile(store=…) hands it to the nodes of this process")
-_AGENT = Absence(_LATER, "graphd.graph.StateGraph with graphd.prebuilt.ToolNode and tools_condition")
+_STORE = Absence(
+    "stores are classes of their own, and LangGraph's fit", "compile(store=…) with that of langgraph.store"
+)
 _REMOTE = Absence("a server is called with typed calls, not as a graph", "graphd.Client, or compile(…, worker=False)")
 _WARNINGS = Absence("graphd has no names that LangGraph has deprecated since", "")
 _UI = Absence("no component of a user interface is kept in the state", "graphd.config.get_stream_writer")
@@ -74,33 +75,13 @@ ABSENT: dict[str, dict[str, Absence]] = {
     "checkpoint.redis": {"*": _SERVER_STORES},
     "checkpoint.sqlite": {"*": _SERVER_STORES},
     "constants": {"CONF CONFIG_KEY_CHECKPOINTER TASKS": _INTERNAL},
-    "errors": {
-        "UnknownInterruptError": Absence(
-            "each refusal has a class of its own", "NothingToResumeError and AmbiguousResumeError of graphd.errors"
-        ),
-        "is_invalid_resume": Absence(
-            "the server checks answers by the schema before it stores them",
-            "GraphdError with the reason RESPONSE_SCHEMA_MISMATCH",
-        ),
-    },
-    "func": {"*": Absence(_LATER, "graphd.graph.StateGraph; memo for effects")},
     "graph.ui": {"*": _UI},
     "managed.base": {"*": Absence("managed values are those of graphd.managed alone", "a key of the state")},
     "prebuilt": {
         "ToolCallTransformer": _STREAM,
         "ValidationNode": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures"),
-        "create_react_agent": _AGENT,
-    },
-    "prebuilt.chat_agent_executor": {"*": _AGENT},
-    "prebuilt.interrupt": {
-        "*": Absence(
-            "questions are of any form, with a schema", "graphd.prebuilt.add_human_in_the_loop, or interrupt(schema=…)"
-        )
     },
     "prebuilt.tool_node": {
-        "AsyncToolCallWrapper ToolCallRequest ToolCallWithContext ToolCallWrapper": Absence(
-            _LATER, "a tool that calls the wrapped one, as add_human_in_the_loop does"
-        ),
         "ContextT StateT": _TYPING,
         "*": Absence("it is a text or a helper of LangGraph's ToolNode", "ToolNode(handle_tool_errors=…)"),
     },
@@ -129,10 +110,9 @@ ABSENT: dict[str, dict[str, Absence]] = {
             "the server tells nodes no caller", "Run.started_by and Question.responder of graphd.Client"
         )
     },
-    "store.base": {"*": _STORE},
     "store.base.batch": {"*": _STORE},
     "store.base.embed": {"*": _STORE},
-    "store.memory": {"*": _STORE},
+    "store.memory": {"logger": Absence("it is a part of LangGraph's own code", "")},
     "store.postgres": {"*": _STORE},
     "store.redis": {"*": _STORE},
     "store.sqlite": {"*": _STORE},
@@ -161,20 +141,10 @@ MOVED: dict[str, str] = {
     "channels.topic": "channels",
     "channels.untracked_value": "channels",
     "managed.is_last_step": "managed",
-    "prebuilt.tool_node": "prebuilt",
     "pregel.types": "types",
 }
 """Modules whose names are in another module of graphd."""
 
-_RUNNABLE = {
-    "abatch abatch_as_completed batch batch_as_completed": Absence(
-        _LATER, "ainvoke of several threads in asyncio.gather"
-    ),
-    "astream_events astream_log stream_events": Absence(
-        _LATER, "astream with stream_mode=['messages', 'custom', 'tasks']"
-    ),
-    "*": Absence("graphs are no Runnables of LangChain", "langchain_core.runnables.RunnableLambda(graph.invoke)"),
-}
 
 ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
     "cache.memory.InMemoryCache": {"*": Absence("only the worker reads and writes it", "clear_cache of the graph")},
@@ -186,14 +156,13 @@ ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
         "*": _STORED,
     },
     "graph.state.CompiledStateGraph": {
+        "config_specs": _INTERNAL,
         "attach_branch attach_edge attach_node validate": Absence("a compiled graph does not change", "the builder"),
         "stream_channels_asis stream_channels_list": _INTERNAL,
-        **_RUNNABLE,
     },
     "prebuilt.ToolNode": {
-        "invoke ainvoke stream astream": Absence("a tool node runs as a node of a graph", "a graph with this node"),
+        "*": Absence("a tool node is no Runnable of LangChain; it has invoke and ainvoke", "a graph with this node"),
         "tools_by_name": Absence(_LATER, "the list of tools that it was made of"),
-        **_RUNNABLE,
     },
     "prebuilt.ToolRuntime": {"emit_output_delta": Absence(_LATER, "graphd.config.get_stream_writer")},
     "types.Interrupt": {"from_ns": Absence("the server makes the ids of questions", "Interrupt.id")},
@@ -206,14 +175,16 @@ MEMBERS_OF: dict[str, Absence] = {
 """By the beginning of a class: why members are absent that have no entry of their own."""
 
 DIFFERS: dict[str, str] = {
+    "func.task": "the first argument is named `func`, and is positional",
     "cache.memory.InMemoryCache": "no `serde`: results are kept as the JSON that they are sent as",
     "checkpoint.memory.InMemorySaver": "names a server; no `factory`",
     "checkpoint.memory.MemorySaver": "names a server; no `factory`",
     "graph.state.CompiledStateGraph": "made by `compile` alone",
     "managed.is_last_step.RemainingStepsManager.get": "takes `step` and `stop`",
-    "prebuilt.ToolNode": "no `wrap_tool_call`, `awrap_tool_call`: wrap the tools",
+    "prebuilt.ToolNode": "no Runnable of LangChain",
     "prebuilt.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
-    "types.Interrupt": "no `response_schema`; `replaces` and `differs` besides",
-    "types.interrupt": "`schema=` for `response_schema=`, which the server checks; more arguments besides",
+    "prebuilt.tool_node.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
+    "types.Interrupt": "`replaces` and `differs` besides",
+    "types.interrupt": "the server checks answers by the schema; more arguments besides",
 }
 """Names and members that are there, and take or do something else."""

@@ -7,8 +7,9 @@ import contextvars
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from graphd.compatibility.imports import explain_absent_names
 from graphd.constants import END
 from graphd.errors import GraphInterrupt
 from graphd.messages import from_dict, is_message, to_dict
@@ -169,6 +170,9 @@ def tools_condition(state: Any, messages_key: str = "messages") -> str:
         raise ValueError(f"there is no message under {messages_key!r}")
     return "tools" if _read_field(listed[-1], "tool_calls") else END
 
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = [
     "InjectedState",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from graphd.compatibility.imports import explain_absent_names
 from graphd.store.base import BaseStore, IndexConfig
 from graphd.store.embeddings import Vector, ensure_embeddings
 from graphd.store.filters import passes_filter
@@ -160,5 +161,8 @@ def _place_of(item: Item) -> Place:
 def _to_search_item(item: Item, score: float | None) -> SearchItem:
     return SearchItem(item.namespace, item.key, item.value, item.created_at, item.updated_at, score)
 
+
+if not TYPE_CHECKING:  # it would take every name for one of the module
+    __getattr__ = explain_absent_names(__name__)
 
 __all__ = ["InMemoryStore"]
