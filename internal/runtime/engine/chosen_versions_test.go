@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // versionCatalog has the versions of graph g, newest first.
@@ -106,10 +108,10 @@ type versionFixture struct {
 // newVersionFixture makes an engine with versions of graph g, the newest first.
 func newVersionFixture(t *testing.T, specs ...*graph.Spec) *versionFixture {
 	t.Helper()
-	return newVersionFixtureOn(t, memory.New(memory.Options{}), specs...)
+	return newVersionFixtureOn(t, memory.New(memory.Options{}), engine.Options{}, specs...)
 }
 
-func newVersionFixtureOn(t *testing.T, store checkpoint.Store, specs ...*graph.Spec) *versionFixture {
+func newVersionFixtureOn(t *testing.T, store checkpoint.Store, opts engine.Options, specs ...*graph.Spec) *versionFixture {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
 	f := &versionFixture{
@@ -121,7 +123,8 @@ func newVersionFixtureOn(t *testing.T, store checkpoint.Store, specs ...*graph.S
 		require.NoError(t, err)
 		f.catalog.versions = append(f.catalog.versions, g)
 	}
-	f.engine = engine.New(t.Context(), store, f.catalog, f.nodes, nil, engine.Options{Workers: f.workers, Logger: zap.New(core)})
+	opts.Workers, opts.Logger = f.workers, zap.New(core)
+	f.engine = engine.New(t.Context(), store, f.catalog, f.nodes, nil, opts)
 	t.Cleanup(func() { closeEngine(t, f.engine) })
 	return f
 }
@@ -177,7 +180,7 @@ func TestAVersionMayBeServedElsewhere(t *testing.T) {
 		"an older one in part elsewhere": {nil, []checkpoint.Capability{one("1", "b")}, "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newVersionFixtureOn(t, memberStore{memory.New(memory.Options{}), c.elsewhere}, remoteSpec("2"), remoteSpec("1"))
+			f := newVersionFixtureOn(t, memberStore{memory.New(memory.Options{}), c.elsewhere}, engine.Options{}, remoteSpec("2"), remoteSpec("1"))
 			f.workers.serve(c.here...)
 			require.Equal(t, c.want, f.startVersion())
 		})
@@ -351,6 +354,37 @@ func TestThreadsWithAVersionKeepIt(t *testing.T) {
 	require.Equal(t, "1", f.startVersion(func(r *runtime.StartRequest) { r.Thread, r.Version = "named older", "1" }))
 	f.workers.serve(all("2"))
 	require.Equal(t, "1", f.startVersion(func(r *runtime.StartRequest) { r.Thread, r.Concurrency = "named older", runtime.EnqueueBusy }))
+}
+
+// A queued run begins on the version that its thread had when it was queued, whatever is
+// served when it begins.
+func TestQueuedRunsKeepTheirVersion(t *testing.T) {
+	f := newVersionFixtureOn(t, memory.New(memory.Options{}), engine.Options{MaxLiveRuns: 1}, remoteSpec("2"), remoteSpec("1"))
+	begun, goOn := make(chan struct{}, 3), make(chan struct{})
+	f.nodes.funcs["a"] = func(context.Context, *nodeCall) pregel.Result {
+		begun <- struct{}{}
+		<-goOn
+		return pregel.Result{}
+	}
+	f.workers.serve(all("1"))
+	enqueue := func(thread string) *runtime.Started {
+		s, err := f.engine.Start(t.Context(), runtime.StartRequest{
+			Thread: thread, CreateThread: true, Graph: "g", Concurrency: runtime.EnqueueBusy, Request: checkpoint.RunRequest{Input: `{"a":[]}`},
+		})
+		require.NoError(t, err)
+		return s
+	}
+	runs := []*runtime.Started{enqueue("t")}
+	<-begun
+	runs = append(runs, enqueue("t"), enqueue("no room"))
+	f.workers.serve(all("2"))
+	close(goOn)
+	for i, s := range runs {
+		run := f.waitRun(s)
+		require.Equal(t, checkpoint.RunSucceeded, run.State)
+		require.Equal(t, "1", run.Version, i)
+		require.Equal(t, i > 0, s.Run.State == checkpoint.RunQueued, i)
+	}
 }
 
 // A thread that was made without a graph gets its version from its first run.

@@ -45,15 +45,22 @@ func (c *VersionChooser) ChooseVersion(name string) (*graph.Graph, error) {
 	return older, nil
 }
 
-// isServedInPart reports whether workers run some node of a graph, or need not.
+// isServedInPart reports whether workers run some node of a graph, or need not. A version
+// without any worker takes two look-ups, however many nodes it has.
 func (c *VersionChooser) isServedInPart(g *graph.Graph) bool {
 	nodes := g.WorkerNodes()
-	for _, n := range nodes {
+	if len(nodes) == 0 || c.isServed(g, nodes[0]) {
+		return true
+	}
+	if !c.hasWorkers(g.Name, g.Version) {
+		return false
+	}
+	for _, n := range nodes[1:] { // a worker may name nodes that the graph does not have
 		if c.isServed(g, n) {
 			return true
 		}
 	}
-	return len(nodes) == 0
+	return false
 }
 
 // isServedAsAWhole reports whether workers run all nodes of a graph that need one, those
@@ -76,12 +83,18 @@ func (c *VersionChooser) isServedAsAWhole(g *graph.Graph, checked map[*graph.Gra
 	return true
 }
 
-// isServed reports whether a worker, here or at another server, runs a node.
+// isServed reports whether a worker runs a node.
 func (c *VersionChooser) isServed(g *graph.Graph, n *graph.Node) bool {
 	need, _ := CapabilityFor(g, n)
 	return c.isCovered(need)
 }
 
+// hasWorkers reports whether a worker runs anything of a version.
+func (c *VersionChooser) hasWorkers(name, version string) bool {
+	return c.isCovered(checkpoint.Capability{Graph: name, Version: version})
+}
+
+// isCovered reports whether a worker, here or at another server, has a capability.
 func (c *VersionChooser) isCovered(need checkpoint.Capability) bool {
 	return c.peers.CoversHere(need) || c.peers.Cover(need)
 }
@@ -95,7 +108,7 @@ func (c *VersionChooser) findServed(newest *graph.Graph) (*graph.Graph, error) {
 		return nil, nil
 	}
 	for _, version := range versions[1:] {
-		if !c.isCovered(checkpoint.Capability{Graph: newest.Name, Version: version}) {
+		if !c.hasWorkers(newest.Name, version) {
 			continue
 		}
 		older, err := c.graphs.Graph(newest.Name, version)

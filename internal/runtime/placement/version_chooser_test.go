@@ -110,10 +110,11 @@ func TestAServedVersionCostsALookUp(t *testing.T) {
 		here, elsewhere []checkpoint.Capability
 		lookUps         int
 	}{
-		"no node of a worker":   {0, nil, nil, 0},
-		"a worker of all nodes": {3, served, nil, 1},
-		"a worker of the last":  {3, lastNode, nil, 3},
-		"a worker elsewhere":    {3, nil, served, 1},
+		"no node of a worker":            {0, nil, nil, 0},
+		"a worker of all nodes":          {3, served, nil, 1},
+		"a worker of the last":           {3, lastNode, nil, 4},
+		"a worker elsewhere":             {3, nil, served, 1},
+		"a worker of the last elsewhere": {3, nil, lastNode, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chooser, lookUps := newChooser(versions{newGraph(t, "2", c.nodes), newGraph(t, "1", 1)}, c.here, c.elsewhere...)
@@ -127,6 +128,18 @@ func TestAServedVersionCostsALookUp(t *testing.T) {
 			require.Zero(t, testing.AllocsPerRun(10, choose))
 			require.Equal(t, c.lookUps, *lookUps)
 		})
+	}
+}
+
+// A version without workers costs no more where it has many nodes, which would each be
+// looked for at all servers.
+func TestAnUnservedVersionCostsFewLookUps(t *testing.T) {
+	for _, nodes := range []int{2, 100} {
+		chooser, lookUps := newChooser(versions{newGraph(t, "3", nodes), newGraph(t, "2", nodes), newGraph(t, "1", nodes)}, nil)
+		g, err := chooser.ChooseVersion("g")
+		require.NoError(t, err)
+		require.Equal(t, "3", g.Version)
+		require.Equal(t, 4, *lookUps, "the first node, the version, and the older versions")
 	}
 }
 
