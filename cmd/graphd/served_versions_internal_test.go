@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
@@ -27,9 +29,9 @@ type versionClient struct {
 	t *testing.T
 }
 
-func startVersionServer(t *testing.T) versionClient {
+func startVersionServer(t *testing.T, store string) versionClient {
 	t.Helper()
-	started := startServerWith(t, server.Options{Store: "memory"})
+	started := startServerWith(t, server.Options{Store: store})
 	conn, err := grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
@@ -110,7 +112,7 @@ func (c versionClient) requireVersion(want string, spec *graphdv1.RunSpec) {
 // Two deployments serve a version of a graph each. When the workers of the newer one are
 // gone, threads begin on the older one; its workers come back, and threads begin on it.
 func TestThreadsBeginOnAVersionThatWorkersServe(t *testing.T) {
-	c := startVersionServer(t)
+	c := startVersionServer(t, "memory")
 	c.connectWorker("1")
 	c.requireVersion("1", &graphdv1.RunSpec{ThreadId: "first"})
 	leave := c.connectWorker("2")
@@ -129,4 +131,28 @@ func TestThreadsBeginOnAVersionThatWorkersServe(t *testing.T) {
 	c.requireVersion("1", &graphdv1.RunSpec{ThreadId: "third"})
 	c.requireVersion("1", &graphdv1.RunSpec{ThreadId: "made"})
 	c.requireVersion("2", &graphdv1.RunSpec{ThreadId: "second"})
+}
+
+// The workers are at one server, and threads begin at another one.
+func TestThreadsBeginOnAVersionThatWorkersOfAnotherServerServe(t *testing.T) {
+	store := redistest.Start(t).URL("")
+	here, there := startVersionServer(t, store), startVersionServer(t, store)
+	there.connectWorker("1")
+	leave := there.connectWorker("2")
+	probes := 0
+	requireSoon := func(version string) {
+		require.Eventually(t, func() bool {
+			probes++
+			made, err := here.CreateThread(t.Context(), &graphdv1.CreateThreadRequest{
+				ThreadId: fmt.Sprint("probe-", probes), Thread: &graphdv1.Thread{Graph: "r"},
+			})
+			return err == nil && made.GetGraphVersion() == version // an error while it does not know the graph yet
+		}, time.Minute, 20*time.Millisecond)
+		here.requireVersion(version, &graphdv1.RunSpec{})
+	}
+	requireSoon("2")
+	leave()
+	requireSoon("1")
+	there.connectWorker("2")
+	requireSoon("2")
 }
