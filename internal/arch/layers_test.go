@@ -261,7 +261,7 @@ var layers = []layer{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
-			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
 		},
 	},
 	{

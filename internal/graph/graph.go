@@ -33,6 +33,7 @@ type Graph struct {
 	InterruptBefore []string
 	InterruptAfter  []string
 
+	workerNodes      []*Node
 	hasWorkerReducer bool // some channel is combined by a worker
 	hasUntracked     bool // some channel is never stored
 	mayCommandParent bool // code in it, or in a graph in it, may choose nodes of the graph around
@@ -180,6 +181,15 @@ type GraphLookup func(name, version string) (*Graph, bool)
 func (g *Graph) Node(name string) (*Node, bool) {
 	n, ok := g.nodes[name]
 	return n, ok
+}
+
+// WorkerNodes returns the nodes that workers run, without those of graphs in it. The
+// caller must not change the list.
+func (g *Graph) WorkerNodes() []*Node { return g.workerNodes }
+
+// RunsInWorker reports whether a worker runs the node.
+func (n *Node) RunsInWorker() bool {
+	return n.Kind == KindRemote && (n.Spec == nil || n.Spec.Remote == nil || n.Spec.Remote.Endpoint == "")
 }
 
 // HasWorkerReducer reports whether workers combine the values of some channel.

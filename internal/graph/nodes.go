@@ -64,6 +64,9 @@ func (b *nodeBuilder) buildNodes() {
 		b.visibleKeys = n.Reads
 		b.buildKind(path, n)
 		b.applyPolicy(path, n)
+		if n.RunsInWorker() {
+			b.graph.workerNodes = append(b.graph.workerNodes, n)
+		}
 	}
 }
 

@@ -131,6 +131,24 @@ func (r *Registry) Graph(name, version string) (*graph.Graph, error) {
 	return g, err
 }
 
+// Versions lists the newest version of a graph, whether it compiles or not, and those
+// that were put before it, newest first, up to a number. It does not read the store.
+func (r *Registry) Versions(name string, most int) []string {
+	versions := r.catalog.Load().findGraph(name)
+	if versions == nil {
+		return nil
+	}
+	newest := slices.Index(versions.list, versions.newest)
+	out := make([]string, 0, min(most, newest+1))
+	for _, v := range slices.Backward(versions.list[:newest+1]) {
+		if len(out) == most {
+			break
+		}
+		out = append(out, v.version)
+	}
+	return out
+}
+
 // maxListBytes bounds the text of the graphs in one answer.
 const maxListBytes = 4 << 20
 

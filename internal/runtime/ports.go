@@ -15,6 +15,9 @@ type Graphs interface {
 	// error is an *Error: GRAPH_NOT_FOUND, GRAPH_VERSION_UNAVAILABLE, or
 	// STORE_UNAVAILABLE when it had to be read and could not be.
 	Graph(name, version string) (*graph.Graph, error)
+	// Versions lists the newest version of a graph and those that were put before it,
+	// newest first, up to a number. It does not read the store.
+	Versions(name string, most int) []string
 }
 
 // Schemas checks values against JSON Schemas.

@@ -31,6 +31,8 @@ type graphs struct{ graph *graph.Graph }
 
 func (g graphs) Graph(string, string) (*graph.Graph, error) { return g.graph, nil }
 
+func (g graphs) Versions(string, int) []string { return []string{g.graph.Version} }
+
 // asking is an executor whose nodes each ask a large question once.
 type asking struct{}
 

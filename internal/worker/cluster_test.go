@@ -160,6 +160,14 @@ func (c *testCluster) Graph(name, _ string) (*graph.Graph, error) {
 	return g, nil
 }
 
+// Versions lists the only version of a graph.
+func (c *testCluster) Versions(name string, _ int) []string {
+	if g := c.graphs[name]; g != nil {
+		return []string{g.Version}
+	}
+	return nil
+}
+
 // serverStore is how one server reaches the store.
 type serverStore struct {
 	checkpoint.Store

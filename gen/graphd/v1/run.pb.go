@@ -521,8 +521,9 @@ type RunSpec struct {
 	// Name of the graph; empty means the thread's graph. A thread stays with its
 	// graph.
 	Graph string `protobuf:"bytes,3,opt,name=graph,proto3" json:"graph,omitempty"`
-	// Version of the graph; empty means the thread's version, or the newest for
-	// a new thread.
+	// Version of the graph; empty means the thread's version. For a new thread
+	// empty means the newest, or a served older one that asks the same where no
+	// worker serves the newest.
 	GraphVersion string `protobuf:"bytes,4,opt,name=graph_version,json=graphVersion,proto3" json:"graph_version,omitempty"`
 	// Where to begin. Unset means with what the thread has left to do.
 	//

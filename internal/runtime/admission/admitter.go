@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
@@ -34,6 +35,12 @@ type Changer interface {
 // Heads drafts the heads of new threads.
 type Heads interface {
 	NewHead(thread string) checkpoint.Head
+}
+
+// VersionChooser chooses the version of a graph on which a new thread runs that names
+// none. Errors: those of runtime.Graphs.
+type VersionChooser interface {
+	ChooseVersion(name string) (*graph.Graph, error)
 }
 
 // Canceller asks live runs to stop.
@@ -73,6 +80,7 @@ type Options struct {
 	Owner     Owner
 	Changer   Changer
 	Heads     Heads
+	Versions  VersionChooser
 	Canceller Canceller
 	Capacity  Capacity
 	Holdings  Holdings

@@ -203,12 +203,21 @@ func (s *startCall) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 			version = head.Version
 		}
 	}
-	g, err := s.opts.Reader.FindGraph(name, version)
+	g, err := s.findVersion(head, name, version)
 	if err != nil {
 		return nil, err
 	}
 	head.Graph, head.Version = g.Name, g.Version
 	return g, nil
+}
+
+// findVersion finds a version of a graph, or chooses one for a thread that has no graph
+// yet.
+func (s *startCall) findVersion(head *checkpoint.Head, name, version string) (*graph.Graph, error) {
+	if head.Graph == "" && version == "" {
+		return s.opts.Versions.ChooseVersion(name)
+	}
+	return s.opts.Reader.FindGraph(name, version)
 }
 
 // checkRequest refuses a request that can't be carried out, before anything is begun.

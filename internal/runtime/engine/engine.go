@@ -183,8 +183,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.canceller = cancellation.New(cancellation.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changer.ChangeFrom, WakeScheduler: e.wakeScheduler,
 	})
+	versions := placement.NewVersionChooser(graphs, e.peers, e.log)
 	e.threads = threads.New(threads.Options{
-		Store: client, Reader: e.reader, Committer: e.committer, Budget: e.readBudget, Now: e.now, Logger: e.log,
+		Store: client, Reader: e.reader, Committer: e.committer, Versions: versions, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
 		Holdings: e.holdings, Change: e.changer.ChangeThread, Remove: e.changer.RemoveHeldThread, WakeScheduler: e.wakeScheduler,
 	})
@@ -202,7 +203,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	e.admitter = admission.New(admission.Options{
 		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Observer: e.observer, Views: client, Owner: e.owner,
-		Changer: e.changer, Heads: e.threads, Canceller: e.canceller, Capacity: e.capacity, Holdings: e.holdings, Commands: e.editor,
+		Changer: e.changer, Heads: e.threads, Versions: versions, Canceller: e.canceller, Capacity: e.capacity, Holdings: e.holdings, Commands: e.editor,
 		QueueLimit: opts.QueueLimit, Now: e.now, IsLive: e.held.IsLive, WakeScheduler: e.wakeScheduler,
 	})
 	if signals, ok := store.(checkpoint.Notifier); ok {

@@ -119,6 +119,14 @@ func (c graphCatalog) Graph(name, _ string) (*graph.Graph, error) {
 	return g, nil
 }
 
+// Versions lists the only version of a graph.
+func (c graphCatalog) Versions(name string, _ int) []string {
+	if g := c[name]; g != nil {
+		return []string{g.Version}
+	}
+	return nil
+}
+
 // findSubgraph finds a subgraph.
 func (c graphCatalog) findSubgraph(name, _ string) (*graph.Graph, bool) {
 	g, ok := c[name]

@@ -180,7 +180,7 @@ func CapabilityFor(g *graph.Graph, n *graph.Node) (checkpoint.Capability, bool) 
 		return need, true
 	}
 	need.Node = n.Name
-	return need, n.Kind == graph.KindRemote && (n.Spec == nil || n.Spec.Remote == nil || n.Spec.Remote.Endpoint == "")
+	return need, n.RunsInWorker()
 }
 
 // CapabilitiesOfGraph returns the capabilities that workers need to run all of

@@ -22,6 +22,8 @@ type catalog struct{ graph *graph.Graph }
 
 func (c catalog) Graph(string, string) (*graph.Graph, error) { return c.graph, nil }
 
+func (c catalog) Versions(string, int) []string { return []string{c.graph.Version} }
+
 // silentFollowers are followers of a thread that has none.
 type silentFollowers struct{ ephemeral []checkpoint.Event }
 

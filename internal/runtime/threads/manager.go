@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
@@ -18,6 +19,7 @@ type Options struct {
 	Store     *commit.StoreClient
 	Reader    *query.Reader
 	Committer *commit.Committer
+	Versions  VersionChooser
 	// Budget is the memory that calls hold of large states.
 	Budget *runtime.ReadBudget
 	Now    func() time.Time // the store's time
@@ -38,6 +40,12 @@ type Options struct {
 	Remove func(ctx context.Context, head checkpoint.Head, anyRevision bool) error
 	// WakeScheduler makes the scheduler look for due threads.
 	WakeScheduler func()
+}
+
+// VersionChooser chooses the version of a graph that a new thread gets where none is
+// named. Errors: those of runtime.Graphs.
+type VersionChooser interface {
+	ChooseVersion(name string) (*graph.Graph, error)
 }
 
 // Holdings keep tenants within the limits of what they hold. The errors are *Error

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -30,7 +31,7 @@ func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequ
 	head := m.NewHead(req.Thread)
 	head.Metadata = req.Metadata
 	if req.Graph != "" {
-		g, err := m.opts.Reader.FindGraph(req.Graph, req.Version)
+		g, err := m.findVersion(req.Graph, req.Version)
 		if err != nil {
 			return head, err
 		}
@@ -42,6 +43,14 @@ func (m *Manager) CreateThread(ctx context.Context, req runtime.CreateThreadRequ
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return nil
 	})
+}
+
+// findVersion finds a version of a graph, or chooses one where none is named.
+func (m *Manager) findVersion(name, version string) (*graph.Graph, error) {
+	if version == "" {
+		return m.opts.Versions.ChooseVersion(name)
+	}
+	return m.opts.Reader.FindGraph(name, version)
 }
 
 // storeThread stores a new thread, if its tenant may have another. A thread that exists is

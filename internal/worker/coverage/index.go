@@ -22,7 +22,7 @@ type graphVersion struct{ graph, version string }
 // servedGraph has the workers of a graph.
 type servedGraph[W comparable] struct {
 	workers  map[W]struct{}
-	versions map[string]int // number of workers that serve nodes of a version
+	versions map[string][]W // workers that serve nodes of a version
 }
 
 // NewIndex makes an index without workers.
@@ -37,11 +37,11 @@ func (i *Index[W]) AddWorker(w W, serves []message.Capability) {
 	for _, v := range served {
 		g := i.byGraph[v.graph]
 		if g == nil {
-			g = &servedGraph[W]{workers: make(map[W]struct{}), versions: make(map[string]int)}
+			g = &servedGraph[W]{workers: make(map[W]struct{}), versions: make(map[string][]W)}
 			i.byGraph[v.graph] = g
 		}
 		g.workers[w] = struct{}{}
-		g.versions[v.version]++
+		g.versions[v.version] = append(g.versions[v.version], w)
 	}
 	i.byWorker[w] = served
 }
@@ -51,7 +51,7 @@ func (i *Index[W]) RemoveWorker(w W) {
 	for _, v := range i.byWorker[w] {
 		g := i.byGraph[v.graph]
 		delete(g.workers, w)
-		if g.versions[v.version]--; g.versions[v.version] == 0 {
+		if g.versions[v.version] = removeWorker(g.versions[v.version], w); len(g.versions[v.version]) == 0 {
 			delete(g.versions, v.version)
 		}
 		if len(g.versions) == 0 {
@@ -59,6 +59,23 @@ func (i *Index[W]) RemoveWorker(w W) {
 		}
 	}
 	delete(i.byWorker, w)
+}
+
+// removeWorker removes a worker from a list, whose order does not matter.
+func removeWorker[W comparable](list []W, w W) []W {
+	if i := slices.Index(list, w); i >= 0 {
+		last := len(list) - 1
+		list[i] = list[last]
+		return slices.Delete(list, last, last+1)
+	}
+	return list
+}
+
+// ContainsFunc reports whether accepts is true for a worker that serves nodes of a version
+// of a graph. It looks at no worker of other versions.
+func (i *Index[W]) ContainsFunc(graph, version string, accepts func(W) bool) bool {
+	g := i.byGraph[graph]
+	return g != nil && (slices.ContainsFunc(g.versions[version], accepts) || slices.ContainsFunc(g.versions[""], accepts))
 }
 
 // WorkersOf iterates over the workers that serve nodes of a graph, in no order.

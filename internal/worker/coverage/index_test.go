@@ -36,3 +36,31 @@ func TestIndexFindsTheWorkersOfAGraph(t *testing.T) {
 	x.RemoveWorker("w2")
 	require.Equal(t, "no worker of graph g is connected", x.ExplainUncovered(need))
 }
+
+func TestIndexFindsTheWorkersOfAVersion(t *testing.T) {
+	x := coverage.NewIndex[string]()
+	workersOf := func(graph, version string) (found []string) {
+		require.False(t, x.ContainsFunc(graph, version, func(w string) bool {
+			found = append(found, w)
+			return false
+		}))
+		slices.Sort(found)
+		return found
+	}
+	require.Empty(t, workersOf("g", "1"))
+	x.AddWorker("w1", []message.Capability{{Graph: "g", Version: "1", Node: "a"}, {Graph: "g", Version: "1", Node: "b"}})
+	x.AddWorker("w2", []message.Capability{{Graph: "g", Version: "2"}, {Graph: "g", Version: "1"}})
+	x.AddWorker("every version", []message.Capability{{Graph: "g"}})
+	require.Equal(t, []string{"every version", "w1", "w2"}, workersOf("g", "1"))
+	require.Equal(t, []string{"every version", "w2"}, workersOf("g", "2"))
+	require.Equal(t, []string{"every version"}, workersOf("g", "3"))
+	require.Empty(t, workersOf("h", "1"))
+	require.True(t, x.ContainsFunc("g", "2", func(w string) bool { return w == "w2" }))
+
+	x.RemoveWorker("w2")
+	require.Equal(t, []string{"every version", "w1"}, workersOf("g", "1"))
+	require.Equal(t, []string{"every version"}, workersOf("g", "2"))
+	x.RemoveWorker("every version")
+	require.Equal(t, []string{"w1"}, workersOf("g", "1"))
+	require.Empty(t, workersOf("g", "2"))
+}

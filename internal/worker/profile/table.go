@@ -107,12 +107,7 @@ func (t *Table[S]) Sessions() iter.Seq[*S] {
 
 // IsServed reports whether a worker that stays serves a route.
 func (t *Table[S]) IsServed(r queue.Route) bool {
-	for p := range t.index.WorkersOf(r.Graph) {
-		if p.CanServe(r) && !p.IsLeaving {
-			return true
-		}
-	}
-	return false
+	return t.index.ContainsFunc(r.Graph, r.Version, func(p *Profile[S]) bool { return p.CanServe(r) && !p.IsLeaving })
 }
 
 // ListServed lists the entries of each worker that stays, and their number.

@@ -65,3 +65,20 @@ func TestReplacedProfilesAreNotCounted(t *testing.T) {
 	table.RemoveProfile(last)
 	require.False(t, table.IsServed(queue.Route{Graph: "g", Node: "n"}))
 }
+
+// TestServedRoutesAreFoundWithoutAllocation looks for a route with one worker beside many
+// of another version.
+func TestServedRoutesAreFoundWithoutAllocation(t *testing.T) {
+	table := profile.NewTable[session](2000, 32<<20)
+	addWorkers(t, table, "g", 100, 3)
+	_, err := table.AddProfile(profile.New(&session{}, message.Hello{Worker: "new", Capabilities: []message.Capability{{Graph: "g", Version: "2"}}}))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		version, node string
+		want          bool
+	}{{"1", "n2", true}, {"1", "n3", false}, {"2", "n3", true}, {"3", "n1", false}} {
+		r := queue.Route{Graph: "g", Version: c.version, Node: c.node}
+		require.Equal(t, c.want, table.IsServed(r), c)
+		require.Zero(t, testing.AllocsPerRun(10, func() { table.IsServed(r) }))
+	}
+}
