@@ -25,27 +25,10 @@ from graphd.errors import (
 from graphd.remote import RunOptions
 from graphd.transport import server as transport
 from tests.gate import Gate
-from tests.graph_documents import COUNT, REFUND
+from tests.graph_documents import COUNT
 from tests.relay import Relay
 from tests.test_secured_calls import as_alice, make_certificates, server_flags
 from tests.test_worker import wait_until
-
-
-@pytest.fixture(scope="module")
-def client(server: DevServer) -> Client:
-    made = Client(server.address)
-    for document in (REFUND, COUNT, ELSEWHERE):
-        made.graphs.put(document)
-    return made
-
-
-ELSEWHERE = """
-graph: client-elsewhere
-channels: { log: append }
-nodes:
-  away: { remote: {} }
-edges: [START -> away -> END]
-"""
 
 
 @pytest.fixture(scope="module")
