@@ -117,6 +117,22 @@ def test_a_watch_goes_on_after_a_cursor(client: Client) -> None:
     assert whole.run is not None and whole.run.output == {"left": 0, "log": [3, 2, 1]}
 
 
+def test_a_cursor_skips_nothing(client: Client) -> None:
+    """Where an event makes several items, a reader that goes on after the first of them gets the others."""
+    modes = ["debug", "tasks"]
+    items, cursors = [], []
+    with client.runs.stream("client-count", {"left": 1}, thread_id="client-cursor", stream_mode=modes) as stream:
+        for item in stream:
+            items.append((item.mode, item.data))
+            cursors.append((item.cursor, stream.cursor))
+    assert [mode for mode, _ in items].count("tasks") == 2 and len(items) > 4
+    for number, (cursor, reached) in enumerate(cursors, 1):
+        for after in (cursor, reached):
+            rest = client.runs.watch("client-cursor", stream.run_id, after=after, stream_mode=modes)
+            shown = [(item.mode, item.data) for item in rest]
+            assert shown[len(shown) - len(items[number:]) :] == items[number:]
+
+
 def test_a_call_may_be_repeated_by_the_program(client: Client) -> None:
     options = RunOptions(request_id="once-1")
     first = client.runs.start("client-count", {"left": 1}, thread_id="client-12", options=options)
