@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from graphd import AsyncClient, Client
 from graphd.dev import DevServer, dev
+from tests.graph_documents import COUNT, ELSEWHERE, GREET, REFUND
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +19,18 @@ def server() -> Iterator[DevServer]:
         os.environ.pop(f"GRAPHD_{name}", None)
     with dev() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def client(server: DevServer) -> Client:
+    """A client of the server, which has the graphs of ``graph_documents``."""
+    made = Client(server.address)
+    for document in (REFUND, COUNT, GREET, ELSEWHERE):
+        made.graphs.put(document)
+    return made
+
+
+@pytest.fixture
+def aclient(client: Client, server: DevServer) -> AsyncClient:
+    """The same for async tests."""
+    return AsyncClient(server.address)

@@ -1,6 +1,8 @@
-"""Graphs in expressions: the server runs their nodes itself."""
+"""Graphs in expressions, whose nodes the server runs itself, and what they ask."""
 
 from __future__ import annotations
+
+from graphd.remote import Client, Question
 
 REFUND = """
 graph: client-refund
@@ -54,3 +56,26 @@ conditional_edges:
       - { when: state.left > 0, to: step }
       - { to: END }
 """
+
+GREET = """
+graph: client-greet
+channels: { name: {}, greeting: {} }
+nodes:
+  greet: { expr: { update: { greeting: "context.word + ' ' + state.name" } } }
+edges: [START -> greet -> END]
+"""
+
+ELSEWHERE = """
+graph: client-elsewhere
+channels: { log: append }
+nodes:
+  away: { remote: {} }
+edges: [START -> away -> END]
+"""
+"""No worker has its node: a run of it goes on without end."""
+
+
+def the_question(client: Client, thread: str) -> Question:
+    """The open question of a thread, which has one."""
+    (question,) = client.inbox.list(thread_id=thread)
+    return question

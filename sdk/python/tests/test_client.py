@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-import subprocess
 import threading
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphd import AsyncClient, Client, Security
-from graphd.dev import DevServer, dev, graphd_command
+from graphd import AsyncClient, Client
+from graphd.dev import DevServer
 from graphd.errors import (
-    AccessDeniedError,
     AlreadyExistsError,
     CallTimeoutError,
+    ConflictError,
     GraphdError,
-    InvalidResumeError,
+    GraphRecursionError,
     NotFoundError,
-    NothingToResumeError,
-    OpenQuestionsError,
     ServerUnavailableError,
     ThreadBusyError,
 )
-from graphd.remote import Answer, Dismissal, Question, RunOptions
+from graphd.remote import Answer, Dismissal, RunOptions
 from graphd.remote.graphs import AsyncGraphs, Graphs
 from graphd.remote.inbox import AsyncInbox, Inbox
 from graphd.remote.runs import AsyncRuns, Runs
 from graphd.remote.threads import AsyncThreads, Threads
-from graphd.types import Interrupt
-from tests.graph_documents import COUNT, REFUND
-
-
-@pytest.fixture(scope="module")
-def client(server: DevServer) -> Client:
-    made = Client(server.address)
-    for document in (REFUND, COUNT):
-        made.graphs.put(document)
-    return made
-
-
-@pytest.fixture
-def aclient(client: Client, server: DevServer) -> AsyncClient:
-    return AsyncClient(server.address)
-
-
-def the_question(client: Client, thread: str) -> Question:
-    (question,) = client.inbox.list(thread_id=thread)
-    return question
+from graphd.types import Command
 
 
 def test_a_run_is_started_and_waited_for(client: Client) -> None:
@@ -79,52 +56,6 @@ def test_a_stream_shows_what_langgraph_shows(client: Client) -> None:
         ("values", {"left": 0, "log": [2, 1]}),
     ]
     assert run.run is not None and run.run.state == "succeeded"
-
-
-def test_a_question_is_answered_from_the_inbox(client: Client) -> None:
-    with client.runs.stream("client-refund", {"request": "8841"}, thread_id="client-3") as run:
-        *_, last = run
-    assert run.run is not None and run.run.state == "interrupted"
-    question = the_question(client, "client-3")
-    assert run.run.open_question_ids == (question.question_id,)
-    asked = Interrupt({"request": "8841"}, question.question_id, response_schema=question.schema)
-    assert last.data == {"__interrupt__": (asked,)}
-    assert (question.graph, question.node, question.reason) == ("client-refund", "review", "approval")
-    assert (question.message, question.value) == ("Refund: 8841", {"request": "8841"})
-    assert question.schema["required"] == ["decision"] and question.state == "open"
-    with pytest.raises(InvalidResumeError):
-        client.inbox.answer(question, {"decision": "perhaps"})
-    run_id = client.inbox.answer(question, {"decision": "approved"}, note="a good customer").run_id
-    done = client.runs.wait("client-3", run_id, timeout=60)
-    assert done.output["log"] == ["read 8841", "review", "closed: approved"]
-    answered = client.inbox.get("client-3", question.question_id)
-    assert (answered.state, answered.response, answered.note) == (
-        "consumed",
-        {"decision": "approved"},
-        "a good customer",
-    )
-
-
-def test_an_answer_is_for_the_question_that_was_read(client: Client) -> None:
-    client.runs.wait("client-4", client.runs.start("client-refund", {"request": "1"}, thread_id="client-4").run_id)
-    question = the_question(client, "client-4")
-    client.runs.resume("client-4", Answer({"decision": "rejected"}))
-    with pytest.raises(GraphdError) as refused:
-        client.inbox.answer(question, {"decision": "approved"})
-    reason = getattr(refused.value, "server_reason", refused.value.reason)
-    assert reason in ("ETAG_MISMATCH", "INTERRUPT_ALREADY_RESOLVED")
-    assert client.runs.wait("client-4").output["decision"] == "rejected"
-    with pytest.raises(NothingToResumeError):
-        client.runs.resume("client-4", {question.question_id: {"decision": "approved"}})
-
-
-def test_a_dismissed_question_fails_its_node(client: Client) -> None:
-    client.runs.wait("client-5", client.runs.start("client-refund", {"request": "1"}, thread_id="client-5").run_id)
-    client.inbox.dismiss(the_question(client, "client-5"), "nobody is here")
-    with pytest.raises(Exception, match="nobody is here"):
-        client.runs.wait("client-5")
-    failed = next(client.runs.list("client-5"))
-    assert failed.state == "failed" and failed.failure is not None and failed.failure.node == "review"
 
 
 def test_a_thread_with_its_states(client: Client) -> None:
@@ -186,30 +117,20 @@ def test_a_watch_goes_on_after_a_cursor(client: Client) -> None:
     assert whole.run is not None and whole.run.output == {"left": 0, "log": [3, 2, 1]}
 
 
-def test_the_inbox_is_watched(client: Client) -> None:
-    client.runs.wait("client-10", client.runs.start("client-refund", {"request": "1"}, thread_id="client-10").run_id)
-    watch = client.inbox.watch(thread_id="client-10", timeout=60)
-    first = next(watch)
-    assert first.is_initial and first.question.state == "open"
-    client.inbox.answer(first.question, {"decision": "approved"})
-    last = next(one for one in watch if one.question.state == "consumed")
-    assert not last.is_initial and last.token and last.question.response == {"decision": "approved"}
-    client.runs.start("client-refund", {"request": "2"}, thread_id="client-10")
-    again = client.inbox.watch(thread_id="client-10", after=last.token, timeout=60)
-    assert next(again).question.value == {"request": "2"}, "what was before the token is not shown"
-    with pytest.raises(CallTimeoutError, match=r"no answer within 0.2 s"):
-        next(client.inbox.watch(thread_id="no-such-thread", timeout=0.2))
-
-
-def test_open_questions_stop_a_new_input(client: Client) -> None:
-    client.runs.wait("client-11", client.runs.start("client-refund", {"request": "1"}, thread_id="client-11").run_id)
-    with pytest.raises(OpenQuestionsError) as refused:
-        client.runs.start("client-refund", {"request": "2"}, thread_id="client-11")
-    assert refused.value.question_ids == (the_question(client, "client-11").question_id,)
-    discard = RunOptions(open_questions="discard")
-    run = client.runs.start("client-refund", {"request": "2"}, thread_id="client-11", options=discard)
-    assert client.runs.wait("client-11", run.run_id).state == "interrupted"
-    assert the_question(client, "client-11").value == {"request": "2"}
+def test_a_cursor_skips_nothing(client: Client) -> None:
+    """Where an event makes several items, a reader that goes on after the first of them gets the others."""
+    modes = ["debug", "tasks"]
+    items, cursors = [], []
+    with client.runs.stream("client-count", {"left": 1}, thread_id="client-cursor", stream_mode=modes) as stream:
+        for item in stream:
+            items.append((item.mode, item.data))
+            cursors.append((item.cursor, stream.cursor))
+    assert [mode for mode, _ in items].count("tasks") == 2 and len(items) > 4
+    for number, (cursor, reached) in enumerate(cursors, 1):
+        for after in (cursor, reached):
+            rest = client.runs.watch("client-cursor", stream.run_id, after=after, stream_mode=modes)
+            shown = [(item.mode, item.data) for item in rest]
+            assert shown[len(shown) - len(items[number:]) :] == items[number:]
 
 
 def test_a_call_may_be_repeated_by_the_program(client: Client) -> None:
@@ -217,15 +138,6 @@ def test_a_call_may_be_repeated_by_the_program(client: Client) -> None:
     first = client.runs.start("client-count", {"left": 1}, thread_id="client-12", options=options)
     second = client.runs.start("client-count", {"left": 1}, thread_id="client-12", options=options)
     assert first.run_id == second.run_id
-
-
-def test_breakpoints_are_passed_without_an_answer(client: Client) -> None:
-    options = RunOptions(interrupt_before=["step"])
-    run = client.runs.start("client-count", {"left": 1}, thread_id="client-13", options=options)
-    assert client.runs.wait("client-13", run.run_id).state == "interrupted"
-    assert the_question(client, "client-13").reason == "breakpoint"
-    client.runs.resume("client-13", None)
-    assert client.runs.wait("client-13").output == {"left": 0, "log": [1]}
 
 
 @pytest.mark.parametrize(
@@ -279,6 +191,57 @@ async def test_an_async_client_does_the_same(aclient: AsyncClient) -> None:
         await aclient.threads.get("client-a1")
 
 
+@dataclasses.dataclass
+class Context:
+    word: str
+
+
+@pytest.mark.parametrize("context", [{"word": "hi"}, Context("hi")])
+def test_a_run_has_a_context(client: Client, context: Any) -> None:
+    run = client.runs.start("client-greet", {"name": "ann"}, options=RunOptions(context=context))
+    assert client.runs.wait(run.thread_id).output["greeting"] == "hi ann"
+
+
+def test_an_input_may_wait_or_take_over(client: Client) -> None:
+    endless = RunOptions(recursion_limit=10**6)
+    first = client.runs.start("client-count", {"left": 10**5}, thread_id="client-busy", options=endless)
+    waiting = client.runs.start(
+        "client-count", {"left": 1}, thread_id="client-busy", options=RunOptions(when_busy="enqueue")
+    )
+    assert waiting.state == "queued"
+    last = client.runs.start(
+        "client-count", {"left": 2}, thread_id="client-busy", options=RunOptions(when_busy="rollback")
+    )
+    assert client.runs.wait("client-busy", last.run_id, timeout=60).output == {"left": 0, "log": [2, 1]}
+    assert client.runs.get("client-busy", first.run_id).state == "cancelled"
+
+
+def test_limits_of_a_run_are_errors_of_their_own(client: Client) -> None:
+    run = client.runs.start("client-count", {"left": 9}, options=RunOptions(recursion_limit=3))
+    with pytest.raises(GraphRecursionError, match="Recursion limit of 3 reached"):
+        client.runs.wait(run.thread_id)
+    options = RunOptions(recursion_limit=10**6, run_timeout=0.05)
+    run = client.runs.start("client-count", {"left": 10**5}, options=options)
+    with pytest.raises(TimeoutError):
+        client.runs.wait(run.thread_id)
+    assert client.runs.get(run.thread_id, run.run_id).state == "timed_out"
+
+
+def test_a_run_begins_with_a_command_or_a_checkpoint(client: Client) -> None:
+    run = client.runs.start("client-count", {"left": 2}, thread_id="client-replay")
+    client.runs.wait("client-replay", run.run_id)
+    history = list(client.threads.get_history("client-replay"))
+    checkpoint = history[1].config["configurable"]["checkpoint_id"]
+    again = client.runs.start("", None, thread_id="client-replay", options=RunOptions(checkpoint_id=checkpoint))
+    assert client.runs.wait("client-replay", again.run_id).output == {"left": 0, "log": [2, 1]}
+    more = client.runs.start("", Command(update={"left": 1}, goto="step"), thread_id="client-replay")
+    assert client.runs.wait("client-replay", more.run_id).output == {"left": 0, "log": [2, 1, 1]}
+    with pytest.raises(ValueError, match=r"give it to runs\.resume or inbox\.answer"):
+        client.runs.start("", Command(resume="yes"), thread_id="client-replay")
+    with pytest.raises(ConflictError):
+        client.runs.start("", {"left": 1}, thread_id="client-replay", options=RunOptions(checkpoint_id=checkpoint))
+
+
 PAIRS = [(Client, AsyncClient), (Runs, AsyncRuns), (Threads, AsyncThreads), (Inbox, AsyncInbox), (Graphs, AsyncGraphs)]
 
 
@@ -289,111 +252,6 @@ def test_async_methods_are_the_same(kind: type, other: type) -> None:
     for name, method in methods.items():
         here, there = inspect.signature(method), inspect.signature(getattr(other, name))
         assert list(here.parameters.values())[1:] == list(there.parameters.values())[1:], name
-
-
-# Rights.
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A server that knows its callers, and the client of each of them."""
-    keys = tmp_path_factory.mktemp("keys") / "keys.yaml"
-    roles = {"author": ["author"], "starter": ["starter"], "answerer": ["answerer"], "viewer": ["viewer"]}
-    tokens = {name: make_key(keys, name, given) for name, given in roles.items()}
-    with dev(flags=["--api-keys", str(keys)], security=Security(token=tokens["author"])) as started:
-        clients = {name: Client(started.address, security=Security(token=token)) for name, token in tokens.items()}
-        clients["author"].graphs.put(REFUND)
-        yield clients
-
-
-def make_key(keys: Path, name: str, roles: Sequence[str]) -> str:
-    given = [argument for role in roles for argument in ("--role", role)]
-    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, *given]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def test_each_caller_does_what_its_role_permits(guarded: dict[str, Client]) -> None:
-    run = guarded["starter"].runs.start("client-refund", {"request": "1"}, thread_id="roles-1")
-    assert guarded["viewer"].runs.wait("roles-1", run.run_id).started_by == "starter"
-    question = the_question(guarded["answerer"], "roles-1")
-    for name, call in (
-        ("viewer", lambda c: c.inbox.answer(question, {"decision": "approved"})),
-        ("starter", lambda c: c.inbox.answer(question, {"decision": "approved"})),
-        ("viewer", lambda c: c.runs.start("client-refund", {"request": "2"}, thread_id="roles-2")),
-        ("answerer", lambda c: c.threads.get_state("roles-1")),
-        ("answerer", lambda c: c.runs.cancel("roles-1")),
-        ("starter", lambda c: c.threads.delete("roles-1")),
-        ("starter", lambda c: list(c.runs.stream("client-refund", {}, options=RunOptions(interrupt_before="*")))),
-    ):
-        with pytest.raises(AccessDeniedError):
-            call(guarded[name])
-    guarded["answerer"].inbox.answer(question, {"decision": "approved"})
-    assert guarded["starter"].runs.wait("roles-1").output["decision"] == "approved"
-    assert guarded["viewer"].inbox.get("roles-1", question.question_id).responder == "answerer"
-
-
-# Restarts.
-
-
-def restart(server: DevServer, store: str) -> DevServer:
-    server.process.kill()
-    server.process.wait()
-    return dev(store=store, port=server.port)
-
-
-def test_a_stream_goes_on_after_a_restart(tmp_path: Path) -> None:
-    store = f"sqlite:{tmp_path}/graphd.db"
-    server = dev(store=store)
-    try:
-        client = Client(server.address)
-        client.graphs.put(COUNT)
-        stream = client.runs.stream("client-count", {"left": 400}, thread_id="restart-1")
-        seen = [next(stream).data["step"]["log"][0]]
-        server = restart(server, store)
-        seen += [item.data["step"]["log"][0] for item in stream]
-        assert seen == list(range(400, 0, -1))
-        assert stream.run is not None and stream.run.state == "succeeded"
-    finally:
-        server.close()
-
-
-async def test_an_async_stream_and_a_watch_go_on_after_a_restart(tmp_path: Path) -> None:
-    store = f"sqlite:{tmp_path}/graphd.db"
-    server = dev(store=store)
-    try:
-        client = AsyncClient(server.address)
-        await client.graphs.put(COUNT)
-        await client.graphs.put(REFUND)
-        watch = client.inbox.watch(timeout=120)
-        await client.runs.start("client-refund", {"request": "1"}, thread_id="restart-2")
-        asked = await anext(watch)
-        stream = client.runs.stream("client-count", {"left": 400}, thread_id="restart-3")
-        seen = [(await anext(stream)).data["step"]["log"][0]]
-        server = restart(server, store)
-        seen += [item.data["step"]["log"][0] async for item in stream]
-        assert seen == list(range(400, 0, -1))
-        await client.inbox.answer(asked.question, {"decision": "approved"})
-        assert (await anext(watch)).question.state in ("answered", "consumed")
-        await watch.aclose()
-    finally:
-        server.close()
-
-
-def test_a_wait_goes_on_after_a_restart(tmp_path: Path) -> None:
-    store = f"sqlite:{tmp_path}/graphd.db"
-    server = dev(store=store)
-    try:
-        client = Client(server.address)
-        client.graphs.put(REFUND)
-        client.runs.wait(
-            "restart-4", client.runs.start("client-refund", {"request": "1"}, thread_id="restart-4").run_id
-        )
-        question = the_question(client, "restart-4")
-        server = restart(server, store)
-        run = client.inbox.answer(question, {"decision": "approved"})
-        assert client.runs.wait("restart-4", run.run_id).output["decision"] == "approved"
-    finally:
-        server.close()
 
 
 def test_a_client_is_used_from_several_threads(client: Client) -> None:

@@ -23,27 +23,12 @@ from graphd.errors import (
     UnauthenticatedError,
 )
 from graphd.remote import RunOptions
+from graphd.transport import server as transport
 from tests.gate import Gate
-from tests.graph_documents import COUNT, REFUND
+from tests.graph_documents import COUNT
+from tests.relay import Relay
 from tests.test_secured_calls import as_alice, make_certificates, server_flags
 from tests.test_worker import wait_until
-
-
-@pytest.fixture(scope="module")
-def client(server: DevServer) -> Client:
-    made = Client(server.address)
-    for document in (REFUND, COUNT, ELSEWHERE):
-        made.graphs.put(document)
-    return made
-
-
-ELSEWHERE = """
-graph: client-elsewhere
-channels: { log: append }
-nodes:
-  away: { remote: {} }
-edges: [START -> away -> END]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +83,34 @@ def test_a_broken_connection_loses_nothing(server: DevServer, client: Client) ->
         gate.end_streams()
         seen += [item.data["step"]["log"][0] for item in stream]
     assert seen == list(range(200, 0, -1))
+
+
+@pytest.fixture
+def silent(server: DevServer, client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
+    """A network whose connections can fall silent: nothing says that they are gone, but a ping without an answer."""
+    monkeypatch.setattr(transport, "_KEEPALIVE", (500, 500))
+    with Relay(server.port) as relay:
+        yield relay
+
+
+def test_a_stream_whose_connection_falls_silent_goes_on(client: Client, silent: Relay) -> None:
+    stream = Client(silent.address).runs.stream("client-elsewhere", {}, stream_mode="tasks", timeout=60)
+    next(stream)
+    silent.freeze()
+    client.runs.cancel(stream.thread_id, wait=True)
+    with pytest.raises(GraphdError) as ended:
+        list(stream)
+    assert ended.value.reason == "CANCELLED_BY_CLIENT"
+
+
+async def test_an_async_stream_whose_connection_falls_silent_goes_on(client: Client, silent: Relay) -> None:
+    stream = AsyncClient(silent.address).runs.stream("client-elsewhere", {}, stream_mode="tasks", timeout=60)
+    await anext(stream)
+    silent.freeze()
+    client.runs.cancel(stream.thread_id, wait=True)
+    with pytest.raises(GraphdError) as ended:
+        [item async for item in stream]
+    assert ended.value.reason == "CANCELLED_BY_CLIENT"
 
 
 def test_a_server_that_drains_hands_its_streams_over(tmp_path: Path) -> None:

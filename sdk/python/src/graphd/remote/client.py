@@ -28,6 +28,15 @@ class Client:
     A client is safe to use from several threads. It does not survive a fork.
     """
 
+    runs: Runs
+    """Starts, follows, answers and ends runs."""
+    threads: Threads
+    """Threads, their states and their histories."""
+    inbox: Inbox
+    """The questions of all threads, and answers to them."""
+    graphs: Graphs
+    """The graphs that the server has."""
+
     def __init__(
         self, server: str | None = None, *, security: Security | None = None, timeout: float | None = TIMEOUT
     ) -> None:
@@ -47,6 +56,15 @@ class Client:
 
 class AsyncClient:
     """Like Client, for async programs: its calls are made on the running loop, whichever that is."""
+
+    runs: AsyncRuns
+    """Starts, follows, answers and ends runs."""
+    threads: AsyncThreads
+    """Threads, their states and their histories."""
+    inbox: AsyncInbox
+    """The questions of all threads, and answers to them."""
+    graphs: AsyncGraphs
+    """The graphs that the server has."""
 
     def __init__(
         self, server: str | None = None, *, security: Security | None = None, timeout: float | None = TIMEOUT

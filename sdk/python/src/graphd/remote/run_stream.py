@@ -19,7 +19,7 @@ from graphd.client.stream_format import StreamFormat
 from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.declare.graph_shape import UndeclaredGraph
-from graphd.errors import GraphdError
+from graphd.errors import NotFoundError
 from graphd.names import wire_levels
 from graphd.remote.cursor import Cursor, read_cursor
 from graphd.remote.run import Run, read_run
@@ -39,7 +39,7 @@ class StreamItem:
     questions: tuple[Interrupt, ...]
     """Of a state: the questions that are open."""
     cursor: Cursor | None
-    """Where to go on after it."""
+    """Where to go on after it. Of several items of one event only the last is passed: the others come again."""
 
 
 class FollowedRun:
@@ -66,7 +66,7 @@ class FollowedRun:
         )
         self._unassigned = UnassignedTasks(connection)
         self._run: Run | None = None
-        self._cursor: Cursor | None = None
+        self._cursor = self._shown = self._passed = _start_of(request)
         self._pending: deque[StreamItem] = deque()
 
     @property
@@ -86,8 +86,13 @@ class FollowedRun:
 
     @property
     def cursor(self) -> Cursor | None:
-        """How far the stream has come. ``runs.watch(after=…)`` goes on there, in any process."""
-        return self._cursor
+        """Where to go on after the items that were yielded, with ``runs.watch(after=…)`` in any process."""
+        return self._shown if self._pending else self._cursor
+
+    def _take_item(self) -> StreamItem:
+        item = self._pending.popleft()
+        self._shown = item.cursor
+        return item
 
     def _read_state(self, below: Sequence[str]) -> Any:
         return read_permitted(self._thread, lambda: values_at(self._connection, None, self._thread, wire_levels(below)))
@@ -108,14 +113,17 @@ class FollowedRun:
         self._cursor = read_cursor(event.cursor) or self._cursor
         if event.HasField("opened"):
             self._run = read_run(event.opened.run)
-        for item in self._translator.translate_event(event):
-            yield StreamItem(item.mode, item.data, item.levels, item.interrupts, self._cursor)
+        made = list(self._translator.translate_event(event))
+        for number, item in enumerate(made, 1):
+            cursor = self._cursor if number == len(made) else self._passed
+            yield StreamItem(item.mode, item.data, item.levels, item.interrupts, cursor)
+        self._passed = self._cursor if made else self._passed
         if event.HasField("end"):
             self._unassigned.close()
             self._cursor = read_cursor(event.end.resume_at) or self._cursor
             if not event.end.HasField("run"):
                 text = f"thread {self._thread!r} was deleted while its run was followed"
-                raise GraphdError(text, reason="THREAD_NOT_FOUND", code="NOT_FOUND")
+                raise NotFoundError(text, reason="THREAD_NOT_FOUND", code="NOT_FOUND")
             self._run = read_run(event.end.run)
             self._run.raise_error()
 
@@ -124,6 +132,11 @@ def _thread_of(request: Any) -> str:
     if isinstance(request, gs.StreamRequest):
         return request.run.thread_id
     return str(request.resume.thread_id if isinstance(request, gs.ResumeRequest) else request.thread_id)
+
+
+def _start_of(request: Any) -> Cursor | None:
+    """Where a request begins; None at the beginning of the run."""
+    return read_cursor(request.after) if isinstance(request, gs.WatchRequest) else None
 
 
 class RunStream(FollowedRun):
@@ -147,7 +160,7 @@ class RunStream(FollowedRun):
         self._open()
         while not self._pending:
             self._read_event()
-        return self._pending.popleft()
+        return self._take_item()
 
     def __enter__(self) -> RunStream:
         self._open()
@@ -187,7 +200,7 @@ class AsyncRunStream(FollowedRun):
         await self._open()
         while not self._pending:
             await self._read_event()
-        return self._pending.popleft()
+        return self._take_item()
 
     async def __aenter__(self) -> AsyncRunStream:
         await self._open()

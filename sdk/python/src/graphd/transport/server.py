@@ -28,6 +28,20 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.initial_reconnect_backoff_ms", 100),
 ]
+_KEEPALIVE = (20_000, 10_000)
+"""Milliseconds between the pings of a connection in use, and for the answer to one. Servers permit a ping in 10 s."""
+
+
+def _channel_options() -> list[tuple[str, int]]:
+    """The options of a channel. Pings show that a silent connection is gone; its streams go on at another."""
+    interval, patience = _KEEPALIVE
+    return [
+        *_OPTIONS,
+        ("grpc.keepalive_time_ms", interval),
+        ("grpc.keepalive_timeout_ms", patience),
+        ("grpc.http2.ping_timeout_ms", patience),  # a minute otherwise, whatever the other timeout says
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
 
 
 class Stubs:
@@ -55,7 +69,7 @@ class Server:
 
     def _open_stubs(self) -> None:
         self._revision = self._dialer.revision
-        self._stubs = Stubs(self._dialer.open_channel(_OPTIONS))
+        self._stubs = Stubs(self._dialer.open_channel(_channel_options()))
         self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Stubs] = weakref.WeakKeyDictionary()
 
     def _renew_stubs(self) -> None:
@@ -83,7 +97,7 @@ class Server:
     def open_channel(self) -> grpc.Channel:
         """A connection of its own, which may be given up without harm to others."""
         own = [("grpc.use_local_subchannel_pool", 1), ("grpc.min_reconnect_backoff_ms", 5000)]
-        return self._dialer.open_channel([*_OPTIONS, *own])
+        return self._dialer.open_channel([*_channel_options(), *own])
 
     @property
     def astubs(self) -> Stubs:
@@ -92,7 +106,7 @@ class Server:
         loop, stubs = asyncio.get_running_loop(), self._async
         known = stubs.get(loop)
         if known is None:
-            known = stubs[loop] = Stubs(self._dialer.open_async_channel(_OPTIONS))
+            known = stubs[loop] = Stubs(self._dialer.open_async_channel(_channel_options()))
         return known
 
 
