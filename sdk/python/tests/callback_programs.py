@@ -23,11 +23,28 @@ class Library:
             return importlib.import_module(f"{root}.{name}")
 
         self.root, self._server = root, server
-        self.StateGraph, self.START, self.END = load("graph").StateGraph, load("graph").START, load("graph").END
+        self._compiled: list[Any] = []
+        self.StateGraph = self._record_compiled(load("graph").StateGraph)
+        self.START, self.END = load("graph").START, load("graph").END
         self.Command, self.Send, self.interrupt = load("types").Command, load("types").Send, load("types").interrupt
         self.RetryPolicy, self.CachePolicy = load("types").RetryPolicy, load("types").CachePolicy
         self.InMemoryCache = load("cache.memory").InMemoryCache
         self._saver = load("checkpoint.memory").InMemorySaver
+
+    def _record_compiled(self, kind: Any) -> Any:
+        compiled = self._compiled
+
+        class Recorded(kind):  # type: ignore[misc]
+            def compile(self, *args: Any, **kwargs: Any) -> Any:
+                compiled.append(super().compile(*args, **kwargs))
+                return compiled[-1]
+
+        return Recorded
+
+    def close(self) -> None:
+        """Ends the workers of the program, before another one of the same graphs begins."""
+        for graph in self._compiled if self.root == "graphd" else ():
+            graph.detach()
 
     def saver(self) -> Any:
         return self._saver(server=self._server) if self.root == "graphd" else self._saver()

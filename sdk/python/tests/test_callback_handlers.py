@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ class Names(callbacks.BaseCallbackHandler):  # type: ignore[misc, name-defined]
 
 
 @pytest.fixture
-def lib(server: DevServer) -> Library:
-    return Library("graphd", server.address)
+def lib(server: DevServer) -> Iterator[Library]:
+    with contextlib.closing(Library("graphd", server.address)) as library:
+        yield library
 
 
 def test_all_handlers_are_told(lib: Library) -> None:

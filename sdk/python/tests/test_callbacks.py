@@ -131,7 +131,8 @@ def record(root: str, server: str, name: str, way: str) -> list[Any]:
         with contextlib.suppress(Exception):
             WAYS[way](graph, given, config)
 
-    PROGRAMS[name](Library(root, server), call)
+    with contextlib.closing(Library(root, server)) as lib:
+        PROGRAMS[name](lib, call)
     return [without_thread(event, thread) for event in recorder.events]
 
 

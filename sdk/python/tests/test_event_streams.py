@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import itertools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -55,7 +56,8 @@ def record(root: str, server: str, name: str) -> list[Any]:
         config = {"configurable": {"thread_id": thread}, "tags": ["tagged"]}
         found.extend(asyncio.run(read_events(graph, given, config)))
 
-    PROGRAMS[name](Library(root, server), call)
+    with contextlib.closing(Library(root, server)) as lib:
+        PROGRAMS[name](lib, call)
     return sorted(found, key=repr) if name in UNORDERED else found
 
 
@@ -74,8 +76,7 @@ def is_item(event: list[Any]) -> bool:
     return event[0] == "on_chain_stream" and not event[2]
 
 
-def talking(root: str, server: str) -> Any:
-    lib = Library(root, server)
+def build_talking(lib: Library) -> Any:
     model = lib.fake_model("hello there", "hello there")
 
     async def talk(state: State) -> Any:
@@ -89,34 +90,40 @@ async def read_log(graph: Any) -> list[Any]:
     return [[op["op"], op["path"]] async for patch in stream for op in patch.ops]
 
 
+def record_talk(root: str, server: DevServer, read: Callable[[Any], Any]) -> Any:
+    """What a coroutine function reads of a graph that talks."""
+    with contextlib.closing(Library(root, server.address)) as lib:
+        return asyncio.run(read(build_talking(lib)))
+
+
 @pytest.mark.filterwarnings("ignore:astream_log is deprecated")
 def test_logs_are_those_of_langgraph(server: DevServer) -> None:
-    here, there = (asyncio.run(read_log(talking(root, server.address))) for root in ("graphd", "langgraph"))
+    here, there = (record_talk(root, server, read_log) for root in ("graphd", "langgraph"))
     assert here == there
     assert ["add", "/logs/talk/streamed_output/-"] in here
 
 
 def test_events_of_a_model_are_its_tokens(server: DevServer) -> None:
-    events = asyncio.run(read_events(talking("graphd", server.address), {"n": 1}, {}))
+    events = record_talk("graphd", server, lambda graph: read_events(graph, {"n": 1}, {}))
     chunks = [event[-1]["chunk"] for event in events if event[0] == "on_chat_model_stream"]
     assert "".join(content for _, content in chunks) == "hello there"
     assert [event[2] for event in events if event[0] == "on_chat_model_start"] == [["Talking", "talk"]]
 
 
 def test_events_of_a_chain_have_those_of_its_graph(server: DevServer) -> None:
-    def record_chain(root: str) -> Any:
-        chain = talking(root, server.address) | runnables.RunnableLambda(lambda update: list(update))
-        return asyncio.run(read_events(chain, {"n": 1}, {}))
+    def read(graph: Any) -> Any:
+        return read_events(graph | runnables.RunnableLambda(lambda update: list(update)), {"n": 1}, {})
 
-    assert record_chain("graphd") == record_chain("langgraph")
+    assert record_talk("graphd", server, read) == record_talk("langgraph", server, read)
 
 
 def test_other_versions_of_events_are_refused(server: DevServer) -> None:
-    graph = talking("graphd", server.address)
-    with pytest.raises(NotImplementedError, match="v3"):
-        graph.stream_events({"n": 1}, version="v3")
-    with pytest.raises(NotImplementedError, match="astream_events"):
-        graph.stream_events({"n": 1})
+    with contextlib.closing(Library("graphd", server.address)) as lib:
+        graph = build_talking(lib)
+        with pytest.raises(NotImplementedError, match="v3"):
+            graph.stream_events({"n": 1}, version="v3")
+        with pytest.raises(NotImplementedError, match="astream_events"):
+            graph.stream_events({"n": 1})
 
 
 def test_without_langchain_there_are_no_events(monkeypatch: pytest.MonkeyPatch) -> None:
