@@ -41,7 +41,7 @@ class Recorder(callbacks.BaseCallbackHandler):  # type: ignore[misc, name-define
         metadata = {k: v for k, v in about["metadata"].items() if k not in left_out}
         if metadata.get("langgraph_path", [""])[0] == "__pregel_push":
             metadata["langgraph_path"] = "pushed"  # the server does not say by which of the sends
-        self._keep(f"{kind}_start", about, sorted(about["tags"]), metadata, given)
+        self._keep(f"{kind}_start", about, sorted(set(about["tags"])), metadata, given)
 
     def _keep(self, kind: str, about: dict[str, Any], *shown: Any) -> None:
         self.events.append([kind, self._names[about["run_id"]], *map(without_ids, shown)])

@@ -44,7 +44,7 @@ async def read_events(graph: Any, given: Any, config: Any) -> list[Any]:
         async for event in graph.astream_events(given, config, version="v2"):
             names.setdefault(event["run_id"], event["name"])
             parents = [names[parent] for parent in event["parent_ids"]]
-            about = [event["event"], event["name"], parents, sorted(event["tags"])]
+            about = [event["event"], event["name"], parents, sorted(set(event["tags"]))]
             found.append([*about, event["metadata"].get("langgraph_step"), shown_values(event["data"])])
     return found
 
