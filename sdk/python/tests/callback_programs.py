@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -377,3 +378,14 @@ PROGRAMS: dict[str, Program] = {
         in_a_function,
     )
 }
+
+# Before Python 3.11 nodes of LangGraph that run on a loop ask, call graphs and call models only with their config.
+NEED_CONTEXT = {
+    "model",
+    "question",
+    "graph_that_asks",
+    "called_graph",
+    "called_graph_that_fails",
+    "called_graph_that_asks",
+}
+ON_LOOPS = [name for name in PROGRAMS if sys.version_info >= (3, 11) or name not in NEED_CONTEXT]
