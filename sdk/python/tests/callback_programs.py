@@ -241,6 +241,12 @@ def graph_as_node(lib: Library, call: Call) -> Any:
     return call(lib.graph(three, edges=">inner inner>three", inner=inner).compile(), {"n": 1})
 
 
+def configured_graph_as_node(lib: Library, call: Call) -> Any:
+    inner = lib.graph(one, edges=">one").compile(name="inside configured_graph_as_node")
+    bound = inner.with_config(tags=["bound"], metadata={"bound": 1}, run_name="Renamed")
+    return call(lib.graph(edges=">inner", inner=bound).compile(), {"n": 1})
+
+
 def graphs_in_a_row(lib: Library, call: Call) -> Any:
     inner = lib.graph(one, edges=">one").compile(name="inside graphs_in_a_row")
     middle = lib.graph(two, edges=">deep deep>two", deep=inner).compile(name="middle of graphs_in_a_row")
@@ -364,6 +370,7 @@ PROGRAMS: dict[str, Program] = {
         question,
         breakpoint,
         graph_as_node,
+        configured_graph_as_node,
         graphs_in_a_row,
         graph_that_decides,
         graph_that_fails,

@@ -59,6 +59,20 @@ def test_all_handlers_are_told(lib: Library) -> None:
     assert [handler.names for handler in names] == [["All", "one"] * 2, ["All", "one"] * 2, ["All", "one"]]
 
 
+@pytest.mark.parametrize("outer", [[], [Names()]])
+def test_handlers_of_a_graph_that_is_a_node_are_told_of_it(lib: Library, outer: list[Any]) -> None:
+    pytest.importorskip("langgraph")
+    told = []
+    for library in (lib, Library("langgraph", "")):
+        handler = Names()
+        inner = library.graph(one, edges=">one").compile(name="bound inside").with_config(callbacks=[handler])
+        middle = library.graph(edges=">inner", inner=inner).compile(name="bound between")
+        graph = library.graph(two, edges=">middle middle>two", middle=middle).compile(name="bound around")
+        graph.invoke({"n": 1}, {"callbacks": outer})
+        told.append((handler.names, handler.ends, handler.errors))
+    assert told[0] == told[1] == (["bound inside", "one"], 2, [])
+
+
 def test_tags_and_handlers_of_configs_are_added(lib: Library) -> None:
     graph = lib.graph(one, edges=">one").compile().with_config(tags=["a"]).with_config(tags=["b"], callbacks=[])
     assert graph.config["tags"] == ["a", "b"]
