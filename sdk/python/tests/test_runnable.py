@@ -7,7 +7,7 @@ import importlib
 import operator
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -27,7 +27,25 @@ def double(state: State) -> dict[str, Any]:
     return {"n": state["n"] * 2, "log": [f"doubled {state['n']}"]}
 
 
+BUILT: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def end_workers() -> Iterator[None]:
+    """Ends the workers of a test before those of the next one have the same graph."""
+    yield
+    while BUILT:
+        BUILT.pop().detach()
+
+
 def build(library: str, server: DevServer | None = None, name: str = "Doubler") -> Any:
+    graph = build_graph(library, server, name)
+    if library == "graphd":
+        BUILT.append(graph)
+    return graph
+
+
+def build_graph(library: str, server: DevServer | None, name: str) -> Any:
     graphs = importlib.import_module(f"{library}.graph")
     builder = graphs.StateGraph(State).add_node("double", double).add_edge(graphs.START, "double")
     if server is None:
