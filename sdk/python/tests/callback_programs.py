@@ -30,6 +30,9 @@ class Library:
         self.Command, self.Send, self.interrupt = load("types").Command, load("types").Send, load("types").interrupt
         self.RetryPolicy, self.CachePolicy = load("types").RetryPolicy, load("types").CachePolicy
         self.InMemoryCache = load("cache.memory").InMemoryCache
+        self.ToolNode = load("prebuilt").ToolNode
+        state = load("graph").MessagesState
+        self.MessagesGraph = lambda: self.StateGraph(state)
         self._saver = load("checkpoint.memory").InMemorySaver
 
     def _record_compiled(self, kind: Any) -> Any:
@@ -221,6 +224,32 @@ def cached(lib: Library, call: Call) -> Any:
     call(graph, {"n": 1})
 
 
+def tools(lib: Library, call: Call) -> Any:
+    tool = importlib.import_module("langchain_core.tools").tool
+    messages = importlib.import_module("langchain_core.messages")
+
+    @tool
+    def add(a: int, b: int) -> int:
+        """Adds."""
+        return a + b
+
+    @tool
+    def fail(a: int) -> int:
+        """Fails."""
+        raise ValueError(f"{a} is wrong")
+
+    def ask(state: Any) -> Any:
+        calls = [{"name": "add", "args": {"a": 1, "b": 2}, "id": "c1"}] if len(state["messages"]) == 1 else []
+        last = [{"name": "fail", "args": {"a": 3}, "id": "c2"}]
+        return {"messages": [messages.AIMessage("", id=f"m{len(state['messages'])}", tool_calls=calls or last)]}
+
+    node = lib.ToolNode([add, fail], handle_tool_errors=True)
+    builder = lib.MessagesGraph().add_node("ask", ask).add_node("tools", node).add_node("again", ask)
+    builder.add_node("more", node).add_edge(lib.START, "ask").add_edge("ask", "tools")
+    graph = builder.add_edge("tools", "again").add_edge("again", "more").compile(name="uses tools")
+    return call(graph, {"messages": [messages.HumanMessage("go", id="m0")]})
+
+
 def question(lib: Library, call: Call) -> Any:
     def ask(state: State) -> Any:
         return {"log": [lib.interrupt("sure?")]}
@@ -367,6 +396,7 @@ PROGRAMS: dict[str, Program] = {
         wrong_update,
         configured,
         cached,
+        tools,
         question,
         breakpoint,
         graph_as_node,

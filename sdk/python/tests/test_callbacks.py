@@ -59,6 +59,15 @@ class Recorder(callbacks.BaseCallbackHandler):  # type: ignore[misc, name-define
     def on_chat_model_start(self, serialized: Any, messages: Any, **about: Any) -> None:
         self._begin("model", "model", about, len(messages[0]))
 
+    def on_tool_start(self, serialized: Any, input_str: str, **about: Any) -> None:
+        self._begin("tool", serialized["name"], about, about["inputs"])
+
+    def on_tool_end(self, output: Any, **about: Any) -> None:
+        self._keep("tool_end", about, output)
+
+    def on_tool_error(self, error: BaseException, **about: Any) -> None:
+        self._keep("tool_error", about, type(error).__name__)
+
     def on_llm_new_token(self, token: str, **about: Any) -> None:
         self._keep("token", about, token)
 
@@ -85,6 +94,8 @@ def without_ids(value: Any) -> Any:
         return _ID.sub("", value)
     if type(value).__name__ in ("Command", "Send"):
         return type(value).__name__
+    if hasattr(value, "content"):
+        return [type(value).__name__, value.content]
     return value
 
 
