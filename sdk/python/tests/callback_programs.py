@@ -224,26 +224,34 @@ def cached(lib: Library, call: Call) -> Any:
     call(graph, {"n": 1})
 
 
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+def fail(a: int) -> int:
+    """Fails."""
+    raise ValueError(f"{a} is wrong")
+
+
 def tools(lib: Library, call: Call) -> Any:
     tool = importlib.import_module("langchain_core.tools").tool
+    return call_tools(lib, call, [tool(add), tool(fail)])
+
+
+def functions_as_tools(lib: Library, call: Call) -> Any:
+    return call_tools(lib, call, [add, fail])
+
+
+def call_tools(lib: Library, call: Call, given: list[Any]) -> Any:
     messages = importlib.import_module("langchain_core.messages")
 
-    @tool
-    def add(a: int, b: int) -> int:
-        """Adds."""
-        return a + b
-
-    @tool
-    def fail(a: int) -> int:
-        """Fails."""
-        raise ValueError(f"{a} is wrong")
-
     def ask(state: Any) -> Any:
-        calls = [{"name": "add", "args": {"a": 1, "b": 2}, "id": "c1"}] if len(state["messages"]) == 1 else []
-        last = [{"name": "fail", "args": {"a": 3}, "id": "c2"}]
-        return {"messages": [messages.AIMessage("", id=f"m{len(state['messages'])}", tool_calls=calls or last)]}
+        first = [{"name": "add", "args": {"a": 1, "b": 2}, "id": "c1"}]
+        calls = first if len(state["messages"]) == 1 else [{"name": "fail", "args": {"a": 3}, "id": "c2"}]
+        return {"messages": [messages.AIMessage("", id=f"m{len(state['messages'])}", tool_calls=calls)]}
 
-    node = lib.ToolNode([add, fail], handle_tool_errors=True)
+    node = lib.ToolNode(given, handle_tool_errors=True)
     builder = lib.MessagesGraph().add_node("ask", ask).add_node("tools", node).add_node("again", ask)
     builder.add_node("more", node).add_edge(lib.START, "ask").add_edge("ask", "tools")
     graph = builder.add_edge("tools", "again").add_edge("again", "more").compile(name="uses tools")
@@ -397,6 +405,7 @@ PROGRAMS: dict[str, Program] = {
         configured,
         cached,
         tools,
+        functions_as_tools,
         question,
         breakpoint,
         graph_as_node,

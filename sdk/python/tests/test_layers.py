@@ -35,7 +35,7 @@ ALLOWED: dict[str, str] = {
     "runtime": f"{GROUND} codec messages packages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare packages",
-    "prebuilt": f"{GROUND} codec messages runtime",
+    "prebuilt": f"{GROUND} codec messages packages runtime",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
     "checkpoint": "names dev security transport",

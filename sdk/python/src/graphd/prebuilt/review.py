@@ -68,7 +68,8 @@ def add_human_in_the_loop(
             return instead if done else inner.call(**arguments)
 
     functools.update_wrapper(reviewed, inner.call, assigned=("__doc__", "__module__"), updated=())
-    return Tool(inner.name, reviewed, inspect.iscoroutinefunction(reviewed))
+    is_async = inspect.iscoroutinefunction(reviewed)
+    return Tool(inner.name, reviewed, is_async, inner.is_function, inner.description)
 
 
 def _ask_reviewer(

@@ -22,6 +22,9 @@ class Tool:
     name: str
     call: Callable[..., Any]
     is_async: bool
+    is_function: bool = False
+    """No tool of LangChain is called."""
+    description: str = ""
 
     @classmethod
     def of(cls, given: Any) -> Tool:
@@ -72,8 +75,12 @@ def _wrap_function(function: Callable[..., Any]) -> Tool:
         async def acall(**arguments: Any) -> Any:
             return await function(**prepared(arguments))
 
-        return Tool(function.__name__, acall, True)
-    return Tool(function.__name__, lambda **arguments: function(**prepared(arguments)), False)
+        return Tool(function.__name__, acall, True, True, inspect.getdoc(function) or "")
+
+    def call(**arguments: Any) -> Any:
+        return function(**prepared(arguments))
+
+    return Tool(function.__name__, call, False, True, inspect.getdoc(function) or "")
 
 
 def _wrap_langchain_tool(tool: Any) -> Tool:

@@ -13,6 +13,7 @@ from graphd.constants import END
 from graphd.errors import GraphBubbleUp, GraphInterrupt
 from graphd.messages import ToolMessage, from_dict, is_message, to_dict
 from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
+from graphd.prebuilt.traced_tool import trace_tool
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
 from graphd.values.command import Command, Interrupt
@@ -96,13 +97,16 @@ class ToolNode:
                 return kept
             token = current_call.set((state, str(call["id"])))
             try:
-                result = await _run_tool(tool, call)
+                return await trace_tool(tool, call, lambda: self._answer_call(tool, call))
             except GraphBubbleUp:
                 raise
             except Exception as error:
                 return self._build_message(call, self._explain_error(error), "error")
             finally:
                 current_call.reset(token)
+
+    async def _answer_call(self, tool: Tool, call: Mapping[str, Any]) -> Any:
+        result = await _run_tool(tool, call)
         if isinstance(result, Command) or _read_field(result, "type") == "tool":
             return result
         return self._build_message(call, text_of(result), "success")
