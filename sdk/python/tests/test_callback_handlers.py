@@ -105,6 +105,14 @@ def test_handlers_need_langchain(lib: Library, monkeypatch: pytest.MonkeyPatch) 
     assert graph.invoke({"n": 1}, {"callbacks": None})["n"] == 2
 
 
+def test_the_environment_asks_for_nothing_without_langchain(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = lib.graph(one, edges=">one").compile()
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    for module in ("langchain_core", "langchain_core.callbacks.manager"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert graph.invoke({"n": 1})["n"] == 2
+
+
 def test_a_call_that_breaks_off_ends_its_run(lib: Library) -> None:
     handler = Names()
     stream = lib.graph(one, two, edges=">one one>two").compile().stream({"n": 1}, {"callbacks": [handler]})
