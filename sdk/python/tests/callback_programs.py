@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -23,11 +24,31 @@ class Library:
             return importlib.import_module(f"{root}.{name}")
 
         self.root, self._server = root, server
-        self.StateGraph, self.START, self.END = load("graph").StateGraph, load("graph").START, load("graph").END
+        self._compiled: list[Any] = []
+        self.StateGraph = self._record_compiled(load("graph").StateGraph)
+        self.START, self.END = load("graph").START, load("graph").END
         self.Command, self.Send, self.interrupt = load("types").Command, load("types").Send, load("types").interrupt
         self.RetryPolicy, self.CachePolicy = load("types").RetryPolicy, load("types").CachePolicy
         self.InMemoryCache = load("cache.memory").InMemoryCache
+        self.ToolNode = load("prebuilt").ToolNode
+        state = load("graph").MessagesState
+        self.MessagesGraph = lambda: self.StateGraph(state)
         self._saver = load("checkpoint.memory").InMemorySaver
+
+    def _record_compiled(self, kind: Any) -> Any:
+        compiled = self._compiled
+
+        class Recorded(kind):  # type: ignore[misc]
+            def compile(self, *args: Any, **kwargs: Any) -> Any:
+                compiled.append(super().compile(*args, **kwargs))
+                return compiled[-1]
+
+        return Recorded
+
+    def close(self) -> None:
+        """Ends the workers of the program, before another one of the same graphs begins."""
+        for graph in self._compiled if self.root == "graphd" else ():
+            graph.detach()
 
     def saver(self) -> Any:
         return self._saver(server=self._server) if self.root == "graphd" else self._saver()
@@ -203,6 +224,40 @@ def cached(lib: Library, call: Call) -> Any:
     call(graph, {"n": 1})
 
 
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+def fail(a: int) -> int:
+    """Fails."""
+    raise ValueError(f"{a} is wrong")
+
+
+def tools(lib: Library, call: Call) -> Any:
+    tool = importlib.import_module("langchain_core.tools").tool
+    return call_tools(lib, call, [tool(add), tool(fail)])
+
+
+def functions_as_tools(lib: Library, call: Call) -> Any:
+    return call_tools(lib, call, [add, fail])
+
+
+def call_tools(lib: Library, call: Call, given: list[Any]) -> Any:
+    messages = importlib.import_module("langchain_core.messages")
+
+    def ask(state: Any) -> Any:
+        first = [{"name": "add", "args": {"a": 1, "b": 2}, "id": "c1"}]
+        calls = first if len(state["messages"]) == 1 else [{"name": "fail", "args": {"a": 3}, "id": "c2"}]
+        return {"messages": [messages.AIMessage("", id=f"m{len(state['messages'])}", tool_calls=calls)]}
+
+    node = lib.ToolNode(given, handle_tool_errors=True)
+    builder = lib.MessagesGraph().add_node("ask", ask).add_node("tools", node).add_node("again", ask)
+    builder.add_node("more", node).add_edge(lib.START, "ask").add_edge("ask", "tools")
+    graph = builder.add_edge("tools", "again").add_edge("again", "more").compile(name="uses tools")
+    return call(graph, {"messages": [messages.HumanMessage("go", id="m0")]})
+
+
 def question(lib: Library, call: Call) -> Any:
     def ask(state: State) -> Any:
         return {"log": [lib.interrupt("sure?")]}
@@ -221,6 +276,12 @@ def breakpoint(lib: Library, call: Call) -> Any:
 def graph_as_node(lib: Library, call: Call) -> Any:
     inner = lib.graph(one, two, edges=">one one>two").compile(name="inside graph_as_node")
     return call(lib.graph(three, edges=">inner inner>three", inner=inner).compile(), {"n": 1})
+
+
+def configured_graph_as_node(lib: Library, call: Call) -> Any:
+    inner = lib.graph(one, edges=">one").compile(name="inside configured_graph_as_node")
+    bound = inner.with_config(tags=["bound"], metadata={"bound": 1}, run_name="Renamed")
+    return call(lib.graph(edges=">inner", inner=bound).compile(), {"n": 1})
 
 
 def graphs_in_a_row(lib: Library, call: Call) -> Any:
@@ -343,9 +404,12 @@ PROGRAMS: dict[str, Program] = {
         wrong_update,
         configured,
         cached,
+        tools,
+        functions_as_tools,
         question,
         breakpoint,
         graph_as_node,
+        configured_graph_as_node,
         graphs_in_a_row,
         graph_that_decides,
         graph_that_fails,
@@ -360,3 +424,14 @@ PROGRAMS: dict[str, Program] = {
         in_a_function,
     )
 }
+
+# Before Python 3.11 nodes of LangGraph that run on a loop ask, call graphs and call models only with their config.
+NEED_CONTEXT = {
+    "model",
+    "question",
+    "graph_that_asks",
+    "called_graph",
+    "called_graph_that_fails",
+    "called_graph_that_asks",
+}
+ON_LOOPS = [name for name in PROGRAMS if sys.version_info >= (3, 11) or name not in NEED_CONTEXT]

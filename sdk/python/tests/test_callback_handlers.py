@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ class Names(callbacks.BaseCallbackHandler):  # type: ignore[misc, name-defined]
 
 
 @pytest.fixture
-def lib(server: DevServer) -> Library:
-    return Library("graphd", server.address)
+def lib(server: DevServer) -> Iterator[Library]:
+    with contextlib.closing(Library("graphd", server.address)) as library:
+        yield library
 
 
 def test_all_handlers_are_told(lib: Library) -> None:
@@ -55,6 +57,20 @@ def test_all_handlers_are_told(lib: Library) -> None:
     graph.with_config({"callbacks": [names[1]]}).invoke({"n": 1}, {"callbacks": [names[2], names[0]]})
     graph.invoke({"n": 1}, {"callbacks": callbacks.CallbackManager([names[1]], [names[1]])})
     assert [handler.names for handler in names] == [["All", "one"] * 2, ["All", "one"] * 2, ["All", "one"]]
+
+
+@pytest.mark.parametrize("outer", [[], [Names()]])
+def test_handlers_of_a_graph_that_is_a_node_are_told_of_it(lib: Library, outer: list[Any]) -> None:
+    pytest.importorskip("langgraph")
+    told = []
+    for library in (lib, Library("langgraph", "")):
+        handler = Names()
+        inner = library.graph(one, edges=">one").compile(name="bound inside").with_config(callbacks=[handler])
+        middle = library.graph(edges=">inner", inner=inner).compile(name="bound between")
+        graph = library.graph(two, edges=">middle middle>two", middle=middle).compile(name="bound around")
+        graph.invoke({"n": 1}, {"callbacks": outer})
+        told.append((handler.names, handler.ends, handler.errors))
+    assert told[0] == told[1] == (["bound inside", "one"], 2, [])
 
 
 def test_tags_and_handlers_of_configs_are_added(lib: Library) -> None:
@@ -87,6 +103,14 @@ def test_handlers_need_langchain(lib: Library, monkeypatch: pytest.MonkeyPatch) 
             call()
     assert graph.invoke({"n": 1}, {"callbacks": []})["n"] == 2
     assert graph.invoke({"n": 1}, {"callbacks": None})["n"] == 2
+
+
+def test_the_environment_asks_for_nothing_without_langchain(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = lib.graph(one, edges=">one").compile()
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    for module in ("langchain_core", "langchain_core.callbacks.manager"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert graph.invoke({"n": 1})["n"] == 2
 
 
 def test_a_call_that_breaks_off_ends_its_run(lib: Library) -> None:

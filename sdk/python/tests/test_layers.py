@@ -38,7 +38,7 @@ ALLOWED: dict[str, str] = {
     "runtime": f"{GROUND} compatibility codec messages packages security",
     "declare": f"{GROUND} codec channels managed messages security",
     "drawing": "constants names declare packages",
-    "prebuilt": f"{GROUND} compatibility messages runtime security managed declare graph",
+    "prebuilt": f"{GROUND} compatibility messages packages runtime security managed declare graph",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
     "checkpoint": "compatibility constants errors names dev security transport",

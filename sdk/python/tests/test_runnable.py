@@ -7,7 +7,7 @@ import importlib
 import operator
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -27,7 +27,25 @@ def double(state: State) -> dict[str, Any]:
     return {"n": state["n"] * 2, "log": [f"doubled {state['n']}"]}
 
 
+BUILT: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def end_workers() -> Iterator[None]:
+    """Ends the workers of a test before those of the next one have the same graph."""
+    yield
+    while BUILT:
+        BUILT.pop().detach()
+
+
 def build(library: str, server: DevServer | None = None, name: str = "Doubler") -> Any:
+    graph = build_graph(library, server, name)
+    if library == "graphd":
+        BUILT.append(graph)
+    return graph
+
+
+def build_graph(library: str, server: DevServer | None, name: str) -> Any:
     graphs = importlib.import_module(f"{library}.graph")
     builder = graphs.StateGraph(State).add_node("double", double).add_edge(graphs.START, "double")
     if server is None:
@@ -135,6 +153,14 @@ def test_what_only_runnables_have_says_what_to_install(monkeypatch: pytest.Monke
             compose()
 
 
+def test_what_this_langchain_has_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    runnable = pytest.importorskip("langchain_core.runnables").Runnable
+    monkeypatch.delattr(runnable, "stream_events")
+    composable = importlib.import_module("graphd.compiled.composable_graph").ComposableGraph
+    with pytest.raises(NotImplementedError, match=r"stream_events\(\) needs a newer langchain-core"):
+        composable.stream_events(build("graphd"), {"n": 1})
+
+
 LATE = """
 import sys
 import graphd
@@ -163,6 +189,18 @@ def test_langchain_may_be_imported_later(server: DevServer) -> None:
     pytest.importorskip("langchain_core")
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("fine\n", "")
+
+
+def test_batches_have_no_limit_of_their_own(server: DevServer) -> None:
+    """LangChain gives each config a recursion_limit of 25, and LangGraph goes by it."""
+    pytest.importorskip("langchain_core")
+    graphs = importlib.import_module("graphd.graph")
+    builder = graphs.StateGraph(State).add_node("count", lambda state: {"n": state["n"] + 1})
+    builder.add_conditional_edges("count", lambda state: "count" if state["n"] < 30 else graphs.END)
+    graph = builder.add_edge(graphs.START, "count").compile()
+    assert [result["n"] for result in graph.batch([{"n": 0}, {"n": 1}])] == [30, 30]
+    assert isinstance(graph, importlib.import_module("langchain_core.runnables").Runnable)
+    assert [result["n"] for result in graph.batch([{"n": 0}, {"n": 1}])] == [30, 30]
 
 
 def test_threads_are_kept_in_chains(server: DevServer) -> None:

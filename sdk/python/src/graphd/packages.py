@@ -32,4 +32,7 @@ def is_installed(package: str) -> bool:
     """The package can be imported."""
     if package in sys.modules:
         return sys.modules[package] is not None
-    return importlib.util.find_spec(package) is not None
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ImportError:
+        return False

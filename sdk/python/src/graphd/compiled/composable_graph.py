@@ -5,8 +5,8 @@ program imports it is a Runnable afterwards: ``isinstance(graph, Runnable)`` ask
 for its ``__class__``, and the graph takes a class that inherits from Runnable then. A graph
 takes it too when a method is called that only Runnables have.
 
-The methods here that need nothing of LangChain are for programs without it. The class that
-inherits from Runnable has LangChain's own in their place.
+The methods here that need nothing of LangChain do the same with and without it. In the
+class that inherits from Runnable the others are Runnable's own.
 """
 
 from __future__ import annotations
@@ -27,11 +27,18 @@ _CLASS: Any = vars(object)["__class__"]
 Configs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
+_DELEGATED = ["__or__", "__ror__"]
+
+
 def _delegate(name: str) -> Callable[..., Any]:
     """A method that only Runnables have."""
+    _DELEGATED.append(name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(_as_runnable(self, f"{name}()"), name)(*args, **kwargs)
+        runnable = require_module("langchain_core.runnables.base", f"{name}()").Runnable
+        if not hasattr(runnable, name):
+            raise NotImplementedError(f"{name}() needs a newer langchain-core: the Runnable of this one has none")
+        return getattr(runnable, name)(_as_runnable(self, name), *args, **kwargs)
 
     method.__name__, method.__qualname__ = name, f"ComposableGraph.{name}"
     method.__doc__ = f"``Runnable.{name}`` of LangChain; MissingPackageError without langchain-core."
@@ -187,8 +194,7 @@ def _become_runnable(graph: Any) -> None:
 @functools.cache
 def _runnable_class(kind: Any, runnable: Any) -> type[Any]:
     """A class of graphs, as one of Runnables."""
-    own = {name: vars(runnable)[name] for name in vars(ComposableGraph) if name in vars(runnable) and name[:2] != "__"}
-    own |= {name: vars(runnable)[name] for name in ("__or__", "__ror__")}
+    own = {name: vars(runnable)[name] for name in _DELEGATED if name in vars(runnable)}
     own |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     return types.new_class(kind.__name__, (kind, runnable), exec_body=lambda names: names.update(own))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphd.client.connection import GraphConnection
@@ -23,6 +23,7 @@ class ProgramInThread:
     program: Program
     connection: GraphConnection
     thread: str
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -30,7 +31,9 @@ class ProgramInThread:
 
     def child(self, node: str) -> ProgramInThread | None:
         found = self.program.children().get(node)
-        return None if found is None else ProgramInThread(found.program, self.connection, self.thread)
+        if found is None:
+            return None
+        return ProgramInThread(found.program, self.connection, self.thread, found.config)
 
     def read_state(self, levels: Sequence[str]) -> GraphState:
         return state_at(self.connection, self.program, self.thread, levels)
@@ -40,13 +43,20 @@ def trace_call(
     program: ProgramInThread, given: Any, config: Mapping[str, Any], loop: asyncio.AbstractEventLoop | None
 ) -> TracedGraph | None:
     """The runs of a call, about to begin; None when nobody listens."""
-    manager = configure_manager(config, is_async=loop is not None)
+    listened_inside = _has_listeners(program.program)
+    manager = configure_manager(config, is_async=loop is not None, listened_inside=listened_inside)
     if manager is None:
         return None
     if "ls_integration" not in manager.metadata:
         manager.add_metadata({"ls_integration": "graphd"})
     name = config.get("run_name") or program.name
     return TracedGraph(program, manager, given, name, _read_run_id(config.get("run_id")), loop)
+
+
+def _has_listeners(program: Program) -> bool:
+    """A graph that is a node has handlers of its own."""
+    inside = program.children().values()
+    return any(graph.config.get("callbacks") or _has_listeners(graph.program) for graph in inside)
 
 
 def _read_run_id(given: Any) -> uuid.UUID | None:

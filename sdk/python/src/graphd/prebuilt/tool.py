@@ -32,6 +32,16 @@ class Tool:
         """The result of the tool is the answer of the agent."""
         return bool(getattr(self.source, "return_direct", False))
 
+    @property
+    def is_function(self) -> bool:
+        """No tool of LangChain is called."""
+        return not hasattr(self.source, "invoke")
+
+    @property
+    def description(self) -> str:
+        """What the function says of itself."""
+        return (inspect.getdoc(self.source) or "") if self.source is not None else ""
+
     @classmethod
     def of(cls, given: Any) -> Tool:
         """Reads a function, a Tool, or a tool of LangChain."""

@@ -15,6 +15,7 @@ from graphd.prebuilt.injected import ToolRuntime, build_runtime
 from graphd.prebuilt.tool import Tool, current_call
 from graphd.prebuilt.tool_errors import Explain
 from graphd.prebuilt.tool_results import is_answer, read_answers, read_content
+from graphd.prebuilt.traced_tool import trace_tool
 
 _threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
 
@@ -83,14 +84,18 @@ class ToolCaller:
             return build_message(call, text, "error")
         token = current_call.set((request.state, str(call["id"])))
         try:
-            result = await _run_tool(self._find_tool(request), call)
-            answers = read_answers(result, call, self.messages_key, as_list)
+            tool = self._find_tool(request)
+            return await trace_tool(tool, call, lambda: self._read_answer(tool, call, as_list))
         except GraphBubbleUp:
             raise
         except Exception as error:
             return build_message(call, self.explain(error), "error")
         finally:
             current_call.reset(token)
+
+    async def _read_answer(self, tool: Tool, call: Mapping[str, Any], as_list: bool) -> Any:
+        result = await _run_tool(tool, call)
+        answers = read_answers(result, call, self.messages_key, as_list)
         if answers is None:
             return build_message(call, read_content(result), "success")
         return answers if len(answers) > 1 else answers[0]

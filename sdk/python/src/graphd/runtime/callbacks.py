@@ -49,13 +49,15 @@ def merge_callbacks(base: Any, over: Any) -> Any:
     return merged
 
 
-def configure_manager(config: Mapping[str, Any], *, is_async: bool) -> Any | None:
+def configure_manager(config: Mapping[str, Any], *, is_async: bool, listened_inside: bool) -> Any | None:
     """LangChain's callback manager for a call; None when nobody listens.
 
     Its handlers are those of the config and of the Runnable or node that makes the call,
-    and those that LangChain adds by itself, such as its tracer.
+    and those that LangChain adds by itself, such as its tracer. ``listened_inside`` says
+    that a graph inside has handlers of its own.
     """
-    if not (config.get("callbacks") or imported_attribute(_MANAGERS, "CallbackManager") or _is_traced_by_environment()):
+    is_used = imported_attribute(_MANAGERS, "CallbackManager") is not None or listened_inside
+    if not (config.get("callbacks") or is_used or _is_traced_by_environment()):
         return None
     library = require_module(_MANAGERS, "config['callbacks']")
     around = _config_around()
@@ -70,7 +72,16 @@ def configure_manager(config: Mapping[str, Any], *, is_async: bool) -> Any | Non
         inheritable_tags=tags,
         inheritable_metadata=propagated | metadata,
     )
-    return manager if manager.handlers else None
+    return manager if manager.handlers or listened_inside else None
+
+
+def bind_config(manager: Any, config: Mapping[str, Any]) -> None:
+    """Adds the handlers, tags and metadata of a config."""
+    given = config.get("callbacks") or []
+    for handler in given if isinstance(given, list) else given.handlers:
+        manager.add_handler(handler, inherit=True)
+    manager.add_tags(list(config.get("tags") or []))
+    manager.add_metadata(dict(config.get("metadata") or {}))
 
 
 def _config_around() -> Mapping[str, Any]:

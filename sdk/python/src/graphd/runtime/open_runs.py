@@ -13,7 +13,7 @@ from graphd.constants import TAG_HIDDEN, TASK_SEPARATOR
 from graphd.errors import GraphdError, GraphInterrupt
 from graphd.names import format_namespace, public_name
 from graphd.packages import imported_attribute
-from graphd.runtime.callbacks import settle
+from graphd.runtime.callbacks import bind_config, settle
 from graphd.runtime.traced_runs import GraphRun, GraphState, Levels, NodeRun, TracedProgram, TracedTask
 
 log = logging.getLogger("graphd.callbacks")
@@ -99,7 +99,9 @@ class OpenRuns:
         inner = node_run.get_child("seq:step:1")
         if "checkpoint_ns" not in inner.metadata:  # of the outermost, as in LangGraph
             inner.add_metadata({"checkpoint_ns": namespace})
-        run = await settle(inner.on_chain_start(None, state.values, name=program.name))
+        bind_config(inner, program.config)
+        name = program.config.get("run_name") or program.name
+        run = await settle(inner.on_chain_start(None, state.values, name=name))
         self.graphs[levels] = GraphRun(run, program, levels, node_run, step)
         return self.graphs[levels]
 

@@ -25,6 +25,10 @@ class TracedProgram(Protocol):
     def name(self) -> str:
         """Its name."""
 
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What with_config has bound to it."""
+
     def child(self, node: str) -> TracedProgram | None:
         """The graph that is a node of it; None for other nodes."""
 
