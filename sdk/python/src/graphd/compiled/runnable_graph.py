@@ -276,7 +276,7 @@ class RunnableGraph(AttachedGraph):
             subgraphs=options.subgraphs,
             stored=thread is not None,
         )
-        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
+        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes, program=self.program)
         if in_pace:
             local.gate = ReaderGate()
         return RunCall(

@@ -35,6 +35,7 @@ class LocalRun:
     errors: dict[str, BaseException] = field(default_factory=dict)
     cancelled: bool = False
     gate: ReaderGate | None = None  # None: tasks begin when they are there
+    program: Any = None  # the graph that was called
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:
         """The exception that a failure came of, None if it was not raised here."""
