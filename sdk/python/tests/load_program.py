@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -18,9 +20,10 @@ def find_programs(folder: Path) -> list[Path]:
 def load_program(path: Path, library: str) -> dict[str, Any]:
     """Runs a program, and returns its names."""
     text = re.sub(r"^(from|import) langgraph\b", rf"\1 {library}", path.read_text(), flags=re.MULTILINE)
-    names: dict[str, Any] = {"__name__": f"{path.stem}_on_{library}"}
-    exec(compile(text, str(path), "exec", dont_inherit=True), names)
-    return names
+    module = ModuleType(f"{path.stem}_on_{library}")
+    sys.modules[module.__name__] = module  # a saver finds the classes of the program by their names
+    exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
+    return vars(module)
 
 
 def run_program(path: Path, library: str) -> list[Any]:
