@@ -73,8 +73,8 @@ class Translator:
             case "update":
                 yield from self._update_items(levels, event)
             case "interrupt":
-                yield from self._trace.question_items(event.interrupt.interrupts)
                 yield from self._interrupt_items(levels, event)
+                yield from self._trace.question_items(event.interrupt.interrupts)
             case "interrupt_resolved":
                 self._trace.forget_questions(event.interrupt_resolved.interrupts)
             case "task":
