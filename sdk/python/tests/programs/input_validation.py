@@ -58,7 +58,7 @@ def fill(name: str, *answers: Any) -> None:
     for given in ({"name": name}, *(Command(resume=answer) for answer in answers)):
         state = graph.invoke(given, config)
         asked = [question.value for question in state.pop("__interrupt__", [])]
-        out.append([asked, state, list(graph.get_state(config).next), list(passes)])
+        out.append([asked, state, list(passes)])
         passes.clear()
 
 
@@ -70,4 +70,4 @@ fill("Wes", 3.5, [30], {"age": 30}, 30, "@")
 config: Any = {"configurable": {"thread_id": "Xia"}}
 graph.invoke({"name": "Xia"}, config)
 state = graph.invoke(Command(resume=20, update={"problem": "write clearly"}), config)
-out.append([[question.value for question in state.pop("__interrupt__")], state])
+out.append([[question.value for question in state.pop("__interrupt__")], state, list(graph.get_state(config).next)])

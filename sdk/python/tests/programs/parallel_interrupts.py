@@ -55,8 +55,7 @@ def begin(thread: str) -> tuple[Any, dict[str, str]]:
 
 def show(config: Any) -> None:
     snapshot = graph.get_state(config)
-    waiting = sorted(question.value for question in snapshot.interrupts)
-    out.append([sorted(snapshot.values.get("votes", [])), waiting, sorted(snapshot.next)])
+    out.append([sorted(snapshot.values.get("votes", [])), sorted(snapshot.next)])
     out.append(sorted([task.name, task.result is not None] for task in snapshot.tasks))
 
 
