@@ -11,7 +11,7 @@ import pytest
 
 from graphd import START, InMemorySaver, StateGraph
 from graphd.dev import DevServer
-from graphd.errors import RemoteNodeError
+from graphd.errors import NodeError, NodeTimeoutError, RemoteNodeError
 from graphd.runtime import exception_text
 from graphd.types import CachePolicy, RetryPolicy
 
@@ -125,3 +125,20 @@ def test_texts_are_cut_as_the_server_cuts_them() -> None:
     assert exception_text.text_of(RemoteNodeError("x", type="T", node="n", reason="r")) == str(
         RemoteNodeError("x", type="T", node="n", reason="r")
     )
+
+
+def test_a_handler_gets_the_error_of_a_timeout(server: DevServer) -> None:
+    caught: list[BaseException] = []
+
+    async def wait(state: State) -> None:
+        await asyncio.Event().wait()
+
+    def handle(state: State, error: NodeError) -> State:
+        caught.append(error.error)
+        return {"log": [error.node]}
+
+    builder = StateGraph(State).add_node("wait", wait, timeout=0.05, error_handler=handle).add_edge(START, "wait")
+    graph = builder.compile(InMemorySaver(server=server.address), name="handled-timeout")
+    assert graph.invoke({"log": []}, {"configurable": {"thread_id": "handled-timeout"}}) == {"log": ["wait"]}
+    assert [type(error) for error in caught] == [NodeTimeoutError]
+    assert caught[0].kind == "run"

@@ -24,10 +24,10 @@ from graphd.errors import (
     NodeCancelledError,
     NodeError,
     ParentCommand,
-    RemoteNodeError,
 )
 from graphd.names import public_name
 from graphd.runtime.called_command import CalledCommand
+from graphd.runtime.failures import node_error
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.replay import Answer, DriftRules, Place, Replay
 from graphd.runtime.task import CurrentTask, Host
@@ -271,7 +271,7 @@ def _file_questions(work: Work, error: GraphInterrupt) -> None:
 def _read_failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
     if local is not None and (raised := local.find_error(failure)) is not None:
         return raised
-    return RemoteNodeError(failure.message, type=failure.type, node=public_name(failure.node), reason=failure.reason)
+    return node_error(failure)
 
 
 def _read_input(assignment: pb.TaskAssignment, schema: Schema) -> Any:
