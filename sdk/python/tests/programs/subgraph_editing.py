@@ -57,7 +57,6 @@ def begin(thread: str) -> tuple[Any, Any]:
 
 
 config, inner = begin("answered")
-out.append([task.name for task in graph.get_state(config).tasks])
 out.append(graph.get_state(inner.config).values)
 out.append([[list(s.next), s.values] for s in graph.get_state_history(inner.config)])
 out.append(graph.invoke(Command(resume="sun"), config))
@@ -77,5 +76,4 @@ before = next(s for s in graph.get_state_history(config) if s.next == ("weather"
 state = graph.invoke(None, before.config)
 out.append([q.value for q in state["__interrupt__"]])
 out.append(graph.invoke(Command(resume="snow"), config))
-out.append([list(s.next) for s in graph.get_state_history(config)])
 out.append([[name, type(child).__name__] for name, child in graph.get_subgraphs()])

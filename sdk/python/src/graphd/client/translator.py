@@ -56,7 +56,7 @@ class Translator:
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._values: dict[tuple[str, ...], Any] = {}
-        self._messages = MessageStream(config)
+        self._messages = MessageStream(config, self._root.find_graph)
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
         self._touched: set[str] = set()
