@@ -153,8 +153,7 @@ func (c childGraph) callResult(child *graphLoop, end End) (runtime.CallResult, e
 		fr.thread.Stop.AbandonRun()
 		return runtime.CallResult{}, runtime.TranslateStoreError(end.Err)
 	case end.command != nil:
-		r := *end.command
-		r.ToParent = false
+		r := commandForNode(*end.command)
 		return runtime.CallResult{Command: &r}, nil
 	case end.State == checkpoint.RunInterrupted:
 		return runtime.CallResult{Waiting: end.openInterrupts}, nil

@@ -61,9 +61,7 @@ func (c childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
 		fr.thread.Stop.AbandonRun()
 		return c.subgraphError(end.Err)
 	case end.command != nil:
-		r := *end.command
-		r.ToParent = false
-		return r
+		return commandForNode(*end.command)
 	case end.State == checkpoint.RunInterrupted:
 		return pregel.Result{WaitingInterrupts: end.openInterrupts}
 	case end.State == checkpoint.RunSucceeded:
@@ -77,6 +75,13 @@ func (c childGraph) subgraphResult(child *graphLoop, end End) pregel.Result {
 		}
 		return pregel.Result{Failure: &pregel.Failure{Failure: *f}}
 	}
+}
+
+// commandForNode returns a command to the enclosing graph as the result of the node that
+// has the graph. The answers that its task has used are checked, and are not the node's.
+func commandForNode(command pregel.Result) pregel.Result {
+	command.ToParent, command.UsedAnswers = false, nil
+	return command
 }
 
 // outputForParent returns the output of a subgraph without the keys its parent does not

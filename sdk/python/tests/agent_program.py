@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import InjectedState, create_react_agent, tools_condition
-from langgraph.prebuilt.chat_agent_executor import AgentState, AgentStatePydantic
+from langgraph.prebuilt.chat_agent_executor import AgentState, AgentStatePydantic, AgentStateWithStructuredResponse
 from langgraph.prebuilt.interrupt import ActionRequest, HumanInterrupt, HumanInterruptConfig, HumanResponse
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
@@ -99,6 +99,14 @@ class UserState(AgentState):
     user: str
 
 
+class JudgedState(AgentStateWithStructuredResponse):
+    user: str
+
+
+class PydanticJudgedState(AgentStatePydantic):
+    structured_response: Any = None
+
+
 def tell(state: Any) -> Any:
     """What a state shows, without ids that are made up."""
     return [(m.type, m.content, m.name, [c["name"] for c in getattr(m, "tool_calls", [])]) for m in state["messages"]]
@@ -142,6 +150,11 @@ for version in ("v1", "v2"):
 
 run("plain", create_react_agent(Scripted(script=[]), []))
 run("structured", create_react_agent(Scripted(script=TWICE[:1]), [add], response_format=Verdict))
+for judged in (JudgedState, PydanticJudgedState):
+    run(
+        f"structured-{judged.__name__}",
+        create_react_agent(Scripted(script=[]), [], response_format=Verdict, state_schema=judged),
+    )
 run("prompted", create_react_agent(Scripted(script=[]), [], response_format=("judge", Verdict)))
 run("schema", create_react_agent(Scripted(script=[]), [], response_format={"title": "verdict", "type": "object"}))
 run("bound", create_react_agent(Scripted(script=[]).bind(tools=[{"name": "add"}]), [add]))

@@ -12,7 +12,7 @@ import pytest
 from graphd import START, InMemorySaver, StateGraph
 from graphd._gen.v1 import payload_pb2
 from graphd.dev import DevServer
-from graphd.errors import RemoteNodeError
+from graphd.errors import NodeError, NodeTimeoutError, RemoteNodeError
 from graphd.runtime import exception_text
 from graphd.runtime.failed_node import restore_error
 from graphd.types import CachePolicy, RetryPolicy
@@ -141,3 +141,20 @@ def test_any_other_exception_of_another_process_keeps_its_name(kind: str) -> Non
     restored = restore_error(payload_pb2.Failure(type=kind, message="no", node="n"))
     assert isinstance(restored, RemoteNodeError)
     assert (restored.type, restored.node, str(restored)) == (kind, "n", "no")
+
+
+def test_a_handler_gets_the_error_of_a_timeout(server: DevServer) -> None:
+    caught: list[BaseException] = []
+
+    async def wait(state: State) -> None:
+        await asyncio.Event().wait()
+
+    def handle(state: State, error: NodeError) -> State:
+        caught.append(error.error)
+        return {"log": [error.node]}
+
+    builder = StateGraph(State).add_node("wait", wait, timeout=0.05, error_handler=handle).add_edge(START, "wait")
+    graph = builder.compile(InMemorySaver(server=server.address), name="handled-timeout")
+    assert graph.invoke({"log": []}, {"configurable": {"thread_id": "handled-timeout"}}) == {"log": ["wait"]}
+    assert [type(error) for error in caught] == [NodeTimeoutError]
+    assert caught[0].kind == "run"

@@ -77,6 +77,20 @@ def test_the_caller_sees_why_a_schema_refuses_the_state(server: DevServer) -> No
         graph.invoke({"number": "one"}, {"configurable": {"thread_id": "checked-2"}})
 
 
+def test_the_error_of_a_schema_names_the_place_inside_of_a_value(server: DevServer) -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    item = pydantic.create_model("Item", price=(int, ...))
+    basket = pydantic.create_model("Basket", items=(list[item], ...))
+    builder = StateGraph(basket).add_node("node", lambda state: None).add_edge(START, "node")
+    graph = builder.compile(InMemorySaver(server=server.address), name="basket")
+    with pytest.raises(pydantic.ValidationError) as caught:
+        graph.invoke({"items": [{"price": 1}, {"price": "dear"}]}, {"configurable": {"thread_id": "basket-1"}})
+    assert [(error["loc"], error["type"]) for error in caught.value.errors()] == [
+        (("items", 1, "price"), "int_parsing")
+    ]
+
+
 def test_a_run_without_a_saver_shows_no_checkpoints(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
     builder = StateGraph(State).add_node(prepare).add_edge(START, "prepare")

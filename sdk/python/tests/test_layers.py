@@ -43,7 +43,7 @@ ALLOWED: dict[str, str] = {
     "client": f"{GROUND} codec messages security transport runtime declare",
     "checkpoint": "compatibility constants errors names dev security transport",
     "compiled": f"{GROUND} channels packages dev security transport runtime declare drawing worker client",
-    "remote": f"{GROUND} codec security transport declare client",
+    "remote": f"{GROUND} codec security transport runtime declare client",
     "testing": f"{GROUND} codec dev security remote compiled",
     "graph": "constants messages runtime security values declare compiled",
     "func": "constants codec declare errors runtime security values compiled",

@@ -15,7 +15,6 @@ from graphd import START, InMemorySaver, StateGraph
 from graphd._gen.client import status_pb2
 from graphd._gen.v1 import payload_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
-from graphd.client.failures import GENERIC, RunFailed, node_error
 from graphd.dev import DevServer
 from graphd.errors import (
     AlreadyExistsError,
@@ -33,6 +32,7 @@ from graphd.errors import (
     StoreFullError,
     StoreReplacedError,
 )
+from graphd.runtime.failures import GENERIC, RunFailed, node_error
 from graphd.transport import backoff
 from graphd.transport.errors import CLASSES, to_graphd_error
 from graphd.transport.server import retry_write, server_at

@@ -39,6 +39,17 @@ def test_tokens_come_one_by_one(server: DevServer) -> None:
     assert (metadata["langgraph_node"], metadata["user"]) == ("talk", "ann")
 
 
+def test_messages_have_the_metadata_of_their_node(server: DevServer) -> None:
+    def talk(state: MessagesState) -> dict[str, Any]:
+        push_message(AIMessage("pushed", id="pushed"), state_key=None)
+        return {"messages": [AIMessage("returned", id="returned")]}
+
+    builder = StateGraph(MessagesState).add_node("talk", talk, metadata={"role": "owl"}).add_edge(START, "talk")
+    talking = builder.compile(InMemorySaver(server=server.address), name="node-metadata")
+    items = list(talking.stream({"messages": []}, thread("node-metadata"), stream_mode="messages"))
+    assert [(m.content, metadata["role"]) for m, metadata in items] == [("pushed", "owl"), ("returned", "owl")]
+
+
 def test_silent_models_are_silent(server: DevServer) -> None:
     config = {"configurable": {"thread_id": "tokens-2"}}
     silent = graph(server, "silent", config={"tags": ["nostream"]})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,25 +21,20 @@ import pytest
 from graphd.dev import dev
 from graphd.errors import GraphdError
 from graphd.types import Command
+from tests.load_program import find_programs, load_program, run_program
 
 FOLDER = Path(__file__).parent
-PROGRAMS = sorted(p.stem for p in FOLDER.glob("*.py") if not p.stem.startswith(("test_", "__")))
+PROGRAMS = [path.stem for path in find_programs(FOLDER)]
 # Programs that graphd treats better on purpose, each with a test of its own below.
 BETTER = {"cleanup", "side_effects"}
 
 
 def load(program: str, library: str) -> dict[str, Any]:
-    """Runs a program, and returns its names."""
-    path = FOLDER / f"{program}.py"
-    text = re.sub(r"^(from|import) langgraph\b", rf"\1 {library}", path.read_text(), flags=re.MULTILINE)
-    names: dict[str, Any] = {"__name__": f"{program}_on_{library}"}
-    exec(compile(text, str(path), "exec", dont_inherit=True), names)
-    return names
+    return load_program(FOLDER / f"{program}.py", library)
 
 
 def run(program: str, library: str) -> list[Any]:
-    told: list[Any] = json.loads(json.dumps(load(program, library)["out"]))
-    return told
+    return run_program(FOLDER / f"{program}.py", library)
 
 
 @pytest.fixture(params=PROGRAMS)
@@ -139,3 +133,16 @@ def test_a_question_outlives_its_server_and_its_worker(tmp_path: Path) -> None:
     waiting, questions, result = json.loads(ended.stdout)
     assert (waiting, questions) == (["pay"], [{"kind": "payment", "product": "desk", "price": 210}])
     assert result["status"] == "paid"
+
+
+def test_wrapped_tools_do_nothing_before_the_answer() -> None:
+    told = run("tool_wrapper", "graphd")
+    asked = [line for line in told if line[0] in ("accept", "edit", "response", "ignore")]
+    assert [line[0] for line in asked] == ["accept", "edit", "response", "ignore"] * 2
+    for _, (question,), messages, booked in asked:
+        assert set(question) == {"action_request", "config", "description"}
+        assert [kind for kind, *_ in messages] == ["human", "ai"]
+        assert booked == []
+    ended = [[line[0], line[-1]] for line in told if line[0] in ("ended", "failed")]
+    assert ended[:4] == [["ended", ["Grand for 1"]], ["ended", ["Cheap Inn for 2"]], ["ended", []], ["failed", []]]
+    assert ended[4:] == [["ended", ["not Grand"]], ["ended", ["not Cheap Inn"]], ["ended", []], ["failed", []]]

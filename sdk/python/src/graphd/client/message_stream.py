@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -10,13 +10,15 @@ from graphd import codec, messages
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.client.called_task import CalledTask
 from graphd.constants import NAMESPACE_SEPARATOR
-from graphd.names import public_name
+from graphd.declare.program import Program
+from graphd.names import public_levels, public_name
 
 
 class MessageStream:
     """Finds the messages of a run, each one once."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], program: Callable[[tuple[str, ...]], Program | None]) -> None:
+        self._program = program
         self._metadata = dict(config.get("metadata") or {})
         if (thread := (config.get("configurable") or {}).get("thread_id")) is not None:
             self._metadata.setdefault("thread_id", thread)
@@ -70,7 +72,13 @@ class MessageStream:
         }
         if restarts := self._restarts.get(event.task_id):
             about["graphd_restarts"] = restarts
-        return self._metadata | about
+        return self._metadata | self._node_metadata(event) | about
+
+    def _node_metadata(self, event: pb.Event) -> dict[str, Any]:
+        """What the node was declared with."""
+        program = self._program(public_levels(event.namespace))
+        node = program.nodes.get(public_name(event.node)) if program is not None else None
+        return dict(node.metadata) if node is not None else {}
 
 
 def _ensure_id(message: Any) -> str:

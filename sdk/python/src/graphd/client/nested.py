@@ -11,7 +11,6 @@ from graphd import codec
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.called_graph_stream import CalledGraphStream, called_namespace
 from graphd.client.connection import GraphConnection
-from graphd.client.failures import node_error
 from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.options import CallOptions
 from graphd.client.run_request import step_limit
@@ -22,6 +21,7 @@ from graphd.declare.writes import update_object
 from graphd.errors import GraphInterrupt
 from graphd.runtime import local_runs
 from graphd.runtime.called_command import CalledCommand
+from graphd.runtime.failures import node_error
 from graphd.runtime.task import CurrentTask
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.runtime.wire_context import CALLED, build_wire_context

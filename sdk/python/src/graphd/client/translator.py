@@ -64,7 +64,7 @@ class Translator:
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._values: dict[tuple[str, ...], Any] = {}
-        self._messages = MessageStream(config)
+        self._messages = MessageStream(config, self._root.find_graph)
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
         self._touched: dict[tuple[str, ...], set[str]] = {}
@@ -101,8 +101,8 @@ class Translator:
             case "update":
                 yield from self._update_items(levels, event)
             case "interrupt":
-                yield from self._trace.question_items(event.interrupt.interrupts)
                 yield from self._interrupt_items(levels, event)
+                yield from self._trace.question_items(event.interrupt.interrupts)
             case "interrupt_resolved":
                 self._trace.forget_questions(event.interrupt_resolved.interrupts)
             case "task":

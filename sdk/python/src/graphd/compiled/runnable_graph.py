@@ -291,7 +291,14 @@ class RunnableGraph(AttachedGraph):
             return read_permitted(wire, lambda: values_at(connection, self.program, wire, wire_levels(at)))
 
         tokens = "messages" in modes
-        local = LocalRun(dict(merged), options.context, options.control, tokens=tokens, store=self.program.store)
+        local = LocalRun(
+            dict(merged),
+            options.context,
+            options.control,
+            tokens=tokens,
+            store=self.program.store,
+            program=self.program,
+        )
         translator = Translator(
             modes,
             self.program,

@@ -49,10 +49,18 @@ class Schema:
 
     def build_value(self, stored: Mapping[str, Any]) -> Any:
         """What a node sees of stored values: only keys that are set."""
-        read = {name: self.keys[name].decode(stored[name]) for name in self.keys if name in stored}
+        read = {name: self._decode_key(name, stored[name]) for name in self.keys if name in stored}
         if self.is_root:
             return read.get(ROOT)
         return self.construct(read)
+
+    def _decode_key(self, name: str, stored: Any) -> Any:
+        try:
+            return self.keys[name].decode(stored)
+        except ValueError:
+            if not hasattr(self.type, "model_validate"):
+                raise
+            return stored  # the whole model refuses it, and names the place
 
 
 def read_schema(schema: Any) -> Schema:

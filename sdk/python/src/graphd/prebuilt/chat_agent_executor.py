@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 from collections.abc import Sequence
@@ -120,19 +121,26 @@ create_tool_calling_executor = create_react_agent
 def _choose_state(given: Any, form: Any) -> Any:
     """The state that is given, when it has what an agent needs, or that of an agent."""
     if given is None:
-        return AgentState if form is None else _structured_state(form)
+        return AgentState if form is None else _structured_state(AgentStateWithStructuredResponse, form)
     needed = {"messages", "remaining_steps"} | ({"structured_response"} if form is not None else set())
-    if missing := sorted(needed - get_type_hints(given).keys()):
+    keys = get_type_hints(given)
+    if missing := sorted(needed - keys.keys()):
         raise ValueError(f"state_schema: {given.__name__} lacks {', '.join(missing)}")
-    return given
+    return _structured_state(given, form) if keys.get("structured_response") is Any else given
 
 
-def _structured_state(form: Any) -> Any:
+def _structured_state(state: Any, form: Any) -> Any:
     """The state whose response is read as the class that describes it; a schema that is a dict describes a dict."""
     form = form[1] if isinstance(form, tuple) else form
-    keys = get_type_hints(AgentStateWithStructuredResponse, include_extras=True)
-    kind = form if isinstance(form, type) else Any
-    return TypedDict("AgentStateWithStructuredResponse", {**keys, "structured_response": kind}, total=False)  # type: ignore[operator]
+    if not isinstance(form, type) or dataclasses.is_dataclass(state):
+        return state
+    if hasattr(state, "model_validate"):
+        field = state.model_fields["structured_response"]
+        kind = (form, ...) if field.is_required() else (form | None, field)
+        create = importlib.import_module("pydantic").create_model
+        return create(state.__name__, __base__=state, __module__=__name__, structured_response=kind)
+    keys = get_type_hints(state, include_extras=True)
+    return TypedDict(state.__name__, {**keys, "structured_response": form}, total=False)  # type: ignore[operator]
 
 
 __all__ = [

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphd._gen.v1 import run_pb2
-from graphd.client.failures import RunFailed, error_of_run
+from graphd.client.failures import error_of_run
 from graphd.client.labels import from_labels
 from graphd.names import public_name
 from graphd.remote.cursor import Cursor, read_cursor
 from graphd.remote.fields import read_time, read_value, read_word
+from graphd.runtime.failures import RunFailed
 
 _STOPPED = {"interrupted", "succeeded", "failed", "cancelled", "timed_out", "superseded"}
 

@@ -37,6 +37,7 @@ class LocalRun:
     refused: list[BaseException] = field(default_factory=list)  # answers that the class of a question does not take
     cancelled: bool = False
     gate: ReaderGate | None = None  # None: tasks begin when they are there
+    program: Any = None  # the graph that was called
     store: Any = None  # of the graph that was called: the graphs inside of it see it too
     traced: dict[tuple[str, ...], TracedGraph] = field(default_factory=dict)  # by the namespace of the graph
 

@@ -27,7 +27,7 @@ from graphd.errors import (
 )
 from graphd.names import public_name
 from graphd.runtime.called_command import CalledCommand
-from graphd.runtime.failed_node import restore_error
+from graphd.runtime.failures import node_error
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.replay import Answer, DriftRules, Place, Replay
 from graphd.runtime.task import CurrentTask, Host
@@ -309,7 +309,7 @@ def _file_questions(work: Work, error: GraphInterrupt) -> None:
 def _read_failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
     if local is not None and (raised := local.find_error(failure)) is not None:
         return raised
-    return restore_error(failure)
+    return node_error(failure)
 
 
 def _read_input(assignment: pb.TaskAssignment, schema: Schema) -> Any:

@@ -47,6 +47,15 @@ class Runner:
         with self._lock:
             self._pool._max_workers = max(self._pool._max_workers, threads)
 
+    def choose_program(self, assignment: pb.TaskAssignment, served: Program) -> Program:
+        """The graph that this process has called, if it was compiled of the same builder: it may have
+        another cache and another store."""
+        local = local_runs.find_call(self._target, assignment.thread_id)
+        called: Program | None = local.program if local else None
+        if called is None or called.name != served.name or called.builder is not served.builder:
+            return served
+        return called
+
     def start_job(self, job: Job | None) -> None:
         """Begins an attempt, in a thread if it needs one, and then those that follow it."""
         if job is None or self._closed:

@@ -75,7 +75,7 @@ class SessionTasks:
             self._attempts[attempt.token] = attempt
         return Job(
             attempt,
-            program,
+            self._runner.choose_program(assignment, program),
             lambda result: self._complete_attempt(attempt, result),
             lambda result: self._send_result(attempt, result),
         )
