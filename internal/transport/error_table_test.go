@@ -186,7 +186,7 @@ func sampleErrors() map[string]struct {
 		"checkpoint.ErrInvalid":            {checkpoint.ErrInvalid, "INTERNAL"},
 		"checkpoint.ErrGraphExists":        {checkpoint.ErrGraphExists, "GRAPH_EXISTS"},
 		"checkpoint.ErrGraphNotFound":      {checkpoint.ErrGraphNotFound, "GRAPH_VERSION_UNAVAILABLE"},
-		"checkpoint.ErrVersionsChanged":     {checkpoint.ErrVersionsChanged, "INTERNAL"},
+		"checkpoint.ErrVersionsChanged":    {checkpoint.ErrVersionsChanged, "INTERNAL"},
 		"checkpoint.ErrConflict":           {checkpoint.ErrConflict, "CHECKPOINT_CONFLICT"},
 		"checkpoint.ErrTrimmed":            {checkpoint.ErrTrimmed, "CURSOR_TRIMMED"},
 		"checkpoint.ErrOutcomeUnknown":     {checkpoint.ErrOutcomeUnknown, "OUTCOME_UNKNOWN"},
