@@ -32,23 +32,28 @@ class OnPurpose:
 
     # What a caller does.
 
-    def replacement_of(self, act: str, turn: dict[str, Any], state: Any, waiting: int) -> str:
+    def replacement_of(self, situation: str, turn: dict[str, Any], state: Any, waiting: int) -> str:
         """What to do in place of an act whose effect differs."""
+        act = str(turn[situation])
         if act not in ("input", "child") and self._is_met("updates of finished threads", turn["thread"] in self._loose):
             return "input"
-        partial = any(task.result is not None for task in state.tasks)
+        failed = any(task.error is not None for task in state.tasks)
+        if situation == "asked" and act != "input" and self._is_met("work of error handlers", failed):
+            return "input"
+        partial = failed or any(task.result is not None for task in state.tasks)
         if act in ("update", "fork") and self._is_met("finished siblings survive updates", partial):
             return "input"
         if act in ("update", "fork", "replay", "command", "goto", "send", "resume") and self._is_met(
             "kept subgraphs get their input", self._keeps_children()
         ):
             return "input" if act in ("update", "fork", "replay", "command", "goto", "send") else "go on"
-        if act in ("command", "goto", "send") and self._is_met("commands stop at breakpoints", self._stops(turn)):
+        passes = act in ("command", "goto", "send") or (situation, act) == ("failed", "go on")
+        if passes and self._is_met("commands stop at breakpoints", self._stops(turn)):
             return "input"
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
             return "go on"
         if act.startswith("answer") and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
-            return "answer by value" if waiting == 1 else "input"
+            return "answer by value" if waiting == 1 and "y=interrupt" not in self._code else "input"
         return act
 
     def _keeps_children(self) -> bool:
@@ -89,9 +94,11 @@ class OnPurpose:
         """Whether the states of graphs inside can be compared."""
         return not self._is_met("states of called graphs", "call_sub(" in self._code)
 
-    def fails_when_synchronous(self) -> bool:
-        """Whether LangGraph fails with ``durability="sync"``: it looks for the checkpoints of graphs without them."""
-        return any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+    def ignores_durability(self) -> bool:
+        """Whether no durability is given: with "sync" LangGraph looks for checkpoints of graphs that have none,
+        and with "exit" it stores untracked keys."""
+        unstored = any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+        return self._is_met("stored before shown", unstored or "untracked" in self._main["state"].values())
 
     def record_end(self, options: dict[str, Any], thread: str, situation: str, end: str) -> None:
         """Takes note of a call whose checkpoints LangGraph does not store one by one."""
@@ -116,8 +123,10 @@ class OnPurpose:
 
     # What LangGraph shows.
 
-    def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str) -> list[Any]:
-        """The events of a call, with anything in place of what may differ."""
+    def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str, answered: set[str]) -> list[Any]:
+        """The events of a call, with anything in place of what may differ; some questions were answered before."""
+        if self._is_met("no stray answers", bool(answered)):
+            events = [_replace_questions(e, answered) for e in events]
         if options.get("durability") == "exit":
             self._exits.add(thread)
         if self._is_met("stored before shown", thread in self._exits):
@@ -130,8 +139,6 @@ class OnPurpose:
     def adapt_snapshot(self, shown: dict[str, Any], thread: str, *, live: bool) -> dict[str, Any]:
         """A snapshot, with anything in place of what may differ."""
         checkpoint = str(shown["checkpoint"])
-        if self._is_met("stored before shown", thread in self._exits and "'untracked'" in str(self._main["state"])):
-            shown = shown | dict.fromkeys(("values", "tasks"), ANYTHING)
         if not self.has_history(thread):
             shown = _replace_field(_replace_field(shown, "parent", ANYTHING), "state", ANYTHING)
         if self._is_met("a goto is due", checkpoint in self._sent):
@@ -183,3 +190,15 @@ def _replace_task_ids(value: Any) -> Any:
     replaced = {k: _replace_task_ids(v) for k, v in value.items()}
     is_named = {"id", "name"} <= value.keys() or value.keys() == {"id", "value"}
     return replaced | {"id": ANYTHING} if is_named else replaced
+
+
+def _replace_questions(value: Any, answered: set[str]) -> Any:
+    """The value, with anything as the questions of a task that waits for something else. LangGraph lists old ones."""
+    if isinstance(value, list):
+        return [_replace_questions(v, answered) for v in value]
+    if not isinstance(value, dict):
+        return value
+    told = value.get("interrupts")
+    if "name" in value and isinstance(told, list) and any(one["id"] in answered for one in told):
+        return value | {"interrupts": ANYTHING}
+    return {k: _replace_questions(v, answered) for k, v in value.items()}

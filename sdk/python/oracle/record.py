@@ -54,7 +54,7 @@ class Recorder:
             return
         self.situation = situation = self._situation(turn["thread"])
         state = self._state(turn["thread"])
-        act = self.on_purpose.replacement_of(turn[situation], turn, state, len(self._open(state)))
+        act = self.on_purpose.replacement_of(situation, turn, state, len(self._open(state)))
         self.played.add(f"{act} on a thread that is {situation}")
         play: Callable[[Turn], None] = getattr(self, "_act_" + act.replace(" ", "_"))
         play(turn)
@@ -162,13 +162,14 @@ class Recorder:
 
     def _run(self, turn: Turn, given: Any, place: tuple[Any, dict[str, Any]] | None = None) -> None:
         do: dict[str, Any] = {"op": "stream", "input": given, "thread": turn["thread"], **turn["options"]}
-        if self.on_purpose.fails_when_synchronous():
+        if self.on_purpose.ignores_durability():
             do.pop("durability", None)
         if not self.on_purpose.reads_subgraphs():
             do.pop("subgraphs", None)
         if place is not None:
             do |= place[1]
         checkpoint = self._checkpoint_of(turn["thread"])
+        answered = {symbol for symbol, real in self.symbols.known().items() if real in self.answered}
         events, shown, error = self._listen(do)
         self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
         self.errors[turn["thread"]] = error
@@ -176,7 +177,7 @@ class Recorder:
             return
         visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
         groups = group_events(events, shown)
-        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"])
+        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"], answered)
         expect: dict[str, Any] = {"events": told, "groups": groups}
         if error is not None:
             # How far the siblings of the failing node got is a matter of timing.

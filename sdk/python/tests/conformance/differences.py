@@ -54,7 +54,7 @@ DIFFERENCES = {
     "handled failures": Difference("two failures in a superstep fail the run", cases="H09b"),
     "work of error handlers": Difference("`get_state` hides error handlers"),
     "kept subgraphs get their input": Difference("a subgraph that persists and is due"),
-    "commands stop at breakpoints": Difference("a `Command` given as input passes breakpoints"),
+    "commands stop at breakpoints": Difference("a call that goes on after a failure, or a `Command`"),
     "gone keys hit no breakpoint": Difference("a key that the graph has lost", cases="F14"),
     "a replay of the end": Difference("a replay of a finished state", cases="G08"),
     "one writer": Difference("two runs on a thread fork it silently", "two runs of a thread at once mix their states"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
+from graphd._gen.v1 import interrupt_pb2
 from graphd.client import snapshots
 from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.message_stream import MessageStream
@@ -15,6 +16,7 @@ from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
+from graphd.values.command import Interrupt
 from graphd.values.state import PregelTask
 
 _SHOWN_IN = {
@@ -34,6 +36,7 @@ _SHOWN_AS = {
     "message": "a message",
 }
 ReadState = Callable[[Sequence[str]], Any]
+_Question = tuple[tuple[str, ...], interrupt_pb2.Interrupt]
 
 
 class Translator:
@@ -66,6 +69,7 @@ class Translator:
         self._last_shown: dict[tuple[str, ...], Any] = {}
         self._input_keys: set[str] | None = None
         self._asked: set[str] = set()
+        self._asked_below: list[_Question] = []  # in graphs inside of others, which have not shown them
         self._held: list[Item] = []
         self._begun: dict[tuple[str, ...], Any] = {}  # states in which supersteps began that are shown in part
         self._called = called
@@ -217,26 +221,32 @@ class Translator:
     def _interrupt_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         raised = list(event.interrupt.interrupts)
         self._raised.update(i.interrupt_id for i in raised)
-        by_task: dict[str, list[Any]] = {}
-        for one in filter(snapshots.is_question, raised):
-            self._asked.add(one.interrupt_id)
-            by_task.setdefault(one.task_id, []).append(one)
-        for group in by_task.values():
-            yield from self._question_items(levels, tuple(snapshots.to_interrupt(i) for i in group))
+        asked = [(levels, one) for one in raised if snapshots.is_question(one)]
+        self._asked.update(one.interrupt_id for _, one in asked)
+        if self._subgraphs or not levels:
+            yield from self._question_items(asked, len(levels))
+        if levels:
+            self._asked_below.extend(asked)
 
     def breakpoint_items(self, open_interrupts: Sequence[str]) -> Iterator[Item]:
         """Shows that a run has stopped at breakpoints; a question beside them shows in place of that."""
         if open_interrupts and "updates" in self._modes and not self._asked & set(open_interrupts):
             yield Item("updates", (), {INTERRUPT: ()})
 
-    def _question_items(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Iterator[Item]:
-        # A question shows up where it was asked and in every graph around it.
-        for depth in range(len(levels) if self._subgraphs else 0, -1, -1):
-            where = levels[:depth]
-            if "updates" in self._modes:
-                yield Item("updates", where, {INTERRUPT: asked})
-            if "values" in self._modes:
-                yield Item("values", where, self._add_questions(where, asked), asked)
+    def _question_items(self, asked: Iterable[_Question], depth: int) -> Iterator[Item]:
+        """Shows questions in the graphs at a depth: for each task one event with those that it waits for."""
+        groups: dict[tuple[tuple[str, ...], str], list[Interrupt]] = {}
+        for at, one in asked:
+            task = at[depth] if len(at) > depth else one.task_id
+            groups.setdefault((at[:depth], task), []).append(snapshots.to_interrupt(one))
+        for (where, _), group in groups.items():
+            yield from self._interrupt_pair(where, tuple(group))
+
+    def _interrupt_pair(self, levels: tuple[str, ...], asked: tuple[Interrupt, ...]) -> Iterator[Item]:
+        if "updates" in self._modes:
+            yield Item("updates", levels, {INTERRUPT: asked})
+        if "values" in self._modes:
+            yield Item("values", levels, self._add_questions(levels, asked), asked)
 
     @property
     def wants_progress(self) -> bool:
@@ -266,14 +276,24 @@ class Translator:
         return self._raised.issuperset(identifiers)
 
     def open_question_items(self, interrupts: Iterable[Any]) -> Iterator[Item]:
-        """Shows the questions that wait since an earlier call, if they do."""
+        """Shows the questions that wait since an earlier call, and new ones in the graphs around those that asked.
+
+        It is for the end of a stream: a task waits for all questions of the graphs that run in it.
+        """
         waiting = list(interrupts)
         yield from self._trace.question_items(waiting)
         yield from self._trace.waiting_items()
-        for one in waiting:
-            if one.interrupt_id not in self._raised and snapshots.is_question(one):
-                self._asked.add(one.interrupt_id)
-                yield from self._question_items(public_levels(one.checkpoint.namespace), (snapshots.to_interrupt(one),))
+        known = [
+            (public_levels(one.checkpoint.namespace), one)
+            for one in waiting
+            if one.interrupt_id not in self._raised and snapshots.is_question(one)
+        ]
+        self._asked.update(one.interrupt_id for _, one in known)
+        below, self._asked_below = self._asked_below, []
+        deepest = max((len(at) for at, _ in (*known, *below)), default=0) if self._subgraphs else 0
+        for depth in range(deepest, -1, -1):
+            shown = [(at, one) for at, one in known if len(at) >= depth]
+            yield from self._question_items([*shown, *((at, one) for at, one in below if len(at) > depth)], depth)
 
     def held_items(self) -> list[Item]:
         """The last state of a call that waits."""
