@@ -48,6 +48,7 @@ class OnPurpose:
         ):
             return "input" if act in ("update", "fork", "replay", "command", "goto", "send") else "go on"
         passes = act in ("command", "goto", "send") or (situation, act) == ("failed", "go on")
+        passes |= act in ("update", "fork") and turn["as_node"] == "__input__"
         if passes and self._is_met("commands stop at breakpoints", self._stops(turn)):
             return "input"
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
@@ -93,6 +94,13 @@ class OnPurpose:
     def reads_subgraphs(self) -> bool:
         """Whether the states of graphs inside can be compared."""
         return not self._is_met("states of called graphs", "call_sub(" in self._code)
+
+    def writer_of(self, as_node: str | None) -> str | None:
+        """The node that an update is attributed to."""
+        joins = any(isinstance(source, list) for source, _ in self._main["edges"])
+        if self._is_met("the node that ran last", as_node is None and joins):
+            return str(next(iter(self._main["nodes"])))
+        return as_node
 
     def ignores_durability(self) -> bool:
         """Whether no durability is given: with "sync" LangGraph looks for checkpoints of graphs that have none,

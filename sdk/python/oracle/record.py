@@ -215,8 +215,8 @@ class Recorder:
     def _update(self, turn: Turn, config: dict[str, Any], place: dict[str, Any] | None = None) -> None:
         do: dict[str, Any] = {"op": "update_state", "thread": turn["thread"], "values": turn["update"]}
         do |= place or {}
-        if turn["as_node"] is not None:
-            do["as_node"] = turn["as_node"]
+        if (writer := self.on_purpose.writer_of(turn["as_node"])) is not None:
+            do["as_node"] = writer
         expect: dict[str, Any] = {}
         try:
             written = self.graph.update_state(config, do["values"], do.get("as_node"))

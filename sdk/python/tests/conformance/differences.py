@@ -71,6 +71,7 @@ DIFFERENCES = {
     "a goto is due": Difference("the target of a `Command` given as input", cases="E28 J13"),
     "due nodes are due": Difference("a node that failed after its answer", cases="E02 E26 E30"),
     "a refused superstep can be read": Difference("a superstep whose writes are refused", cases="B04"),
+    "the node that ran last": Difference("`update_state` without `as_node`"),
     "updates of finished threads": Difference("an update given to a finished thread"),
     "finished siblings survive updates": Difference("`update_state` drops what finished siblings", cases="J17"),
     "short-lived keys of finished siblings": Difference("`get_state` hides short-lived keys"),

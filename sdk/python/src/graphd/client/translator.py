@@ -7,16 +7,15 @@ from typing import Any
 
 from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
-from graphd._gen.v1 import interrupt_pb2
 from graphd.client import snapshots
 from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
+from graphd.client.shown_questions import Group, ShownQuestions
 from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT
 from graphd.declare.program import Program
 from graphd.names import public_levels, public_name
-from graphd.values.command import Interrupt
 from graphd.values.state import PregelTask
 
 _SHOWN_IN = {
@@ -36,7 +35,6 @@ _SHOWN_AS = {
     "message": "a message",
 }
 ReadState = Callable[[Sequence[str]], Any]
-_Question = tuple[tuple[str, ...], interrupt_pb2.Interrupt]
 
 
 class Translator:
@@ -63,13 +61,10 @@ class Translator:
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config)
-        self._raised: set[str] = set()
-        self._subgraphs = subgraphs
+        self._questions = ShownQuestions(subgraphs=subgraphs)
         self._touched: dict[tuple[str, ...], set[str]] = {}
         self._last_shown: dict[tuple[str, ...], Any] = {}
         self._input_keys: set[str] | None = None
-        self._asked: set[str] = set()
-        self._asked_below: list[_Question] = []  # in graphs inside of others, which have not shown them
         self._held: list[Item] = []
         self._begun: dict[tuple[str, ...], Any] = {}  # states in which supersteps began that are shown in part
         self._called = called
@@ -219,34 +214,19 @@ class Translator:
         return {k: v for k, v in value.items() if k in keys} or None
 
     def _interrupt_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
-        raised = list(event.interrupt.interrupts)
-        self._raised.update(i.interrupt_id for i in raised)
-        asked = [(levels, one) for one in raised if snapshots.is_question(one)]
-        self._asked.update(one.interrupt_id for _, one in asked)
-        if self._subgraphs or not levels:
-            yield from self._question_items(asked, len(levels))
-        if levels:
-            self._asked_below.extend(asked)
+        yield from self._question_items(self._questions.record_raised(levels, event.interrupt.interrupts))
+
+    def _question_items(self, groups: Iterable[Group]) -> Iterator[Item]:
+        for levels, asked in groups:
+            if "updates" in self._modes:
+                yield Item("updates", levels, {INTERRUPT: asked})
+            if "values" in self._modes:
+                yield Item("values", levels, self._add_questions(levels, asked), asked)
 
     def breakpoint_items(self, open_interrupts: Sequence[str]) -> Iterator[Item]:
         """Shows that a run has stopped at breakpoints; a question beside them shows in place of that."""
-        if open_interrupts and "updates" in self._modes and not self._asked & set(open_interrupts):
+        if open_interrupts and "updates" in self._modes and not self._questions.has_asked(open_interrupts):
             yield Item("updates", (), {INTERRUPT: ()})
-
-    def _question_items(self, asked: Iterable[_Question], depth: int) -> Iterator[Item]:
-        """Shows questions in the graphs at a depth: for each task one event with those that it waits for."""
-        groups: dict[tuple[tuple[str, ...], str], list[Interrupt]] = {}
-        for at, one in asked:
-            task = at[depth] if len(at) > depth else one.task_id
-            groups.setdefault((at[:depth], task), []).append(snapshots.to_interrupt(one))
-        for (where, _), group in groups.items():
-            yield from self._interrupt_pair(where, tuple(group))
-
-    def _interrupt_pair(self, levels: tuple[str, ...], asked: tuple[Interrupt, ...]) -> Iterator[Item]:
-        if "updates" in self._modes:
-            yield Item("updates", levels, {INTERRUPT: asked})
-        if "values" in self._modes:
-            yield Item("values", levels, self._add_questions(levels, asked), asked)
 
     @property
     def wants_progress(self) -> bool:
@@ -273,27 +253,14 @@ class Translator:
 
     def has_raised(self, identifiers: Iterable[str]) -> bool:
         """All these questions were shown by this call."""
-        return self._raised.issuperset(identifiers)
+        return self._questions.has_raised(identifiers)
 
     def open_question_items(self, interrupts: Iterable[Any]) -> Iterator[Item]:
-        """Shows the questions that wait since an earlier call, and new ones in the graphs around those that asked.
-
-        It is for the end of a stream: a task waits for all questions of the graphs that run in it.
-        """
+        """Shows, at the end of a stream, the questions that wait since an earlier call, and new ones around theirs."""
         waiting = list(interrupts)
         yield from self._trace.question_items(waiting)
         yield from self._trace.waiting_items()
-        known = [
-            (public_levels(one.checkpoint.namespace), one)
-            for one in waiting
-            if one.interrupt_id not in self._raised and snapshots.is_question(one)
-        ]
-        self._asked.update(one.interrupt_id for _, one in known)
-        below, self._asked_below = self._asked_below, []
-        deepest = max((len(at) for at, _ in (*known, *below)), default=0) if self._subgraphs else 0
-        for depth in range(deepest, -1, -1):
-            shown = [(at, one) for at, one in known if len(at) >= depth]
-            yield from self._question_items([*shown, *((at, one) for at, one in below if len(at) > depth)], depth)
+        yield from self._question_items(self._questions.groups_at_end(waiting))
 
     def held_items(self) -> list[Item]:
         """The last state of a call that waits."""
