@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from oracle.event_groups import ADDED_MODES, group_events
+from oracle.events import format_event, group_events, listen
 from oracle.on_purpose import OnPurpose
 from oracle.symbols import Symbols
 from tests.conformance import plain_data
@@ -170,12 +170,13 @@ class Recorder:
             do |= place[1]
         checkpoint = self._checkpoint_of(turn["thread"])
         answered = {symbol for symbol, real in self.symbols.known().items() if real in self.answered}
-        events, shown, error = self._listen(do)
+        self.player.known = self.symbols.known()
+        events, shown, error = listen(self.player, do)
         self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
         self.errors[turn["thread"]] = error
         if error is not None and self.on_purpose.fails_at_pause(error, events):
             return
-        visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
+        visible = [format_event(do, e) for e, s in zip(events, shown, strict=True) if s]
         groups = group_events(events, shown)
         told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"], answered)
         expect: dict[str, Any] = {"events": told, "groups": groups}
@@ -188,29 +189,6 @@ class Recorder:
         if not self._is_unreadable(turn["thread"]):
             end = self._situation(turn["thread"])
             self.on_purpose.record_end(turn["options"], turn["thread"], self.situation, end)
-
-    def _listen(self, do: dict[str, Any]) -> tuple[list[Any], list[bool], BaseException | None]:
-        """The events in all modes that are needed, and which of them the call shows."""
-        asked = [do["mode"]] if isinstance(do["mode"], str) else do["mode"]
-        modes = list(dict.fromkeys([*asked, *ADDED_MODES]))
-        self.player.known = self.symbols.known()
-        wide = {k: v for k, v in do.items() if k not in ("bind", "version")} | {"mode": modes, "subgraphs": True}
-        items, error = self.player._run(wide)
-        events = [(tuple(ns), mode, data) for ns, mode, data in items]
-        return events, [mode in asked and (not ns or "subgraphs" in do) for ns, mode, _ in events], error
-
-    def _format(self, do: dict[str, Any], event: tuple[tuple[str, ...], str, Any]) -> Any:
-        namespace, mode, data = event
-        if do.get("version") == "v2":
-            part: dict[str, Any] = {"type": mode, "ns": list(namespace), "data": data}
-            if mode == "values":
-                asked = data.get("__interrupt__", []) if isinstance(data, dict) else []
-                part["data"] = {k: v for k, v in data.items() if k != "__interrupt__"} if asked else data
-                part["interrupts"] = asked
-            return part
-        several = [mode] if isinstance(do["mode"], list) else []
-        where = [list(namespace)] if "subgraphs" in do else []
-        return [*where, *several, data] if where or several else data
 
     def _update(self, turn: Turn, config: dict[str, Any], place: dict[str, Any] | None = None) -> None:
         do: dict[str, Any] = {"op": "update_state", "thread": turn["thread"], "values": turn["update"]}

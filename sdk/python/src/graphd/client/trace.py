@@ -10,7 +10,7 @@ from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd.client import snapshots
 from graphd.client.failures import stored_error
 from graphd.client.items import Item
-from graphd.constants import TASK_SEPARATOR
+from graphd.constants import NAMESPACE_SEPARATOR, TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import format_namespace, public_name
 from graphd.values.command import Interrupt
@@ -189,7 +189,14 @@ class Trace:
         for task in tasks:
             self._progress[task.id] = task
             if isinstance(task.state, StateSnapshot):
+                self._set_position(task.state)
                 self.set_progress(task.state.tasks)
+
+    def _set_position(self, state: StateSnapshot) -> None:
+        """Takes where a graph stands that goes on; it may tell of it later than the graphs inside of it."""
+        place = state.config["configurable"]
+        if place.get("checkpoint_id"):
+            self._current[tuple(place["checkpoint_ns"].split(NAMESPACE_SEPARATOR))] = place["checkpoint_id"]
 
 
 def _as_data(question: Interrupt) -> dict[str, Any]:
