@@ -64,7 +64,10 @@ class OnPurpose:
         """Whether LangGraph goes on otherwise after a failure, or can't read the thread any more."""
         refused = type(error).__name__ == "InvalidUpdateError"
         handler = repr(error) == "Other('handler')"
-        in_edge = isinstance(error, (ZeroDivisionError, IndexError)) or repr(error) == "KeyError('x')"
+        in_edge = isinstance(error, (ZeroDivisionError, IndexError)) or repr(error) in (
+            "KeyError('x')",
+            "KeyError('n')",
+        )
         return (
             self._is_met("a refused superstep can be read", refused)
             or self._is_met("failed edges are decided again", in_edge)

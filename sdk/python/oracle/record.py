@@ -31,6 +31,7 @@ class Recorder:
         self.errors: dict[str, BaseException | None] = {}
         self.played: set[str] = set()
         self.answered: set[str] = set()
+        self.answering: set[str] = set()  # of these, by the call that is under way
         self.situation = "new"
 
     def record(self) -> dict[str, Any]:
@@ -94,7 +95,7 @@ class Recorder:
         self._answer(turn, waiting[: 1 + int(turn["at"] * (len(waiting) - 1))])
 
     def _act_answer_by_value(self, turn: Turn) -> None:
-        self.answered.update(i for i, _ in self._open(self._state(turn["thread"])))
+        self._note_answers(self._open(self._state(turn["thread"])))
         self._run(turn, {"$command": {"resume": turn["answers"][0]}})
 
     def _act_answer_plainly(self, turn: Turn) -> None:
@@ -109,9 +110,13 @@ class Recorder:
 
     def _answer(self, turn: Turn, waiting: list[tuple[str, Any]]) -> None:
         self._record_state(turn["thread"])  # or the player does not know the ids
-        self.answered.update(i for i, _ in waiting)
+        self._note_answers(waiting)
         answers = {self.symbols.question(i, v): a for (i, v), a in zip(waiting, turn["answers"], strict=False)}
         self._run(turn, {"$command": {"resume": answers}})
+
+    def _note_answers(self, waiting: list[tuple[str, Any]]) -> None:
+        self.answering = {i for i, _ in waiting}
+        self.answered |= self.answering
 
     def _act_resume(self, turn: Turn) -> None:
         self._run(turn, {"$command": {"resume": "nobody asked"}})
@@ -169,7 +174,8 @@ class Recorder:
         if place is not None:
             do |= place[1]
         checkpoint = self._checkpoint_of(turn["thread"])
-        answered = {symbol for symbol, real in self.symbols.known().items() if real in self.answered}
+        answered = {symbol for symbol, real in self.symbols.known().items() if real in self.answered - self.answering}
+        self.answering = set()
         self.player.known = self.symbols.known()
         events, shown, error = listen(self.player, do)
         self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd._gen.v1 import event_pb2 as pb
 from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd.client import snapshots
 from graphd.client.failures import stored_error
-from graphd.client.items import Item
+from graphd.client.items import Item, select_keys
 from graphd.constants import NAMESPACE_SEPARATOR, TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import format_namespace, public_name
@@ -25,11 +25,12 @@ class Trace:
         modes: Collection[str],
         config: Mapping[str, Any],
         program: Callable[[tuple[str, ...]], Program | None],
+        keys: Callable[[tuple[str, ...]], str | Sequence[str] | None],
         *,
         stored: bool,
         folds: bool = False,
     ) -> None:
-        self._modes, self._config, self._program = set(modes), config, program
+        self._modes, self._config, self._program, self._keys = set(modes), config, program, keys
         self._stored = stored  # a run without a thread has no checkpoints to show
         self._folds, self._continues = folds, False
         self._before_call: dict[tuple[str, ...], payload_pb2.CheckpointRef | None] = {}
@@ -176,8 +177,8 @@ class Trace:
         state = snapshots.namespace_config(self._config, below) if below else None
         if before.error is not None:
             return shown | {"error": before.error, "state": state}
-        if before.result:
-            shown["result"] = before.result
+        if result := select_keys(before.result, self._keys(levels)):
+            shown["result"] = result
         return shown | {"interrupts": tuple(_as_data(one) for one in before.interrupts), "state": state}
 
     def set_progress(self, tasks: Iterable[PregelTask]) -> None:

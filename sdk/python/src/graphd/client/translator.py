@@ -55,7 +55,7 @@ class Translator:
     ) -> None:
         self._modes = set(modes)
         self._root = root
-        self._trace = Trace(modes, config, self._root.find_graph, stored=stored, folds=folds)
+        self._trace = Trace(modes, config, self._root.find_graph, self._keys_of, stored=stored, folds=folds)
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
