@@ -81,11 +81,14 @@ class OnPurpose:
         return self._is_met("a refused superstep can be read", refused and asked)
 
     @staticmethod
-    def forget_questions(shown: dict[str, Any]) -> None:
-        """Takes the questions out of a snapshot that lists answered ones."""
-        shown["interrupts"] = ANYTHING
+    def forget_questions(shown: dict[str, Any], answered: set[str]) -> None:
+        """Takes answered questions out of a snapshot that lists them."""
+        for place in (shown, *shown["tasks"]):
+            if "interrupts" in place:
+                place["interrupts"] = [one for one in place["interrupts"] if one["id"] not in answered]
         for task in shown["tasks"]:
-            task.pop("interrupts", None)
+            if not task.get("interrupts", True):
+                del task["interrupts"]
 
     def _stops(self, turn: dict[str, Any]) -> bool:
         return any("interrupt_" in key for key in (*self._main["compile"], *turn["options"]))

@@ -239,7 +239,7 @@ class Recorder:
             if shown[field] is not None:
                 shown[field] = self.symbols.symbol("cp", shown[field])
         if any(i.id in self.answered for i in state.interrupts) and live:
-            self.on_purpose.forget_questions(shown)
+            self.on_purpose.forget_questions(shown, self.answered)
         for task in shown["tasks"]:
             if "error" in task:
                 task["error"] = task["error"].partition("(")[0]  # the texts of some name pages of LangGraph

@@ -59,6 +59,7 @@ class Translator:
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
+        self._asking: set[tuple[str, ...]] = set()  # graphs inside of others that have come to questions
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config)
         self._questions = ShownQuestions(subgraphs=subgraphs)
@@ -140,7 +141,7 @@ class Translator:
         if event.HasField("checkpoint"):
             self._stored.add(levels)
             return True
-        return not levels or levels not in self._stored
+        return not levels or levels not in self._stored | self._asking
 
     def _state_items(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
         if not self._shows_state(levels, event):
@@ -214,6 +215,8 @@ class Translator:
         return {k: v for k, v in value.items() if k in keys} or None
 
     def _interrupt_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        if levels and any(snapshots.is_question(one) for one in event.interrupt.interrupts):
+            self._asking.add(levels)
         yield from self._question_items(self._questions.record_raised(levels, event.interrupt.interrupts))
 
     def _question_items(self, groups: Iterable[Group]) -> Iterator[Item]:
