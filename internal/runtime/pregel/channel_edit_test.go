@@ -51,6 +51,7 @@ func TestReducers(t *testing.T) {
 		{"min", "min", "", []reducerStep{{[]string{"3", "1", "2"}, "1", ""}, {[]string{"5"}, "1", ""}, {[]string{"0"}, "0", ""}}},
 		{"max", "max", "", []reducerStep{{[]string{"3", "1"}, "3", ""}, {[]string{"5"}, "5", ""}}},
 		{"topic collects, single or in lists", "topic", "", []reducerStep{{[]string{"1", "[2,[3]]"}, "[1,2,[3]]", ""}, {none, "[1,2,[3]]", ""}, {[]string{"4"}, "[1,2,[3],4]", ""}}},
+		{"topic_once keeps those of one superstep", "topic_once", "", []reducerStep{{[]string{"1", "[2,[3]]"}, "[1,2,[3]]", ""}, {[]string{"4"}, "[4]", ""}, {none, "", ""}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,6 +113,36 @@ func TestUntrackedIsNeverStored(t *testing.T) {
 	}
 	_, ok := pregel.LoadState(s.Graph(), s.Checkpoint(), false, pregel.Limits{}).Value("x")
 	require.False(t, ok)
+}
+
+// The state of a superstep that is not over has lost what lasts for one superstep, unless
+// a finished task has written it again. Without a finished task it is the state before.
+func TestPartialStateClearsShortLivedChannels(t *testing.T) {
+	for _, reducer := range []string{"any", "ephemeral", "topic_once"} {
+		s := stateWithInput(t, &graph.Spec{
+			Channels: []graph.ChannelSpec{{Name: "x", Reducer: reducer}, {Name: "y"}},
+			Nodes:    newNodes("a"), Edges: newEdges(graph.Start, "a"),
+		})
+		s, err := s.ApplyStep(writesToX(s, []string{"1"}), pregel.CheckpointInfo{ID: "c", Seq: 2})
+		require.NoError(t, err)
+		before, _ := s.Value("x")
+		done := writesToX(s, nil)
+
+		same, err := s.PartialState(nil)
+		require.NoError(t, err)
+		require.Equal(t, s.Values(), same.Values())
+
+		cleared, err := s.PartialState(done)
+		require.NoError(t, err)
+		_, ok := cleared.Value("x")
+		require.False(t, ok, reducer)
+
+		written, err := s.PartialState(writesToX(s, []string{"1"}))
+		require.NoError(t, err)
+		again, _ := written.Value("x")
+		require.Equal(t, before, again, reducer)
+		require.True(t, written.HasOutputChanged())
+	}
 }
 
 func TestMessageIDsAreTheSameWhenTheWriteIsRepeated(t *testing.T) {

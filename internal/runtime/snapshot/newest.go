@@ -105,7 +105,7 @@ func (b *builder) describeSubgraph(ctx context.Context, v *superstep.Preview, t 
 		return nil, nil
 	}
 	held := b.heldBytes
-	child, err := b.readSnapshot(ctx, out.Namespace, "")
+	child, err := b.readTaskSnapshot(ctx, out.Namespace)
 	if !b.withSubgraphs { // of the state only the interrupts are shown
 		b.heldBytes = held
 	}
@@ -124,11 +124,21 @@ func (b *builder) describeSubgraph(ctx context.Context, v *superstep.Preview, t 
 	return child.Interrupts, nil
 }
 
+// readTaskSnapshot reads the newest state in the namespace of a task. The state of another
+// task of the same node does not count.
+func (b *builder) readTaskSnapshot(ctx context.Context, space string) (runtime.Snapshot, error) {
+	child, err := b.readSnapshot(ctx, space, "")
+	if err == nil && child.Checkpoint.Namespace != space {
+		return runtime.Snapshot{}, runtime.Errorf(runtime.ReasonCheckpointNotFound, "the task has no state yet")
+	}
+	return child, err
+}
+
 // readCalledState reads the state of a graph that a waiting node has called; there is
 // none if the graph keeps none, or if the node waits for itself.
 func (b *builder) readCalledState(ctx context.Context, v *superstep.Preview, t *pregel.Task, out *runtime.SnapshotTask) error {
 	space := superstep.TaskNamespace(v.State().Namespace(), t.Node, t.ID)
-	child, err := b.readSnapshot(ctx, space, "")
+	child, err := b.readTaskSnapshot(ctx, space)
 	if missing, ok := errors.AsType[*runtime.Error](err); ok && missing.Reason == runtime.ReasonCheckpointNotFound {
 		return nil
 	}

@@ -169,7 +169,9 @@ func putCommand(t *commit.Tx, fr *frame, update payload.JSON, to []checkpoint.Se
 		ID:         commandID(t.Head.LastEvent, fr.run.ID),
 		Checkpoint: fr.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
 	}
-	t.Tasks = append(t.Tasks, record)
+	stored := record
+	stored.Writes = fr.state.DurableWrites(writes)
+	t.Tasks = append(t.Tasks, stored)
 	fr.pending.commands = append(fr.pending.commands, record)
 	fr.maybeBegun = true // the record is used up by the superstep
 	return nil

@@ -69,7 +69,10 @@ func (l *graphLoop) commitSuperstep(ctx context.Context, s *superstep) *End {
 }
 
 // commitEnd makes the end of the loop durable.
-func (l *graphLoop) commitEnd(v End) End { return (&superstep{frame: &l.frame}).commitSuperstepEnd(v) }
+func (l *graphLoop) commitEnd(v End) End {
+	s := &superstep{frame: &l.frame, mustReportState: l.mustReportState && len(l.tasks) == 0}
+	return s.commitSuperstepEnd(v)
+}
 
 // commitSuperstepEnd commits the end together with the outcomes of the last superstep.
 func (s *superstep) commitSuperstepEnd(v End) End {

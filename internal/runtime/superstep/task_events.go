@@ -10,7 +10,7 @@ import (
 // emitTaskEvents adds the events of the tasks that ended since the last commit.
 func (s *superstep) emitTaskEvents(t *commit.Tx) {
 	fr := s.frame
-	if s.mustReportState && len(s.toRun) > 0 && !s.isReported {
+	if s.mustReportState && (len(s.toRun) > 0 || len(fr.tasks) == 0) && !s.isReported {
 		fr.writeTo(t).emitValues(fr.state, false)
 		if !fr.thread.HasReportedResults { // the run is not just taken up by another server
 			fr.writeTo(t).emitSuperstep(fr.state, fr.tasks, false, true)

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,13 @@ from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Mismatch, Player
 
 
-def play(seed: int) -> tuple[dict[str, Any], str]:
-    """The case of a seed, and how graphd differs from it; "" if it doesn't."""
+def play(seed: int, met: Counter[str]) -> tuple[dict[str, Any], str]:
+    """The case of a seed, and how graphd differs from it; "" if it doesn't. Counts acts and decisions that it met."""
     case = random_case(seed)
     try:
-        Recorder(case).record()
+        recorder = Recorder(case)
+        recorder.record()
+        met.update(recorder.played | {f"on purpose: {name}" for name in recorder.on_purpose.met})
     except ValueError as refused:
         return case, "" if "Graph" in str(refused) else f"LangGraph: {refused!r}"
     world, saver = World(), InMemorySaver()
@@ -61,9 +64,10 @@ def play_all(seeds: range, keep: str | None) -> int:
     """Plays the recorded cases, and the seeds; 1 if any of them differs."""
     wrong = check_recorded()
     different: list[dict[str, Any]] = []
+    met: Counter[str] = Counter()
     began = time.monotonic()
     for played, seed in enumerate(seeds, 1):
-        case, problem = play(seed)
+        case, problem = play(seed, met)
         if problem:
             different.append({k: v for k, v in case.items() if k != "turns"})
             print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
@@ -73,6 +77,8 @@ def play_all(seeds: range, keep: str | None) -> int:
     if keep:
         with open(keep, "w") as file:
             json.dump(different, file, indent=1)
+    for name, count in sorted(met.items()):
+        print(f"{count:6d}  {name}", file=sys.stderr)
     print(f"{len(seeds)} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
     return 1 if different or wrong else 0
 

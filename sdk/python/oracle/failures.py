@@ -66,7 +66,7 @@ def _draw_failure(r: random.Random, name: str) -> str:
 
 def _draw_handler(r: random.Random, graph: dict[str, Any], name: str) -> str:
     others = [n for n in graph["nodes"] if n != name]
-    code = f"return {{'log':['{name} handled %s'%type(error.error).__name__]}}"
+    code = f"return {{'log':['{name} handled %s'%error.node]}}"
     kind = r.random()
     if kind < 0.3 and others:
         return f"return Command(update={{'log':['handled %s'%error.node]}},goto='{r.choice(others)}')"

@@ -37,7 +37,8 @@ def _draw_child(r: random.Random, name: str, letter: str, below: dict[str, Any] 
     elif name == "child" and r.random() < 0.15:
         target = r.choice(MAIN[1:3])
         nodes[names[-1]] = f"return Command(graph=PARENT,update={{'log':['{names[-1]} up']}},goto='{target}')"
-    compiled: dict[str, Any] = {"checkpointer": r.choice(PERSISTENCE)}
+    # In LangGraph a graph that stores nothing hides itself from the graphs inside of it, which do store.
+    compiled: dict[str, Any] = {"checkpointer": r.choice(PERSISTENCE if below is None else PERSISTENCE[:-1])}
     if r.random() < 0.15:
         compiled[r.choice(["interrupt_before", "interrupt_after"])] = [r.choice(names)]
     edges: list[list[Any]] = [["START", names[0]]]

@@ -32,23 +32,29 @@ class OnPurpose:
 
     # What a caller does.
 
-    def replacement_of(self, act: str, turn: dict[str, Any], state: Any, waiting: int) -> str:
+    def replacement_of(self, situation: str, turn: dict[str, Any], state: Any, waiting: int) -> str:
         """What to do in place of an act whose effect differs."""
+        act = str(turn[situation])
         if act not in ("input", "child") and self._is_met("updates of finished threads", turn["thread"] in self._loose):
             return "input"
-        partial = any(task.result is not None for task in state.tasks)
+        failed = any(task.error is not None for task in state.tasks)
+        if situation == "asked" and act != "input" and self._is_met("work of error handlers", failed):
+            return "input"
+        partial = failed or any(task.result is not None for task in state.tasks)
         if act in ("update", "fork") and self._is_met("finished siblings survive updates", partial):
             return "input"
         if act in ("update", "fork", "replay", "command", "goto", "send", "resume") and self._is_met(
             "kept subgraphs get their input", self._keeps_children()
         ):
             return "input" if act in ("update", "fork", "replay", "command", "goto", "send") else "go on"
-        if act in ("command", "goto", "send") and self._is_met("commands stop at breakpoints", self._stops(turn)):
+        passes = act in ("command", "goto", "send") or (situation, act) == ("failed", "go on")
+        passes |= act in ("update", "fork") and turn["as_node"] == "__input__"
+        if passes and self._is_met("commands stop at breakpoints", self._stops(turn)):
             return "input"
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
             return "go on"
         if act.startswith("answer") and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
-            return "answer by value" if waiting == 1 else "input"
+            return "answer by value" if waiting == 1 and "y=interrupt" not in self._code else "input"
         return act
 
     def _keeps_children(self) -> bool:
@@ -58,7 +64,10 @@ class OnPurpose:
         """Whether LangGraph goes on otherwise after a failure, or can't read the thread any more."""
         refused = type(error).__name__ == "InvalidUpdateError"
         handler = repr(error) == "Other('handler')"
-        in_edge = isinstance(error, (ZeroDivisionError, IndexError)) or repr(error) == "KeyError('x')"
+        in_edge = isinstance(error, (ZeroDivisionError, IndexError)) or repr(error) in (
+            "KeyError('x')",
+            "KeyError('n')",
+        )
         return (
             self._is_met("a refused superstep can be read", refused)
             or self._is_met("failed edges are decided again", in_edge)
@@ -72,11 +81,14 @@ class OnPurpose:
         return self._is_met("a refused superstep can be read", refused and asked)
 
     @staticmethod
-    def forget_questions(shown: dict[str, Any]) -> None:
-        """Takes the questions out of a snapshot that lists answered ones."""
-        shown["interrupts"] = ANYTHING
+    def forget_questions(shown: dict[str, Any], answered: set[str]) -> None:
+        """Takes answered questions out of a snapshot that lists them."""
+        for place in (shown, *shown["tasks"]):
+            if "interrupts" in place:
+                place["interrupts"] = [one for one in place["interrupts"] if one["id"] not in answered]
         for task in shown["tasks"]:
-            task.pop("interrupts", None)
+            if not task.get("interrupts", True):
+                del task["interrupts"]
 
     def _stops(self, turn: dict[str, Any]) -> bool:
         return any("interrupt_" in key for key in (*self._main["compile"], *turn["options"]))
@@ -89,9 +101,18 @@ class OnPurpose:
         """Whether the states of graphs inside can be compared."""
         return not self._is_met("states of called graphs", "call_sub(" in self._code)
 
-    def fails_when_synchronous(self) -> bool:
-        """Whether LangGraph fails with ``durability="sync"``: it looks for the checkpoints of graphs without them."""
-        return any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+    def writer_of(self, as_node: str | None) -> str | None:
+        """The node that an update is attributed to."""
+        joins = any(isinstance(source, list) for source, _ in self._main["edges"])
+        if self._is_met("the node that ran last", as_node is None and joins):
+            return str(next(iter(self._main["nodes"])))
+        return as_node
+
+    def ignores_durability(self) -> bool:
+        """Whether no durability is given: with "sync" LangGraph looks for checkpoints of graphs that have none,
+        and with "exit" it stores untracked keys."""
+        unstored = any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+        return self._is_met("stored before shown", unstored or "untracked" in self._main["state"].values())
 
     def record_end(self, options: dict[str, Any], thread: str, situation: str, end: str) -> None:
         """Takes note of a call whose checkpoints LangGraph does not store one by one."""
@@ -116,8 +137,10 @@ class OnPurpose:
 
     # What LangGraph shows.
 
-    def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str) -> list[Any]:
-        """The events of a call, with anything in place of what may differ."""
+    def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str, answered: set[str]) -> list[Any]:
+        """The events of a call, with anything in place of what may differ; some questions were answered before."""
+        if self._is_met("no stray answers", bool(answered)):
+            events = [_replace_questions(e, answered) for e in events]
         if options.get("durability") == "exit":
             self._exits.add(thread)
         if self._is_met("stored before shown", thread in self._exits):
@@ -134,6 +157,8 @@ class OnPurpose:
             shown = _replace_field(_replace_field(shown, "parent", ANYTHING), "state", ANYTHING)
         if self._is_met("a goto is due", checkpoint in self._sent):
             shown = shown | dict.fromkeys(("values", "next", "tasks", "interrupts"), ANYTHING)
+        elif shown.get("tasks") == ANYTHING:
+            return dict(self._adapt_namespaces(shown))
         elif live and self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
             shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
         elif live and any("result" in task for task in shown["tasks"]):
@@ -177,4 +202,17 @@ def _replace_task_ids(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     replaced = {k: _replace_task_ids(v) for k, v in value.items()}
-    return replaced | {"id": ANYTHING} if {"id", "name"} <= value.keys() else replaced
+    is_named = {"id", "name"} <= value.keys() or value.keys() == {"id", "value"}
+    return replaced | {"id": ANYTHING} if is_named else replaced
+
+
+def _replace_questions(value: Any, answered: set[str]) -> Any:
+    """The value, with anything as the questions of a task that waits for something else. LangGraph lists old ones."""
+    if isinstance(value, list):
+        return [_replace_questions(v, answered) for v in value]
+    if not isinstance(value, dict):
+        return value
+    told = value.get("interrupts")
+    if "name" in value and isinstance(told, list) and any(one["id"] in answered for one in told):
+        return value | {"interrupts": ANYTHING}
+    return {k: _replace_questions(v, answered) for k, v in value.items()}

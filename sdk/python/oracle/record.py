@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from oracle.event_groups import ADDED_MODES, group_events
+from oracle.events import format_event, group_events, listen
 from oracle.on_purpose import OnPurpose
 from oracle.releases import find_release, installed_version
 from oracle.symbols import Symbols
@@ -33,16 +33,21 @@ class Recorder:
         self.errors: dict[str, BaseException | None] = {}
         self.played: set[str] = set()
         self.answered: set[str] = set()
+        self.answering: set[str] = set()  # of these, by the call that is under way
         self.situation = "new"
 
     def record(self) -> dict[str, Any]:
         """The case with its steps."""
-        for turn in self.case["turns"]:
-            if not self._is_unreadable(turn["thread"]):
-                self._play_turn(turn)
-                self._read_state(turn)
-        for thread in self.errors:
-            self._read_history(thread)
+        try:
+            for turn in self.case["turns"]:
+                if not self._is_unreadable(turn["thread"]):
+                    self._play_turn(turn)
+                    self._read_state(turn)
+            for thread in self.errors:
+                self._read_history(thread)
+        except Exception as error:
+            if not self.on_purpose.ends_comparison(error):
+                raise
         return self.case
 
     def _play_turn(self, turn: Turn) -> None:
@@ -52,7 +57,7 @@ class Recorder:
             return
         self.situation = situation = self._situation(turn["thread"])
         state = self._state(turn["thread"])
-        act = self.on_purpose.replacement_of(turn[situation], turn, state, len(self._open(state)))
+        act = self.on_purpose.replacement_of(situation, turn, state, len(self._open(state)))
         self.played.add(f"{act} on a thread that is {situation}")
         play: Callable[[Turn], None] = getattr(self, "_act_" + act.replace(" ", "_"))
         play(turn)
@@ -92,6 +97,7 @@ class Recorder:
         self._answer(turn, waiting[: 1 + int(turn["at"] * (len(waiting) - 1))])
 
     def _act_answer_by_value(self, turn: Turn) -> None:
+        self._note_answers(self._open(self._state(turn["thread"])))
         self._run(turn, {"$command": {"resume": turn["answers"][0]}})
 
     def _act_answer_plainly(self, turn: Turn) -> None:
@@ -100,15 +106,19 @@ class Recorder:
         # questions as well, where one superstep asks several times.
         asks_again = len(self.case["graphs"]) > 1 or "y=interrupt" in json.dumps(self.case["graphs"])
         if len(waiting) == 1 and not asks_again:
-            self._run(turn, {"$command": {"resume": turn["answers"][0]}})
+            self._act_answer_by_value(turn)
         else:
             self._answer(turn, waiting)
 
     def _answer(self, turn: Turn, waiting: list[tuple[str, Any]]) -> None:
         self._record_state(turn["thread"])  # or the player does not know the ids
-        self.answered.update(i for i, _ in waiting)
+        self._note_answers(waiting)
         answers = {self.symbols.question(i, v): a for (i, v), a in zip(waiting, turn["answers"], strict=False)}
         self._run(turn, {"$command": {"resume": answers}})
+
+    def _note_answers(self, waiting: list[tuple[str, Any]]) -> None:
+        self.answering = {i for i, _ in waiting}
+        self.answered |= self.answering
 
     def _act_resume(self, turn: Turn) -> None:
         self._run(turn, {"$command": {"resume": "nobody asked"}})
@@ -159,21 +169,24 @@ class Recorder:
 
     def _run(self, turn: Turn, given: Any, place: tuple[Any, dict[str, Any]] | None = None) -> None:
         do: dict[str, Any] = {"op": "stream", "input": given, "thread": turn["thread"], **turn["options"]}
-        if self.on_purpose.fails_when_synchronous():
+        if self.on_purpose.ignores_durability():
             do.pop("durability", None)
         if not self.on_purpose.reads_subgraphs():
             do.pop("subgraphs", None)
         if place is not None:
             do |= place[1]
         checkpoint = self._checkpoint_of(turn["thread"])
-        events, shown, error = self._listen(do)
+        answered = {symbol for symbol, real in self.symbols.known().items() if real in self.answered - self.answering}
+        self.answering = set()
+        self.player.known = self.symbols.known()
+        events, shown, error = listen(self.player, do)
         self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
         self.errors[turn["thread"]] = error
         if error is not None and self.on_purpose.fails_at_pause(error, events):
             return
-        visible = [self._format(do, e) for e, s in zip(events, shown, strict=True) if s]
+        visible = [format_event(do, e) for e, s in zip(events, shown, strict=True) if s]
         groups = group_events(events, shown)
-        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"])
+        told = self.on_purpose.adapt_events(self.symbols.translate(visible), turn["options"], turn["thread"], answered)
         expect: dict[str, Any] = {"events": told, "groups": groups}
         if error is not None:
             # How far the siblings of the failing node got is a matter of timing.
@@ -185,34 +198,11 @@ class Recorder:
             end = self._situation(turn["thread"])
             self.on_purpose.record_end(turn["options"], turn["thread"], self.situation, end)
 
-    def _listen(self, do: dict[str, Any]) -> tuple[list[Any], list[bool], BaseException | None]:
-        """The events in all modes that are needed, and which of them the call shows."""
-        asked = [do["mode"]] if isinstance(do["mode"], str) else do["mode"]
-        modes = list(dict.fromkeys([*asked, *ADDED_MODES]))
-        self.player.known = self.symbols.known()
-        wide = {k: v for k, v in do.items() if k not in ("bind", "version")} | {"mode": modes, "subgraphs": True}
-        items, error = self.player._run(wide)
-        events = [(tuple(ns), mode, data) for ns, mode, data in items]
-        return events, [mode in asked and (not ns or "subgraphs" in do) for ns, mode, _ in events], error
-
-    def _format(self, do: dict[str, Any], event: tuple[tuple[str, ...], str, Any]) -> Any:
-        namespace, mode, data = event
-        if do.get("version") == "v2":
-            part: dict[str, Any] = {"type": mode, "ns": list(namespace), "data": data}
-            if mode == "values":
-                asked = data.get("__interrupt__", []) if isinstance(data, dict) else []
-                part["data"] = {k: v for k, v in data.items() if k != "__interrupt__"} if asked else data
-                part["interrupts"] = asked
-            return part
-        several = [mode] if isinstance(do["mode"], list) else []
-        where = [list(namespace)] if "subgraphs" in do else []
-        return [*where, *several, data] if where or several else data
-
     def _update(self, turn: Turn, config: dict[str, Any], place: dict[str, Any] | None = None) -> None:
         do: dict[str, Any] = {"op": "update_state", "thread": turn["thread"], "values": turn["update"]}
         do |= place or {}
-        if turn["as_node"] is not None:
-            do["as_node"] = turn["as_node"]
+        if (writer := self.on_purpose.writer_of(turn["as_node"])) is not None:
+            do["as_node"] = writer
         expect: dict[str, Any] = {}
         try:
             written = self.graph.update_state(config, do["values"], do.get("as_node"))
@@ -251,7 +241,7 @@ class Recorder:
             if shown[field] is not None:
                 shown[field] = self.symbols.symbol("cp", shown[field])
         if any(i.id in self.answered for i in state.interrupts) and live:
-            self.on_purpose.forget_questions(shown)
+            self.on_purpose.forget_questions(shown, self.answered)
         for task in shown["tasks"]:
             if "error" in task:
                 task["error"] = task["error"].partition("(")[0]  # the texts of some name pages of LangGraph

@@ -46,5 +46,5 @@ def draw_input(r: random.Random, graph: dict[str, Any], first: bool) -> dict[str
         keys.append(ONLY_INPUT)
     for key in keys:
         if r.random() < 0.4:
-            given[key] = [f"{key}0"] if key in "ts" else f"{key}0"
+            given[key] = [f"{key} in"] if key in "ts" else f"{key} in"
     return given

@@ -78,6 +78,7 @@ def bind(symbol: str, real: str, known: Bindings) -> Bindings | None:
 
 
 def _match_dict(expected: dict[str, Any], actual: Any, known: Bindings) -> Bindings | None:
+    expected = {substitute(key, known) if ":" in key else key: value for key, value in expected.items()}
     if not isinstance(actual, dict) or expected.keys() != actual.keys() | {
         key for key, value in expected.items() if value == ANYTHING
     }:

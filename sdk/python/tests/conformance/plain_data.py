@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from graphd import messages
@@ -28,7 +29,8 @@ def plain(value: Any) -> Any:
     if _is(value, "Send"):
         return {"$send": [value.node, plain(value.arg)]}
     if isinstance(value, BaseException):
-        return {"$exception": repr(value).partition("(")[0], "message": str(value)}
+        said = re.split("\nFor troubleshooting|\nError code", str(value))[0]
+        return {"$exception": repr(value).partition("(")[0], "message": said}
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

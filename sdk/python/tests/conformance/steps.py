@@ -94,10 +94,11 @@ class Player:
     # Runs.
 
     def do_stream(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
-        events, error = self._run(do)
+        events, error = self.run(do)
         self._check_run(do, expect, events, error)
 
-    def _run(self, do: dict[str, Any], cancel_after: float | None = None) -> tuple[list[Any], BaseException | None]:
+    def run(self, do: dict[str, Any], cancel_after: float | None = None) -> tuple[list[Any], BaseException | None]:
+        """The events of a run, and how it failed."""
         self.world.ran.clear()
         events: list[Any] = []
         options = {k: do[k] for k in ("subgraphs", "interrupt_before", "interrupt_after", "output_keys") if k in do}
@@ -166,7 +167,7 @@ class Player:
             raise Mismatch(f"ran {ran} and not {expect['ran']}")
 
     def do_stream_cancelled(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
-        events, error = self._run(do, cancel_after=0.4)
+        events, error = self.run(do, cancel_after=0.4)
         if not isinstance(error, asyncio.CancelledError):
             raise Mismatch(f"was not cancelled: {error!r}, {events}")
         self._check_run(do, {k: v for k, v in expect.items() if k != "error"}, events, None)

@@ -91,6 +91,8 @@ class CalledGraphStream:
                 complete = yield from self._read_items()
                 if not complete:
                     time.sleep(_PAUSE)
+            for item in self._translator.open_question_items(()):
+                yield self._place_item(item)
         finally:
             self._live.cancel()
 
@@ -140,12 +142,15 @@ class CalledGraphStream:
             return
         if self._deepest is not None and len(event.namespace) > self._deepest:
             return
-        base = tuple(event.namespace[: len(self._base)])
         del event.namespace[: len(self._base)]
         if event.value_omitted:
             restore_values(self._stubs, self._translator.program_of(event), event)
         for item in self._translator.translate_event(event):
-            yield Item(item.mode, (*base, *item.levels), item.data, item.interrupts)
+            yield self._place_item(item)
+
+    def _place_item(self, item: Item) -> Item:
+        """An item of the called graph, where it happens in the thread."""
+        return Item(item.mode, (*self._base, *item.levels), item.data, item.interrupts)
 
     def _read_state(self, below: Sequence[str]) -> Any:
         return values_at(self._connection, self._program, self._task.host.thread, [*self._base, *wire_levels(below)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd import codec
@@ -11,8 +11,8 @@ from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd.client import snapshots
 from graphd.client.called_task import CalledTask
 from graphd.client.failures import stored_error
-from graphd.client.items import Item
-from graphd.constants import END, START, TASK_SEPARATOR
+from graphd.client.items import Item, select_keys
+from graphd.constants import END, NAMESPACE_SEPARATOR, START, TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import format_namespace, public_name
 from graphd.runtime.local_runs import LocalRun
@@ -28,12 +28,13 @@ class Trace:
         modes: Collection[str],
         config: Mapping[str, Any],
         program: Callable[[tuple[str, ...]], Program | None],
+        keys: Callable[[tuple[str, ...]], str | Sequence[str] | None],
         *,
         stored: bool,
         local: LocalRun | None = None,
         folds: bool = False,
     ) -> None:
-        self._modes, self._config, self._program = set(modes), config, program
+        self._modes, self._config, self._program, self._keys = set(modes), config, program, keys
         self._local = local
         self._stored = stored  # a run without a thread has no checkpoints to show
         self._folds, self._continues = folds, False
@@ -196,8 +197,8 @@ class Trace:
         state = snapshots.namespace_config(self._config, below) if below else None
         if before.error is not None:
             return shown | {"error": before.error, "state": state}
-        if before.result:
-            shown["result"] = before.result
+        if result := select_keys(before.result, self._keys(levels)):
+            shown["result"] = result
         return shown | {"interrupts": tuple(_as_data(one) for one in before.interrupts), "state": state}
 
     def set_progress(self, tasks: Iterable[PregelTask]) -> None:
@@ -209,7 +210,14 @@ class Trace:
         for task in tasks:
             self._progress[task.id] = task
             if isinstance(task.state, StateSnapshot):
+                self._set_position(task.state)
                 self.set_progress(task.state.tasks)
+
+    def _set_position(self, state: StateSnapshot) -> None:
+        """Takes where a graph stands that goes on; it may tell of it later than the graphs inside of it."""
+        place = state.config["configurable"]
+        if place.get("checkpoint_id"):
+            self._current[tuple(place["checkpoint_ns"].split(NAMESPACE_SEPARATOR))] = place["checkpoint_id"]
 
 
 def _as_data(question: Interrupt) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from graphd.client.called_task import CalledTask
 from graphd.client.items import FINAL, Item, select_keys
 from graphd.client.message_stream import MessageStream
 from graphd.client.omitted_values import warn_omitted
+from graphd.client.shown_questions import Group, ShownQuestions
 from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT, TASK_EVENT
 from graphd.declare.graph_shape import GraphShape
@@ -59,18 +60,19 @@ class Translator:
     ) -> None:
         self._modes = set(modes)
         self._root = root
-        self._trace = Trace(modes, config, self._root.find_graph, stored=stored, local=local, folds=folds)
+        self._trace = Trace(
+            modes, config, self._root.find_graph, self._keys_of, stored=stored, local=local, folds=folds
+        )
         self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
+        self._asking: set[tuple[str, ...]] = set()  # graphs inside of others that have come to questions
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config, self._root.find_graph)
-        self._raised: set[str] = set()
-        self._subgraphs = subgraphs
+        self._questions = ShownQuestions(subgraphs=subgraphs)
         self._touched: dict[tuple[str, ...], set[str]] = {}
         self._last_shown: dict[tuple[str, ...], Any] = {}
         self._input_keys: set[str] | None = None
-        self._asked: set[str] = set()
         self._held: list[Item] = []
         self._begun: dict[tuple[str, ...], Any] = {}  # states in which supersteps began that are shown in part
         self._called = called
@@ -155,7 +157,7 @@ class Translator:
         if event.HasField("checkpoint"):
             self._stored.add(levels)
             return True
-        return not levels or levels not in self._stored
+        return not levels or levels not in self._stored | self._asking
 
     def _state_items(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
         if not self._shows_state(levels, event):
@@ -249,28 +251,21 @@ class Translator:
         return {k: v for k, v in value.items() if k in keys} or None
 
     def _interrupt_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
-        raised = list(event.interrupt.interrupts)
-        self._raised.update(i.interrupt_id for i in raised)
-        by_task: dict[str, list[Any]] = {}
-        for one in filter(snapshots.is_question, raised):
-            self._asked.add(one.interrupt_id)
-            by_task.setdefault(one.task_id, []).append(one)
-        for group in by_task.values():
-            yield from self._question_items(levels, tuple(snapshots.to_interrupt(i) for i in group))
+        if levels and any(snapshots.is_question(one) for one in event.interrupt.interrupts):
+            self._asking.add(levels)
+        yield from self._question_items(self._questions.record_raised(levels, event.interrupt.interrupts))
+
+    def _question_items(self, groups: Iterable[Group]) -> Iterator[Item]:
+        for levels, asked in groups:
+            if "updates" in self._modes:
+                yield Item("updates", levels, {INTERRUPT: asked})
+            if "values" in self._modes:
+                yield Item("values", levels, self._add_questions(levels, asked), asked)
 
     def breakpoint_items(self, open_interrupts: Sequence[str]) -> Iterator[Item]:
         """Shows that a run has stopped at breakpoints; a question beside them shows in place of that."""
-        if open_interrupts and "updates" in self._modes and not self._asked & set(open_interrupts):
+        if open_interrupts and "updates" in self._modes and not self._questions.has_asked(open_interrupts):
             yield Item("updates", (), {INTERRUPT: ()})
-
-    def _question_items(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Iterator[Item]:
-        # A question shows up where it was asked and in every graph around it.
-        for depth in range(len(levels) if self._subgraphs else 0, -1, -1):
-            where = levels[:depth]
-            if "updates" in self._modes:
-                yield Item("updates", where, {INTERRUPT: asked})
-            if "values" in self._modes:
-                yield Item("values", where, self._add_questions(where, asked), asked)
 
     @property
     def wants_progress(self) -> bool:
@@ -297,17 +292,14 @@ class Translator:
 
     def has_raised(self, identifiers: Iterable[str]) -> bool:
         """All these questions were shown by this call."""
-        return self._raised.issuperset(identifiers)
+        return self._questions.has_raised(identifiers)
 
     def open_question_items(self, interrupts: Iterable[Any]) -> Iterator[Item]:
-        """Shows the questions that wait since an earlier call, if they do."""
+        """Shows, at the end of a stream, the questions that wait since an earlier call, and new ones around theirs."""
         waiting = list(interrupts)
         yield from self._trace.question_items(waiting)
         yield from self._trace.waiting_items()
-        for one in waiting:
-            if one.interrupt_id not in self._raised and snapshots.is_question(one):
-                self._asked.add(one.interrupt_id)
-                yield from self._question_items(public_levels(one.checkpoint.namespace), (snapshots.to_interrupt(one),))
+        yield from self._question_items(self._questions.groups_at_end(waiting))
 
     def held_items(self) -> list[Item]:
         """The last state of a call that waits."""
