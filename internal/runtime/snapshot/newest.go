@@ -124,11 +124,11 @@ func (b *builder) describeSubgraph(ctx context.Context, v *superstep.Preview, t 
 	return child.Interrupts, nil
 }
 
-// readTaskSnapshot reads the newest state in the namespace of a task. The state of another
-// task of the same node does not count.
-func (b *builder) readTaskSnapshot(ctx context.Context, space string) (runtime.Snapshot, error) {
+// readTaskSnapshot reads the newest state in the namespace of a task, or in one of the
+// others. The state of another task of the same node does not count.
+func (b *builder) readTaskSnapshot(ctx context.Context, space string, others ...string) (runtime.Snapshot, error) {
 	child, err := b.readSnapshot(ctx, space, "")
-	if err == nil && child.Checkpoint.Namespace != space {
+	if err == nil && child.Checkpoint.Namespace != space && !slices.Contains(others, child.Checkpoint.Namespace) {
 		return runtime.Snapshot{}, runtime.Errorf(runtime.ReasonCheckpointNotFound, "the task has no state yet")
 	}
 	return child, err
@@ -138,7 +138,8 @@ func (b *builder) readTaskSnapshot(ctx context.Context, space string) (runtime.S
 // none if the graph keeps none, or if the node waits for itself.
 func (b *builder) readCalledState(ctx context.Context, v *superstep.Preview, t *pregel.Task, out *runtime.SnapshotTask) error {
 	space := superstep.TaskNamespace(v.State().Namespace(), t.Node, t.ID)
-	child, err := b.readTaskSnapshot(ctx, space)
+	persistent := pregel.JoinNamespace(pregel.NodePath(v.State().Namespace()), t.Node.Name)
+	child, err := b.readTaskSnapshot(ctx, space, persistent)
 	if missing, ok := errors.AsType[*runtime.Error](err); ok && missing.Reason == runtime.ReasonCheckpointNotFound {
 		return nil
 	}
