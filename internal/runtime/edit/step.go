@@ -105,7 +105,8 @@ func (s *stateStep) applyWrites(ctx context.Context, t *commit.Tx) (*pregel.Stat
 			return nil, runtime.LimitRefusal(s.fieldPath(i, "values"), graph.LimitErrorOf(f.Message, f.Details))
 		}
 		if f != nil {
-			return nil, runtime.Errorf(runtime.ReasonInvalidField, "%s", f.Message).WithViolation(s.fieldPath(i, "values"), "%s", f.Message)
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "%s", f.Message).
+				WithViolation(s.fieldPath(i, "values"), "%s", f.Message).With("failureType", f.Type)
 		}
 		s.done = append(s.done, pregel.TaskWrites{Task: task, Writes: writes})
 		events = append(events, checkpoint.Event{

@@ -161,13 +161,34 @@ class OnPurpose:
             return dict(self._adapt_namespaces(shown))
         elif live and self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
             shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
-        elif live and any("result" in task for task in shown["tasks"]):
-            shown = shown | {"values": self._adapt_values(shown)}
+        elif live:
+            shown = self._adapt_unfinished(shown, self._main)
+        elif self._is_met("questions of called graphs in history", self._calls_kept_children()):
+            tasks = [task | {"interrupts": ANYTHING} for task in shown["tasks"]]
+            shown = shown | {"tasks": tasks, "interrupts": ANYTHING}
         return dict(self._adapt_namespaces(shown))
 
-    def _adapt_values(self, shown: dict[str, Any]) -> Any:
+    def _calls_kept_children(self) -> bool:
+        return "call_sub(" in self._code and self._keeps_children()
+
+    def _adapt_unfinished(self, shown: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:
+        """A snapshot of a graph and of those inside of it, whose supersteps may be unfinished."""
+        tasks = []
+        for task in shown["tasks"]:
+            inner = task.get("state")
+            if isinstance(inner, dict) and "values" in inner:
+                task = task | {"state": self._adapt_unfinished(inner, self._child_of(graph, task["name"]))}
+            tasks.append(task)
+        values = self._adapt_values(shown, graph) if any("result" in task for task in tasks) else shown["values"]
+        return shown | {"tasks": tasks, "values": values}
+
+    def _child_of(self, graph: dict[str, Any], node: str) -> dict[str, Any]:
+        name = str(graph["nodes"].get(node, "")).removeprefix("<subgraph ").removesuffix(">")
+        return next((child for child in self._children if child["name"] == name), graph)
+
+    def _adapt_values(self, shown: dict[str, Any], graph: dict[str, Any]) -> Any:
         written = {key for task in shown["tasks"] for key in task.get("result") or {}}
-        short = {k for k, kind in self._main["state"].items() if kind in _SHORT_LIVED and k in written}
+        short = {k for k, kind in graph["state"].items() if kind in _SHORT_LIVED and k in written}
         if not self._is_met("short-lived keys of finished siblings", bool(short)):
             return shown["values"]
         return shown["values"] | dict.fromkeys(short, ANYTHING)

@@ -34,7 +34,7 @@ class Symbols:
     def translate(self, value: Any) -> Any:
         """A value with symbols in place of ids."""
         if isinstance(value, dict) and {"value", "id"} <= value.keys() <= {"value", "id", "response_schema"}:
-            return {"value": value["value"], "id": self.question(value["id"], value["value"])}
+            return value | {"id": self.question(value["id"], value["value"])}
         if (plain := _overwritten(value)) is not None:
             return self.translate(plain[0])
         if isinstance(value, dict):

@@ -77,7 +77,8 @@ DIFFERENCES = {
     "updates of finished threads": Difference("an update given to a finished thread"),
     "finished siblings survive updates": Difference("`update_state` drops what finished siblings", cases="J17"),
     "short-lived keys of finished siblings": Difference("`get_state` hides short-lived keys"),
-    "overwrites show as values": Difference(python="an update shows an `Overwrite`"),
+    "overwrites show as values": Difference(python="an update shows an `Overwrite`", cases="P01"),
+    "questions of called graphs in history": Difference("history lists what a persistent graph has asked"),
     "namespaces of kept subgraphs": Difference(python="the config of a subgraph with `checkpointer=True`"),
     "states of called graphs": Difference(python="`get_state(subgraphs=True)` finds called graphs"),
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphd._gen.v1 import thread_pb2
+from graphd._gen.v1 import payload_pb2, thread_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import updates
 from graphd.client.connection import GraphConnection
@@ -18,6 +19,7 @@ from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
 from graphd.names import checkpoint_ref, parse_namespace, public_levels, public_name
+from graphd.runtime.failed_node import restore_error
 from graphd.runtime.traced_runs import GraphState
 from graphd.transport.errors import InvalidUpdate, reason_of
 from graphd.transport.server import retry_read, retry_write
@@ -166,8 +168,11 @@ class ThreadStates:
         return program
 
 
-def _as_update_error(error: GraphdError) -> GraphdError:
+def _as_update_error(error: GraphdError) -> Exception:
     """What LangGraph's programs expect of an update that is refused."""
+    raised = error.metadata.get("failureType", "")
+    if hasattr(builtins, raised):  # a conditional edge has raised it
+        return restore_error(payload_pb2.Failure(type=raised, message=str(error)))
     text = {
         "AMBIGUOUS_NODE": "Ambiguous update, specify as_node",
         "NODE_NOT_FOUND": f"Node {error.metadata.get('node')} does not exist",
