@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 func TestVersionsAreListedNewestFirst(t *testing.T) {
@@ -21,7 +22,7 @@ func TestVersionsAreListedNewestFirst(t *testing.T) {
 	require.Equal(t, []string{"c", "a", "b"}, r.Versions(name, 10), "putting a version again changes nothing")
 	require.Equal(t, []string{"c", "a"}, r.Versions(name, 2))
 	require.Empty(t, r.Versions(name, 0))
-	_, err := r.DeleteGraph(t.Context(), name, "c", false)
+	_, err := r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: name, Version: "c"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, r.Versions(name, 10))
 }

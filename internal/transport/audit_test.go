@@ -46,6 +46,11 @@ func (a *fakeAuditor) take() []audit.Record {
 
 func (a *fakeAuditor) takeOne(t *testing.T) audit.Record {
 	t.Helper()
+	require.Eventually(t, func() bool { // the client may have its answer before
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.records) > 0
+	}, time.Minute, time.Millisecond)
 	list := a.take()
 	require.Len(t, list, 1)
 	return list[0]

@@ -105,8 +105,11 @@ func (s *stateStep) applyWrites(ctx context.Context, t *commit.Tx) (*pregel.Stat
 			return nil, runtime.LimitRefusal(s.fieldPath(i, "values"), graph.LimitErrorOf(f.Message, f.Details))
 		}
 		if f != nil {
-			return nil, runtime.Errorf(runtime.ReasonInvalidField, "%s", f.Message).
-				WithViolation(s.fieldPath(i, "values"), "%s", f.Message).With("failureType", f.Type)
+			refused := runtime.Errorf(runtime.ReasonInvalidField, "%s", f.Message).WithViolation(s.fieldPath(i, "values"), "%s", f.Message)
+			if f.Type != "" {
+				refused = refused.With("failureType", f.Type)
+			}
+			return nil, refused
 		}
 		s.done = append(s.done, pregel.TaskWrites{Task: task, Writes: writes})
 		events = append(events, checkpoint.Event{

@@ -22,15 +22,19 @@ import (
 type versionCatalog struct {
 	versions []*graph.Graph
 	failing  map[string]error // versions that can't be read or compiled
-	found    []string         // versions that were asked for by name
 	isSilent bool             // it lists another version as the newest
+
+	mu    sync.Mutex
+	found []string // versions that were asked for by name
 }
 
 func (c *versionCatalog) Graph(name, version string) (*graph.Graph, error) {
 	if version == "" {
 		return c.versions[0], nil
 	}
+	c.mu.Lock()
 	c.found = append(c.found, version)
+	c.mu.Unlock()
 	if err := c.failing[version]; err != nil {
 		return nil, err
 	}

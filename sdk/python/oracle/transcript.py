@@ -74,7 +74,7 @@ class Transcript:
         return do | {"bind": bind, "at_checkpoint": names.get(do["at_checkpoint"], do["at_checkpoint"])}
 
     def _stream(self, do: dict[str, Any]) -> dict[str, Any]:
-        events, error = self._player._run(do)
+        events, error = self._player.run(do)
         shown: dict[str, Any] = {} if error is None else {"error": {"type": type(error).__name__}}
         return shown | {"events": events, "ran": [name for _, name in self._world.ran]}
 

@@ -20,7 +20,7 @@ class Gate(grpc.GenericRpcHandler):
         self.accepted = set(accepted)
         self.calls: list[tuple[str, str]] = []
         self.refusal = (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
-        self._passed: list[Any] = []
+        self._passed: list[tuple[str, Any]] = []
         self._channel = grpc.insecure_channel(address, options=UNLIMITED)
         self._server = grpc.server(ThreadPoolExecutor(64), options=UNLIMITED)
         self._server.add_generic_rpc_handlers((self,))
@@ -41,9 +41,13 @@ class Gate(grpc.GenericRpcHandler):
         """What was called."""
         return {method for method, _ in self.calls}
 
+    def has_passed(self, method: str) -> bool:
+        """A call of the method is under way, so that end_streams breaks it."""
+        return any(name == method for name, _ in self._passed)
+
     def end_streams(self) -> None:
         """Every call under way breaks."""
-        for call in self._passed:
+        for _, call in self._passed:
             call.cancel()
 
     def _refuse(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
@@ -58,7 +62,7 @@ class Gate(grpc.GenericRpcHandler):
     def _pass_on(self, method: str) -> Callable[[Iterator[bytes], Any], Iterator[bytes]]:
         def handle(requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
             call = self._channel.stream_stream(method)(requests)
-            self._passed.append(call)
+            self._passed.append((method.rpartition("/")[2], call))
             context.add_callback(call.cancel)
             try:
                 yield from call

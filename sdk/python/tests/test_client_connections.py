@@ -134,7 +134,7 @@ def test_a_wait_outlives_its_connection(server: DevServer, client: Client) -> No
     with Gate(server.address, "") as gate, ThreadPoolExecutor() as pool:
         client.runs.start("client-elsewhere", {"log": ["in"]}, thread_id="outlived")
         waiting = pool.submit(Client(gate.address).runs.wait, "outlived", timeout=60)
-        wait_until(lambda: "WaitRun" in gate.methods())
+        wait_until(lambda: gate.has_passed("WaitRun"))
         gate.end_streams()
         wait_until(lambda: [method for method, _ in gate.calls].count("WaitRun") > 1)
         client.runs.cancel("outlived")
