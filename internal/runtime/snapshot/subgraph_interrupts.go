@@ -117,7 +117,7 @@ func (b *builder) persistentInterrupts(ctx context.Context, space, around, at st
 		}
 		latest[q.Namespace] = append(latest[q.Namespace], *q)
 	})
-	if err = cmp.Or(err, failed); err != nil {
+	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	var out []checkpoint.Interrupt
