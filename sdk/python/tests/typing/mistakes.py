@@ -28,8 +28,8 @@ def charge(state: State) -> str:
 
 def ask(state: State) -> State:
     """Asks with a rule that there is not."""
-    interrupt(state["total"], drift="sometimes")  # type: ignore[arg-type]
-    interrupt("go on?", timeout=3)  # type: ignore[call-arg]
+    interrupt(state["total"], drift="sometimes")  # type: ignore[call-overload]
+    interrupt("go on?", timeout=3)  # type: ignore[call-overload]
     return state
 
 
