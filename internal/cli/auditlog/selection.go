@@ -51,7 +51,7 @@ func CheckMethod(name string) error {
 	}
 	var known []string
 	for _, row := range access.Methods() {
-		if row.Scope == access.ScopeEndpoint { // nobody calls graphd by it
+		if row.Scope == access.ScopeEndpoint { // graphd calls these methods and does not serve them
 			continue
 		}
 		full := strings.TrimPrefix(row.Method, "/")

@@ -1,6 +1,6 @@
 """A run that is drained where it comes to a breakpoint: the breakpoint wins.
 
-The server has cancelled the run, and has kept that nobody has passed the breakpoint. A run
+The server has cancelled the run, and has kept that no caller has passed the breakpoint. A run
 without input stops there before it does anything, and who goes on then passes it.
 """
 

@@ -42,7 +42,7 @@ class ProgramInThread:
 def trace_call(
     program: ProgramInThread, given: Any, config: Mapping[str, Any], loop: asyncio.AbstractEventLoop | None
 ) -> TracedGraph | None:
-    """The runs of a call, about to begin; None when nobody listens."""
+    """The runs of a call, about to begin; None without handlers."""
     listened_inside = _has_listeners(program.program)
     manager = configure_manager(config, is_async=loop is not None, listened_inside=listened_inside)
     if manager is None:

@@ -50,7 +50,7 @@ def merge_callbacks(base: Any, over: Any) -> Any:
 
 
 def configure_manager(config: Mapping[str, Any], *, is_async: bool, listened_inside: bool) -> Any | None:
-    """LangChain's callback manager for a call; None when nobody listens.
+    """LangChain's callback manager for a call; None without handlers.
 
     Its handlers are those of the config and of the Runnable or node that makes the call,
     and those that LangChain adds by itself, such as its tracer. ``listened_inside`` says

@@ -166,6 +166,6 @@ class OpenRuns:
             if self._loop is None:
                 return program.read_state(levels)
             return await asyncio.to_thread(program.read_state, levels)
-        except GraphdError as error:  # nobody fails because handlers are told less
+        except GraphdError as error:  # a call does not fail when its handlers are told less
             log.warning("callback handlers are not told the state of graph %s: %s", program.name, error)
             return GraphState(None, 0, True)

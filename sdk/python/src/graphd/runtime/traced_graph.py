@@ -93,7 +93,7 @@ class TracedGraph:
             return (await runs.open_node(graph, task, input)).run.get_child("seq:step:1")
 
     def shows_pieces(self, manager: Any) -> bool:
-        """Somebody wants to see results as they come."""
+        """A handler wants to see results as they come."""
         return manager is not None and bool(self._runs.streaming_handlers(manager))
 
     async def end_node(self, task: TracedTask, output: Any) -> None:

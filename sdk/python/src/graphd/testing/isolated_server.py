@@ -15,7 +15,7 @@ from graphd.security import PLAIN, Security
 
 
 class IsolatedServer:
-    """A server that nobody else uses. ``address`` is where it is, ``security`` how it is called."""
+    """A server that no other caller uses. ``address`` is where it is, ``security`` how it is called."""
 
     def __init__(self, store: str, flags: Sequence[str], security: Security) -> None:
         self.security, self._store, self._flags = security, store, tuple(flags)

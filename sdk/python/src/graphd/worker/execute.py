@@ -52,7 +52,7 @@ class Work:
     ids: MessageIds
     branch: BranchDeclaration | None = None
     streams: bool = False
-    """A runnable is to stream, because somebody is told of its pieces."""
+    """A runnable is to stream, because a reader or a handler is told of its pieces."""
     returned: Any = None
     raised: BaseException | None = None
     error: BaseException | None = None

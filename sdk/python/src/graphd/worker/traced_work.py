@@ -78,7 +78,7 @@ class TracedWork:
 
 
 def trace_work(assignment: pb.TaskAssignment, program: Program, work: Work) -> TracedWork | None:
-    """The attempt as the handlers of its caller see it; None when nobody listens here."""
+    """The attempt as the handlers of its caller see it; None without handlers in this process."""
     graph = work.local.find_traced(assignment.namespace) if work.local is not None else None
     if graph is None:
         return None
