@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
@@ -15,6 +16,14 @@ from graphd.graph import END, START, StateGraph
 from graphd.runtime import reader_gate
 from graphd.runtime.reader_gate import HeldTask, ReaderGate
 from graphd.types import TimeoutPolicy
+
+
+def wait_for_end(graph: Any, config: Any) -> None:
+    """Wait until the thread has no next node, at most a minute."""
+    deadline = time.monotonic() + 60
+    while graph.get_state(config).next:
+        assert time.monotonic() < deadline, "the run has not ended"
+        time.sleep(0.01)
 
 
 def held(task: str, step: int, begun: list[str]) -> HeldTask:
@@ -133,8 +142,7 @@ def test_a_run_of_a_server_goes_on_when_its_reader_leaves(server: DevServer) -> 
     config: Any = {"configurable": {"thread_id": "left-on-a-server"}}
     for _ in graph.stream({"log": []}, config):
         break
-    while graph.get_state(config).next:
-        pass
+    wait_for_end(graph, config)
     assert graph.get_state(config).values == {"log": ["one", "two", "three"]}
     assert out == ["one", "two", "three"]
 
@@ -144,8 +152,7 @@ def test_nodes_with_a_time_limit_wait_for_no_reader() -> None:
     graph = build(out, timed=True, plain=False).compile(checkpointer=InMemorySaver())
     stream = graph.stream({"log": []}, CONFIG)
     next(stream)
-    while graph.get_state(CONFIG).next:
-        pass
+    wait_for_end(graph, CONFIG)
     assert out == ["one", "two", "three"]
     assert [next(iter(chunk)) for chunk in stream] == ["two", "three"]
 

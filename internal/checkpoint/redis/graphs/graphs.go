@@ -140,8 +140,8 @@ type graphChange struct {
 	condition     checkpoint.GraphCondition
 }
 
-// field returns the field of the version.
-func (c *graphChange) field() string { return layout.AddLength(c.name) + c.version }
+// hashField returns the field of the version in the hash of graphs.
+func (c *graphChange) hashField() string { return layout.AddLength(c.name) + c.version }
 
 // changeGraph replaces the entry of a version by the graph that decide returns,
 // nil = by a tombstone.
@@ -165,7 +165,7 @@ func (s *Graphs) changeGraph(ctx context.Context, c graphChange, decide func(gra
 }
 
 func (s *Graphs) replaceGraph(ctx context.Context, c *graphChange, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
-	field := c.field()
+	field := c.hashField()
 	old, err := s.readGraphEntry(ctx, c)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (s *Graphs) replaceGraph(ctx context.Context, c *graphChange, decide func(g
 // readGraphEntry reads the entry of a version, and what the condition of its change needs.
 // The script notices changes of other servers between the reads.
 func (s *Graphs) readGraphEntry(ctx context.Context, c *graphChange) (old graphEntry, err error) {
-	field := c.field()
+	field := c.hashField()
 	pipe := s.database.Client.Pipeline()
 	var count *goredis.StringCmd
 	var fields *goredis.StringSliceCmd
