@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/filelock"
 )
 
-// A lock keeps other processes from locking the file until it is closed, and no process from reading it.
+// A lock keeps other processes from locking the file until it is closed. They may read it.
 func TestTryLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	open := func() *os.File {
