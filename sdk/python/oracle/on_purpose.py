@@ -53,8 +53,10 @@ class OnPurpose:
             return "input"
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
             return "go on"
-        if act.startswith("answer") and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
-            return "answer by value" if waiting == 1 and "y=interrupt" not in self._code else "input"
+        reruns = act.startswith("answer") or situation == "asked" and act in ("go on", "command", "goto", "send", "resume")
+        if reruns and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
+            answered = act.startswith("answer") and waiting == 1 and "y=interrupt" not in self._code
+            return "answer by value" if answered else "input"
         return act
 
     def _keeps_children(self) -> bool:
@@ -164,12 +166,19 @@ class OnPurpose:
         elif live:
             shown = self._adapt_unfinished(shown, self._main)
         elif self._is_met("questions of called graphs in history", self._calls_kept_children()):
-            tasks = [task | {"interrupts": ANYTHING} for task in shown["tasks"]]
-            shown = shown | {"tasks": tasks, "interrupts": ANYTHING}
+            shown = _hide_questions(shown)
+        elif self._is_met("questions of subgraphs in history", self._asks_in_turns(shown["tasks"])):
+            shown = _hide_questions(shown)
         return dict(self._adapt_namespaces(shown))
 
     def _calls_kept_children(self) -> bool:
         return "call_sub(" in self._code and self._keeps_children()
+
+    def _asks_in_turns(self, tasks: list[dict[str, Any]]) -> bool:
+        """Whether tasks have asked in a graph where one node may ask again when another has its answer."""
+        asking = [code for g in self._children for code in g["nodes"].values() if "interrupt(" in str(code)]
+        again = any("y=interrupt" in code for code in asking) and (len(asking) > 1 or "Send(" in self._code)
+        return again and any("state" in task and "interrupts" in task for task in tasks)
 
     def _adapt_unfinished(self, shown: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:
         """A snapshot of a graph and of those inside of it, whose supersteps may be unfinished."""
@@ -203,6 +212,12 @@ def _replace_field(value: Any, name: str, new: Any) -> Any:
     if isinstance(value, dict):
         return {k: new if k == name else _replace_field(v, name, new) for k, v in value.items()}
     return [_replace_field(v, name, new) for v in value] if isinstance(value, list) else value
+
+
+def _hide_questions(shown: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot, with anything in place of its questions."""
+    tasks = [task | {"interrupts": ANYTHING} for task in shown["tasks"]]
+    return shown | {"tasks": tasks, "interrupts": ANYTHING}
 
 
 def _replace_namespaces(value: Any) -> Any:

@@ -63,12 +63,22 @@ def test_what_is_equal_matches() -> None:
 
 def test_the_order_matters_between_groups_and_not_inside() -> None:
     assert match_unordered([1, 2], [2, 1], {}) == {}
-    assert match_groups([1, 2, 3], [2, 1, 3], [2, 1], {}) == {}
-    assert match_groups([1, 2, 3], [1, 3, 2], [2, 1], {}) is None
-    assert match_groups([1, 2], [2, 1], None, {}) is None
+    assert match_groups([1, 2, 3], [2, 1, 3], [2, 1], {}) == [{}]
+    assert match_groups([1, 2, 3], [1, 3, 2], [2, 1], {}) == []
+    assert match_groups([1, 2], [2, 1], None, {}) == []
     for sizes in ([1], [1, 1, 1]):
         with pytest.raises(ValueError, match="groups"):
             match_groups([1, 2], [1, 3], sizes, {})
+
+
+def test_tasks_that_look_alike_are_told_apart_by_what_is_shown_later() -> None:
+    assert match_groups(["t1", "t2"], ["x", "y"], [2], {}) == [{"t1": "x", "t2": "y"}, {"t1": "y", "t2": "x"}]
+    player = Player({"graphs": [], "steps": []}, World(), None)
+    player._check_run({}, {"events": ["t1", "t2"], "groups": [2]}, ["x", "y"], None)
+    player._check({"id": "t1", "result": 1}, {"id": "y", "result": 1}, "task")
+    assert player.known == {"t1": "y", "t2": "x"}
+    with pytest.raises(Mismatch):
+        player._check({"id": "t2", "result": 2}, {"id": "y", "result": 2}, "task")
 
 
 # Cases that LangGraph played, with one thing changed.

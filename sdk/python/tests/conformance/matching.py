@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 SYMBOL = re.compile(r"^(cp|t|int)\d+$")
@@ -17,6 +17,9 @@ ANYTHING = "<anything>"
 UNORDERED = {"__interrupt__", "interrupts"}
 
 Bindings = dict[str, str]
+
+# How many bindings are followed at the same time: those of four tasks that look alike.
+MOST_POSSIBLE = 24
 
 
 def match(expected: Any, actual: Any, known: Bindings, key: str = "") -> Bindings | None:
@@ -92,33 +95,48 @@ def _match_dict(expected: dict[str, Any], actual: Any, known: Bindings) -> Bindi
 
 def match_unordered(expected: list[Any], actual: list[Any], known: Bindings) -> Bindings | None:
     """Like match for lists whose order means nothing."""
+    return next(_unordered(expected, actual, known), None)
+
+
+def _unordered(expected: list[Any], actual: list[Any], known: Bindings) -> Iterator[Bindings]:
+    """All bindings under which the lists have equal items."""
     if len(expected) != len(actual):
-        return None
+        return
     if not expected:
-        return known
+        yield known
+        return
     for at, candidate in enumerate(actual):
-        bound = match(expected[0], candidate, known)
-        if bound is not None:
-            rest = match_unordered(expected[1:], [*actual[:at], *actual[at + 1 :]], bound)
-            if rest is not None:
-                return rest
-    return None
+        if candidate in actual[:at]:
+            continue  # equal items give equal bindings
+        if (bound := match(expected[0], candidate, known)) is not None:
+            yield from _unordered(expected[1:], [*actual[:at], *actual[at + 1 :]], bound)
 
 
-def match_groups(expected: list[Any], actual: list[Any], sizes: list[int] | None, known: Bindings) -> Bindings | None:
-    """Compares group by group: inside of one the order means nothing."""
+def match_groups(expected: list[Any], actual: list[Any], sizes: list[int] | None, known: Bindings) -> list[Bindings]:
+    """Compares group by group: inside of one the order means nothing. The bindings are several where tasks of a
+    group look alike; only what is shown later tells which of them is which."""
     if len(expected) != len(actual):
-        return None
+        return []
     sizes = sizes or [1] * len(expected)
     if sum(sizes) != len(expected):
         raise ValueError(f"the groups are of {sum(sizes)} items, but {len(expected)} are expected")
-    at = 0
+    possible, at = [known], 0
     for size in sizes:
-        bound = match_unordered(expected[at : at + size], actual[at : at + size], known)
-        if bound is None:
-            return None
-        known, at = bound, at + size
-    return known
+        wanted, got = expected[at : at + size], actual[at : at + size]
+        possible = distinct(bound for before in possible for bound in _unordered(wanted, got, before))
+        at += size
+    return possible
+
+
+def distinct(bindings: Iterable[Bindings]) -> list[Bindings]:
+    """The first of the bindings that differ."""
+    found: list[Bindings] = []
+    for bound in bindings:
+        if bound not in found:
+            found.append(bound)
+        if len(found) == MOST_POSSIBLE:
+            break
+    return found
 
 
 def substitute(value: Any, known: Bindings) -> Any:

@@ -7,7 +7,7 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphd import codec
@@ -15,7 +15,7 @@ from graphd._gen.v1 import interrupt_service_pb2
 
 from . import plain_data
 from .building import MISTAKES
-from .matching import Bindings, bind, match, match_groups, match_unordered, substitute
+from .matching import Bindings, bind, distinct, match, match_groups, substitute
 from .program import World, is_async
 
 
@@ -28,7 +28,7 @@ class Player:
 
     def __init__(self, case: dict[str, Any], world: World, saver: Any) -> None:
         self.case, self.world, self.saver = case, world, saver
-        self.known: Bindings = {}
+        self._possible: list[Bindings] = [{}]
         self._asynchronous = any(is_async(g) for g in case["graphs"])
 
     def play(self) -> None:
@@ -40,6 +40,22 @@ class Player:
                 play(do, step.get("expect", {}))
             except Mismatch as error:
                 raise Mismatch(f"{self.case['id']} step {number} {do}: {error}") from None
+
+    @property
+    def known(self) -> Bindings:
+        """The ids of symbols, as far as they have been shown."""
+        return self._possible[0]
+
+    @known.setter
+    def known(self, bindings: Bindings) -> None:
+        self._possible = [bindings]
+
+    def _narrow(self, bindings: Iterable[Bindings | None], problem: str) -> None:
+        """Keeps the bindings that are left; raises Mismatch if there are none."""
+        possible = distinct(bound for bound in bindings if bound is not None)
+        if not possible:
+            raise Mismatch(f"{problem}\n  known    {self.known}")
+        self._possible = possible
 
     # What steps refer to.
 
@@ -66,10 +82,7 @@ class Player:
         return config | ({"configurable": configurable} if configurable else {})
 
     def _bind(self, symbol: str, real: str) -> None:
-        bound = bind(symbol, real, self.known)
-        if bound is None:
-            raise Mismatch(f"{symbol} is not {real}; known are {self.known}")
-        self.known = bound
+        self._narrow((bind(symbol, real, known) for known in self._possible), f"{symbol} is not {real}")
 
     def _input(self, given: Any) -> Any:
         given = substitute(given, self.known)
@@ -86,10 +99,8 @@ class Player:
         return [self._revive(v) for v in value] if isinstance(value, list) else value
 
     def _check(self, expected: Any, actual: Any, what: str) -> None:
-        bound = match(expected, actual, self.known)
-        if bound is None:
-            raise Mismatch(f"{what}\n  expected {expected}\n  got      {actual}\n  known    {self.known}")
-        self.known = bound
+        problem = f"{what}\n  expected {expected}\n  got      {actual}"
+        self._narrow((match(expected, actual, known) for known in self._possible), problem)
 
     # Runs.
 
@@ -131,12 +142,11 @@ class Player:
                 wanted, sizes, events = _until_values(wanted), None, _until_values(events)
             elif expect.get("until") == "failure":
                 events = events[: len(wanted)]
-            bound = match_groups(wanted, events, sizes, self.known)
-            if bound is None:
-                shown = "\n    ".join(map(str, events))
-                wanted = "\n    ".join(map(str, expect["events"]))
-                raise Mismatch(f"events\n  expected\n    {wanted}\n  got\n    {shown}\n  known {self.known}")
-            self.known = bound
+            shown = ["\n    ".join(map(str, some)) for some in (expect["events"], events)]
+            self._narrow(
+                (bound for known in self._possible for bound in match_groups(wanted, events, sizes, known)),
+                f"events\n  expected\n    {shown[0]}\n  got\n    {shown[1]}",
+            )
         self._check_ran(expect)
 
     def _check_error(self, expected: dict[str, Any] | None, error: BaseException | None, got: Any = None) -> None:
@@ -162,8 +172,7 @@ class Player:
             return
         ran = [name for _, name in self.world.ran]
         sizes = expect.get("ran_groups")
-        fits = match_groups(expect["ran"], ran, sizes, {}) if sizes else match_unordered(expect["ran"], ran, {})
-        if fits is None:
+        if not match_groups(expect["ran"], ran, sizes or [len(ran)], {}):
             raise Mismatch(f"ran {ran} and not {expect['ran']}")
 
     def do_stream_cancelled(self, do: dict[str, Any], expect: dict[str, Any]) -> None:

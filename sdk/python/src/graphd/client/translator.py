@@ -207,6 +207,7 @@ class Translator:
         node, value = public_name(event.node), self._read_update(levels, event.update)
         self._trace.record_update(event, value)
         self._returned.add(levels)
+        self._last_shown.pop((*levels, node), None)  # a graph that persists begins anew when its node runs again
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, dict):
                 self._touched.setdefault(levels, set()).update(part)
