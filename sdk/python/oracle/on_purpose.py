@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tests.conformance.differences import DIFFERENCES
@@ -21,6 +22,7 @@ class OnPurpose:
         self._exits: set[str] = set()  # threads with such calls
         self._folded: set[str] = set()  # threads with calls that show as one checkpoint
         self._sent: set[str] = set()  # checkpoints to which a command has added tasks
+        self._inputs: Counter[str] = Counter()  # how many inputs a thread has had
         self.met: set[str] = set()
 
     def _is_met(self, name: str, condition: bool) -> bool:
@@ -32,13 +34,18 @@ class OnPurpose:
 
     # What a caller does.
 
-    def replacement_of(self, situation: str, turn: dict[str, Any], state: Any, waiting: int) -> str:
-        """What to do in place of an act whose effect differs."""
+    def replacement_of(
+        self, situation: str, turn: dict[str, Any], state: Any, checkpoint: str, waiting: int, *, kept_ended: bool
+    ) -> str:
+        """What to do in place of an act whose effect differs. With kept_ended a graph that persists has run before."""
         act = str(turn[situation])
         if act not in ("input", "child") and self._is_met("updates of finished threads", turn["thread"] in self._loose):
             return "input"
         failed = any(task.error is not None for task in state.tasks)
         if situation == "asked" and act != "input" and self._is_met("work of error handlers", failed):
+            return "input"
+        due = checkpoint in self._sent
+        if (act in ("update", "fork") or act.startswith("answer")) and self._is_met("a goto is due", due):
             return "input"
         partial = failed or any(task.result is not None for task in state.tasks)
         if act in ("update", "fork") and self._is_met("finished siblings survive updates", partial):
@@ -46,7 +53,13 @@ class OnPurpose:
         if act in ("update", "fork", "replay", "command", "goto", "send", "resume") and self._is_met(
             "kept subgraphs get their input", self._keeps_children()
         ):
-            return "input" if act in ("update", "fork", "replay", "command", "goto", "send") else "go on"
+            return "go on" if act == "resume" and self._inputs[turn["thread"]] < 2 else "input"
+        begun_before = self._keeps_children() and self._inputs[turn["thread"]] > 1
+        goes_on = situation in ("failed", "paused") and act == "go on"
+        if self._is_met(
+            "kept subgraphs get their input", goes_on and begun_before or kept_ended and (goes_on or act.startswith("answer"))
+        ):
+            return "input"
         passes = act in ("command", "goto", "send") or (situation, act) == ("failed", "go on")
         passes |= act in ("update", "fork") and turn["as_node"] == "__input__"
         if passes and self._is_met("commands stop at breakpoints", self._stops(turn)):
@@ -55,8 +68,9 @@ class OnPurpose:
             return "go on"
         reruns = act.startswith("answer") or situation == "asked" and act in ("go on", "command", "goto", "send", "resume")
         if reruns and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
-            answered = act.startswith("answer") and waiting == 1 and "y=interrupt" not in self._code
-            return "answer by value" if answered else "input"
+            asking = str([g["nodes"] for g in self._children]).count("interrupt(")
+            stops = any("interrupt_before" in g["compile"] or "interrupt_after" in g["compile"] for g in self._children)
+            return "answer by value" if act.startswith("answer") and waiting == asking == 1 and not stops else "input"
         return act
 
     def _keeps_children(self) -> bool:
@@ -97,7 +111,7 @@ class OnPurpose:
 
     def _asks_unstored(self) -> bool:
         unstored = [g for g in self._children if g["compile"]["checkpointer"] == "disabled"]
-        return bool(unstored) and any("interrupt(" in str(g) for g in self._children)
+        return bool(unstored) and any("interrupt" in str(g) for g in self._children)
 
     def reads_subgraphs(self) -> bool:
         """Whether the states of graphs inside can be compared."""
@@ -134,6 +148,7 @@ class OnPurpose:
         self._loose.discard(thread)
         if ended and isinstance(given, dict) and "update" in given.get("$command", {}):
             self._loose.add(thread)
+        self._inputs[thread] += isinstance(given, dict) and "$command" not in given
         if isinstance(given, dict) and "goto" in given.get("$command", {}):
             self._sent.add(checkpoint)
 
@@ -172,7 +187,8 @@ class OnPurpose:
         return dict(self._adapt_namespaces(shown))
 
     def _calls_kept_children(self) -> bool:
-        return "call_sub(" in self._code and self._keeps_children()
+        unstored = any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
+        return self._keeps_children() and ("call_sub(" in self._code or unstored)
 
     def _asks_in_turns(self, tasks: list[dict[str, Any]]) -> bool:
         """Whether tasks have asked in a graph where one node may ask again when another has its answer."""

@@ -57,7 +57,14 @@ class Recorder:
             return
         self.situation = situation = self._situation(turn["thread"])
         state = self._state(turn["thread"])
-        act = self.on_purpose.replacement_of(situation, turn, state, len(self._open(state)))
+        act = self.on_purpose.replacement_of(
+            situation,
+            turn,
+            state,
+            self._checkpoint_of(turn["thread"]),
+            len(self._open(state)),
+            kept_ended=self._kept_ended(turn["thread"]),
+        )
         self.played.add(f"{act} on a thread that is {situation}")
         play: Callable[[Turn], None] = getattr(self, "_act_" + act.replace(" ", "_"))
         play(turn)
@@ -69,6 +76,16 @@ class Recorder:
         if self._open(state):
             return "asked"
         return "paused" if state.next else "ended"
+
+    def _kept_ended(self, thread: str) -> bool:
+        """Whether a graph that persists stands at its end."""
+        for namespace in self.saver.storage[thread]:
+            if namespace and ":" not in namespace:
+                place = {"thread_id": thread, "checkpoint_ns": namespace}
+                values = self.saver.get_tuple({"configurable": place}).checkpoint["channel_values"]
+                if not any(key.startswith(("branch:to:", "join:", "__")) for key in values):
+                    return True
+        return False
 
     def _is_unreadable(self, thread: str) -> bool:
         """LangGraph can't read the state of a thread any more whose superstep it has refused."""

@@ -18,8 +18,8 @@ UNORDERED = {"__interrupt__", "interrupts"}
 
 Bindings = dict[str, str]
 
-# How many bindings are followed at the same time: those of four tasks that look alike.
-MOST_POSSIBLE = 24
+# How many bindings are followed at the same time: those of twice four tasks that look alike.
+MOST_POSSIBLE = 24 * 24
 
 
 def match(expected: Any, actual: Any, known: Bindings, key: str = "") -> Bindings | None:
@@ -130,13 +130,12 @@ def match_groups(expected: list[Any], actual: list[Any], sizes: list[int] | None
 
 def distinct(bindings: Iterable[Bindings]) -> list[Bindings]:
     """The first of the bindings that differ."""
-    found: list[Bindings] = []
+    found: dict[frozenset[tuple[str, str]], Bindings] = {}
     for bound in bindings:
-        if bound not in found:
-            found.append(bound)
+        found.setdefault(frozenset(bound.items()), bound)
         if len(found) == MOST_POSSIBLE:
             break
-    return found
+    return list(found.values())
 
 
 def substitute(value: Any, known: Bindings) -> Any:
