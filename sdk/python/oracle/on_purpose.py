@@ -187,8 +187,7 @@ class OnPurpose:
         return dict(self._adapt_namespaces(shown))
 
     def _calls_kept_children(self) -> bool:
-        unstored = any(g["compile"]["checkpointer"] == "disabled" for g in self._children)
-        return self._keeps_children() and ("call_sub(" in self._code or unstored)
+        return self._keeps_children() and ("call_sub(" in self._code or len(self._children) > 1)
 
     def _asks_in_turns(self, tasks: list[dict[str, Any]]) -> bool:
         """Whether tasks have asked in a graph where one node may ask again when another has its answer."""

@@ -82,7 +82,8 @@ class Recorder:
         for namespace in self.saver.storage[thread]:
             if namespace and ":" not in namespace:
                 place = {"thread_id": thread, "checkpoint_ns": namespace}
-                values = self.saver.get_tuple({"configurable": place}).checkpoint["channel_values"]
+                found = self.saver.get_tuple({"configurable": place})
+                values = found.checkpoint["channel_values"] if found is not None else {"__start__": None}
                 if not any(key.startswith(("branch:to:", "join:", "__")) for key in values):
                     return True
         return False

@@ -100,3 +100,15 @@ def checkpoint_ref(configurable: Mapping[str, Any]) -> pb.CheckpointRef:
         checkpoint_id=str(configurable.get("checkpoint_id") or ""),
         namespace=parse_namespace(str(configurable.get("checkpoint_ns") or "")),
     )
+
+
+def find_levels(levels: tuple[str, ...], known: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The levels of a graph among those that are known, where they name nodes without their tasks.
+
+    The namespace of a graph that persists names the nodes around it alone.
+    """
+    nodes = [level.partition(TASK_SEPARATOR)[0] for level in levels]
+    if nodes != list(levels):
+        return levels
+    found = [one for one in known if [level.partition(TASK_SEPARATOR)[0] for level in one] == nodes]
+    return levels if levels in found or not found else found[-1]

@@ -14,7 +14,7 @@ from graphd.client.failures import stored_error
 from graphd.client.items import Item, select_keys
 from graphd.constants import END, NAMESPACE_SEPARATOR, START, TASK_SEPARATOR
 from graphd.declare.program import Program
-from graphd.names import format_namespace, public_name
+from graphd.names import find_levels, format_namespace, public_name
 from graphd.runtime.local_runs import LocalRun
 from graphd.values.command import Interrupt
 from graphd.values.state import PregelTask, StateSnapshot
@@ -186,16 +186,8 @@ class Trace:
 
     def _parents_of(self, levels: tuple[str, ...]) -> dict[str, str]:
         """The checkpoints of the graphs around a graph, by namespace."""
-        around = [self._find_graph(levels[:depth]) for depth in range(len(levels))]
+        around = [find_levels(levels[:depth], self._current) for depth in range(len(levels))]
         return {format_namespace(above): self._current[above] for above in around if above in self._current}
-
-    def _find_graph(self, levels: tuple[str, ...]) -> tuple[str, ...]:
-        """A graph around another one. The levels of a graph that persists name the nodes around it without their tasks."""
-        if levels in self._current:
-            return levels
-        nodes = [level.partition(TASK_SEPARATOR)[0] for level in levels]
-        found = [at for at in self._current if [level.partition(TASK_SEPARATOR)[0] for level in at] == nodes]
-        return found[-1] if found else levels
 
     def _describe_task(self, program: Program | None, levels: tuple[str, ...], task: pb.DueTask) -> dict[str, Any]:
         """A due task, with what is known of it since an earlier call."""

@@ -17,7 +17,7 @@ from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT, TASK_EVENT
 from graphd.declare.graph_shape import GraphShape
 from graphd.declare.program import Program
-from graphd.names import public_levels, public_name
+from graphd.names import find_levels, public_levels, public_name
 from graphd.runtime.local_runs import LocalRun
 from graphd.values.state import PregelTask
 
@@ -257,7 +257,8 @@ class Translator:
         yield from self._question_items(self._questions.record_raised(levels, event.interrupt.interrupts))
 
     def _question_items(self, groups: Iterable[Group]) -> Iterator[Item]:
-        for levels, asked in groups:
+        for named, asked in groups:
+            levels = find_levels(named, self._values)
             if "updates" in self._modes:
                 yield Item("updates", levels, {INTERRUPT: asked})
             if "values" in self._modes:
