@@ -66,7 +66,8 @@ class OnPurpose:
             return "input"
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
             return "go on"
-        reruns = act.startswith("answer") or situation == "asked" and act in ("go on", "command", "goto", "send", "resume")
+        reruns = act in ("go on", "command", "goto", "send", "resume") and situation in ("asked", "paused")
+        reruns |= act.startswith("answer")
         if reruns and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
             asking = str([g["nodes"] for g in self._children]).count("interrupt(")
             stops = any("interrupt_before" in g["compile"] or "interrupt_after" in g["compile"] for g in self._children)

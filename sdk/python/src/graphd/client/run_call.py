@@ -100,7 +100,7 @@ class RunCall:
                 raise
             return
         if state is not None:
-            reader = SnapshotReader(self.local.config, self.program.readable_programs())
+            reader = SnapshotReader(self.local.config, self.program.readable_programs)
             self.translator.set_progress(reader.read_snapshot(state).tasks)
 
     def _write_input(self, spec: run_pb2.RunSpec) -> None:

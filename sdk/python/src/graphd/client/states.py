@@ -34,7 +34,7 @@ class ThreadStates:
     def __init__(self, connection: GraphConnection, program: Program, thread: str, config: Mapping[str, Any]) -> None:
         self._stubs, self._thread, self._config = connection.server.stubs.threads, thread, config
         self._program, self._connection = program, connection
-        self._reader = SnapshotReader(config, program.readable_programs())
+        self._reader = SnapshotReader(config, program.readable_programs)
 
     @property
     def _configurable(self) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ class ThreadStates:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
             return StateSnapshot({}, (), {"configurable": dict(self._configurable)}, None, None, None, (), ())
-        reader = SnapshotReader(self._config, self._program.readable_programs(), subgraphs=subgraphs)
+        reader = SnapshotReader(self._config, self._program.readable_programs, subgraphs=subgraphs)
         return reader.read_snapshot(self._with_origin(state))
 
     def _levels(self) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ class ThreadStates:
         program = self._program
         for level in parse_namespace(str(self._configurable.get("checkpoint_ns") or "")):
             name = public_name(level.partition(TASK_SEPARATOR)[0])
-            child = program.graphs().get(name)
+            child = program.graphs.get(name)
             if child is None:
                 raise ValueError(f"node {name!r} of graph {program.public_name!r} is no subgraph")
             program = child.program

@@ -19,6 +19,8 @@ from graphd.runtime.local_runs import LocalRun
 from graphd.values.command import Interrupt
 from graphd.values.state import PregelTask, StateSnapshot
 
+_NO_EVENT = pb.Event()
+
 
 class Trace:
     """Shows what a run does, task by task and checkpoint by checkpoint."""
@@ -33,33 +35,39 @@ class Trace:
         stored: bool,
         local: LocalRun | None = None,
         folds: bool = False,
+        subgraphs: bool = False,
     ) -> None:
+        self._subgraphs = subgraphs
         self._modes, self._config, self._program, self._keys = set(modes), config, program, keys
         self._local = local
         self._stored = stored  # a run without a thread has no checkpoints to show
         self._folds, self._continues = folds, False
         self._before_call: dict[tuple[str, ...], payload_pb2.CheckpointRef | None] = {}
         self._current: dict[tuple[str, ...], str] = {}  # the newest checkpoint of each graph
-        self._waiting: dict[str, PregelTask] = {}  # tasks of the root that have asked before the call
-        self._last = pb.Event()
+        self._waiting: dict[str, tuple[tuple[str, ...], PregelTask]] = {}  # tasks that have asked before the call
+        self._asked_before: set[str] = set()  # tasks with a graph that has asked before the call
+        self._last: dict[tuple[str, ...], pb.Event] = {}  # the event of the newest task of each graph
         self._progress: dict[str, PregelTask] = {}
         self._results: dict[str, Any] = {}
         self._cached: set[str] = set()
         self._questions: dict[str, interrupt_pb2.Interrupt] = {}
         self._interrupted: list[tuple[tuple[str, ...], pb.Event]] = []
 
-    def waiting_items(self) -> Iterator[Item]:
-        """Shows the tasks of the root that wait since an earlier call. LangGraph runs them, and they ask again."""
-        for task in self._waiting.values():
+    def _waiting_items(self) -> Iterator[Item]:
+        """Shows the tasks that wait since an earlier call, inner ones first. LangGraph runs them, and they ask again."""
+        for levels, task in reversed(self._waiting.values()):
+            if levels and not self._subgraphs:
+                continue
             asked = [i for i in task.interrupts if i.id in self._questions]
             if not asked or not self._modes & {"tasks", "debug"}:
                 continue
             data: dict[str, Any] = {"id": task.id, "name": task.name, "error": None, "result": {}}
             shown = data | {"interrupts": [_as_data(one) for one in asked]}
             if "tasks" in self._modes:
-                yield Item("tasks", (), shown)
+                yield Item("tasks", levels, shown)
             if "debug" in self._modes:
-                yield Item("debug", (), self._debug_data(self._last, self._last.step, "task_result", shown))
+                last = self._last.get(levels, _NO_EVENT)
+                yield Item("debug", levels, self._debug_data(last, last.step, "task_result", shown))
 
     def record_update(self, event: pb.Event, value: Any) -> None:
         """Remembers what a task has written, to show it when the task has ended."""
@@ -70,7 +78,7 @@ class Trace:
     def task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         change, node = event.task, public_name(event.node)
         if change.phase == pb.TaskChange.PHASE_SCHEDULED:
-            self._last = event if not levels else self._last
+            self._last[levels] = event
         else:
             self._waiting.pop(event.task_id, None)
         if not self._modes & {"tasks", "debug"}:
@@ -117,6 +125,12 @@ class Trace:
         self._questions |= {one.interrupt_id: one for one in interrupts if snapshots.is_question(one)}
         yield from self._interrupted_items()
 
+    def open_question_items(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
+        """Shows, at the end of a call, the tasks that wait for these questions of earlier calls."""
+        self._asked_before.clear()
+        yield from self.question_items(interrupts)
+        yield from self._waiting_items()
+
     def forget_questions(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> None:
         """Forgets questions that are not open any more."""
         for one in interrupts:
@@ -125,6 +139,8 @@ class Trace:
     def _interrupted_items(self) -> Iterator[Item]:
         # The event of a task comes before its questions, that of a subgraph's node after them.
         for levels, event in [*self._interrupted]:
+            if event.task_id in self._asked_before:
+                continue  # the graph in it may wait for questions of earlier calls, too
             asked = [snapshots.to_interrupt(one) for one in self._questions.values() if _asks(event, one)]
             if not asked:
                 continue
@@ -203,21 +219,26 @@ class Trace:
 
     def set_progress(self, tasks: Iterable[PregelTask]) -> None:
         """Takes what is known of the tasks of a superstep before the call goes on with it."""
-        tasks = list(tasks)
-        if not self._continues:
-            self._waiting = {task.id: task for task in tasks if task.interrupts}
         self._continues = True
+        self._set_tasks((), tasks)
+
+    def _set_tasks(self, levels: tuple[str, ...], tasks: Iterable[PregelTask]) -> None:
         for task in tasks:
             self._progress[task.id] = task
+            if task.interrupts:
+                self._waiting[task.id] = levels, task
+                if task.state is not None:
+                    self._asked_before.add(task.id)
             if isinstance(task.state, StateSnapshot):
-                self._set_position(task.state)
-                self.set_progress(task.state.tasks)
+                self._set_tasks(self._set_position(task.state), task.state.tasks)
 
-    def _set_position(self, state: StateSnapshot) -> None:
+    def _set_position(self, state: StateSnapshot) -> tuple[str, ...]:
         """Takes where a graph stands that goes on; it may tell of it later than the graphs inside of it."""
         place = state.config["configurable"]
+        levels = tuple(place["checkpoint_ns"].split(NAMESPACE_SEPARATOR))
         if place.get("checkpoint_id"):
-            self._current[tuple(place["checkpoint_ns"].split(NAMESPACE_SEPARATOR))] = place["checkpoint_id"]
+            self._current[levels] = place["checkpoint_id"]
+        return levels
 
 
 def _as_data(question: Interrupt) -> dict[str, Any]:

@@ -61,7 +61,14 @@ class Translator:
         self._modes = set(modes)
         self._root = root
         self._trace = Trace(
-            modes, config, self._root.find_graph, self._keys_of, stored=stored, local=local, folds=folds
+            modes,
+            config,
+            self._root.find_graph,
+            self._keys_of,
+            stored=stored,
+            local=local,
+            folds=folds,
+            subgraphs=subgraphs,
         )
         self._keys = output_keys
         self._read_state = read_state
@@ -299,8 +306,7 @@ class Translator:
     def open_question_items(self, interrupts: Iterable[Any]) -> Iterator[Item]:
         """Shows, at the end of a stream, the questions that wait since an earlier call, and new ones around theirs."""
         waiting = list(interrupts)
-        yield from self._trace.question_items(waiting)
-        yield from self._trace.waiting_items()
+        yield from self._trace.open_question_items(waiting)
         yield from self._question_items(self._questions.groups_at_end(waiting))
 
     def held_items(self) -> list[Item]:

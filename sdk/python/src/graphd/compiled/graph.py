@@ -122,7 +122,7 @@ class CompiledStateGraph(SchemaGraph, Parametrized[StateT, ContextT, InputT, Out
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, CompiledStateGraph]]:
         """The graphs that are nodes of this one."""
-        for name, child in self.program.graphs().items():
+        for name, child in self.program.graphs.items():
             if namespace is None or namespace == name:
                 yield name, child
             if recurse:

@@ -273,7 +273,7 @@ class RunnableGraph(AttachedGraph):
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
         connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
-        functions = any(p.function for p in self.program.readable_programs().values())
+        functions = any(p.function for p in self.program.readable_programs.values())
         some_keys = (options.output_keys is not None or functions) and "values" in modes
         in_pace = self._reads_in_pace(options)
         call = run_request.CallSpec(

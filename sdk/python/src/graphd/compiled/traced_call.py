@@ -30,7 +30,7 @@ class ProgramInThread:
         return self.program.public_name
 
     def child(self, node: str) -> ProgramInThread | None:
-        found = self.program.children().get(node)
+        found = self.program.children.get(node)
         if found is None:
             return None
         return ProgramInThread(found.program, self.connection, self.thread, found.config)
@@ -55,7 +55,7 @@ def trace_call(
 
 def _has_listeners(program: Program) -> bool:
     """A graph that is a node has handlers of its own."""
-    inside = program.children().values()
+    inside = program.children.values()
     return any(graph.config.get("callbacks") or _has_listeners(graph.program) for graph in inside)
 
 

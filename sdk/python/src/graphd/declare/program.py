@@ -92,18 +92,20 @@ class Program:
         """A conditional edge; KeyError when there is none."""
         return self.builder.branches[source][name]
 
+    @functools.cached_property
     def children(self) -> dict[str, Any]:
         """The compiled graphs that are nodes, by node."""
         return {n.name: n.subgraph for n in self.nodes.values() if n.subgraph is not None}
 
+    @functools.cached_property
     def graphs(self) -> dict[str, Any]:
         """The compiled graphs that are nodes or that nodes call, by node."""
-        return {name: found for name in self.nodes if (found := self.children().get(name) or self.called.get(name))}
+        return self.called | self.children
 
     def descendants(self) -> list[Program]:
         """The graphs that are nodes below this one, innermost first, each once."""
         found: dict[int, Program] = {}
-        for child in self.children().values():
+        for child in self.children.values():
             for one in [*child.program.descendants(), child.program]:
                 found.setdefault(id(one), one)
         return list(found.values())
@@ -112,19 +114,20 @@ class Program:
         """The graph in a namespace, given by the public names of its levels; None when there is none."""
         program: Program | None = self
         for level in levels:
-            child = program.graphs().get(level.partition(TASK_SEPARATOR)[0]) if program else None
+            child = program.graphs.get(level.partition(TASK_SEPARATOR)[0]) if program else None
             program = child.program if child is not None else None
         return program
 
+    @functools.cached_property
     def readable_programs(self) -> dict[str, Program]:
         """The graphs whose states may show, by name: this one, and all that are
         nodes or are called below it."""
         found: dict[int, Program] = {}
-        left = [g.program for g in self.graphs().values()]
+        left = [g.program for g in self.graphs.values()]
         while left:
             one = left.pop()
             if found.setdefault(id(one), one) is one:
-                left += [g.program for g in one.graphs().values() if id(g.program) not in found]
+                left += [g.program for g in one.graphs.values() if id(g.program) not in found]
         return {p.name: p for p in [*found.values(), self]}
 
     @functools.cached_property

@@ -28,7 +28,7 @@ class Drawing(Diagram):
             if not any((e.source, e.target) == (arrow.source, arrow.target) for e in self.edges):
                 self.edges.append(Edge(arrow.source, arrow.target, arrow.label or None, arrow.conditional))
         if depth > 0:
-            for name, child in program.graphs().items():
+            for name, child in program.graphs.items():
                 self.expand_node(name, Drawing(child.program, depth - 1))
 
     def draw_mermaid(
