@@ -56,9 +56,8 @@ class OnPurpose:
             return "go on" if act == "resume" and self._inputs[turn["thread"]] < 2 else "input"
         begun_before = self._keeps_children() and self._inputs[turn["thread"]] > 1
         goes_on = situation in ("failed", "paused") and act == "go on"
-        if self._is_met(
-            "kept subgraphs get their input", goes_on and begun_before or kept_ended and (goes_on or act.startswith("answer"))
-        ):
+        runs_kept = (goes_on or act.startswith("answer")) and kept_ended
+        if self._is_met("kept subgraphs get their input", runs_kept or (goes_on and begun_before)):
             return "input"
         passes = act in ("command", "goto", "send") or (situation, act) == ("failed", "go on")
         passes |= act in ("update", "fork") and turn["as_node"] == "__input__"
@@ -181,11 +180,15 @@ class OnPurpose:
             shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
         elif live:
             shown = self._adapt_unfinished(shown, self._main)
-        elif self._is_met("questions of called graphs in history", self._calls_kept_children()):
-            shown = _hide_questions(shown)
-        elif self._is_met("questions of subgraphs in history", self._asks_in_turns(shown["tasks"])):
-            shown = _hide_questions(shown)
+        elif self._hides_questions(shown["tasks"]):
+            tasks = [task | {"interrupts": ANYTHING} for task in shown["tasks"]]
+            shown = shown | {"tasks": tasks, "interrupts": ANYTHING}
         return dict(self._adapt_namespaces(shown))
+
+    def _hides_questions(self, tasks: list[dict[str, Any]]) -> bool:
+        return self._is_met("questions of called graphs in history", self._calls_kept_children()) or self._is_met(
+            "questions of subgraphs in history", self._asks_in_turns(tasks)
+        )
 
     def _calls_kept_children(self) -> bool:
         return self._keeps_children() and ("call_sub(" in self._code or len(self._children) > 1)
@@ -228,12 +231,6 @@ def _replace_field(value: Any, name: str, new: Any) -> Any:
     if isinstance(value, dict):
         return {k: new if k == name else _replace_field(v, name, new) for k, v in value.items()}
     return [_replace_field(v, name, new) for v in value] if isinstance(value, list) else value
-
-
-def _hide_questions(shown: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot, with anything in place of its questions."""
-    tasks = [task | {"interrupts": ANYTHING} for task in shown["tasks"]]
-    return shown | {"tasks": tasks, "interrupts": ANYTHING}
 
 
 def _replace_namespaces(value: Any) -> Any:

@@ -141,6 +141,7 @@ def test_any_other_exception_of_another_process_keeps_its_name(kind: str) -> Non
     restored = restore_error(payload_pb2.Failure(type=kind, message="no", node="n"))
     assert isinstance(restored, RemoteNodeError)
     assert (restored.type, restored.node, str(restored)) == (kind, "n", "no")
+    assert exception_text.kind_of(restored) == kind, "when it fails the node that called the graph"
 
 
 def test_a_handler_gets_the_error_of_a_timeout(server: DevServer) -> None:

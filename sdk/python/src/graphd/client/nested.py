@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from typing import Any, Protocol
 
 from graphd import codec
@@ -136,11 +136,13 @@ async def arun_nested(
     config: Mapping[str, Any],
     options: CallOptions,
     traced: TracedGraph | None,
-) -> AsyncIterator[Item]:
+) -> AsyncGenerator[Item, None]:
     """Like run_nested, without blocking the loop."""
     with local_runs.share_store(task.host.target, task.host.thread, task.runtime.store):
-        async for item in atrace_items(traced, _astream_items(graph, task, given, config, options, traced)):
-            yield item
+        inner = atrace_items(traced, _astream_items(graph, task, given, config, options, traced))
+        async with contextlib.aclosing(inner) as items:
+            async for item in items:
+                yield item
 
 
 async def _astream_items(

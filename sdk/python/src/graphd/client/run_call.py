@@ -219,17 +219,12 @@ class RunCall:
         if error is not None:
             raise error
 
-    @contextlib.contextmanager
-    def _cancel_on_drain(self) -> Iterator[None]:
-        control = self.local.control
-        if control is None:
-            yield
-            return
-        stop = control.on_drain(self._cancel_run)
-        try:
-            yield
-        finally:
-            stop()
+    def _cancel_on_drain(self) -> contextlib.AbstractContextManager[object]:
+        """A block in which a drain that the caller asks for cancels the run."""
+        control, block = self.local.control, contextlib.ExitStack()
+        if control is not None:
+            block.callback(control.on_drain(self._cancel_run))
+        return block
 
     def _cancel_run(self, reason: str) -> None:
         request = gs.CancelRunRequest(thread_id=self.thread, reason=reason)
@@ -274,14 +269,12 @@ class RunCall:
         """The run begins with tasks that were due before: no checkpoint announces them."""
         return isinstance(self.request, gs.ResumeRequest) or not self.request.run.HasField("input")
 
-    @contextlib.contextmanager
-    def _open_gate(self) -> Iterator[None]:
+    def _open_gate(self) -> contextlib.AbstractContextManager[object]:
         """A block after which tasks wait for no reader."""
-        try:
-            yield
-        finally:
-            if self.local.gate is not None:
-                self.local.gate.open()
+        block = contextlib.ExitStack()
+        if self.local.gate is not None:
+            block.callback(self.local.gate.open)
+        return block
 
     def _stop_run(self) -> None:
         with contextlib.suppress(GraphdError):

@@ -54,7 +54,7 @@ class Trace:
         self._interrupted: list[tuple[tuple[str, ...], pb.Event]] = []
 
     def _waiting_items(self) -> Iterator[Item]:
-        """Shows the tasks that wait since an earlier call, inner ones first. LangGraph runs them, and they ask again."""
+        """Shows the tasks that wait since an earlier call, inner ones first. LangGraph runs them again."""
         for levels, task in reversed(self._waiting.values()):
             if levels and not self._subgraphs:
                 continue

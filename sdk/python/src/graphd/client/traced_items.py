@@ -14,9 +14,10 @@ from graphd.runtime.traced_graph import TracedGraph
 
 def trace_items(traced: TracedGraph | None, items: Iterator[Item]) -> Iterator[Item]:
     """Yields the items of a call."""
-    if traced is None:
-        yield from items
-        return
+    return items if traced is None else _trace_items(traced, items)
+
+
+def _trace_items(traced: TracedGraph, items: Iterator[Item]) -> Iterator[Item]:
     traced.run_steps(traced.start())
     try:
         yield from items
@@ -26,13 +27,13 @@ def trace_items(traced: TracedGraph | None, items: Iterator[Item]) -> Iterator[I
     traced.run_steps(traced.finish())
 
 
-async def atrace_items(traced: TracedGraph | None, items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+def atrace_items(traced: TracedGraph | None, items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
     """Like trace_items, on the loop of the caller."""
+    return items if traced is None else _atrace_items(traced, items)
+
+
+async def _atrace_items(traced: TracedGraph, items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
     async with contextlib.aclosing(items):
-        if traced is None:
-            async for item in items:
-                yield item
-            return
         await traced.start()
         try:
             async for item in items:

@@ -115,7 +115,7 @@ class RunnableGraph(AttachedGraph):
             subgraphs=subgraphs,
             older=older,
         )
-        async with contextlib.aclosing(self._arun_items(input, config, options)) as items:
+        async with contextlib.aclosing(await self._open_items(input, config, options)) as items:
             async for item in items:
                 for part in stream_format.format_item(item):
                     yield part
@@ -193,8 +193,9 @@ class RunnableGraph(AttachedGraph):
             subgraphs=subgraphs,
             older=older,
         )
-        async for item in self._arun_items(input, config, options):
-            collector.add_item(item, stream_format)
+        async with contextlib.aclosing(await self._open_items(input, config, options)) as items:
+            async for item in items:
+                collector.add_item(item, stream_format)
         return collector.final_result()
 
     # What they have in common.
@@ -207,23 +208,20 @@ class RunnableGraph(AttachedGraph):
         else:
             yield from self._plan_run(given, merged, options, None).stream_items()
 
-    async def _arun_items(
+    async def _open_items(
         self, given: Any, config: Mapping[str, Any] | None, options: CallOptions
     ) -> AsyncGenerator[Item, None]:
+        """Like _run_items; the run begins with the first item that is asked for."""
         merged, loop = merge_configs(self.config, config), asyncio.get_running_loop()
         if (task := self._enclosing_task(config)) is not None:
             traced = await asyncio.to_thread(self._trace_nested, task, given, merged, options, loop)
-            async for item in nested.arun_nested(self, task, given, merged, options, traced):
-                yield item
-            return
+            return nested.arun_nested(self, task, given, merged, options, traced)
         if self.is_attached:
             running = self._plan_run(given, merged, options, loop)
         else:  # waits for a server
             running = await asyncio.to_thread(self._plan_run, given, merged, options, loop)
         running.local.variables = contextvars.copy_context()
-        async with contextlib.aclosing(running.astream_items()) as items:
-            async for item in items:
-                yield item
+        return running.astream_items()
 
     def _enclosing_task(self, config: Mapping[str, Any] | None) -> CurrentTask | None:
         """The task that the call is a part of, None for a run of its own."""
@@ -273,8 +271,7 @@ class RunnableGraph(AttachedGraph):
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
         connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
-        functions = any(p.function for p in self.program.readable_programs.values())
-        some_keys = (options.output_keys is not None or functions) and "values" in modes
+        some_keys = "values" in modes and (options.output_keys is not None or self._has_functions())
         in_pace = self._reads_in_pace(options)
         call = run_request.CallSpec(
             program=self.program,
@@ -331,6 +328,10 @@ class RunnableGraph(AttachedGraph):
             stops_when_left=local.gate is not None and not self._location.lasting,
             traced=traced,
         )
+
+    def _has_functions(self) -> bool:
+        """Whether entrypoints run: the graph, or those inside of it."""
+        return any(program.function for program in self.program.readable_programs.values())
 
     def _reads_in_pace(self, options: CallOptions) -> bool:
         """Whether nodes of this process begin when the reader has taken what came before them."""

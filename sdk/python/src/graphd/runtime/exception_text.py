@@ -9,6 +9,7 @@ from __future__ import annotations
 import traceback
 
 from graphd._gen.v1 import payload_pb2
+from graphd.errors import RemoteNodeError
 
 # In bytes. The server cuts longer ones in the same way.
 _LONGEST_KIND = 128
@@ -17,8 +18,9 @@ _LONGEST_STACK = 8192
 
 
 def kind_of(error: BaseException) -> str:
-    """The name of its class."""
-    return _truncate_text(_escape_surrogates(type(error).__name__), _LONGEST_KIND)
+    """The name of its class; of a failure in a called graph, that of the exception there."""
+    name = error.type if isinstance(error, RemoteNodeError) and error.type else type(error).__name__
+    return _truncate_text(_escape_surrogates(name), _LONGEST_KIND)
 
 
 def text_of(error: BaseException) -> str:
