@@ -16,7 +16,7 @@ class OnPurpose:
 
     def __init__(self, case: dict[str, Any]) -> None:
         self._main = case["graphs"][-1]
-        self._children = case["graphs"][:-1]
+        self._graphs, self._children = case["graphs"], case["graphs"][:-1]
         self._code = str([g["nodes"] for g in case["graphs"]] + [g.get("node_options") for g in case["graphs"]])
         self._loose: set[str] = set()  # threads with updates that LangGraph loses
         self._exits: set[str] = set()  # threads with such calls
@@ -154,6 +154,14 @@ class OnPurpose:
 
     # What LangGraph shows.
 
+    def hides_event(self, data: Any) -> bool:
+        """Whether an update is that of a node that failed after its answer, and has a handler."""
+        if not isinstance(data, dict) or len(data) != 1 or next(iter(data.values())) is not None:
+            return False
+        name = next(iter(data))
+        asking = any("interrupt(" in str(g["nodes"].get(name)) and name in g["nodes"] for g in self._graphs)
+        return self._is_met("updates of failed nodes", asking)
+
     def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str, answered: set[str]) -> list[Any]:
         """The events of a call, with anything in place of what may differ; some questions were answered before."""
         if self._is_met("no stray answers", bool(answered)):
@@ -176,8 +184,6 @@ class OnPurpose:
             shown = shown | dict.fromkeys(("values", "next", "tasks", "interrupts"), ANYTHING)
         elif shown.get("tasks") == ANYTHING:
             return dict(self._adapt_namespaces(shown))
-        elif live and self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
-            shown = shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
         elif live:
             shown = self._adapt_unfinished(shown, self._main)
         elif self._hides_questions(shown["tasks"]):
@@ -201,6 +207,8 @@ class OnPurpose:
 
     def _adapt_unfinished(self, shown: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:
         """A snapshot of a graph and of those inside of it, whose supersteps may be unfinished."""
+        if self._is_met("work of error handlers", any("error" in task for task in shown["tasks"])):
+            return shown | dict.fromkeys(("values", "next", "tasks"), ANYTHING)
         tasks = []
         for task in shown["tasks"]:
             inner = task.get("state")

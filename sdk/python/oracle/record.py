@@ -198,6 +198,10 @@ class Recorder:
         self.answering = set()
         self.player.known = self.symbols.known()
         events, shown, error = listen(self.player, do)
+        shown = [
+            s and not (m == "updates" and self.on_purpose.hides_event(data))
+            for s, (_, m, data) in zip(shown, events, strict=True)
+        ]
         self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
         self.errors[turn["thread"]] = error
         if error is not None and self.on_purpose.fails_at_pause(error, events):

@@ -42,6 +42,7 @@ DIFFERENCES = {
         "an unknown target of goto, send or a branch", "`goto` and `Send` to unknown nodes", "B03 C05 D04"
     ),
     "failed edges are decided again": Difference("a failed conditional edge is skipped", cases="H18"),
+    "updates of failed nodes": Difference("an update `None` of a node that fails after its answer"),
     "updates are final": Difference(
         "`updates` shows the update of a node whose conditional edge fails", "a node whose edge fails", "L05"
     ),

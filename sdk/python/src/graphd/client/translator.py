@@ -75,6 +75,7 @@ class Translator:
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._asking: set[tuple[str, ...]] = set()  # graphs inside of others that have come to questions
         self._values: dict[tuple[str, ...], Any] = {}
+        self._steps: dict[tuple[str, ...], int] = {}  # of the states in _values
         self._messages = MessageStream(config, self._root.find_graph)
         self._questions = ShownQuestions(subgraphs=subgraphs)
         self._touched: dict[tuple[str, ...], set[str]] = {}
@@ -106,7 +107,7 @@ class Translator:
             return
         match event.WhichOneof("kind"):
             case "values":
-                yield from self._state_items(levels, event.values)
+                yield from self._state_items(levels, event)
             case "update":
                 yield from self._update_items(levels, event)
             case "interrupt":
@@ -166,11 +167,12 @@ class Translator:
             return True
         return not levels or levels not in self._stored | self._asking
 
-    def _state_items(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
-        if not self._shows_state(levels, event):
+    def _state_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        if not self._shows_state(levels, event.values):
             return
-        state = snapshots.values_of(self._root.find_graph(levels), event.values)
-        if self._is_partial(levels, event):
+        state = snapshots.values_of(self._root.find_graph(levels), event.values.values)
+        self._steps[levels] = event.step
+        if self._is_partial(levels, event.values):
             self._begun.setdefault(levels, self._values.get(levels, state))
         else:
             self._begun.pop(levels, None)
@@ -261,7 +263,15 @@ class Translator:
     def _interrupt_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         if levels and any(snapshots.is_question(one) for one in event.interrupt.interrupts):
             self._asking.add(levels)
+        self._forget_short_lived(levels, event.step)
         yield from self._question_items(self._questions.record_raised(levels, event.interrupt.interrupts))
+
+    def _forget_short_lived(self, levels: tuple[str, ...], step: int) -> None:
+        """Takes keys that live for one superstep out of a state since which supersteps have ended that wrote nothing."""
+        program, state = self._root.find_graph(levels), self._values.get(levels)
+        if program is None or not isinstance(state, dict) or step <= self._steps.get(levels, step) + 1:
+            return
+        self._values[levels] = {k: v for k, v in state.items() if k not in program.short_lived_keys}
 
     def _question_items(self, groups: Iterable[Group]) -> Iterator[Item]:
         for named, asked in groups:

@@ -144,6 +144,12 @@ class Program:
         return list(output.channels())
 
     @functools.cached_property
+    def short_lived_keys(self) -> frozenset[str]:
+        """The keys whose values are gone after a superstep that does not write them."""
+        short = {"any", "ephemeral", "topic_once"}
+        return frozenset(name for name, channel in self.channels.items() if channel.declare().reducer in short)
+
+    @functools.cached_property
     def message_keys(self) -> frozenset[str]:
         """The keys whose messages all have ids."""
         return frozenset(name for name, channel in self.channels.items() if channel.declare().reducer == "messages")
