@@ -60,7 +60,7 @@ def _draw_main(r: random.Random, children: list[dict[str, Any]]) -> dict[str, An
         holder = r.choice(names)
         called = "{'log':['call'],'n':state['n'],'m':{}}"
         calls = f"x=call_sub('child',{called})\nreturn {{'log':['{holder}',str(x.get('log'))]}}"
-        called_by_code = r.random() < 0.2 and not any("await " in code for code in child["nodes"].values())
+        called_by_code = r.random() < 0.2 and not any("await " in str(graph["nodes"]) for graph in children)
         nodes[holder] = calls if called_by_code else "<subgraph child>"
         kept = {holder} if any(g["compile"]["checkpointer"] == "persist" for g in children) else set()
     if r.random() < 0.5:  # states list nodes as they were added, supersteps by name

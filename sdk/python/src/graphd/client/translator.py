@@ -267,7 +267,7 @@ class Translator:
         yield from self._question_items(self._questions.record_raised(levels, event.interrupt.interrupts))
 
     def _forget_short_lived(self, levels: tuple[str, ...], step: int) -> None:
-        """Takes keys that live for one superstep out of a state since which supersteps have ended that wrote nothing."""
+        """Takes keys of one superstep out of a state since which supersteps have ended that wrote nothing."""
         program, state = self._root.find_graph(levels), self._values.get(levels)
         if program is None or not isinstance(state, dict) or step <= self._steps.get(levels, step) + 1:
             return
