@@ -16,7 +16,7 @@ class OnPurpose:
 
     def __init__(self, case: dict[str, Any]) -> None:
         self._main = case["graphs"][-1]
-        self._graphs, self._children = case["graphs"], case["graphs"][:-1]
+        self._children = case["graphs"][:-1]
         self._code = str([g["nodes"] for g in case["graphs"]] + [g.get("node_options") for g in case["graphs"]])
         self._loose: set[str] = set()  # threads with updates that LangGraph loses
         self._exits: set[str] = set()  # threads with such calls
@@ -53,7 +53,7 @@ class OnPurpose:
         if act in ("update", "fork", "replay", "command", "goto", "send", "resume") and self._is_met(
             "kept subgraphs get their input", self._keeps_children()
         ):
-            return "go on" if act == "resume" and self._inputs[turn["thread"]] < 2 else "input"
+            return "go on" if act == "resume" and self._inputs[turn["thread"]] < 2 and not kept_ended else "input"
         begun_before = self._keeps_children() and self._inputs[turn["thread"]] > 1
         goes_on = situation in ("failed", "paused") and act == "go on"
         runs_kept = (goes_on or act.startswith("answer")) and kept_ended
@@ -66,12 +66,19 @@ class OnPurpose:
         if act == "resume" and self._is_met("no stray answers", "interrupt(" in self._code):
             return "go on"
         reruns = act in ("go on", "command", "goto", "send", "resume") and situation in ("asked", "paused")
-        reruns |= act.startswith("answer")
-        if reruns and self._is_met("questions of graphs that store nothing", self._asks_unstored()):
-            asking = str([g["nodes"] for g in self._children]).count("interrupt(")
-            stops = any("interrupt_before" in g["compile"] or "interrupt_after" in g["compile"] for g in self._children)
-            return "answer by value" if act.startswith("answer") and waiting == asking == 1 and not stops else "input"
+        if reruns or act.startswith("answer"):
+            return self._rerun_of_unstored(act, turn, waiting)
         return act
+
+    def _rerun_of_unstored(self, act: str, turn: dict[str, Any], waiting: int) -> str:
+        """What to do in place of an act that makes graphs run again that store nothing: from their beginning in
+        LangGraph, and the unfinished tasks alone in graphd."""
+        if not self._is_met("questions of graphs that store nothing", self._asks_unstored()):
+            return act
+        asking = str([g["nodes"] for g in self._children]).count("interrupt(")
+        stops = any("interrupt_" in key for g in self._children for key in g["compile"])
+        shows = stops or "subgraphs" in turn["options"]
+        return "answer by value" if act.startswith("answer") and waiting == asking == 1 and not shows else "input"
 
     def _keeps_children(self) -> bool:
         return any(g["compile"]["checkpointer"] == "persist" for g in self._children)
@@ -154,13 +161,20 @@ class OnPurpose:
 
     # What LangGraph shows.
 
-    def hides_event(self, data: Any) -> bool:
-        """Whether an update is that of a node that failed after its answer, and has a handler."""
-        if not isinstance(data, dict) or len(data) != 1 or next(iter(data.values())) is not None:
-            return False
-        name = next(iter(data))
-        asking = any("interrupt(" in str(g["nodes"].get(name)) and name in g["nodes"] for g in self._graphs)
-        return self._is_met("updates of failed nodes", asking)
+    def hidden_updates(self, events: list[Any]) -> set[int]:
+        """The places of the empty updates of nodes that have failed after an answer, and are handled."""
+        failed = {
+            (namespace, data["name"])
+            for namespace, mode, data in events
+            if mode == "tasks" and data.get("error") is not None
+        }
+        found = {
+            place
+            for place, (namespace, mode, data) in enumerate(events)
+            if mode == "updates" and any(v is None and (namespace, node) in failed for node, v in data.items())
+        }
+        self._is_met("updates of failed nodes", bool(found))
+        return found
 
     def adapt_events(self, events: list[Any], options: dict[str, Any], thread: str, answered: set[str]) -> list[Any]:
         """The events of a call, with anything in place of what may differ; some questions were answered before."""

@@ -78,13 +78,14 @@ class Recorder:
         return "paused" if state.next else "ended"
 
     def _kept_ended(self, thread: str) -> bool:
-        """Whether a graph that persists stands at its end."""
+        """Whether a graph that persists stands at its end, or was left with a command for the graph around it."""
+        is_left = "graph=PARENT" in json.dumps(self.case["graphs"])
         for namespace in self.saver.storage[thread]:
             if namespace and ":" not in namespace:
                 place = {"thread_id": thread, "checkpoint_ns": namespace}
                 found = self.saver.get_tuple({"configurable": place})
                 values = found.checkpoint["channel_values"] if found is not None else {"__start__": None}
-                if not any(key.startswith(("branch:to:", "join:", "__")) for key in values):
+                if is_left or not any(key.startswith(("branch:to:", "join:", "__")) for key in values):
                     return True
         return False
 
@@ -198,10 +199,8 @@ class Recorder:
         self.answering = set()
         self.player.known = self.symbols.known()
         events, shown, error = listen(self.player, do)
-        shown = [
-            s and not (m == "updates" and self.on_purpose.hides_event(data))
-            for s, (_, m, data) in zip(shown, events, strict=True)
-        ]
+        hidden = self.on_purpose.hidden_updates(events)
+        shown = [is_shown and place not in hidden for place, is_shown in enumerate(shown)]
         self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
         self.errors[turn["thread"]] = error
         if error is not None and self.on_purpose.fails_at_pause(error, events):

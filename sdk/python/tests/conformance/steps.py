@@ -7,7 +7,7 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from graphd import codec
@@ -108,8 +108,11 @@ class Player:
         events, error = self.run(do)
         self._check_run(do, expect, events, error)
 
-    def run(self, do: dict[str, Any], cancel_after: float | None = None) -> tuple[list[Any], BaseException | None]:
-        """The events of a run, and how it failed."""
+    def run(
+        self, do: dict[str, Any], cancel_at: tuple[int, int] | None = None
+    ) -> tuple[list[Any], BaseException | None]:
+        """The events of a run, and how it failed; cancel_at says after how many events and calls of nodes the caller
+        leaves."""
         self.world.ran.clear()
         events: list[Any] = []
         options = {k: do[k] for k in ("subgraphs", "interrupt_before", "interrupt_after", "output_keys") if k in do}
@@ -125,8 +128,12 @@ class Player:
 
         try:
             graph, given, config = self._graph(do), self._input(do["input"]), self._config(do)
-            if self._asynchronous or cancel_after is not None:
-                asyncio.run(_astream(graph, given, config, mode, options, take, cancel_after))
+            if cancel_at is not None:
+                come, ran = cancel_at
+                stream = _astream(graph, given, config, mode, options, take)
+                asyncio.run(_cancel_when(stream, lambda: len(events) >= come and len(self.world.ran) >= ran))
+            elif self._asynchronous:
+                asyncio.run(_astream(graph, given, config, mode, options, take))
             else:
                 for item in graph.stream(given, config, stream_mode=mode, **options):
                     take(item)
@@ -176,7 +183,7 @@ class Player:
             raise Mismatch(f"ran {ran} and not {expect['ran']}")
 
     def do_stream_cancelled(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
-        events, error = self.run(do, cancel_after=0.4)
+        events, error = self.run(do, cancel_at=(len(expect["events"]), len(expect["ran"])))
         if not isinstance(error, asyncio.CancelledError):
             raise Mismatch(f"was not cancelled: {error!r}, {events}")
         self._check_run(do, {k: v for k, v in expect.items() if k != "error"}, events, None)
@@ -329,20 +336,15 @@ def _until_values(events: list[Any]) -> list[Any]:
 
 
 async def _astream(
-    graph: Any,
-    given: Any,
-    config: Any,
-    mode: Any,
-    options: dict[str, Any],
-    take: Callable[[Any], None],
-    cancel_after: float | None,
+    graph: Any, given: Any, config: Any, mode: Any, options: dict[str, Any], take: Callable[[Any], None]
 ) -> None:
-    async def follow() -> None:
-        async for item in graph.astream(given, config, stream_mode=mode, **options):
-            take(item)
+    async for item in graph.astream(given, config, stream_mode=mode, **options):
+        take(item)
 
-    task = asyncio.ensure_future(follow())
-    if cancel_after is not None:
-        await asyncio.sleep(cancel_after)
-        task.cancel()
+
+async def _cancel_when(stream: Coroutine[Any, Any, None], is_due: Callable[[], bool]) -> None:
+    task = asyncio.create_task(stream)
+    while not is_due() and not task.done():
+        await asyncio.sleep(0.01)
+    task.cancel()
     await task

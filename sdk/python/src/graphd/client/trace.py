@@ -245,7 +245,7 @@ class Trace:
 
 
 def _sort_as_declared(due: Sequence[pb.DueTask], program: Program) -> list[pb.DueTask]:
-    """The tasks in the order of the declarations: LangGraph has no other for a copied checkpoint that it goes on with."""
+    """The tasks in the order of the declarations, as LangGraph shows those of a copied checkpoint."""
     places = {name: place for place, name in enumerate(program.nodes)}
     return sorted(due, key=lambda task: places.get(public_name(task.node), 0))
 
