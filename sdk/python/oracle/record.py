@@ -158,7 +158,7 @@ class Recorder:
 
     def _act_replay(self, turn: Turn) -> None:
         place = self._past(turn)
-        if place is not None and self.on_purpose.replays(self.graph.get_state(place[0]).next):
+        if place is not None and self.on_purpose.replays(self.graph.get_state(place[0]), turn["options"]):
             self._run(turn, None, place)
 
     def _act_fork(self, turn: Turn) -> None:

@@ -56,6 +56,8 @@ DIFFERENCES = {
     "kept subgraphs get their input": Difference("a subgraph that persists and is due"),
     "commands stop at breakpoints": Difference("a call that goes on after a failure, or a `Command`"),
     "gone keys hit no breakpoint": Difference("a key that the graph has lost", cases="F14"),
+    "a replay of an input": Difference(python="a replay from an input shows the state"),
+    "order of due tasks": Difference("the due tasks of a copied checkpoint"),
     "a replay of the end": Difference("a replay of a finished state"),
     "one writer": Difference("two runs on a thread fork it silently", "two runs of a thread at once mix their states"),
     "run ids": Difference(python="a `run_id` is a label", cases="A15"),

@@ -177,16 +177,13 @@ class Trace:
         parents = self._parents_of(levels)
         metadata = snapshots.user_metadata(self._config) | {"source": source, "step": event.step, "parents": parents}
         program = self._program(levels)
-        due: Sequence[pb.DueTask] = saved.next
-        if self._continues and source == "fork" and program is not None:
-            due = _sort_as_declared(due, program)
         data = {
             "config": snapshots.config_of(self._config, saved.checkpoint),
             "parent_config": snapshots.config_of(self._config, parent) if parent is not None else None,
             "values": snapshots.values_of(program, saved.values),
             "metadata": metadata,
-            "next": [public_name(t.node) for t in due],
-            "tasks": [self._describe_task(program, levels, t) for t in due],
+            "next": [public_name(t.node) for t in saved.next],
+            "tasks": [self._describe_task(program, levels, t) for t in saved.next],
         }
         if "checkpoints" in self._modes:
             yield Item("checkpoints", levels, data)
@@ -242,12 +239,6 @@ class Trace:
         if place.get("checkpoint_id"):
             self._current[levels] = place["checkpoint_id"]
         return levels
-
-
-def _sort_as_declared(due: Sequence[pb.DueTask], program: Program) -> list[pb.DueTask]:
-    """The tasks in the order of the declarations, as LangGraph shows those of a copied checkpoint."""
-    places = {name: place for place, name in enumerate(program.nodes)}
-    return sorted(due, key=lambda task: places.get(public_name(task.node), 0))
 
 
 def _as_data(question: Interrupt) -> dict[str, Any]:

@@ -271,7 +271,7 @@ class RunnableGraph(AttachedGraph):
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
         connection = self.connect()
         wire = thread or f"tmp.{uuid.uuid4().hex}"
-        some_keys = "values" in modes and (options.output_keys is not None or self._has_functions())
+        some_keys = "values" in modes and self._shows_some_keys(options)
         in_pace = self._reads_in_pace(options)
         call = run_request.CallSpec(
             program=self.program,
@@ -329,9 +329,12 @@ class RunnableGraph(AttachedGraph):
             traced=traced,
         )
 
-    def _has_functions(self) -> bool:
-        """Whether entrypoints run: the graph, or those inside of it."""
-        return any(program.function for program in self.program.readable_programs.values())
+    def _shows_some_keys(self, options: CallOptions) -> bool:
+        """Whether states show when some of their keys were written, and not with each superstep."""
+        if options.output_keys is not None:
+            return True
+        inside = self.program.readable_programs.values()
+        return any(one.function or (options.subgraphs and one.shown_keys is not None) for one in inside)
 
     def _reads_in_pace(self, options: CallOptions) -> bool:
         """Whether nodes of this process begin when the reader has taken what came before them."""
