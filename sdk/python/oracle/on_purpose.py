@@ -155,6 +155,10 @@ class OnPurpose:
         """Whether the checkpoints of a thread can be compared one by one."""
         return not self._is_met("stored before shown", thread in self._folded)
 
+    def has_child_history(self, thread: str) -> bool:
+        """Whether the checkpoints of a graph inside can be compared one by one."""
+        return not self._is_met("stored before shown", thread in self._exits)
+
     def replays(self, state: Any, options: dict[str, Any]) -> bool:
         """Whether a checkpoint can be replayed."""
         next_nodes, copied = state.next, state.metadata["source"] in ("update", "fork")

@@ -74,6 +74,7 @@ class Translator:
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._asking: set[tuple[str, ...]] = set()  # graphs inside of others that have come to questions
+        self._shown: dict[tuple[str, ...], None] = {}  # the graphs of the events so far
         self._values: dict[tuple[str, ...], Any] = {}
         self._steps: dict[tuple[str, ...], int] = {}  # of the states in _values
         self._messages = MessageStream(config, self._root.find_graph)
@@ -103,6 +104,7 @@ class Translator:
 
     def _event_items(self, event: pb.Event) -> Iterator[Item]:
         levels = public_levels(event.namespace)
+        self._shown[levels] = None
         if event.value_omitted and self._skip_omitted(levels, event):
             return
         match event.WhichOneof("kind"):
@@ -275,7 +277,7 @@ class Translator:
 
     def _question_items(self, groups: Iterable[Group]) -> Iterator[Item]:
         for named, asked in groups:
-            levels = find_levels(named, self._values)
+            levels = find_levels(named, self._shown)
             if "updates" in self._modes:
                 yield Item("updates", levels, {INTERRUPT: asked})
             if "values" in self._modes:
