@@ -11,8 +11,8 @@ from oracle.on_purpose import OnPurpose
 from oracle.releases import find_release, installed_version
 from oracle.symbols import Symbols
 from tests.conformance import plain_data
-from tests.conformance.matching import ANYTHING
 from tests.conformance.library import Library
+from tests.conformance.matching import ANYTHING
 from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Player
 
