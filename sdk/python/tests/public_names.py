@@ -9,7 +9,7 @@ from typing import Any
 MODULES: dict[str, str] = {
     "graph": "END START MessageGraph MessagesState StateGraph add_messages",
     "graph.message": "MessageGraph MessagesState REMOVE_ALL_MESSAGES add_messages push_message",
-    "graph.state": "CompiledStateGraph StateGraph",
+    "graph.state": "CompiledStateGraph END START StateGraph",
     "types": (
         "All CachePolicy CheckpointPayload CheckpointStreamPart CheckpointTask Checkpointer Command CustomStreamPart "
         "DebugPayload DebugStreamPart Durability GraphOutput Interrupt MessagesStreamPart Overwrite PregelTask "
@@ -25,6 +25,7 @@ MODULES: dict[str, str] = {
     "config": "get_config get_store get_stream_writer",
     "runtime": "ExecutionInfo RunControl Runtime get_runtime",
     "managed": "IsLastStep RemainingSteps",
+    "managed.is_last_step": "IsLastStep RemainingSteps RemainingStepsManager",
     "constants": "END START TAG_HIDDEN TAG_NOSTREAM",
     "channels": ("AnyValue BinaryOperatorAggregate DeltaChannel EphemeralValue LastValue Topic UntrackedValue"),
     "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime create_react_agent tools_condition",

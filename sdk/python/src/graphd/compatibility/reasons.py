@@ -140,7 +140,6 @@ MOVED: dict[str, str] = {
     "channels.last_value": "channels",
     "channels.topic": "channels",
     "channels.untracked_value": "channels",
-    "managed.is_last_step": "managed",
     "pregel.types": "types",
 }
 """Modules whose names are in another module of graphd."""
