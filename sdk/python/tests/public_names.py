@@ -28,6 +28,7 @@ MODULES: dict[str, str] = {
     "managed.is_last_step": "IsLastStep RemainingSteps RemainingStepsManager",
     "constants": "END START TAG_HIDDEN TAG_NOSTREAM",
     "channels": ("AnyValue BinaryOperatorAggregate DeltaChannel EphemeralValue LastValue Topic UntrackedValue"),
+    "pregel": "Pregel",
     "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime create_react_agent tools_condition",
     "prebuilt.chat_agent_executor": (
         "AgentState AgentStatePydantic AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic "
@@ -45,18 +46,21 @@ MODULES: dict[str, str] = {
     "store.memory": "InMemoryStore",
 }
 
+_GRAPH_METHODS = (
+    "abatch abatch_as_completed abulk_update_state aclear_cache aget_graph aget_state aget_state_history "
+    "aget_subgraphs ainvoke astream atransform aupdate_state batch batch_as_completed bulk_update_state clear_cache "
+    "config_schema copy get_config_jsonschema get_context_jsonschema get_graph get_input_jsonschema get_input_schema "
+    "get_name get_output_jsonschema get_output_schema get_state get_state_history get_subgraphs invoke stream "
+    "transform update_state with_config"
+)
+
 METHODS: dict[str, str] = {
     "graph.StateGraph": (
         "__init__ add_conditional_edges add_edge add_node add_sequence compile set_conditional_entry_point "
         "set_entry_point set_finish_point set_node_defaults validate"
     ),
-    "graph.state.CompiledStateGraph": (
-        "abatch abatch_as_completed abulk_update_state aclear_cache aget_graph aget_state aget_state_history "
-        "aget_subgraphs ainvoke astream atransform aupdate_state batch batch_as_completed bulk_update_state clear_cache "
-        "config_schema copy get_config_jsonschema get_context_jsonschema get_graph get_input_jsonschema "
-        "get_input_schema get_name get_output_jsonschema get_output_schema get_state get_state_history get_subgraphs "
-        "invoke stream transform update_state with_config"
-    ),
+    "graph.state.CompiledStateGraph": _GRAPH_METHODS,
+    "pregel.Pregel": _GRAPH_METHODS,
     "func.entrypoint": "__call__ __init__",
     "runtime.Runtime": "merge override patch_execution_info",
     "runtime.RunControl": "request_drain",

@@ -46,6 +46,7 @@ ALLOWED: dict[str, str] = {
     "remote": f"{GROUND} codec security transport runtime declare client",
     "testing": f"{GROUND} codec dev security remote compiled",
     "graph": "constants messages runtime security values declare compiled",
+    "pregel": "compatibility compiled",
     "func": "constants codec declare errors runtime security values compiled",
     "config": "runtime",  # a facade
     "types": "compatibility runtime values",  # a facade

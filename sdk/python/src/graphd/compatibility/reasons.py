@@ -20,7 +20,10 @@ class Absence(NamedTuple):
         return f"{self.why}. Instead: {self.instead}" if self.instead else f"{self.why}. Programs go without"
 
 
-_SUPERSTEPS = Absence("the server runs the supersteps, so there is no loop to program", "graphd.graph.StateGraph")
+_BUILDER = Absence(
+    "the server runs the supersteps, so no node subscribes to channels",
+    "graphd.graph.StateGraph, whose add_node reads and writes keys of the state, and whose add_edge says what follows",
+)
 _CHANNELS = Absence(
     "the server has the channels; those that join branches are made by the edges", "add_edge([…], node), defer=True"
 )
@@ -88,11 +91,17 @@ ABSENT: dict[str, dict[str, Absence]] = {
     "prebuilt.tool_validator": {
         "*": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures")
     },
-    "pregel": {"*": _SUPERSTEPS},
+    "pregel": {
+        "NodeBuilder": _BUILDER,
+        "ChannelWriteEntry": Absence(
+            "a node writes what it returns, and LangGraph does not have the name in this module either",
+            "return {key: value}, without the keys that stay as they are; the reducer of a key maps what is written",
+        ),
+    },
     "pregel.debug": {"*": _INTERNAL},
-    "pregel.main": {"*": _SUPERSTEPS},
+    "pregel.main": {"NodeBuilder": _BUILDER},
     "pregel.protocol": {
-        "PregelProtocol": Absence("all graphs are of one class", "graphd.graph.state.CompiledStateGraph"),
+        "PregelProtocol": Absence("all graphs are of one class", "graphd.pregel.Pregel"),
         "StreamProtocol": _INTERNAL,
     },
     "pregel.remote": {
@@ -140,10 +149,13 @@ MOVED: dict[str, str] = {
     "channels.last_value": "channels",
     "channels.topic": "channels",
     "channels.untracked_value": "channels",
+    "pregel.main": "pregel",
     "pregel.types": "types",
 }
 """Modules whose names are in another module of graphd."""
 
+_OF_LOOP = "config_specs stream_channels_asis stream_channels_list"
+_UNCHANGED = Absence("a compiled graph does not change", "the builder")
 
 ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
     "cache.memory.InMemoryCache": {"*": Absence("only the worker reads and writes it", "clear_cache of the graph")},
@@ -155,14 +167,14 @@ ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
         "*": _STORED,
     },
     "graph.state.CompiledStateGraph": {
-        "config_specs": _INTERNAL,
-        "attach_branch attach_edge attach_node validate": Absence("a compiled graph does not change", "the builder"),
-        "stream_channels_asis stream_channels_list": _INTERNAL,
+        _OF_LOOP: _INTERNAL,
+        "attach_branch attach_edge attach_node validate": _UNCHANGED,
     },
     "prebuilt.ToolNode": {
         "*": Absence("a tool node is no Runnable of LangChain; it has invoke and ainvoke", "a graph with this node"),
         "tools_by_name": Absence(_LATER, "the list of tools that it was made of"),
     },
+    "pregel.Pregel": {_OF_LOOP: _INTERNAL, "validate": _UNCHANGED},
     "prebuilt.ToolRuntime": {"emit_output_delta": Absence(_LATER, "graphd.config.get_stream_writer")},
     "types.Interrupt": {"from_ns": Absence("the server makes the ids of questions", "Interrupt.id")},
 }
@@ -183,6 +195,7 @@ DIFFERS: dict[str, str] = {
     "prebuilt.ToolNode": "no Runnable of LangChain",
     "prebuilt.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
     "prebuilt.tool_node.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
+    "pregel.Pregel": "for annotations and `isinstance`: made by `compile` and `entrypoint` alone",
     "types.Interrupt": "`replaces` and `differs` besides",
     "types.interrupt": "the server checks answers by the schema; more arguments besides",
 }
