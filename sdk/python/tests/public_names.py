@@ -29,7 +29,8 @@ MODULES: dict[str, str] = {
     "constants": "END START TAG_HIDDEN TAG_NOSTREAM",
     "channels": ("AnyValue BinaryOperatorAggregate DeltaChannel EphemeralValue LastValue Topic UntrackedValue"),
     "pregel": "Pregel",
-    "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime create_react_agent tools_condition",
+    "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime ValidationNode create_react_agent tools_condition",
+    "prebuilt.tool_validator": "ValidationNode",
     "prebuilt.chat_agent_executor": (
         "AgentState AgentStatePydantic AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic "
         "create_react_agent create_tool_calling_executor"
@@ -44,6 +45,9 @@ MODULES: dict[str, str] = {
         "tokenize_path validate_op_namespace"
     ),
     "store.memory": "InMemoryStore",
+    "warnings": (
+        "LangGraphDeprecatedSinceV05 LangGraphDeprecatedSinceV10 LangGraphDeprecatedSinceV11 LangGraphDeprecationWarning"
+    ),
 }
 
 _GRAPH_METHODS = (
@@ -73,6 +77,9 @@ METHODS: dict[str, str] = {
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
     "prebuilt.ToolNode": "__init__ ainvoke invoke",
+    "prebuilt.ValidationNode": "__init__",
+    "warnings.LangGraphDeprecatedSinceV10": "__init__",
+    "warnings.LangGraphDeprecationWarning": "__init__",
     "store.base.BaseStore": (
         "abatch adelete aget alist_namespaces aput asearch batch delete get list_namespaces put search"
     ),

@@ -49,7 +49,6 @@ _STORE = Absence(
     "stores are classes of their own, and LangGraph's fit", "compile(store=…) with that of langgraph.store"
 )
 _REMOTE = Absence("a server is called with typed calls, not as a graph", "graphd.Client, or compile(…, worker=False)")
-_WARNINGS = Absence("graphd has no names that LangGraph has deprecated since", "")
 _UI = Absence("no component of a user interface is kept in the state", "graphd.config.get_stream_writer")
 
 ABSENT: dict[str, dict[str, Absence]] = {
@@ -82,14 +81,10 @@ ABSENT: dict[str, dict[str, Absence]] = {
     "managed.base": {"*": Absence("managed values are those of graphd.managed alone", "a key of the state")},
     "prebuilt": {
         "ToolCallTransformer": _STREAM,
-        "ValidationNode": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures"),
     },
     "prebuilt.tool_node": {
         "ContextT StateT": _TYPING,
         "*": Absence("it is a text or a helper of LangGraph's ToolNode", "ToolNode(handle_tool_errors=…)"),
-    },
-    "prebuilt.tool_validator": {
-        "*": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures")
     },
     "pregel": {
         "NodeBuilder": _BUILDER,
@@ -136,7 +131,6 @@ ABSENT: dict[str, dict[str, Absence]] = {
     },
     "typing": {"*": _TYPING},
     "version": {"*": Absence("the version is that of the package", "importlib.metadata.version('graphd')")},
-    "warnings": {"*": _WARNINGS},
 }
 """By module below langgraph: names that are absent, and why. "*" is each other name of the module that is."""
 
@@ -155,6 +149,7 @@ MOVED: dict[str, str] = {
 """Modules whose names are in another module of graphd."""
 
 _OF_LOOP = "config_specs stream_channels_asis stream_channels_list"
+_NO_RUNNABLE = Absence("the node is no Runnable of LangChain; it has invoke and ainvoke", "a graph with this node")
 _UNCHANGED = Absence("a compiled graph does not change", "the builder")
 
 ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
@@ -171,9 +166,10 @@ ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
         "attach_branch attach_edge attach_node validate": _UNCHANGED,
     },
     "prebuilt.ToolNode": {
-        "*": Absence("a tool node is no Runnable of LangChain; it has invoke and ainvoke", "a graph with this node"),
+        "*": _NO_RUNNABLE,
         "tools_by_name": Absence(_LATER, "the list of tools that it was made of"),
     },
+    "prebuilt.ValidationNode": {"*": _NO_RUNNABLE},
     "pregel.Pregel": {_OF_LOOP: _INTERNAL, "validate": _UNCHANGED},
     "prebuilt.ToolRuntime": {"emit_output_delta": Absence(_LATER, "graphd.config.get_stream_writer")},
     "types.Interrupt": {"from_ns": Absence("the server makes the ids of questions", "Interrupt.id")},
@@ -195,6 +191,8 @@ DIFFERS: dict[str, str] = {
     "prebuilt.ToolNode": "no Runnable of LangChain",
     "prebuilt.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
     "prebuilt.tool_node.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
+    "prebuilt.ValidationNode": "no Runnable of LangChain; other words for wrong arguments",
+    "prebuilt.tool_validator.ValidationNode": "no Runnable of LangChain; other words for wrong arguments",
     "pregel.Pregel": "for annotations and `isinstance`: made by `compile` and `entrypoint` alone",
     "types.Interrupt": "`replaces` and `differs` besides",
     "types.interrupt": "the server checks answers by the schema; more arguments besides",
