@@ -42,7 +42,7 @@ ALLOWED: dict[str, str] = {
     "prebuilt": f"{GROUND} compatibility messages packages runtime security managed declare graph warnings",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
-    "checkpoint": "compatibility constants errors names dev security transport",
+    "checkpoint": "compatibility constants errors names packages dev security transport",
     "compiled": f"{GROUND} channels packages dev security transport runtime declare drawing worker client warnings",
     "remote": f"{GROUND} codec security transport runtime declare client",
     "testing": f"{GROUND} codec dev security remote compiled",

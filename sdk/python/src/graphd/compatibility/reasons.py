@@ -34,7 +34,6 @@ _SERVER_STORES = Absence(
     "the server has the store", "serve --store sqlite:graphd.db or redis://…, and compile(server=…)"
 )
 _SERIALIZED = Absence("values are stored as JSON, and read by the annotations of the state", "annotations of the state")
-_SEALED = Absence("the server encrypts what it stores", "serve --encryption-keys (docs/encryption.md)")
 _INTERNAL = Absence("it is a part of LangGraph's loop that programs do not call", "")
 _TYPING = Absence("it is a type variable of LangGraph's own annotations", "typing.TypeVar")
 _STREAM = Absence(
@@ -69,9 +68,12 @@ ABSENT: dict[str, dict[str, Absence]] = {
         "logger": Absence("it is a part of LangGraph's own code", "logging.getLogger('graphd.client')"),
     },
     "checkpoint.serde.base": {"*": _SERIALIZED},
-    "checkpoint.serde.encrypted": {"*": _SEALED},
     "checkpoint.serde.event_hooks": {"*": _SERIALIZED},
-    "checkpoint.serde.jsonplus": {"*": _SERIALIZED},
+    "checkpoint.serde.jsonplus": {
+        "EMPTY_BYTES EXT_CONSTRUCTOR_KW_ARGS EXT_CONSTRUCTOR_POS_ARGS EXT_CONSTRUCTOR_SINGLE_ARG EXT_DELTA_SNAPSHOT "
+        "EXT_METHOD_SINGLE_ARG EXT_NUMPY_ARRAY EXT_PYDANTIC_V1 EXT_PYDANTIC_V2 InvalidModuleError LC_REVIVER "
+        "logger": _SERIALIZED
+    },
     "checkpoint.serde.types": {"*": _SERIALIZED},
     "checkpoint.postgres": {"*": _SERVER_STORES},
     "checkpoint.redis": {"*": _SERVER_STORES},
@@ -181,11 +183,20 @@ MEMBERS_OF: dict[str, Absence] = {
 }
 """By the beginning of a class: why members are absent that have no entry of their own."""
 
+_SAVER = "names a server; no `factory`; no `serde` but a `JsonPlusSerializer`, which changes nothing"
+
 DIFFERS: dict[str, str] = {
     "func.task": "the first argument is named `func`, and is positional",
     "cache.memory.InMemoryCache": "no `serde`: results are kept as the JSON that they are sent as",
-    "checkpoint.memory.InMemorySaver": "names a server; no `factory`",
-    "checkpoint.memory.MemorySaver": "names a server; no `factory`",
+    "checkpoint.memory.InMemorySaver": _SAVER,
+    "checkpoint.memory.MemorySaver": _SAVER,
+    "checkpoint.serde.encrypted.EncryptedSerializer": (
+        "the class of langgraph-checkpoint, for `GraphdSaver`; "
+        "`InMemorySaver` refuses it: [the server encrypts](encryption.md)"
+    ),
+    "checkpoint.serde.jsonplus.JsonPlusSerializer": (
+        "the class of langgraph-checkpoint, for `GraphdSaver`; `InMemorySaver` stores JSON all the same"
+    ),
     "graph.state.CompiledStateGraph": "made by `compile` alone",
     "managed.is_last_step.RemainingStepsManager.get": "takes `step` and `stop`",
     "prebuilt.ToolNode": "no Runnable of LangChain",
