@@ -1,4 +1,4 @@
-"""The page says how many of the names that LangGraph's documentation imports are there."""
+"""Programs after LangGraph's documentation find its names: at least 95 of 100, counted by name and by use."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ TOOLS = HERE.parent / "tools"
 PAGE = (HERE.parents[2] / "docs" / "python.md").read_text()
 USES: dict[str, dict[str, int]] = json.loads((HERE / "langgraph_documented.json").read_text())["uses"]
 COUNTS = {(module, name): count for module, names in USES.items() for name, count in names.items()}
+WANTED = 0.95
 
 
 def is_there(module: str, name: str) -> bool:
@@ -31,6 +32,11 @@ def is_there(module: str, name: str) -> bool:
 
 
 MISSING = {key: count for key, count in COUNTS.items() if not is_there(*key)}
+
+
+def test_nearly_all_documented_names_are_there() -> None:
+    assert 1 - len(MISSING) / len(COUNTS) >= WANTED, MISSING
+    assert 1 - sum(MISSING.values()) / sum(COUNTS.values()) >= WANTED, MISSING
 
 
 def test_the_page_has_the_figures_and_what_is_missing() -> None:
