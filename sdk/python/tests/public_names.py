@@ -9,7 +9,7 @@ from typing import Any
 MODULES: dict[str, str] = {
     "graph": "END START MessageGraph MessagesState StateGraph add_messages",
     "graph.message": "MessageGraph MessagesState REMOVE_ALL_MESSAGES add_messages push_message",
-    "graph.state": "CompiledStateGraph StateGraph",
+    "graph.state": "CompiledStateGraph END START StateGraph",
     "types": (
         "All CachePolicy CheckpointPayload CheckpointStreamPart CheckpointTask Checkpointer Command CustomStreamPart "
         "DebugPayload DebugStreamPart Durability GraphOutput Interrupt MessagesStreamPart Overwrite PregelTask "
@@ -25,9 +25,12 @@ MODULES: dict[str, str] = {
     "config": "get_config get_store get_stream_writer",
     "runtime": "ExecutionInfo RunControl Runtime get_runtime",
     "managed": "IsLastStep RemainingSteps",
+    "managed.is_last_step": "IsLastStep RemainingSteps RemainingStepsManager",
     "constants": "END START TAG_HIDDEN TAG_NOSTREAM",
     "channels": ("AnyValue BinaryOperatorAggregate DeltaChannel EphemeralValue LastValue Topic UntrackedValue"),
-    "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime create_react_agent tools_condition",
+    "pregel": "Pregel",
+    "prebuilt": "InjectedState InjectedStore ToolNode ToolRuntime ValidationNode create_react_agent tools_condition",
+    "prebuilt.tool_validator": "ValidationNode",
     "prebuilt.chat_agent_executor": (
         "AgentState AgentStatePydantic AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic "
         "create_react_agent create_tool_calling_executor"
@@ -42,20 +45,26 @@ MODULES: dict[str, str] = {
         "tokenize_path validate_op_namespace"
     ),
     "store.memory": "InMemoryStore",
+    "warnings": (
+        "LangGraphDeprecatedSinceV05 LangGraphDeprecatedSinceV10 LangGraphDeprecatedSinceV11 LangGraphDeprecationWarning"
+    ),
 }
+
+_GRAPH_METHODS = (
+    "abatch abatch_as_completed abulk_update_state aclear_cache aget_graph aget_state aget_state_history "
+    "aget_subgraphs ainvoke astream atransform aupdate_state batch batch_as_completed bulk_update_state clear_cache "
+    "config_schema copy get_config_jsonschema get_context_jsonschema get_graph get_input_jsonschema get_input_schema "
+    "get_name get_output_jsonschema get_output_schema get_state get_state_history get_subgraphs invoke stream "
+    "transform update_state with_config"
+)
 
 METHODS: dict[str, str] = {
     "graph.StateGraph": (
         "__init__ add_conditional_edges add_edge add_node add_sequence compile set_conditional_entry_point "
         "set_entry_point set_finish_point set_node_defaults validate"
     ),
-    "graph.state.CompiledStateGraph": (
-        "abatch abatch_as_completed abulk_update_state aclear_cache aget_graph aget_state aget_state_history "
-        "aget_subgraphs ainvoke astream atransform aupdate_state batch batch_as_completed bulk_update_state clear_cache "
-        "config_schema copy get_config_jsonschema get_context_jsonschema get_graph get_input_jsonschema "
-        "get_input_schema get_name get_output_jsonschema get_output_schema get_state get_state_history get_subgraphs "
-        "invoke stream transform update_state with_config"
-    ),
+    "graph.state.CompiledStateGraph": _GRAPH_METHODS,
+    "pregel.Pregel": _GRAPH_METHODS,
     "func.entrypoint": "__call__ __init__",
     "runtime.Runtime": "merge override patch_execution_info",
     "runtime.RunControl": "request_drain",
@@ -68,6 +77,9 @@ METHODS: dict[str, str] = {
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
     "prebuilt.ToolNode": "__init__ ainvoke invoke",
+    "prebuilt.ValidationNode": "__init__",
+    "warnings.LangGraphDeprecatedSinceV10": "__init__",
+    "warnings.LangGraphDeprecationWarning": "__init__",
     "store.base.BaseStore": (
         "abatch adelete aget alist_namespaces aput asearch batch delete get list_namespaces put search"
     ),

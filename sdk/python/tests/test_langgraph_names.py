@@ -1,4 +1,4 @@
-"""Each public name of LangGraph is accounted for, on the page and by the imports."""
+"""Each name of LangGraph, public or in its documentation, is accounted for, on the page and by the imports."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ SDK = Path(__file__).parents[1]
 TOOL = SDK / "tools" / "langgraph_names.py"
 PAGE = (SDK.parents[1] / "docs" / "python.md").read_text()
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("langgraph_names.json").read_text())
+USES: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("langgraph_documented.json").read_text())["uses"]
+NAMES = {m: {*RECORD["modules"].get(m, ()), *USES.get(m, ())} for m in (*RECORD["modules"], *USES)}
 
 
 def run_tool(command: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +44,7 @@ def read_table(name: str) -> dict[str, list[list[str]]]:
 def test_every_name_is_on_the_page_once() -> None:
     shown = read_table("langgraph-names")
     assert {owner: sorted(itertools.chain(*cells)) for owner, cells in shown.items()} == {
-        owner: sorted(names) for owner, names in RECORD["modules"].items()
+        owner: sorted(names) for owner, names in NAMES.items()
     }
     for path, cells in read_table("langgraph-members").items():
         assert sorted(itertools.chain(*cells)) == sorted(RECORD["classes"][path])

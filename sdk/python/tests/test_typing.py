@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphd.graph import StateGraph
 from graphd.graph.state import CompiledStateGraph
+from graphd.pregel import Pregel
 from tests.typing import order_desk
 
 
@@ -28,3 +29,4 @@ def test_types_are_for_checkers_alone() -> None:
     builder = StateGraph[order_desk.Order, order_desk.Desk](order_desk.Order)
     assert type(builder) is StateGraph
     assert CompiledStateGraph[order_desk.Order] is CompiledStateGraph
+    assert Pregel[order_desk.Order] is Pregel

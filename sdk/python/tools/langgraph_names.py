@@ -1,12 +1,13 @@
-"""The public names of LangGraph, and the tables of docs/python.md that say which of them graphd has.
+"""The names of LangGraph, and the tables of docs/python.md that say which of them graphd has.
 
     python tools/langgraph_names.py record   # reads the installed langgraph into tests/langgraph_names.json
     python tools/langgraph_names.py write    # writes the tables, from that file and from graphd as it is
     python tools/langgraph_names.py check    # says what is not accounted for, and whether the tables are up to date
 
-A name of a module is public when the module lists it in ``__all__``, or defines it and has no ``__all__``. A
-member of a class is public when it begins with no underscore and its class, or one it is derived from, is not
-of the standard library or pydantic.
+The tables have the public names, and those that LangGraph's documentation imports (documented_names.py). A name of a
+module is public when the module lists it in ``__all__``, or defines it and has no ``__all__``. A member of a class is
+public when it begins with no underscore and its class, or one it is derived from, is not of the standard library or
+pydantic.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import documented_names
+from documented_share import Uses, add_documented_names, measure_share
 from name_status import NameStatus, find_unused_reasons, read_status
 
 HERE = Path(__file__).resolve().parent.parent
@@ -98,9 +101,10 @@ def _parameters(value: Any) -> list[str] | None:
     return [f"{p.name} {p.kind.name.lower()}" for p in parameters if p.name != "self" and p.kind not in skipped]
 
 
-def render_tables(statuses: list[NameStatus]) -> dict[str, str]:
+def render_tables(statuses: list[NameStatus], uses: Uses) -> dict[str, str]:
     """The tables of the page, by their names."""
     return {
+        "langgraph-documented": measure_share(uses, statuses).render(),
         "langgraph-names": _render_names([s for s in statuses if not s.is_member]),
         "langgraph-members": _render_names([s for s in statuses if s.is_member]),
         "langgraph-differs": _render_differences(statuses),
@@ -166,11 +170,12 @@ def main(command: str) -> int:
     if command == "record":
         RECORD.write_text(json.dumps(record_names(), indent=1, sort_keys=True) + "\n")
         return 0
-    record = json.loads(RECORD.read_text())
+    uses = json.loads(documented_names.RECORD.read_text())["uses"]
+    record = add_documented_names(json.loads(RECORD.read_text()), uses)
     statuses = read_status(record, _parameters)
     problems = check_names(statuses, record)
     page = PAGE.read_text()
-    written = page if problems else insert_tables(page, render_tables(statuses))
+    written = page if problems else insert_tables(page, render_tables(statuses, uses))
     if command == "write" and not problems:
         PAGE.write_text(written)
     elif written != page:

@@ -113,6 +113,10 @@ class OmittedValue(UserWarning):
     """Something is not shown: it is larger than a message of the server may be, or the caller may not read it."""
 
 
+class IgnoredSerializer(UserWarning):
+    """A saver was given a serializer that pickles what has no JSON form: graphd does not."""
+
+
 class MissingPackageError(ImportError):
     """A call needs a package that is not installed.
 

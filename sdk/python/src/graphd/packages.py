@@ -9,7 +9,8 @@ from typing import Any
 
 from graphd.errors import MissingPackageError
 
-_DISTRIBUTIONS = {"langchain_core": "langchain-core"}
+_DISTRIBUTIONS = {"langchain_core": "langchain-core", "langgraph": "langgraph-checkpoint"}
+"""By module: what pip installs for it. Of langgraph only the serializers of langgraph-checkpoint are used."""
 
 
 def require_module(name: str, needed_by: str) -> Any:

@@ -24,6 +24,7 @@ from graphd.graph.state import CompiledStateGraph
 from graphd.managed import RemainingSteps
 from graphd.messages import AIMessage, AnyMessage, HumanMessage
 from graphd.prebuilt import ToolNode, add_human_in_the_loop, tools_condition
+from graphd.pregel import Pregel
 from graphd.runtime import Runtime
 from graphd.types import CachePolicy, Command, Interrupt, RetryPolicy, Send, StateSnapshot, StateUpdate, interrupt
 
@@ -175,7 +176,7 @@ async def play_chat(chat: CompiledStateGraph, thread: str) -> str:
     return str(messages[-1].content)
 
 
-def explain_mistake(desk: CompiledStateGraph, thread: str) -> str:
+def explain_mistake(desk: Pregel, thread: str) -> str:
     """Errors have types, and those of the server a reason."""
     try:
         desk.update_state({"configurable": {"thread_id": thread}}, {"total": 1}, as_node="nowhere")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd.checkpoint.given_serde import check_serde
 from graphd.checkpoint.server_choice import ServerChoice
 from graphd.compatibility.imports import explain_absent_names
 from graphd.names import wire_thread
@@ -19,11 +20,13 @@ class InMemorySaver:
 
     All of them share one server; the threads of one saver are its own. With
     ``server``, or GRAPHD_SERVER, they are kept in a server that stays, and
-    ``security`` and the environment say how it is called.
+    ``security`` and the environment say how it is called. ``serde`` may be the
+    JsonPlusSerializer of LangGraph, and changes nothing: values are stored as
+    JSON. Any other raises NotImplementedError, as it may encrypt.
     """
 
     def __init__(self, *, server: str | None = None, security: Security | None = None, serde: object = None) -> None:
-        del serde
+        check_serde(serde)
         self._choice = ServerChoice(server, security)
         self.prefix = f"m{uuid.uuid4().hex[:10]}." if self._choice.is_local else ""
 

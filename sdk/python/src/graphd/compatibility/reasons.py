@@ -20,7 +20,10 @@ class Absence(NamedTuple):
         return f"{self.why}. Instead: {self.instead}" if self.instead else f"{self.why}. Programs go without"
 
 
-_SUPERSTEPS = Absence("the server runs the supersteps, so there is no loop to program", "graphd.graph.StateGraph")
+_BUILDER = Absence(
+    "the server runs the supersteps, so no node subscribes to channels",
+    "graphd.graph.StateGraph, whose add_node reads and writes keys of the state, and whose add_edge says what follows",
+)
 _CHANNELS = Absence(
     "the server has the channels; those that join branches are made by the edges", "add_edge([…], node), defer=True"
 )
@@ -31,7 +34,6 @@ _SERVER_STORES = Absence(
     "the server has the store", "serve --store sqlite:graphd.db or redis://…, and compile(server=…)"
 )
 _SERIALIZED = Absence("values are stored as JSON, and read by the annotations of the state", "annotations of the state")
-_SEALED = Absence("the server encrypts what it stores", "serve --encryption-keys (docs/encryption.md)")
 _INTERNAL = Absence("it is a part of LangGraph's loop that programs do not call", "")
 _TYPING = Absence("it is a type variable of LangGraph's own annotations", "typing.TypeVar")
 _STREAM = Absence(
@@ -46,7 +48,6 @@ _STORE = Absence(
     "stores are classes of their own, and LangGraph's fit", "compile(store=…) with that of langgraph.store"
 )
 _REMOTE = Absence("a server is called with typed calls, not as a graph", "graphd.Client, or compile(…, worker=False)")
-_WARNINGS = Absence("graphd has no names that LangGraph has deprecated since", "")
 _UI = Absence("no component of a user interface is kept in the state", "graphd.config.get_stream_writer")
 
 ABSENT: dict[str, dict[str, Absence]] = {
@@ -67,9 +68,12 @@ ABSENT: dict[str, dict[str, Absence]] = {
         "logger": Absence("it is a part of LangGraph's own code", "logging.getLogger('graphd.client')"),
     },
     "checkpoint.serde.base": {"*": _SERIALIZED},
-    "checkpoint.serde.encrypted": {"*": _SEALED},
     "checkpoint.serde.event_hooks": {"*": _SERIALIZED},
-    "checkpoint.serde.jsonplus": {"*": _SERIALIZED},
+    "checkpoint.serde.jsonplus": {
+        "EMPTY_BYTES EXT_CONSTRUCTOR_KW_ARGS EXT_CONSTRUCTOR_POS_ARGS EXT_CONSTRUCTOR_SINGLE_ARG EXT_DELTA_SNAPSHOT "
+        "EXT_METHOD_SINGLE_ARG EXT_NUMPY_ARRAY EXT_PYDANTIC_V1 EXT_PYDANTIC_V2 InvalidModuleError LC_REVIVER "
+        "logger": _SERIALIZED
+    },
     "checkpoint.serde.types": {"*": _SERIALIZED},
     "checkpoint.postgres": {"*": _SERVER_STORES},
     "checkpoint.redis": {"*": _SERVER_STORES},
@@ -79,20 +83,22 @@ ABSENT: dict[str, dict[str, Absence]] = {
     "managed.base": {"*": Absence("managed values are those of graphd.managed alone", "a key of the state")},
     "prebuilt": {
         "ToolCallTransformer": _STREAM,
-        "ValidationNode": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures"),
     },
     "prebuilt.tool_node": {
         "ContextT StateT": _TYPING,
         "*": Absence("it is a text or a helper of LangGraph's ToolNode", "ToolNode(handle_tool_errors=…)"),
     },
-    "prebuilt.tool_validator": {
-        "*": Absence(_LATER, "graphd.prebuilt.ToolNode, which checks arguments by their signatures")
+    "pregel": {
+        "NodeBuilder": _BUILDER,
+        "ChannelWriteEntry": Absence(
+            "a node writes what it returns, and LangGraph does not have the name in this module either",
+            "return {key: value}, without the keys that stay as they are; the reducer of a key maps what is written",
+        ),
     },
-    "pregel": {"*": _SUPERSTEPS},
     "pregel.debug": {"*": _INTERNAL},
-    "pregel.main": {"*": _SUPERSTEPS},
+    "pregel.main": {"NodeBuilder": _BUILDER},
     "pregel.protocol": {
-        "PregelProtocol": Absence("all graphs are of one class", "graphd.graph.state.CompiledStateGraph"),
+        "PregelProtocol": Absence("all graphs are of one class", "graphd.pregel.Pregel"),
         "StreamProtocol": _INTERNAL,
     },
     "pregel.remote": {
@@ -127,7 +133,6 @@ ABSENT: dict[str, dict[str, Absence]] = {
     },
     "typing": {"*": _TYPING},
     "version": {"*": Absence("the version is that of the package", "importlib.metadata.version('graphd')")},
-    "warnings": {"*": _WARNINGS},
 }
 """By module below langgraph: names that are absent, and why. "*" is each other name of the module that is."""
 
@@ -140,11 +145,14 @@ MOVED: dict[str, str] = {
     "channels.last_value": "channels",
     "channels.topic": "channels",
     "channels.untracked_value": "channels",
-    "managed.is_last_step": "managed",
+    "pregel.main": "pregel",
     "pregel.types": "types",
 }
 """Modules whose names are in another module of graphd."""
 
+_OF_LOOP = "config_specs stream_channels_asis stream_channels_list"
+_NO_RUNNABLE = Absence("the node is no Runnable of LangChain; it has invoke and ainvoke", "a graph with this node")
+_UNCHANGED = Absence("a compiled graph does not change", "the builder")
 
 ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
     "cache.memory.InMemoryCache": {"*": Absence("only the worker reads and writes it", "clear_cache of the graph")},
@@ -156,14 +164,15 @@ ABSENT_MEMBERS: dict[str, dict[str, Absence]] = {
         "*": _STORED,
     },
     "graph.state.CompiledStateGraph": {
-        "config_specs": _INTERNAL,
-        "attach_branch attach_edge attach_node validate": Absence("a compiled graph does not change", "the builder"),
-        "stream_channels_asis stream_channels_list": _INTERNAL,
+        _OF_LOOP: _INTERNAL,
+        "attach_branch attach_edge attach_node validate": _UNCHANGED,
     },
     "prebuilt.ToolNode": {
-        "*": Absence("a tool node is no Runnable of LangChain; it has invoke and ainvoke", "a graph with this node"),
+        "*": _NO_RUNNABLE,
         "tools_by_name": Absence(_LATER, "the list of tools that it was made of"),
     },
+    "prebuilt.ValidationNode": {"*": _NO_RUNNABLE},
+    "pregel.Pregel": {_OF_LOOP: _INTERNAL, "validate": _UNCHANGED},
     "prebuilt.ToolRuntime": {"emit_output_delta": Absence(_LATER, "graphd.config.get_stream_writer")},
     "types.Interrupt": {"from_ns": Absence("the server makes the ids of questions", "Interrupt.id")},
 }
@@ -174,16 +183,28 @@ MEMBERS_OF: dict[str, Absence] = {
 }
 """By the beginning of a class: why members are absent that have no entry of their own."""
 
+_SAVER = "names a server; no `factory`; no `serde` but a `JsonPlusSerializer`, which changes nothing"
+
 DIFFERS: dict[str, str] = {
     "func.task": "the first argument is named `func`, and is positional",
     "cache.memory.InMemoryCache": "no `serde`: results are kept as the JSON that they are sent as",
-    "checkpoint.memory.InMemorySaver": "names a server; no `factory`",
-    "checkpoint.memory.MemorySaver": "names a server; no `factory`",
+    "checkpoint.memory.InMemorySaver": _SAVER,
+    "checkpoint.memory.MemorySaver": _SAVER,
+    "checkpoint.serde.encrypted.EncryptedSerializer": (
+        "the class of langgraph-checkpoint, for `GraphdSaver`; "
+        "`InMemorySaver` refuses it: [the server encrypts](encryption.md)"
+    ),
+    "checkpoint.serde.jsonplus.JsonPlusSerializer": (
+        "the class of langgraph-checkpoint, for `GraphdSaver`; `InMemorySaver` stores JSON all the same"
+    ),
     "graph.state.CompiledStateGraph": "made by `compile` alone",
     "managed.is_last_step.RemainingStepsManager.get": "takes `step` and `stop`",
     "prebuilt.ToolNode": "no Runnable of LangChain",
     "prebuilt.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
     "prebuilt.tool_node.ToolRuntime": "no `tools`, `execution_info`, `server_info`: see `graphd.runtime.get_runtime`",
+    "prebuilt.ValidationNode": "no Runnable of LangChain; other words for wrong arguments",
+    "prebuilt.tool_validator.ValidationNode": "no Runnable of LangChain; other words for wrong arguments",
+    "pregel.Pregel": "for annotations and `isinstance`: made by `compile` and `entrypoint` alone",
     "types.Interrupt": "`replaces` and `differs` besides",
     "types.interrupt": "the server checks answers by the schema; more arguments besides",
 }

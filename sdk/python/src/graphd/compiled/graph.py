@@ -1,4 +1,4 @@
-"""CompiledStateGraph: runs graphs, reads and writes their states, draws them."""
+"""Pregel and CompiledStateGraph: run graphs, read and write their states, draw them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from typing import Any
 from graphd.client import states
 from graphd.client.options import merge_configs
 from graphd.compiled.schema_graph import SchemaGraph
+from graphd.declare.builder import Builder
+from graphd.declare.options import CompileOptions
 from graphd.drawing.drawing import Drawing
 from graphd.values.parameters import ContextT, InputT, OutputT, Parametrized, StateT
 from graphd.values.state import StateSnapshot, StateUpdate
 
 
-class CompiledStateGraph(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
-    """A graph that can be run, under the methods that LangGraph users know.
+class Pregel(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
+    """Every graph that can be run, for annotations and isinstance. Only ``compile`` and ``entrypoint`` make one.
 
-    ``CompiledStateGraph[State, Context, Input, Output]`` says its types to type checkers.
+    ``Pregel[State, Context, Input, Output]`` says its types to type checkers.
     """
+
+    def __init__(self, *parts: object, **options: object) -> None:
+        raise TypeError(
+            "Pregel is not made of nodes and channels: the server runs the supersteps, and has the channels. "
+            "Instead: graphd.graph.StateGraph(…).compile(), or graphd.func.entrypoint"
+        )
 
     # States.
 
@@ -152,4 +160,14 @@ class CompiledStateGraph(SchemaGraph, Parametrized[StateT, ContextT, InputT, Out
         self.clear_cache(nodes)
 
 
-__all__ = ["CompiledStateGraph"]
+class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT]):
+    """A graph that can be run, under the methods that LangGraph users know.
+
+    ``CompiledStateGraph[State, Context, Input, Output]`` says its types to type checkers.
+    """
+
+    def __init__(self, builder: Builder, options: CompileOptions) -> None:
+        SchemaGraph.__init__(self, builder, options)  # that of Pregel refuses
+
+
+__all__ = ["CompiledStateGraph", "Pregel"]

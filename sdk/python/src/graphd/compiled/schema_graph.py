@@ -8,6 +8,7 @@ from typing import Any
 
 from graphd.compiled import schemas
 from graphd.compiled.composable_graph import ComposableGraph
+from graphd.warnings import LangGraphDeprecatedSinceV10
 
 
 class SchemaGraph(ComposableGraph):
@@ -68,12 +69,13 @@ class SchemaGraph(ComposableGraph):
 
         ``include`` names further fields of LangChain's RunnableConfig, and needs langchain-core.
         """
-        warnings.warn("config_schema is deprecated: use get_context_jsonschema", DeprecationWarning, stacklevel=2)
+        message = "config_schema is deprecated: use get_context_jsonschema"
+        warnings.warn(LangGraphDeprecatedSinceV10(message), stacklevel=2)
         return schemas.build_config_model(self.context_schema, include or (), self.get_name("Config"))
 
     def get_config_jsonschema(self, *, include: Sequence[str] | None = None) -> dict[str, Any]:
         """The JSON schema of config_schema; get_context_jsonschema is the newer way."""
         message = "get_config_jsonschema is deprecated: use get_context_jsonschema"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warnings.warn(LangGraphDeprecatedSinceV10(message), stacklevel=2)
         model = schemas.build_config_model(self.context_schema, include or (), self.get_name("Config"))
         return dict(model.model_json_schema())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphd.compiled import CompiledStateGraph
+from graphd.constants import END, START
 from graphd.declare.builder import Builder
 from graphd.declare.options import CompileOptions, node_names
 from graphd.runtime.drift import Drift, check_drift
@@ -95,4 +96,4 @@ class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
         )
 
 
-__all__ = ["CompiledStateGraph", "StateGraph"]
+__all__ = ["END", "START", "CompiledStateGraph", "StateGraph"]

@@ -10,6 +10,7 @@ from graphd.prebuilt.interrupt import HumanInterruptConfig
 from graphd.prebuilt.review import add_human_in_the_loop
 from graphd.prebuilt.tool import Tool, ToolInvocationError
 from graphd.prebuilt.tool_node import ToolNode, tools_condition
+from graphd.prebuilt.tool_validator import ValidationNode
 
 if not TYPE_CHECKING:  # it would take every name for one of the module
     __getattr__ = explain_absent_names(__name__)
@@ -22,6 +23,7 @@ __all__ = [
     "ToolInvocationError",
     "ToolNode",
     "ToolRuntime",
+    "ValidationNode",
     "add_human_in_the_loop",
     "create_react_agent",
     "repair_chat_history",

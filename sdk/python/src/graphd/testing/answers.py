@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from graphd.compiled import CompiledStateGraph
+from graphd.compiled import Pregel
 from graphd.remote import Answer, AsyncClient, Client, Dismissal, Question, Run
 from graphd.testing.rules import Rule, describe_question
 from graphd.values.command import Command
@@ -109,7 +109,7 @@ class AnswerPolicy:
 
     # Graphs of this process.
 
-    def invoke(self, graph: CompiledStateGraph, input: Any, config: Mapping[str, Any], **options: Any) -> Any:
+    def invoke(self, graph: Pregel, input: Any, config: Mapping[str, Any], **options: Any) -> Any:
         """Like ``graph.invoke``, with all questions answered; raises what it raises."""
         client, thread = graph_client(graph, config)
         result = graph.invoke(input, config, **options)
@@ -120,7 +120,7 @@ class AnswerPolicy:
             result = graph.invoke(self._write_command(questions), config, **options)
         raise self._endless(questions)
 
-    async def ainvoke(self, graph: CompiledStateGraph, input: Any, config: Mapping[str, Any], **options: Any) -> Any:
+    async def ainvoke(self, graph: Pregel, input: Any, config: Mapping[str, Any], **options: Any) -> Any:
         """Like invoke, for async programs."""
         client, thread = await asyncio.to_thread(graph_client, graph, config)
         result = await graph.ainvoke(input, config, **options)
@@ -169,7 +169,7 @@ def _write_answer(given: Any, question: Question) -> Answer | Dismissal:
     return given if isinstance(given, Dismissal) else Answer(given, question.question_id)
 
 
-def graph_client(graph: CompiledStateGraph, config: Mapping[str, Any]) -> tuple[Client, str]:
+def graph_client(graph: Pregel, config: Mapping[str, Any]) -> tuple[Client, str]:
     """A client of the server of a graph, and the id there of the thread of a config."""
     server, thread = graph.locate_thread(config)
     return Client(server.address, security=server.target.security), thread
