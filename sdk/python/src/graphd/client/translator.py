@@ -95,7 +95,7 @@ class Translator:
         that wait since an earlier call come before it.
         """
         items = list(self._event_items(event))
-        if items and self._held:
+        if self._held and (items or _shows_progress(event)):
             yield from self.held_items()
         if event.HasField("values") and self._is_partial(public_levels(event.namespace), event.values):
             self._held = items
@@ -331,3 +331,9 @@ class Translator:
             self._values[levels] = self._read_state(levels)
         state = self._select_keys(levels, self._begun.get(levels, self._values[levels]))
         return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
+
+
+def _shows_progress(event: pb.Event) -> bool:
+    """Whether the run goes on after the state that was shown last."""
+    asks_inside = event.HasField("interrupt") and bool(event.namespace)
+    return asks_inside or event.WhichOneof("kind") in ("checkpoint", "task", "update")
