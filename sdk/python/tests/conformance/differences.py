@@ -73,6 +73,7 @@ DIFFERENCES = {
     "checkpoints of subgraphs": Difference("a run from a checkpoint of a subgraph", cases="K12"),
     "lists are stored as additions": Difference("list channels are stored whole"),
     "values are JSON": Difference(python="values are pickled or msgpack", cases="J15"),
+    "serializers of savers": Difference(python="a saver makes bytes of values with its `serde`"),
     "stored before shown": Difference(python="`durability` says when to store"),
     "a goto is due": Difference("the target of a `Command` given as input", cases="E28 J13"),
     "a refused superstep can be read": Difference("a superstep whose writes are refused", cases="B04"),
