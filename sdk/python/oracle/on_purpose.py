@@ -43,7 +43,8 @@ class OnPurpose:
         if act not in ("input", "child") and self._is_met("updates of finished threads", turn["thread"] in self._loose):
             return "input"
         failed = any(task.error is not None for task in state.tasks)
-        if situation == "asked" and act != "input" and self._is_met("work of error handlers", failed):
+        adds = act in ("goto", "send", "command") and "error_handler" in str(self._main)
+        if situation == "asked" and act != "input" and self._is_met("work of error handlers", failed or adds):
             return "input"
         due = checkpoint in self._sent
         if (act in ("update", "fork") or act.startswith("answer")) and self._is_met("a goto is due", due):
@@ -235,8 +236,9 @@ class OnPurpose:
     def _asks_in_turns(self, tasks: list[dict[str, Any]]) -> bool:
         """Whether tasks have asked in a graph where one node may ask again when another has its answer."""
         asking = [code for g in self._children for code in g["nodes"].values() if "interrupt(" in str(code)]
-        again = any("y=interrupt" in code for code in asking) and (len(asking) > 1 or "Send(" in self._code)
-        return again and any("state" in task and "interrupts" in task for task in tasks)
+        again = any("y=interrupt" in code for code in asking) or len(self._children) > 1
+        several = again and (len(asking) > 1 or "Send(" in self._code)
+        return several and any("interrupts" in task for task in tasks)
 
     def _adapt_unfinished(self, shown: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:
         """A snapshot of a graph and of those inside of it, whose supersteps may be unfinished."""
@@ -246,6 +248,9 @@ class OnPurpose:
         for task in shown["tasks"]:
             inner = task.get("state")
             if isinstance(inner, dict) and "values" in inner:
+                if self._is_met("questions of kept subgraphs", self._keeps_children() and "interrupts" not in task):
+                    tasks.append(task | {"state": ANYTHING})
+                    continue
                 task = task | {"state": self._adapt_unfinished(inner, self._child_of(graph, task["name"]))}
             tasks.append(task)
         values = self._adapt_values(shown, graph) if any("result" in task for task in tasks) else shown["values"]

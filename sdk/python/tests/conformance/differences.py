@@ -83,6 +83,7 @@ DIFFERENCES = {
     "short-lived keys of finished siblings": Difference("`get_state` hides short-lived keys"),
     "overwrites show as values": Difference(python="an update shows an `Overwrite`", cases="P01"),
     "questions of called graphs in history": Difference("history lists what a persistent graph has asked"),
+    "questions of kept subgraphs": Difference("the state of a persistent subgraph lists withdrawn questions"),
     "questions of subgraphs in history": Difference("history lists what a subgraph asked in its last pause"),
     "namespaces of kept subgraphs": Difference(python="the config of a subgraph with `checkpointer=True`"),
     "states of called graphs": Difference(python="`get_state(subgraphs=True)` finds called graphs"),
