@@ -156,7 +156,7 @@ class Session:
 
     def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         response: ws.RecordMemoResponse = self._connection.call_until_answered(
-            "RecordMemo", request, lambda: self._tasks.is_lost(request.lease_token)
+            "RecordMemo", request, lambda: self._tasks.is_gone(request.lease_token)
         )
         return response
 
@@ -166,10 +166,12 @@ class Session:
 
     def confirm_lease(self, attempt: Attempt) -> None:
         self._certainty.wait_until(
-            lambda: self.is_sure and not attempt.undecided, lambda: attempt.lost or self._closed.is_set()
+            lambda: self.is_sure and not attempt.undecided, lambda: attempt.is_gone or self._closed.is_set()
         )
         if attempt.lost:
             raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST")
+        if attempt.ended:
+            raise GraphdError("the task has ended, and its code goes on: await all that a node begins")
         if self._closed.is_set():
             raise GraphdError("this worker has left; another one runs the task again")
 
@@ -178,7 +180,7 @@ class Session:
         self._change_blocked(+1)  # a task that waits must not keep its graph from running
         try:
             response: ws.CallGraphResponse = self._connection.call_until_answered(
-                "CallGraph", request, lambda: attempt.lost
+                "CallGraph", request, lambda: attempt.is_gone
             )
             return response
         finally:

@@ -55,10 +55,10 @@ class SessionTasks:
         # collector may run in a thread that holds it.
         return list(self._attempts)
 
-    def is_lost(self, token: bytes) -> bool:
-        """The server has said that a task is here no more."""
+    def is_gone(self, token: bytes) -> bool:
+        """A task has ended, or the server has said that it is here no more."""
         attempt = self._attempts.get(token)
-        return attempt is not None and attempt.lost
+        return attempt is None or attempt.is_gone
 
     def begin_task(self, assignment: pb.TaskAssignment) -> None:
         """Runs a task."""
@@ -119,9 +119,13 @@ class SessionTasks:
         except GraphdError as error:
             self._report_not_taken(attempt, error)
         finally:
-            with self._lock:
-                self._attempts.pop(attempt.token, None)
+            self._forget_attempt(attempt)
         return None
+
+    def _forget_attempt(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._attempts.pop(attempt.token, None)
+        attempt.ended = True
 
     def _report_not_taken(self, attempt: Attempt, error: GraphdError) -> None:
         node = attempt.assignment.node
@@ -145,8 +149,7 @@ class SessionTasks:
         if completed.reason:  # a call tells for good
             self._runner.submit_task(lambda: self._deliver_result(result.attempt, result.request))
             return
-        with self._lock:
-            self._attempts.pop(result.attempt.token, None)
+        self._forget_attempt(result.attempt)
         job = self._accept_task(completed.response.next) if completed.response.HasField("next") else None
         if not result.set_next(job):
             self._runner.start_job(job)
