@@ -23,6 +23,9 @@ from graphd.worker.failure_log import log_failure
 from graphd.worker.traced_work import TracedWork, trace_work
 
 
+_DELIVERIES = 32  # results that are handed over by calls at a time
+
+
 @dataclass(frozen=True)
 class Job:
     """An attempt to run, and where its result goes."""
@@ -39,6 +42,8 @@ class Runner:
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
         self._pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="graphd-node")
+        # Nodes may hold all of their threads for hours; the results of others must not wait for that.
+        self._deliveries = concurrent.futures.ThreadPoolExecutor(_DELIVERIES, thread_name_prefix="graphd-result")
         self._lock = threading.Lock()
         self._closed = False
 
@@ -75,7 +80,8 @@ class Runner:
         if execute.runs_on_loop(job.attempt.assignment, job.program):
             self._start_coroutine(job)
         else:
-            self.submit_task(lambda: job)
+            with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
+                self._pool.submit(self._run_jobs, job)
 
     def _hold_job(self, job: Job, gate: ReaderGate) -> None:
         """Begins an attempt when the reader of its run has come so far, unless it is stopped before."""
@@ -92,16 +98,19 @@ class Runner:
 
         attempt.cancel = lambda: gate.withdraw(attempt.task)
         gate.submit(HeldTask(attempt.task, attempt.assignment.step, begin))
+        if attempt.stopped:  # before there was something to cancel
+            gate.withdraw(attempt.task)
 
-    def submit_task(self, task: Callable[[], Job | None]) -> None:
-        """Does something else in a thread, and then what follows it."""
+    def submit_delivery(self, deliver: Callable[[], Job | None]) -> None:
+        """Hands a result over in a thread that runs no nodes, and begins what follows it."""
         with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
-            self._pool.submit(lambda: self._run_jobs(task()))
+            self._deliveries.submit(lambda: self.start_job(deliver()))
 
     def close(self) -> None:
         """Begins nothing any more."""
         self._closed = True
         self._pool.shutdown(wait=False)
+        self._deliveries.shutdown(wait=False)
 
     def _run_jobs(self, job: Job | None) -> None:
         while job is not None:
@@ -110,17 +119,25 @@ class Runner:
                 result = self._run_job(job, local)
             except BaseException as error:  # beats keep the task here, so it must have a result
                 result = _build_broken_result(job, local, error)
-            following = job.done(result) if result is not None else None
-            job = None
-            if following is not None and local is not None and local.gate is not None:
-                self.start_job(following)
-            else:
-                job = following
+            job = self._take_over(job.done(result)) if result is not None else None
+
+    def _take_over(self, following: Job | None) -> Job | None:
+        """A job that the thread of another one runs at once; one that may have to wait, or is to be left, is begun."""
+        if following is None:
+            return None
+        assignment = following.attempt.assignment
+        local = local_runs.find_call(self._target, assignment.thread_id)
+        if (local is None or local.gate is None) and not local_runs.is_left(self._target, assignment.run_id):
+            return following
+        self.start_job(following)
+        return None
 
     def _run_job(self, job: Job, local: local_runs.LocalRun | None) -> pb.TaskResult | None:
         """The result of an attempt, None if it goes on elsewhere. Raises what
         code around the node raises, e.g. a schema that does not take the state."""
         program, assignment = job.program, job.attempt.assignment
+        if job.attempt.stopped:
+            return _build_stopped_result()
         if assignment.kind == pb.TASK_KIND_REDUCER:
             return execute.run_reducer(assignment, program)
         work = _prepare_work(job, local)
@@ -145,6 +162,9 @@ class Runner:
         job.attempt.begin_without_thread()
 
         def begin() -> None:
+            if job.attempt.stopped:
+                end(_build_stopped_result())
+                return
             try:
                 prepared = work or _prepare_work(job, local)
                 traced = trace_work(job.attempt.assignment, job.program, prepared)
@@ -153,6 +173,8 @@ class Runner:
                 end(_build_broken_result(job, local, error))
                 return
             job.attempt.cancel = lambda: _cancel_task(loop, task)
+            if job.attempt.stopped:  # between the two: whoever stops it looks for what to cancel after saying so
+                task.cancel()
             task.add_done_callback(lambda _: end(_read_result(job, prepared, task)))
 
         def end(result: pb.TaskResult) -> None:

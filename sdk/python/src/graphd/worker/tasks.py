@@ -91,7 +91,7 @@ class SessionTasks:
         """Hands over a result and does not wait: a thread does where that is necessary."""
         request = self._build_completion(attempt, result)
         if attempt.lost or not self.results.send_result(attempt, request, has_thread=False):
-            self._runner.submit_task(lambda: self._deliver_result(attempt, request))
+            self._runner.submit_delivery(lambda: self._deliver_result(attempt, request))
 
     def _build_completion(self, attempt: Attempt, result: pb.TaskResult) -> ws.CompleteTaskRequest:
         if attempt.stopped and result.failed.type == "NodeCancelledError":
@@ -147,7 +147,7 @@ class SessionTasks:
         if result is None:
             return
         if completed.reason:  # a call tells for good
-            self._runner.submit_task(lambda: self._deliver_result(result.attempt, result.request))
+            self._runner.submit_delivery(lambda: self._deliver_result(result.attempt, result.request))
             return
         self._forget_attempt(result.attempt)
         job = self._accept_task(completed.response.next) if completed.response.HasField("next") else None
@@ -181,7 +181,7 @@ class SessionTasks:
     def deliver_unanswered(self) -> None:
         """The stream has ended: results that it did not answer go by a call."""
         for left in self.results.close_stream():
-            self._runner.submit_task(lambda left=left: self._deliver_result(left.attempt, left.request))  # type: ignore[misc]
+            self._runner.submit_delivery(lambda left=left: self._deliver_result(left.attempt, left.request))  # type: ignore[misc]
 
     def send_progress(self) -> None:
         """Sends the events that wait, and says of tasks which take longer that they run."""
