@@ -22,7 +22,6 @@ from graphd.worker.background_loop import find_loop
 from graphd.worker.failure_log import log_failure
 from graphd.worker.traced_work import TracedWork, trace_work
 
-
 _DELIVERIES = 32  # results that are handed over by calls at a time
 
 
