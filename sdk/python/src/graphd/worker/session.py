@@ -219,6 +219,9 @@ class Session:
                 problem = error
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
+            except Exception as error:  # without this thread the worker would be there and do nothing
+                log.exception("a message of graphd at %s could not be handled; connecting again", self.address)
+                problem, pause = GraphdError(str(error)), self._longest_pause
             self._certainty.record_disconnect()
             self._outbox.put(None)
             self._tasks.deliver_unanswered()
