@@ -16,11 +16,16 @@ from graphd.runtime import local_runs
 from graphd.runtime.reader_gate import HeldTask, ReaderGate
 from graphd.runtime.task import current_scope, enter_task
 from graphd.security import Target
-from graphd.worker import cache, execute, outcome
+from graphd.worker import cache, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import find_loop
 from graphd.worker.failure_log import log_failure
+from graphd.worker.prepare_work import prepare_work
+from graphd.worker.reducer import run_reducer
+from graphd.worker.run_work import arun_work, run_work
+from graphd.worker.start_rules import runs_on_loop, waits_for_reader
 from graphd.worker.traced_work import TracedWork, trace_work
+from graphd.worker.work import Work
 
 _DELIVERIES = 32  # results that are handed over by calls at a time
 
@@ -70,13 +75,13 @@ class Runner:
             return
         local = local_runs.find_call(self._target, assignment.thread_id)
         gate = local.gate if local else None
-        if gate is not None and execute.waits_for_reader(assignment, job.program):
+        if gate is not None and waits_for_reader(assignment, job.program):
             self._hold_job(job, gate)
         else:
             self._begin_job(job)
 
     def _begin_job(self, job: Job) -> None:
-        if execute.runs_on_loop(job.attempt.assignment, job.program):
+        if runs_on_loop(job.attempt.assignment, job.program):
             self._start_coroutine(job)
         else:
             with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
@@ -138,7 +143,7 @@ class Runner:
         if job.attempt.stopped:
             return _build_stopped_result()
         if assignment.kind == pb.TASK_KIND_REDUCER:
-            return execute.run_reducer(assignment, program)
+            return run_reducer(assignment, program)
         work = _prepare_work(job, local)
         remembered = cache.look_up_result(program, work)
         if remembered is not None:
@@ -153,7 +158,7 @@ class Runner:
         cache.store_result(program, work, result)
         return result
 
-    def _start_coroutine(self, job: Job, work: execute.Work | None = None) -> None:
+    def _start_coroutine(self, job: Job, work: Work | None = None) -> None:
         """Begins an attempt on its loop, which prepares the work unless a thread has done it."""
         local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
         loop = find_loop(local)
@@ -194,13 +199,13 @@ def _do_nothing() -> None:
     """Cancels an attempt that can't be stopped: its thread runs to the end."""
 
 
-def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> execute.Work:
-    work = execute.prepare_work(job.attempt.assignment, job.program, job.attempt, local)
+def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> Work:
+    work = prepare_work(job.attempt.assignment, job.program, job.attempt, local)
     job.attempt.muted = lambda: work.task.replay.is_muted(current_scope())
     return work
 
 
-def _read_result(job: Job, work: execute.Work, task: asyncio.Task[pb.TaskResult]) -> pb.TaskResult:
+def _read_result(job: Job, work: Work, task: asyncio.Task[pb.TaskResult]) -> pb.TaskResult:
     """The result of a coroutine that has ended."""
     if task.cancelled():
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
@@ -220,7 +225,7 @@ def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: Bas
     return pb.TaskResult(failed=outcome.build_failed(error, ()))
 
 
-def _log_failure(attempt: Attempt, work: execute.Work) -> None:
+def _log_failure(attempt: Attempt, work: Work) -> None:
     # A coroutine that the server has stopped did not fail.
     if work.error is not None and not attempt.stopped:
         log_failure(attempt.assignment, work.error, is_raised_here=work.local is not None)
@@ -231,21 +236,21 @@ def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResu
         loop.call_soon_threadsafe(task.cancel)
 
 
-def _run_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
+def _run_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
     manager = traced.run_steps(traced.start()) if traced is not None else None
     with work.task.environment.stream_tokens(work.task, manager):
-        result = execute.run_work(work)
+        result = run_work(work)
     if traced is not None:
         traced.run_steps(traced.end(result))
     return result
 
 
-async def _arun_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
+async def _arun_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
     manager = await traced.arun_steps(traced.start()) if traced is not None else None
     with work.task.environment.stream_tokens(work.task, manager):
-        result = await execute.arun_work(work)
+        result = await arun_work(work)
     if traced is not None:
         await traced.arun_steps(traced.end(result))
     return result
