@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gc
 import logging
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -244,3 +246,14 @@ def test_ids_of_runs_are_checked_and_kept(client: Client) -> None:
     assert client.runs.start("client-count", {"left": 1}, thread_id="ids", options=options).run_id == "my-run-1"
     with pytest.raises(ValueError, match="run_id is 'my run': want 1 to 128"):
         RunOptions(run_id="my run")
+
+
+def test_channels_end_with_their_loops(client: Client, server: DevServer) -> None:
+    async def call() -> weakref.ref[Any]:
+        channel = transport.server_at(server.address).astubs
+        await AsyncClient(server.address).graphs.get("client-count")
+        return weakref.ref(channel)
+
+    made = [asyncio.run(call()) for _ in range(4)]
+    gc.collect()
+    assert sum(one() is not None for one in made) <= 1  # the last stays until there is another

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from graphd import amemo
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.config import get_stream_writer
 from graphd.dev import DevServer
@@ -157,3 +161,45 @@ def test_a_drawing_shows_called_graphs(server: DevServer) -> None:
     inner = child(second)
     drawn = parent(server, lambda state: inner.invoke({"words": []})).get_graph(xray=True).draw_mermaid()
     assert "call\\3asecond(second)" in drawn
+
+
+def slowly(state: Inner) -> dict[str, Any]:
+    time.sleep(1)
+    return {"words": ["late"]}
+
+
+def test_a_node_may_give_up_on_a_called_graph(server: DevServer) -> None:
+    inner = child(slowly)
+
+    async def call(state: Outer) -> dict[str, Any]:
+        try:
+            return {"seen": (await asyncio.wait_for(inner.ainvoke({"words": []}), 0.1))["words"]}
+        except asyncio.TimeoutError:
+            return {"seen": ["given up"]}
+
+    async def run() -> Any:
+        return await asyncio.wait_for(parent(server, call).ainvoke({"seen": []}, config("nested-8")), 60)
+
+    # asyncio.run ends when all threads have ended: none waits for an answer to the ended node.
+    done = threading.Event()
+    found: list[Any] = []
+    threading.Thread(target=lambda: (found.append(asyncio.run(run())), done.set()), daemon=True).start()
+    assert done.wait(60)
+    assert found == [{"seen": ["given up"]}]
+
+
+def test_called_graphs_leave_the_threads_of_the_loop_to_their_nodes(server: DevServer) -> None:
+    async def remember(state: Inner) -> dict[str, Any]:
+        return {"words": [await amemo("word", lambda: "kept")]}
+
+    inner = child(remember)
+
+    async def call(state: Outer) -> dict[str, Any]:
+        results = await asyncio.gather(*(inner.ainvoke({"words": []}) for _ in range(4)))
+        return {"seen": [word for result in results for word in result["words"]]}
+
+    async def run() -> Any:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        return await asyncio.wait_for(parent(server, call).ainvoke({"seen": []}, config("nested-9")), 60)
+
+    assert asyncio.run(run()) == {"seen": ["kept"] * 4}

@@ -192,7 +192,7 @@ def test_of_two_workers_with_one_name_the_older_says_why_it_stops(
 
 
 def test_a_server_that_speaks_another_protocol_says_so(quick: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphd.worker.session.PROTOCOL", 7)
+    monkeypatch.setattr("graphd.worker.handshake.PROTOCOL", 7)
     with pytest.raises(GraphdError, match="speaks versions 7 to 7") as caught:
         attached(lambda state: {}, quick.address, "future")
     assert caught.value.reason == "PROTOCOL_MISMATCH"

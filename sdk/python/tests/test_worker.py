@@ -18,6 +18,7 @@ from graphd.errors import RemoteNodeError
 from graphd.runtime import Runtime
 from graphd.transport.server import call_unary, server_at
 from graphd.types import Command, RetryPolicy
+from graphd.worker.tasks import SessionTasks
 
 
 class State(TypedDict):
@@ -149,3 +150,24 @@ def test_the_first_policy_that_matches_is_used(server: DevServer) -> None:
     with pytest.raises(ZeroDivisionError):
         graph.invoke({"log": []}, config("policies-1"))
     assert len(tries) == 3
+
+
+def test_a_worker_goes_on_after_a_message_that_it_can_not_handle(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin, broken = SessionTasks.begin_task, [RuntimeError("no thread can be started")]
+
+    def begin_task(tasks: SessionTasks, assignment: Any) -> None:
+        if broken:
+            raise broken.pop()
+        begin(tasks, assignment)
+
+    monkeypatch.setattr(SessionTasks, "begin_task", begin_task)
+    graph = one_node(lambda state: {"log": ["done"]}, server, "unhandled")
+    results: list[Any] = []
+    threading.Thread(
+        target=lambda: results.append(graph.invoke({"log": []}, config("unhandled-1"))), daemon=True
+    ).start()
+    wait_until(lambda: results)
+    assert results == [{"log": ["done"]}]
+    assert "no thread can be started" in caplog.text

@@ -13,12 +13,13 @@ from graphd import memo
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.config import get_stream_writer
 from graphd.dev import DevServer
-from graphd.errors import InvalidUpdateError, NodeTimeoutError
+from graphd.errors import GraphdError, InvalidUpdateError, NodeTimeoutError
 from graphd.func import entrypoint, task
 from graphd.func.timeout import find_time_left
 from graphd.runtime import get_runtime
 from graphd.runtime.task import required_task
-from graphd.types import Command, TimeoutPolicy, interrupt
+from graphd.types import Command, RetryPolicy, TimeoutPolicy, interrupt
+from graphd.worker.attempt import Attempt
 
 
 def config(thread: str) -> dict[str, Any]:
@@ -211,3 +212,37 @@ async def test_failures_that_nobody_looks_at_are_not_logged(
     assert await flow.ainvoke(1, config("func-unseen-1")) == "done"
     gc.collect()
     assert [r.getMessage() for r in caplog.records if r.name == "asyncio"] == []
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_task_is_not_tried_again_where_it_is_lost(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch, is_async: bool
+) -> None:
+    tried: list[int] = []
+
+    def confirm(attempt: Attempt) -> None:
+        if tried:
+            raise GraphdError("the task was given to another worker")
+
+    async def aconfirm(attempt: Attempt) -> None:
+        confirm(attempt)
+
+    monkeypatch.setattr(Attempt, "confirm_lease", confirm)
+    monkeypatch.setattr(Attempt, "aconfirm_lease", aconfirm)
+
+    def fail(x: int) -> None:
+        tried.append(x)
+        raise ConnectionError("once")
+
+    async def afail(x: int) -> None:
+        fail(x)
+
+    pay = task(afail if is_async else fail, name="pay", retry_policy=RetryPolicy(initial_interval=0.01, max_attempts=3))  # type: ignore[call-overload]
+
+    @entrypoint(kept(server), name=f"func-lost-{is_async}")
+    async def flow(x: int) -> Any:
+        return await pay(x)
+
+    with pytest.raises(GraphdError, match="another worker"):
+        asyncio.run(flow.ainvoke(1, config(f"func-lost-{is_async}")))
+    assert tried == [1]

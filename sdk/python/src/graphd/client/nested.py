@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.called_graph_stream import CalledGraphStream, called_namespace
 from graphd.client.connection import GraphConnection
 from graphd.client.items import FINAL, Item, select_keys
+from graphd.client.items_in_thread import iterate_in_thread
 from graphd.client.options import CallOptions
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
@@ -71,7 +71,7 @@ def _stream_items(
     config: Mapping[str, Any],
     options: CallOptions,
     traced: TracedGraph | None,
-) -> Iterator[Item]:
+) -> Generator[Item, None, None]:
     connection = graph.attach(*task.host.target)
     request = _build_request(graph, connection, task, given, config, options)
     with _register_traced(task, traced, request):
@@ -139,26 +139,10 @@ async def arun_nested(
 ) -> AsyncGenerator[Item, None]:
     """Like run_nested, without blocking the loop."""
     with local_runs.share_store(task.host.target, task.host.thread, task.runtime.store):
-        inner = atrace_items(traced, _astream_items(graph, task, given, config, options, traced))
-        async with contextlib.aclosing(inner) as items:
+        found = iterate_in_thread(_stream_items(graph, task, given, config, options, traced))
+        async with contextlib.aclosing(atrace_items(traced, found)) as items:
             async for item in items:
                 yield item
-
-
-async def _astream_items(
-    graph: CalledGraph,
-    task: CurrentTask,
-    given: Any,
-    config: Mapping[str, Any],
-    options: CallOptions,
-    traced: TracedGraph | None,
-) -> AsyncGenerator[Item, None]:
-    found = _stream_items(graph, task, given, config, options, traced)
-    try:
-        while (item := await asyncio.to_thread(next, found, None)) is not None:
-            yield item
-    finally:
-        await asyncio.to_thread(found.close)  # type: ignore[attr-defined]
 
 
 def _build_request(

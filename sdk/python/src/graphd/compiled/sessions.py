@@ -100,8 +100,8 @@ def _close_orphans() -> None:
 
 def _register_session(session: Session) -> None:
     with _lock:
-        if not _open:
-            atexit.register(_close_all)
+        atexit.unregister(_close_all)
+        atexit.register(_close_all)  # the latest comes first: before a local server ends that was started meanwhile
         _open.add(session)
 
 
@@ -119,11 +119,16 @@ def _replace_sessions(key: tuple[Target, str], new: _LastingSession | None) -> N
 
 def close_sessions(address: str) -> None:
     """Works for the server at an address no longer. Graphs that are called again are attached anew."""
-    for session in list(_open):
+    for session in _list_open():
         if session.address == address:
             session.close()
 
 
 def _close_all() -> None:
-    for session in list(_open):
+    for session in _list_open():
         session.close()
+
+
+def _list_open() -> list[Session]:
+    with _lock:
+        return list(_open)

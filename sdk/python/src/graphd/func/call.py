@@ -99,7 +99,6 @@ class _Call:
             with self.task.environment.stream_tokens(self.task):
                 if (cached := self._read_cache()) is not None:
                     return self._finish(self.task.host.record_memo(self.place, cached), is_cached=True)
-                self.task.host.confirm_lease()
                 result = self._try_until_done()
             with self._name_task_in_limits():
                 recorded = self.task.host.record_memo(self.place, self._to_record(result))
@@ -111,6 +110,7 @@ class _Call:
     def _try_until_done(self) -> Any:
         retries = Retries(self.declared.retry, self.task, self.scope)
         while True:
+            self.task.host.confirm_lease()
             try:
                 result = self.declared.function(*self.args, **self.kwargs)
             except Exception as error:
@@ -129,7 +129,6 @@ class _Call:
             with self.task.environment.stream_tokens(self.task):
                 if (cached := self._read_cache()) is not None:
                     return self._finish(await self.task.host.arecord_memo(self.place, cached), is_cached=True)
-                await self.task.host.aconfirm_lease()
                 result = await self._atry_until_done()
             with self._name_task_in_limits():
                 recorded = await self.task.host.arecord_memo(self.place, self._to_record(result))
@@ -141,6 +140,7 @@ class _Call:
     async def _atry_until_done(self) -> Any:
         retries = Retries(self.declared.retry, self.task, self.scope)
         while True:
+            await self.task.host.aconfirm_lease()
             try:
                 coroutine = self.declared.function(*self.args, **self.kwargs)
                 result = await run_with_timeout(self.declared.timeout, self.declared.name, self.task, coroutine)

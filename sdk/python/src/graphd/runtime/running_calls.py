@@ -78,17 +78,35 @@ class RunningCalls:
         self._close()
 
     async def await_all(self, *, cancel: bool) -> None:
-        """Like wait_for_all, without blocking the loop; ``cancel`` ends coroutines too."""
+        """Like wait_for_all, without blocking the loop; ``cancel`` ends coroutines too.
+
+        Who is cancelled while it waits cancels the calls, and waits for their ends.
+        """
+        stopped: asyncio.CancelledError | None = None
         while (calls := self._take_plain(cancel=cancel)) or self._async:
             with self._lock:
                 coroutines, self._async = self._async, set()
             for future in coroutines if cancel else ():
                 future.cancel()
-            ended, _ = await asyncio.wait([*coroutines, *map(asyncio.wrap_future, calls)])
-            for future in ended:
-                if not future.cancelled():
-                    future.exception()  # the caller may have asked for it or not; the loop must not complain
+            waiting = [*coroutines, *map(asyncio.wrap_future, calls)]
+            for future in waiting:
+                future.add_done_callback(_look_at_failure)
+            try:
+                await asyncio.wait(waiting)
+            except asyncio.CancelledError as error:
+                if cancel:
+                    raise
+                stopped, cancel = error, True
+                self._put_back(calls, coroutines)
         self._close()
+        if stopped is not None:
+            raise stopped
+
+    def _put_back(self, calls: set[concurrent.futures.Future[Any]], coroutines: set[asyncio.Future[Any]]) -> None:
+        """Takes calls that are still waited for again."""
+        with self._lock:
+            self._plain |= {call for call in calls if not call.done()}
+            self._async |= {call for call in coroutines if not call.done()}
 
     def _take_plain(self, *, cancel: bool) -> set[concurrent.futures.Future[Any]]:
         with self._lock:
@@ -100,6 +118,12 @@ class RunningCalls:
             threads, self._threads = self._threads, None
         if threads is not None:
             threads.shutdown(wait=False)
+
+
+def _look_at_failure(ended: asyncio.Future[Any]) -> None:
+    # The caller may have asked for it or not; the loop must not complain.
+    if not ended.cancelled():
+        ended.exception()
 
 
 __all__ = ["Future", "RunningCalls"]

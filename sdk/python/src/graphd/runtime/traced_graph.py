@@ -129,9 +129,13 @@ class TracedGraph:
         """The code of a conditional edge has decided."""
         await settle(run.on_chain_end(output))
         node = self._runs.nodes.get(task.id)
-        if node is not None:
+        if node is None:
+            return
+        async with self._runs.turn():  # edges of a node decide side by side, in threads of their own
             node.decisions -= 1
-            await self._runs.close_decided(node)
+            is_last = node.decisions == 0
+        if is_last:
+            await self._runs.close_node(node)
 
     async def fail_decision(self, task: TracedTask, run: Any, error: BaseException) -> None:
         """The code of a conditional edge has raised."""

@@ -70,7 +70,7 @@ class Server:
     def _open_stubs(self) -> None:
         self._revision = self._dialer.revision
         self._stubs = Stubs(self._dialer.open_channel(_channel_options()))
-        self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Stubs] = weakref.WeakKeyDictionary()
+        self._async: dict[asyncio.AbstractEventLoop, Stubs] = {}
 
     def _renew_stubs(self) -> None:
         if self._dialer.revision != self._revision:
@@ -106,7 +106,12 @@ class Server:
         loop, stubs = asyncio.get_running_loop(), self._async
         known = stubs.get(loop)
         if known is None:
-            known = stubs[loop] = Stubs(self._dialer.open_async_channel(_channel_options()))
+            known = Stubs(self._dialer.open_async_channel(_channel_options()))
+            with self._lock:
+                # A channel holds its loop, so neither would be collected: each asyncio.run would leave both.
+                for ended in [one for one in stubs if one.is_closed()]:
+                    del stubs[ended]
+                stubs[loop] = known
         return known
 
 

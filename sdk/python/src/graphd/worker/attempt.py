@@ -59,6 +59,8 @@ class Attempt:
         self.assignment, self.token = assignment, assignment.lease.token
         self.started, self.announced = time.monotonic(), False
         self.lost = self.stopped = False
+        # Its result is taken: calls of code that goes on all the same have no answer to wait for.
+        self.ended = False
         # Its run is not taken up again yet: another server may give the task away.
         self.undecided = False
         self.cancel: Callable[[], None] = lambda: None
@@ -68,6 +70,11 @@ class Attempt:
         self._lock = threading.Lock()
         self._items: list[pb.EmitItem] = []
         self._dropped = self._sent = self._bytes = 0
+
+    @property
+    def is_gone(self) -> bool:
+        """It has ended, or it was given to another worker."""
+        return self.lost or self.ended
 
     @property
     def thread(self) -> str:
@@ -98,7 +105,7 @@ class Attempt:
             self._add_event("custom", TASK_EVENT, value, durable)
 
     def _takes_event(self, channel: str, durable: bool) -> bool:
-        return (durable or _CHANNELS[channel] in self._wanted) and not self.lost
+        return (durable or _CHANNELS[channel] in self._wanted) and not self.is_gone
 
     def _add_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         kind = _CHANNELS[channel]
@@ -162,7 +169,7 @@ class Attempt:
         # breaks; one that was only offered goes to another worker at once.
         if not self.announced:
             self.report_alive()
-        return not self.lost and not self.undecided and self._session.is_sure
+        return not self.is_gone and not self.undecided and self._session.is_sure
 
     def record_memo(self, place: Place, value: Any) -> Any:
         request = ws.RecordMemoRequest(

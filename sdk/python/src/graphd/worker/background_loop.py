@@ -8,7 +8,7 @@ import threading
 from graphd.runtime.local_runs import LocalRun
 
 _lock = threading.Lock()
-_loops: list[asyncio.AbstractEventLoop] = []
+_loops: list[tuple[asyncio.AbstractEventLoop, threading.Thread]] = []
 
 
 def find_loop(local: LocalRun | None) -> asyncio.AbstractEventLoop:
@@ -20,8 +20,9 @@ def find_loop(local: LocalRun | None) -> asyncio.AbstractEventLoop:
 def _background_loop() -> asyncio.AbstractEventLoop:
     """The loop, started when it is first needed."""
     with _lock:
-        if not _loops:
+        if not _loops or not _loops[0][1].is_alive():  # a fork has no threads
             loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="graphd-nodes", daemon=True).start()
-            _loops.append(loop)
-        return _loops[0]
+            thread = threading.Thread(target=loop.run_forever, name="graphd-nodes", daemon=True)
+            thread.start()
+            _loops[:] = [(loop, thread)]
+        return _loops[0][0]

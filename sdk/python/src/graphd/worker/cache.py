@@ -6,7 +6,7 @@ from typing import Any
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
-from graphd.worker.execute import Work
+from graphd.worker.work import Work
 
 
 def _cache_key(program: Program, work: Work) -> str | None:

@@ -16,11 +16,18 @@ from graphd.runtime import local_runs
 from graphd.runtime.reader_gate import HeldTask, ReaderGate
 from graphd.runtime.task import current_scope, enter_task
 from graphd.security import Target
-from graphd.worker import cache, execute, outcome
+from graphd.worker import cache, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.background_loop import find_loop
 from graphd.worker.failure_log import log_failure
+from graphd.worker.prepare_work import prepare_work
+from graphd.worker.reducer import run_reducer
+from graphd.worker.run_work import arun_work, run_work
+from graphd.worker.start_rules import runs_on_loop, waits_for_reader
 from graphd.worker.traced_work import TracedWork, trace_work
+from graphd.worker.work import Work
+
+_DELIVERIES = 32  # results that are handed over by calls at a time
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Runner:
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
         self._pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="graphd-node")
+        # Nodes may hold all of their threads for hours; the results of others must not wait for that.
+        self._deliveries = concurrent.futures.ThreadPoolExecutor(_DELIVERIES, thread_name_prefix="graphd-result")
         self._lock = threading.Lock()
         self._closed = False
 
@@ -66,16 +75,17 @@ class Runner:
             return
         local = local_runs.find_call(self._target, assignment.thread_id)
         gate = local.gate if local else None
-        if gate is not None and execute.waits_for_reader(assignment, job.program):
+        if gate is not None and waits_for_reader(assignment, job.program):
             self._hold_job(job, gate)
         else:
             self._begin_job(job)
 
     def _begin_job(self, job: Job) -> None:
-        if execute.runs_on_loop(job.attempt.assignment, job.program):
+        if runs_on_loop(job.attempt.assignment, job.program):
             self._start_coroutine(job)
         else:
-            self.submit_task(lambda: job)
+            with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
+                self._pool.submit(self._run_jobs, job)
 
     def _hold_job(self, job: Job, gate: ReaderGate) -> None:
         """Begins an attempt when the reader of its run has come so far, unless it is stopped before."""
@@ -92,16 +102,19 @@ class Runner:
 
         attempt.cancel = lambda: gate.withdraw(attempt.task)
         gate.submit(HeldTask(attempt.task, attempt.assignment.step, begin))
+        if attempt.stopped:  # before there was something to cancel
+            gate.withdraw(attempt.task)
 
-    def submit_task(self, task: Callable[[], Job | None]) -> None:
-        """Does something else in a thread, and then what follows it."""
+    def submit_delivery(self, deliver: Callable[[], Job | None]) -> None:
+        """Hands a result over in a thread that runs no nodes, and begins what follows it."""
         with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
-            self._pool.submit(lambda: self._run_jobs(task()))
+            self._deliveries.submit(lambda: self.start_job(deliver()))
 
     def close(self) -> None:
         """Begins nothing any more."""
         self._closed = True
         self._pool.shutdown(wait=False)
+        self._deliveries.shutdown(wait=False)
 
     def _run_jobs(self, job: Job | None) -> None:
         while job is not None:
@@ -110,19 +123,27 @@ class Runner:
                 result = self._run_job(job, local)
             except BaseException as error:  # beats keep the task here, so it must have a result
                 result = _build_broken_result(job, local, error)
-            following = job.done(result) if result is not None else None
-            job = None
-            if following is not None and local is not None and local.gate is not None:
-                self.start_job(following)
-            else:
-                job = following
+            job = self._take_over(job.done(result)) if result is not None else None
+
+    def _take_over(self, following: Job | None) -> Job | None:
+        """A job that the thread of another one runs at once; one that may have to wait, or is to be left, is begun."""
+        if following is None:
+            return None
+        assignment = following.attempt.assignment
+        local = local_runs.find_call(self._target, assignment.thread_id)
+        if (local is None or local.gate is None) and not local_runs.is_left(self._target, assignment.run_id):
+            return following
+        self.start_job(following)
+        return None
 
     def _run_job(self, job: Job, local: local_runs.LocalRun | None) -> pb.TaskResult | None:
         """The result of an attempt, None if it goes on elsewhere. Raises what
         code around the node raises, e.g. a schema that does not take the state."""
         program, assignment = job.program, job.attempt.assignment
+        if job.attempt.stopped:
+            return _build_stopped_result()
         if assignment.kind == pb.TASK_KIND_REDUCER:
-            return execute.run_reducer(assignment, program)
+            return run_reducer(assignment, program)
         work = _prepare_work(job, local)
         remembered = cache.look_up_result(program, work)
         if remembered is not None:
@@ -137,7 +158,7 @@ class Runner:
         cache.store_result(program, work, result)
         return result
 
-    def _start_coroutine(self, job: Job, work: execute.Work | None = None) -> None:
+    def _start_coroutine(self, job: Job, work: Work | None = None) -> None:
         """Begins an attempt on its loop, which prepares the work unless a thread has done it."""
         local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
         loop = find_loop(local)
@@ -145,6 +166,9 @@ class Runner:
         job.attempt.begin_without_thread()
 
         def begin() -> None:
+            if job.attempt.stopped:
+                end(_build_stopped_result())
+                return
             try:
                 prepared = work or _prepare_work(job, local)
                 traced = trace_work(job.attempt.assignment, job.program, prepared)
@@ -153,6 +177,8 @@ class Runner:
                 end(_build_broken_result(job, local, error))
                 return
             job.attempt.cancel = lambda: _cancel_task(loop, task)
+            if job.attempt.stopped:  # between the two: whoever stops it looks for what to cancel after saying so
+                task.cancel()
             task.add_done_callback(lambda _: end(_read_result(job, prepared, task)))
 
         def end(result: pb.TaskResult) -> None:
@@ -173,13 +199,13 @@ def _do_nothing() -> None:
     """Cancels an attempt that can't be stopped: its thread runs to the end."""
 
 
-def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> execute.Work:
-    work = execute.prepare_work(job.attempt.assignment, job.program, job.attempt, local)
+def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> Work:
+    work = prepare_work(job.attempt.assignment, job.program, job.attempt, local)
     job.attempt.muted = lambda: work.task.replay.is_muted(current_scope())
     return work
 
 
-def _read_result(job: Job, work: execute.Work, task: asyncio.Task[pb.TaskResult]) -> pb.TaskResult:
+def _read_result(job: Job, work: Work, task: asyncio.Task[pb.TaskResult]) -> pb.TaskResult:
     """The result of a coroutine that has ended."""
     if task.cancelled():
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
@@ -199,7 +225,7 @@ def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: Bas
     return pb.TaskResult(failed=outcome.build_failed(error, ()))
 
 
-def _log_failure(attempt: Attempt, work: execute.Work) -> None:
+def _log_failure(attempt: Attempt, work: Work) -> None:
     # A coroutine that the server has stopped did not fail.
     if work.error is not None and not attempt.stopped:
         log_failure(attempt.assignment, work.error, is_raised_here=work.local is not None)
@@ -210,21 +236,21 @@ def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResu
         loop.call_soon_threadsafe(task.cancel)
 
 
-def _run_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
+def _run_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
     manager = traced.run_steps(traced.start()) if traced is not None else None
     with work.task.environment.stream_tokens(work.task, manager):
-        result = execute.run_work(work)
+        result = run_work(work)
     if traced is not None:
         traced.run_steps(traced.end(result))
     return result
 
 
-async def _arun_in_task(work: execute.Work, traced: TracedWork | None) -> pb.TaskResult:
+async def _arun_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
     manager = await traced.arun_steps(traced.start()) if traced is not None else None
     with work.task.environment.stream_tokens(work.task, manager):
-        result = await execute.arun_work(work)
+        result = await arun_work(work)
     if traced is not None:
         await traced.arun_steps(traced.end(result))
     return result

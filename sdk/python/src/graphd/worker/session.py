@@ -14,22 +14,15 @@ import grpc
 
 from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
-from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
-from graphd.errors import (
-    AccessDeniedError,
-    GraphdError,
-    InvalidGraphError,
-    ServerUnavailableError,
-    TLSError,
-    UnauthenticatedError,
-)
+from graphd.errors import GraphdError, ServerUnavailableError, UnauthenticatedError
 from graphd.security import Target
-from graphd.transport.errors import reason_of, to_graphd_error
+from graphd.transport.errors import to_graphd_error
 from graphd.values.worker_limits import WorkerLimits
 from graphd.worker.attempt import Attempt
 from graphd.worker.capacity import Capacity
 from graphd.worker.connection import Dialer, WorkerConnection
+from graphd.worker.handshake import LONGEST_PAUSE, build_hello, ends_session, is_refusal, read_intervals, read_versions
 from graphd.worker.lease_certainty import LeaseCertainty
 from graphd.worker.result_stream import FEATURE
 from graphd.worker.runner import Runner
@@ -37,23 +30,9 @@ from graphd.worker.tasks import SessionTasks
 
 log = logging.getLogger("graphd.worker")
 
-PROTOCOL = 1
 _TICK = 0.02
 _SILENT_BEATS = 3
-_LONGEST_PAUSE = 5.0  # seconds before another try to connect; less if leases are short: they end without their worker
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
-_FINAL = {
-    "PROTOCOL_MISMATCH",
-    "INVALID_FIELD",
-    "FEATURE_DISABLED",
-    "WORKER_ID_TAKEN",  # the worker of another principal has this id
-    "WORKER_REPLACED",  # another process uses this worker id, e.g. after a fork
-}
-
-
-# Final for a worker that the server has not taken yet: its configuration is wrong. Later it waits
-# for credentials to be put in order: tokens and certificates are replaced while workers run.
-_REFUSED = (UnauthenticatedError, AccessDeniedError, TLSError)
 
 
 class Server(Dialer, Protocol):
@@ -90,7 +69,7 @@ class Session:
         self._runner = Runner(self.target, self._capacity.threads)
         self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
         self._beat, self._heard = 1.0, time.monotonic()
-        self._longest_pause = _LONGEST_PAUSE
+        self._longest_pause = LONGEST_PAUSE
         self._certainty = LeaseCertainty()
         self._threads = [
             threading.Thread(target=self._serve_streams, name="graphd-worker", daemon=True),
@@ -156,7 +135,7 @@ class Session:
 
     def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         response: ws.RecordMemoResponse = self._connection.call_until_answered(
-            "RecordMemo", request, lambda: self._tasks.is_lost(request.lease_token)
+            "RecordMemo", request, lambda: self._tasks.is_gone(request.lease_token)
         )
         return response
 
@@ -166,10 +145,12 @@ class Session:
 
     def confirm_lease(self, attempt: Attempt) -> None:
         self._certainty.wait_until(
-            lambda: self.is_sure and not attempt.undecided, lambda: attempt.lost or self._closed.is_set()
+            lambda: self.is_sure and not attempt.undecided, lambda: attempt.is_gone or self._closed.is_set()
         )
         if attempt.lost:
             raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST")
+        if attempt.ended:
+            raise GraphdError("the task has ended, and its code goes on: await all that a node begins")
         if self._closed.is_set():
             raise GraphdError("this worker has left; another one runs the task again")
 
@@ -178,7 +159,7 @@ class Session:
         self._change_blocked(+1)  # a task that waits must not keep its graph from running
         try:
             response: ws.CallGraphResponse = self._connection.call_until_answered(
-                "CallGraph", request, lambda: attempt.lost
+                "CallGraph", request, lambda: attempt.is_gone
             )
             return response
         finally:
@@ -217,6 +198,9 @@ class Session:
                 problem = error
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
+            except Exception as error:  # without this thread the worker would be there and do nothing
+                log.exception("a message of graphd at %s could not be handled; connecting again", self.address)
+                problem, pause = GraphdError(str(error)), self._longest_pause
             self._certainty.record_disconnect()
             self._outbox.put(None)
             self._tasks.deliver_unanswered()
@@ -230,21 +214,21 @@ class Session:
         before, self._problem = self._problem, problem
         if problem is None:
             return False
-        refused = isinstance(problem, _REFUSED)
-        if reason_of(problem) in _FINAL or problem.code == "UNIMPLEMENTED" or (refused and not self._welcomed):
+        if ends_session(problem, is_welcomed=self._welcomed):
             log.error("graphd at %s does not take this worker: %s", self.address, problem)
             self._failure = problem
             self._ready.set()
             self._over.set()
             return True
-        if refused and str(problem) != str(before):
+        if is_refusal(problem) and str(problem) != str(before):
             log.error("graphd at %s refuses this worker, which asks again until it is taken: %s", self.address, problem)
         log.debug("session with %s broke: %s", self.address, problem)
         return False
 
     def _stream_requests(self, outbox: queue.SimpleQueue[ws.ConnectRequest | None]) -> Iterator[ws.ConnectRequest]:
         self._certainty.record_question(0)
-        yield ws.ConnectRequest(hello=self._build_hello())
+        hello = build_hello(self.worker_id, self.specs, self._tasks.leases(), self._capacity.current_credit())
+        yield ws.ConnectRequest(hello=hello)
         number, last = 0, time.monotonic()
         while not self._closed.is_set() and outbox is self._outbox:
             try:
@@ -258,21 +242,6 @@ class Session:
                 number, last = number + 1, time.monotonic()
                 self._certainty.record_question(number)
                 yield ws.ConnectRequest(beat=ws.Beat(number=number, running=self._tasks.leases()))
-
-    def _build_hello(self) -> ws.Hello:
-        manifest = pb.WorkerManifest(
-            deployment="python",
-            min_protocol=PROTOCOL,
-            max_protocol=PROTOCOL,
-            features=["memo", "scopes", "call", "drift"],
-            graphs=self.specs,
-        )
-        return ws.Hello(
-            worker_id=self.worker_id,
-            manifest=manifest,
-            held_leases=self._tasks.leases(),
-            credit=self._capacity.current_credit(),
-        )
 
     def _handle_response(self, response: ws.ConnectResponse) -> None:
         match response.WhichOneof("kind"):
@@ -295,27 +264,20 @@ class Session:
     def _handle_welcome(self, welcome: ws.Welcome) -> None:
         self._welcomed, self._problem = True, None
         self._tasks.largest = welcome.max_result_bytes or self._tasks.largest
-        self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
+        intervals = read_intervals(welcome)
+        self._beat, self._longest_pause = intervals.beat, intervals.longest_pause
         for token in welcome.lost:
             self._tasks.stop_task(token, lost=True)
         self._tasks.mark_undecided(welcome.undecided)
-        lease = welcome.lease_ttl.ToTimedelta().total_seconds() or 3 * self._beat
-        self._longest_pause = min(_LONGEST_PAUSE, max(0.05, lease / 8))
-        self._certainty.set_intervals(self._beat, lease)
+        self._certainty.set_intervals(intervals.beat, intervals.lease)
         self._certainty.record_answer(0)
         # Wakes who waits for the next beat: it may be due.
         self.send_request(ws.ConnectRequest(credit=self._capacity.current_credit()))
         if FEATURE in welcome.features:
             self._tasks.results.open_stream(self._outbox.put)
-        for graph in welcome.graphs:
-            if graph.problems:
-                problems = {p.field: p.description for p in graph.problems}
-                text = "; ".join(f"{field}: {said}" if field else said for field, said in problems.items())
-                self._failure = InvalidGraphError(
-                    f"graph {graph.graph!r}: {text}", reason="INVALID_GRAPH", violations=problems
-                )
-            else:
-                self.versions[graph.graph] = graph.version
+        versions, refusal = read_versions(welcome)
+        self.versions.update(versions)
+        self._failure = refusal or self._failure
         self._ready.set()
 
     def _watch_connection(self) -> None:

@@ -55,10 +55,10 @@ class SessionTasks:
         # collector may run in a thread that holds it.
         return list(self._attempts)
 
-    def is_lost(self, token: bytes) -> bool:
-        """The server has said that a task is here no more."""
+    def is_gone(self, token: bytes) -> bool:
+        """A task has ended, or the server has said that it is here no more."""
         attempt = self._attempts.get(token)
-        return attempt is not None and attempt.lost
+        return attempt is None or attempt.is_gone
 
     def begin_task(self, assignment: pb.TaskAssignment) -> None:
         """Runs a task."""
@@ -91,7 +91,7 @@ class SessionTasks:
         """Hands over a result and does not wait: a thread does where that is necessary."""
         request = self._build_completion(attempt, result)
         if attempt.lost or not self.results.send_result(attempt, request, has_thread=False):
-            self._runner.submit_task(lambda: self._deliver_result(attempt, request))
+            self._runner.submit_delivery(lambda: self._deliver_result(attempt, request))
 
     def _build_completion(self, attempt: Attempt, result: pb.TaskResult) -> ws.CompleteTaskRequest:
         if attempt.stopped and result.failed.type == "NodeCancelledError":
@@ -119,9 +119,13 @@ class SessionTasks:
         except GraphdError as error:
             self._report_not_taken(attempt, error)
         finally:
-            with self._lock:
-                self._attempts.pop(attempt.token, None)
+            self._forget_attempt(attempt)
         return None
+
+    def _forget_attempt(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._attempts.pop(attempt.token, None)
+        attempt.ended = True
 
     def _report_not_taken(self, attempt: Attempt, error: GraphdError) -> None:
         node = attempt.assignment.node
@@ -143,10 +147,9 @@ class SessionTasks:
         if result is None:
             return
         if completed.reason:  # a call tells for good
-            self._runner.submit_task(lambda: self._deliver_result(result.attempt, result.request))
+            self._runner.submit_delivery(lambda: self._deliver_result(result.attempt, result.request))
             return
-        with self._lock:
-            self._attempts.pop(result.attempt.token, None)
+        self._forget_attempt(result.attempt)
         job = self._accept_task(completed.response.next) if completed.response.HasField("next") else None
         if not result.set_next(job):
             self._runner.start_job(job)
@@ -178,7 +181,7 @@ class SessionTasks:
     def deliver_unanswered(self) -> None:
         """The stream has ended: results that it did not answer go by a call."""
         for left in self.results.close_stream():
-            self._runner.submit_task(lambda left=left: self._deliver_result(left.attempt, left.request))  # type: ignore[misc]
+            self._runner.submit_delivery(lambda left=left: self._deliver_result(left.attempt, left.request))  # type: ignore[misc]
 
     def send_progress(self) -> None:
         """Sends the events that wait, and says of tasks which take longer that they run."""

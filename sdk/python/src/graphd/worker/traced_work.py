@@ -15,7 +15,7 @@ from graphd.names import public_name
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.runtime.traced_runs import TracedTask
 from graphd.values.command import Command
-from graphd.worker.execute import Work
+from graphd.worker.work import Work
 
 
 @dataclass
