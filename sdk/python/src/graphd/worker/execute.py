@@ -27,6 +27,7 @@ from graphd.errors import (
 )
 from graphd.names import public_name
 from graphd.runtime.called_command import CalledCommand
+from graphd.runtime.exception_text import add_note
 from graphd.runtime.failures import node_error
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.replay import Answer, DriftRules, Place, Replay
@@ -290,6 +291,7 @@ def _build_failed(work: Work, error: BaseException, policies: tuple[RetryPolicy,
     failure = outcome.build_failed(error, policies)
     work.error = error
     if work.local is not None:
+        add_note(error, f"During task with name {work.node!r} and id {_error_key(work)!r}")
         work.local.errors[_error_key(work)] = error
     return pb.TaskResult(failed=failure)
 
