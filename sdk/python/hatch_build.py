@@ -31,6 +31,7 @@ PLATFORM_TAGS = {
 
 # What the program is built from, below the root of the repository and below go/ of the sdist.
 GO_SOURCES = ("go.mod", "go.sum", "cmd/graphd", "gen", "graph", "internal", "examples/refund-review")
+TEST_FOLDERS = {"testdata", "testkit", "checkpointtest", "redistest"}
 
 
 class ProgramError(Exception):
@@ -95,7 +96,7 @@ def list_go_files(sources: Path) -> Iterator[tuple[str, str]]:
         found = sources / name
         for path in sorted(found.rglob("*")) if found.is_dir() else [found]:
             below = path.relative_to(sources)
-            if path.is_file() and not path.name.endswith("_test.go") and "testdata" not in below.parts:
+            if path.is_file() and not path.name.endswith("_test.go") and TEST_FOLDERS.isdisjoint(below.parts):
                 yield str(path), f"go/{below.as_posix()}"
 
 

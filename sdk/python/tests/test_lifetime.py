@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -107,3 +109,20 @@ def test_collecting_a_graph_waits_for_no_lock(server: DevServer) -> None:
         assert collected.wait(60)
         assert not session.closed
     until(lambda: session.closed)
+
+
+ENDS = """
+import atexit, time, graphd
+from graphd import START, StateGraph
+
+with graphd.dev() as server:
+    builder = StateGraph(dict).add_node("node", lambda state: {"n": 1}).add_edge(START, "node")
+    graph = builder.compile(server=server.address, name="ends")
+    print(graph.invoke({}, {"configurable": {"thread_id": "ends"}}))
+atexit.register(time.sleep, 1)  # meanwhile the worker looks for the server
+"""
+
+
+def test_a_program_that_outlives_its_server_ends_in_silence() -> None:
+    ended = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=120, check=True)
+    assert (ended.stdout, ended.stderr) == ("{'n': 1}\n", "")

@@ -13,6 +13,7 @@ from graphd.errors import InvalidSecurityError
 
 FilePath = str | os.PathLike[str]
 MOST_TOKEN = 16 << 10  # bytes that a server reads of a token
+_URL = re.compile("(https?|grpcs?)://")
 _TENANT = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
@@ -99,7 +100,9 @@ class Security:
         )
 
     def check_target(self, address: str) -> None:
-        """Raises InvalidSecurityError when a server must not be called like this."""
+        """Raises InvalidSecurityError when a server must not be called like this, and ValueError for a URL."""
+        if _URL.match(address):
+            raise ValueError(f"server is {address!r}: want host:port; for TLS see graphd.Security")
         if bool(self.cert) != bool(self.key):
             raise InvalidSecurityError(
                 "cert" if self.key else "key",

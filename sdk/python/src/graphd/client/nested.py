@@ -17,7 +17,7 @@ from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
 from graphd.client.traced_items import atrace_items, trace_items
 from graphd.declare.program import Program
-from graphd.declare.writes import update_object
+from graphd.declare.writes import build_update_payload, update_object
 from graphd.errors import GraphInterrupt
 from graphd.runtime import local_runs
 from graphd.runtime.called_command import CalledCommand
@@ -165,7 +165,7 @@ def _build_request(
     if (carried := _build_context(task, config, options)) is not None:
         request.context.CopyFrom(codec.to_payload(carried))
     if given is not None and not isinstance(given, Command):
-        request.input.CopyFrom(codec.to_payload(update_object(given, graph.program)))
+        request.input.CopyFrom(build_update_payload(update_object(given, graph.program)))
     return request
 
 

@@ -14,7 +14,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.labels import EXIT, to_labels
 from graphd.client.options import CallOptions
 from graphd.declare.graph_shape import GraphShape
-from graphd.declare.writes import build_gotos, update_object
+from graphd.declare.writes import build_gotos, build_payload, build_update_payload, update_object
 from graphd.errors import EmptyInputError, InvalidUpdateError
 from graphd.names import checkpoint_ref
 from graphd.runtime.wire_context import build_wire_context
@@ -93,7 +93,7 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
     if isinstance(given, Command):
         _apply_command(spec, given, call.program)
     elif given is not None:
-        spec.input.CopyFrom(codec.to_payload(update_object(given, call.program)))
+        spec.input.CopyFrom(build_update_payload(update_object(given, call.program)))
         spec.run_id = _run_id(call.config)
     if checkpoint:
         if given is None:
@@ -113,16 +113,19 @@ def _apply_command(spec: Any, command: Command[Any], program: GraphShape) -> Non
     if command.update is not None:
         if program.function is not None:
             raise InvalidUpdateError("an entrypoint has no state that a Command could update; call it with an input")
-        spec.update.CopyFrom(codec.to_payload(update_object(command.update, program)))
+        spec.update.CopyFrom(build_update_payload(update_object(command.update, program)))
     spec.goto_targets.extend(build_gotos(command.goto))
 
 
 def _resume_request(call: CallSpec, command: Command[Any]) -> gs.ResumeRequest:
     answer = command.resume
     if isinstance(answer, dict) and answer and all(isinstance(k, str) and _ID.fullmatch(k) for k in answer):
-        given = [run_pb2.InterruptResponse(interrupt_id=k, value=codec.to_payload(v)) for k, v in answer.items()]
+        given = [
+            run_pb2.InterruptResponse(interrupt_id=k, value=build_payload(f"the answer to {k!r}", v))
+            for k, v in answer.items()
+        ]
     else:
-        given = [run_pb2.InterruptResponse(value=codec.to_payload(answer))]
+        given = [run_pb2.InterruptResponse(value=build_payload("the answer", answer))]
     return build_resume(call, given, command)
 
 

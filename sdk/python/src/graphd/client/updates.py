@@ -9,7 +9,7 @@ from graphd import codec
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.constants import END
 from graphd.declare.program import Program
-from graphd.declare.writes import build_gotos, update_object
+from graphd.declare.writes import build_gotos, build_update_payload, update_object
 from graphd.errors import InvalidUpdateError
 from graphd.names import wire_name
 from graphd.values.command import Command
@@ -84,5 +84,5 @@ def _build_update(program: Program, update: StateUpdate) -> ts.StateUpdate:
     taken = update_object(values, program)
     if not program.is_root:
         taken = {k: v for k, v in taken.items() if k in program.channels}
-    write.values.CopyFrom(codec.to_payload(taken))
+    write.values.CopyFrom(build_update_payload(taken))
     return write

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from graphd._gen.v1 import graph_pb2
 from graphd.client.connection import GraphConnection
 from graphd.client.options import merge_configs
-from graphd.compiled.server_location import ServerLocation, complete_security, find_server
+from graphd.compiled.hints import names_no_thread
+from graphd.compiled.server_location import ServerLocation, complete_security, find_server, warn_foreign_saver
 from graphd.compiled.sessions import Attachment, attach_program, close_attachment
 from graphd.declare.builder import Builder
 from graphd.declare.compiled_graph import CompiledGraph
@@ -132,6 +133,8 @@ class AttachedGraph(CompiledGraph):
         """The server to attach to, and whether the process is to work for it to its end."""
         own = self._location
         if server is None:
+            if own.address is None and own.stored:
+                warn_foreign_saver(self.checkpointer)
             return Target(own.address or shared_dev_server().address, own.security), own.lasting
         if security is None and server == own.address:
             return Target(server, own.security), own.lasting
@@ -150,10 +153,13 @@ class AttachedGraph(CompiledGraph):
         """Works for the server until the process is interrupted, or told to end.
 
         Then it takes nothing new, and what runs has 20 seconds to finish.
-        GraphdError is raised when the server wants this worker no more.
+        GraphdError is raised when the server wants this worker no more, and RuntimeError
+        when no server is named: others don't know the local one.
         """
         if not self.compile_options.worker:
             raise RuntimeError("the graph was compiled with worker=False: it does not work for a server")
+        if self._location.is_local:
+            raise RuntimeError("serve() works for a server: compile(server='host:port'), or set GRAPHD_SERVER")
         with _end_on_signal():
             self.attach().session.wait_closed()
         self.detach(grace=20)
@@ -187,9 +193,11 @@ class AttachedGraph(CompiledGraph):
         if thread is None:
             if self.checkpointer is None:
                 return None
-            raise ValueError(
-                "Checkpointer requires one or more of the following 'configurable' keys: "
-                "thread_id, checkpoint_ns, checkpoint_id"
+            raise names_no_thread(
+                ValueError(
+                    "Checkpointer requires one or more of the following 'configurable' keys: "
+                    "thread_id, checkpoint_ns, checkpoint_id"
+                )
             )
         return wire_thread(self._location.prefix, thread)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphd.client import states
 from graphd.client.options import merge_configs
+from graphd.compiled.hints import keeps_no_threads, names_no_thread
 from graphd.compiled.schema_graph import SchemaGraph
 from graphd.declare.builder import Builder
 from graphd.declare.options import CompileOptions
@@ -33,10 +34,10 @@ class Pregel(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
     def _states(self, config: Mapping[str, Any]) -> states.ThreadStates:
         merged = merge_configs(self.config, config)
         if not self._is_persistent():
-            raise ValueError("No checkpointer set")
+            raise keeps_no_threads(ValueError("No checkpointer set"))
         thread = self._thread_of(merged)
         if thread is None:
-            raise ValueError("config['configurable'] needs a thread_id")
+            raise names_no_thread(ValueError("config['configurable'] needs a thread_id"))
         return states.ThreadStates(self.connect(), self.program, thread, merged)
 
     def get_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:

@@ -29,6 +29,21 @@ class CompileOptions:
     drift: str | None = None
     drift_ignore: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        saver = self.checkpointer
+        if not (saver is None or isinstance(saver, bool)) and isinstance(saver, (type, str, bytes, int, float)):
+            raise TypeError(_describe_no_saver(saver))
+
+
+def _describe_no_saver(given: Any) -> str:
+    kind = type(given).__name__
+    text = f"Invalid checkpointer provided. Expected a saver, `True`, `False`, or `None`. Received {kind}."
+    if isinstance(given, type):
+        return f"{text} A saver is an object: {given.__name__}()"
+    if isinstance(given, str):
+        return f"{text} The address of a server is compile(server={given!r})"
+    return text
+
 
 def node_names(given: All | Sequence[str] | None) -> tuple[str, ...]:
     """Breakpoints as the server takes them."""

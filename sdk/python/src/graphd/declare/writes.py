@@ -38,12 +38,28 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
 
 
-def _build_send(send: Send) -> payload_pb2.Send:
+def build_payload(what: str, value: Any) -> payload_pb2.Payload:
+    """A value as it travels; the error of one that has no JSON form says what it is."""
     try:
-        return payload_pb2.Send(node=wire_name(send.node), input=codec.to_payload(send.arg))
+        return codec.to_payload(value)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"the input for {send.node!r} can't be stored: {error}") from error
+        raise kind(f"{what} can't be stored: {error}") from error
+
+
+def build_update_payload(update: Any) -> payload_pb2.Payload:
+    """An input or update as it travels; the error of one that has no JSON form names the key."""
+    try:
+        return codec.to_payload(update)
+    except (TypeError, ValueError):
+        if isinstance(update, Mapping):
+            for key, value in update.items():
+                build_payload(f"the value of {str(key)!r}", value)
+        raise
+
+
+def _build_send(send: Send) -> payload_pb2.Send:
+    return payload_pb2.Send(node=wire_name(send.node), input=build_payload(f"the input for {send.node!r}", send.arg))
 
 
 def build_gotos(target: Any) -> list[payload_pb2.Goto]:

@@ -6,6 +6,7 @@ parts of file names that are no text, or raise an exception itself.
 
 from __future__ import annotations
 
+import sys
 import traceback
 
 from graphd._gen.v1 import payload_pb2
@@ -39,6 +40,12 @@ def stack_of(error: BaseException) -> str:
     except Exception:  # of its own, or of an exception behind it
         lines = traceback.format_tb(error.__traceback__)
     return _escape_surrogates("".join(lines)[-_LONGEST_STACK:])
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Shows a note below the text of an exception, once; nothing before Python 3.11, which has no notes."""
+    if sys.version_info >= (3, 11) and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 def matches_failure(failure: payload_pb2.Failure, error: BaseException) -> bool:

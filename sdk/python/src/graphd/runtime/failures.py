@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from graphd._gen.v1 import payload_pb2
+from graphd.constants import START
 from graphd.errors import (
     ErrorCode,
     GraphdError,
@@ -71,7 +72,9 @@ def node_error(failure: payload_pb2.Failure, thread: str = "") -> BaseException:
         case "NODE_FAILED":
             return restore_error(failure)
         case "LIMIT_EXCEEDED" | "OUTPUT_TOO_LARGE":
-            return RunBeyondLimit(failure.message, reason=failure.reason, metadata=dict(failure.details))
+            return RunBeyondLimit(
+                _describe_writers(failure) + failure.message, reason=failure.reason, metadata=dict(failure.details)
+            )
     return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
 
 
@@ -79,6 +82,14 @@ def _describe_place(failure: payload_pb2.Failure, thread: str) -> str:
     """Names the node and the thread of a failure, as far as they are known."""
     where = f" of thread {thread!r}" if thread else ""
     return f"node {public_name(failure.node)!r}{where}: " if failure.node else ""
+
+
+def _describe_writers(failure: payload_pb2.Failure) -> str:
+    """Names whose value was refused, as far as it is known: the nodes of one superstep, or the input."""
+    if failure.node == START:
+        return "the input: "
+    names = [repr(public_name(name)) for name in failure.node.split(", ") if name]
+    return f"node{'s' if len(names) > 1 else ''} {', '.join(names)}: " if names else ""
 
 
 def _timeout_error(failure: payload_pb2.Failure) -> NodeTimeoutError:
@@ -97,9 +108,11 @@ def seconds_of(text: str) -> float:
 
 
 def _with_update_code(failure: payload_pb2.Failure) -> str:
-    message = failure.message
+    message = _describe_writers(failure) + failure.message
     if any(code.value in message for code in ErrorCode):
         return message
     if failure.type == "InvalidResult":  # of itself, whatever else was written
         return with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE)
-    return with_code(message, ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE)
+    if "in one superstep" in message:
+        return with_code(message, ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE)
+    return message

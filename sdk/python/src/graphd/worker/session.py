@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import sys
 import threading
 import time
 import uuid
@@ -33,6 +34,12 @@ log = logging.getLogger("graphd.worker")
 _TICK = 0.02
 _SILENT_BEATS = 3
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
+
+
+def _process_ends() -> bool:
+    """Whether gRPC's threads can't begin any more. A call without them never ends, and closing its channel neither."""
+    ending = getattr(threading, "_SHUTTING_DOWN", False) or not threading.main_thread().is_alive()
+    return sys.version_info >= (3, 12) and ending
 
 
 class Server(Dialer, Protocol):
@@ -89,6 +96,8 @@ class Session:
             text = f"no graphd answered at {self.address} within {timeout:g}s; is `graphd serve` running there?"
             if self._problem is not None:
                 text += f" The last error: {self._problem}"
+            if ":" not in self.address:
+                text += f". The address names no port: want host:port, as in {self.address}:7700"
             raise ServerUnavailableError(text, code="UNAVAILABLE")
         if self._failure is not None:
             raise self._failure
@@ -184,7 +193,7 @@ class Session:
 
     def _serve_streams(self) -> None:
         pause = 0.05
-        while not self._closed.is_set():
+        while not self._closed.is_set() and not _process_ends():
             try:
                 self._outbox = queue.SimpleQueue()
                 self._heard = time.monotonic()

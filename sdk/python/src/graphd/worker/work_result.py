@@ -8,6 +8,7 @@ from typing import Any
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.errors import GraphBubbleUp, GraphInterrupt, NodeCancelledError, ParentCommand
 from graphd.runtime.called_command import CalledCommand
+from graphd.runtime.exception_text import add_note
 from graphd.values.policy import RetryPolicy
 from graphd.worker import outcome
 from graphd.worker.work import Work
@@ -71,6 +72,7 @@ def _build_failed(work: Work, error: BaseException, policies: tuple[RetryPolicy,
     failure = outcome.build_failed(error, policies)
     work.error = error
     if work.local is not None:
+        add_note(error, f"During task with name {work.node!r} and id {work.task.host.task!r}")
         work.local.errors[work.task.host.task] = error
     return pb.TaskResult(failed=failure)
 

@@ -1,0 +1,104 @@
+"""Mistakes of programs: what is raised says what would be right."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, TypedDict
+
+import pytest
+
+from graphd import START, Client, InMemorySaver, StateGraph
+from graphd.dev import DevServer
+from graphd.errors import InvalidUpdateError
+from graphd.func import entrypoint
+
+noted = pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+
+
+class State(TypedDict, total=False):
+    number: int
+
+
+def build(node: Any = lambda state: {"number": 1}) -> StateGraph:
+    return StateGraph(State).add_node("node", node).add_edge(START, "node")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("localhost:7700", r"Received str\. .*compile\(server='localhost:7700'\)"),
+        (InMemorySaver, r"Received type\. .*InMemorySaver\(\)"),
+        (5, r"Received int\."),
+    ],
+)
+def test_what_is_no_saver_is_refused(given: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=f"^Invalid checkpointer provided. .*{told}"):
+        build().compile(given)
+    with pytest.raises(TypeError, match=r"^Invalid checkpointer provided"):
+        entrypoint(given)(lambda number: number)
+
+
+def test_a_saver_of_others_without_a_server_is_told_where_threads_are(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PostgresSaver:
+        def get_tuple(self, config: Any) -> None: ...
+
+    monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
+    graph = build().compile(PostgresSaver(), name="foreign-saver")
+    with pytest.warns(UserWarning, match="PostgresSaver keeps nothing here: .* end with this process"):
+        graph.invoke({}, {"configurable": {"thread_id": "foreign-1"}})
+    monkeypatch.setenv("GRAPHD_SERVER", server.address)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build().compile(PostgresSaver(), name="foreign-saver-2").invoke(
+            {}, {"configurable": {"thread_id": "foreign-2"}}
+        )
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "grpc"])
+def test_a_server_is_no_url(scheme: str) -> None:
+    address = f"{scheme}://localhost:7700"
+    for call in (
+        lambda: build().compile(server=address, name="url"),
+        lambda: InMemorySaver(server=address).delete_thread("t"),
+        lambda: Client(address),
+    ):
+        with pytest.raises(ValueError, match=f"^server is '{scheme}://localhost:7700': want host:port"):
+            call()
+
+
+def test_serve_without_a_server_is_refused() -> None:
+    for saver in (None, InMemorySaver()):
+        with pytest.raises(RuntimeError, match=r"serve\(\) works for a server: compile\(server='host:port'\)"):
+            build().compile(saver).serve()
+
+
+@noted
+def test_a_missing_thread_is_explained_in_a_note(server: DevServer) -> None:
+    graph = build().compile(InMemorySaver(server=server.address), name="no-thread")
+    for call in (lambda: graph.invoke({}), lambda: graph.get_state({})):
+        with pytest.raises(ValueError, match="thread_id") as raised:
+            call()
+        assert raised.value.__notes__ == ["name the thread: {'configurable': {'thread_id': 'order-1'}}"]
+
+
+@noted
+def test_states_without_a_saver_are_explained_in_a_note() -> None:
+    with pytest.raises(ValueError, match="No checkpointer set") as raised:
+        build().compile().get_state({"configurable": {"thread_id": "t"}})
+    assert str(raised.value) == "No checkpointer set"
+    (note,) = raised.value.__notes__
+    assert "compile(InMemorySaver())" in note
+    assert "compile(server='host:port')" in note
+
+
+@noted
+def test_a_failure_notes_its_node_as_in_langgraph(server: DevServer) -> None:
+    graph = build(lambda state: [1]).compile(InMemorySaver(server=server.address), name="noted")
+    with pytest.raises(InvalidUpdateError, match="Expected dict") as raised:
+        graph.invoke({}, {"configurable": {"thread_id": "noted"}})
+    (note,) = raised.value.__notes__
+    (task,) = graph.get_state({"configurable": {"thread_id": "noted"}}).tasks
+    assert note == f"During task with name 'node' and id '{task.id}'"
