@@ -21,7 +21,11 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 	t.Actor = run.StartedBy // also for a run that was queued
 	t.GrowEvents(firstEvents)
 	if run.Request.DiscardOpen {
-		if err := SupersedeInterrupts(ctx, reader, t); err != nil {
+		discard := SupersedeInterrupts
+		if run.Request.Input == "" && run.Request.From == "" {
+			discard = discardOpenInterrupts
+		}
+		if err := discard(ctx, reader, t); err != nil {
 			return err
 		}
 	}

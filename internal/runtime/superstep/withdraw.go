@@ -15,10 +15,15 @@ func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx,
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
 	}
+	return withdrawInStates(ctx, reader, t, run, to, checkpoint.InterruptOpen, checkpoint.InterruptAnswered)
+}
+
+// withdrawInStates closes the interrupts of a run that are in one of some states.
+func withdrawInStates(
+	ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState, states ...checkpoint.InterruptState,
+) error {
 	var closed []checkpoint.Interrupt
-	err := reader.EachInterrupt(ctx, checkpoint.InterruptQuery{
-		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
-	}, func(q *checkpoint.Interrupt) {
+	err := reader.EachInterrupt(ctx, checkpoint.InterruptQuery{Thread: t.Thread, States: states}, func(q *checkpoint.Interrupt) {
 		if t.ChangesInterrupt(q.ID) {
 			return
 		}
@@ -49,6 +54,24 @@ func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx
 	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
+	return supersedeInterruptedRun(ctx, reader, t)
+}
+
+// discardOpenInterrupts closes the open interrupts for a run that goes on with the due tasks.
+// It leaves the answers that these tasks have not used yet. Errors: those of
+// runtime.TranslateStoreError.
+func discardOpenInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	if t.Head.Open > 0 {
+		err := withdrawInStates(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded, checkpoint.InterruptOpen)
+		if err != nil {
+			return err
+		}
+	}
+	return supersedeInterruptedRun(ctx, reader, t)
+}
+
+// supersedeInterruptedRun ends the run of the interrupts that were withdrawn.
+func supersedeInterruptedRun(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
 		return nil
 	}
