@@ -203,3 +203,20 @@ def test_called_graphs_leave_the_threads_of_the_loop_to_their_nodes(server: DevS
         return await asyncio.wait_for(parent(server, call).ainvoke({"seen": []}, config("nested-9")), 60)
 
     assert asyncio.run(run()) == {"seen": ["kept"] * 4}
+
+
+def test_plain_calls_in_threads_of_the_loop_leave_nodes_their_memos(server: DevServer) -> None:
+    async def remember(state: Inner) -> dict[str, Any]:
+        return {"words": [await amemo("word", lambda: "kept")]}
+
+    inner = child(remember)
+
+    async def call(state: Outer) -> dict[str, Any]:
+        results = await asyncio.gather(*(asyncio.to_thread(inner.invoke, {"words": []}) for _ in range(4)))
+        return {"seen": [word for result in results for word in result["words"]]}
+
+    async def run() -> Any:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        return await asyncio.wait_for(parent(server, call).ainvoke({"seen": []}, config("nested-10")), 60)
+
+    assert asyncio.run(run()) == {"seen": ["kept"] * 4}

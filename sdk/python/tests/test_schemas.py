@@ -121,3 +121,11 @@ def test_schemas_need_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pydantic", None)
     with pytest.raises(MissingPackageError, match="a schema needs pydantic: pip install pydantic"):
         graph.get_input_jsonschema()
+
+
+def test_annotations_of_keys_need_no_hash() -> None:
+    class Marked(typing_extensions.TypedDict):  # type: ignore[misc, name-defined]
+        sizes: list[Annotated[int, {"unit": "cm"}]]
+
+    graph = StateGraph(Marked).add_node("node", lambda state: state).add_edge(START, "node").compile()
+    assert graph.get_output_schema()(sizes=[1]).sizes == [1]

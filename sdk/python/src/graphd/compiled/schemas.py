@@ -126,11 +126,15 @@ def _is_typed_dict(declared: Any) -> bool:
     return isinstance(declared, type) and hasattr(declared, "__required_keys__")  # of typing or typing_extensions
 
 
-@functools.cache
 def _readable_typed_dict(declared: Any) -> Any:
     """The class as pydantic takes it: before Python 3.12 it refuses those of ``typing``."""
     if sys.version_info >= (3, 12) or not typing.is_typeddict(declared):
         return declared
+    return _rebuild_typed_dict(declared)
+
+
+@functools.lru_cache(maxsize=256)
+def _rebuild_typed_dict(declared: Any) -> Any:
     extensions = require_module("typing_extensions", "a schema")
     hints = get_type_hints(declared, include_extras=True)
     required = {

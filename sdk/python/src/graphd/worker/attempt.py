@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from graphd import codec
 from graphd._gen.v1 import event_pb2
@@ -20,6 +21,15 @@ _CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_M
 # Of the events that wait: what is more is dropped, or sent at once if it must be kept.
 _MOST_WAITING = 1000
 _MOST_BYTES = 1 << 20
+
+
+T = TypeVar("T")
+# The few threads of asyncio.to_thread are the program's: it may wait in all of them for graphs whose nodes have memos.
+_threads = concurrent.futures.ThreadPoolExecutor(32, "graphd-memo")
+
+
+async def _run_in_thread(call: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_threads, call)
 
 
 class AttemptSession(Protocol):
@@ -162,7 +172,7 @@ class Attempt:
 
     async def aconfirm_lease(self) -> None:
         if not self._ready_to_act():
-            await asyncio.to_thread(self._session.confirm_lease, self)
+            await _run_in_thread(lambda: self._session.confirm_lease(self))
 
     def _ready_to_act(self) -> bool:
         # A task that the server knows has begun stays here when the connection
@@ -178,7 +188,7 @@ class Attempt:
         return codec.value_of(self._session.record_memo(request).value)
 
     async def arecord_memo(self, place: Place, value: Any) -> Any:
-        return await asyncio.to_thread(self.record_memo, place, value)
+        return await _run_in_thread(lambda: self.record_memo(place, value))
 
     def begin_without_thread(self) -> None:
         """It takes no thread from now on."""
