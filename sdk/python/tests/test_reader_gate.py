@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import operator
+import threading
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
@@ -134,6 +136,31 @@ async def test_an_async_reader_that_leaves_stops_the_graph() -> None:
     snapshot = await graph.aget_state(CONFIG)
     assert (out, snapshot.values, snapshot.next) == (["one"], {"log": ["one"]}, ("two",))
     assert (await graph.ainvoke(None, CONFIG))["log"] == out == ["one", "two", "three"]
+
+
+def test_a_reader_that_leaves_late_stops_no_later_run() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def node(state: Any) -> dict[str, Any]:
+        if state["out"] == ["second"]:
+            begun.set()
+            assert may_end.wait(60)
+        return {"out": ["done"]}
+
+    class State(TypedDict):
+        out: list[str]
+
+    graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    stream = graph.stream({"out": ["first"]}, config, stream_mode="updates")
+    assert next(stream) == {"node": {"out": ["done"]}}
+    wait_for_end(graph, config)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        later = pool.submit(graph.invoke, {"out": ["second"]}, config)
+        assert begun.wait(60)
+        stream.close()
+        may_end.set()
+        assert later.result(60) == {"out": ["done"]}
 
 
 def test_a_run_of_a_server_goes_on_when_its_reader_leaves(server: DevServer) -> None:

@@ -57,6 +57,7 @@ class RunCall:
     _first: GraphdError | None = field(default=None, init=False)
     _insists: bool = field(default=False, init=False)
     _run_id: str = field(default="", init=False)
+    _has_ended: bool = field(default=False, init=False)
 
     @property
     def _key(self) -> tuple[Target, str]:
@@ -227,7 +228,9 @@ class RunCall:
         return block
 
     def _cancel_run(self, reason: str) -> None:
-        request = gs.CancelRunRequest(thread_id=self.thread, reason=reason)
+        if self._has_ended:
+            return
+        request = gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason)
         request.grace.FromSeconds(3600)
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.graphs.CancelRun, request)
@@ -250,6 +253,7 @@ class RunCall:
 
     def _mark_reading(self, event: event_pb2.Event) -> None:
         self._run_id = event.run_id or self._run_id
+        self._has_ended = event.HasField("end")
         if self.local.gate is not None:
             self.local.gate.mark_reading()
 
@@ -276,6 +280,10 @@ class RunCall:
             block.callback(self.local.gate.open)
         return block
 
+    def _is_stopped_when_left(self) -> bool:
+        """Whether the reader leaves a run that is under way; another one may have begun after it."""
+        return self.stops_when_left and not self.temporary and not self._has_ended
+
     def _stop_run(self) -> None:
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.graphs.CancelRun, self._build_stop())
@@ -287,7 +295,8 @@ class RunCall:
     def _build_stop(self) -> gs.CancelRunRequest:
         self.local.cancelled = True
         mark_left(self.connection.server.target, self._run_id)
-        return gs.CancelRunRequest(thread_id=self.thread, reason="the reader has left the stream", wait=True)
+        reason = "the reader has left the stream"
+        return gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason, wait=True)
 
     # Plain.
 
@@ -311,7 +320,7 @@ class RunCall:
                         if (problem := self._recover_from(error)) is not None:
                             raise problem from problem.__cause__
             except GeneratorExit:
-                if self.stops_when_left and not self.temporary:
+                if self._is_stopped_when_left():
                     self._stop_run()
                 raise
 
@@ -374,7 +383,7 @@ class RunCall:
                 await self._cancel_for_caller()
                 raise
             except GeneratorExit:
-                if self.stops_when_left and not self.temporary:
+                if self._is_stopped_when_left():
                     await asyncio.shield(self._astop_run())
                 raise
 
@@ -421,7 +430,10 @@ class RunCall:
     async def _cancel_for_caller(self) -> None:
         # The caller was cancelled; its nodes run on its loop and stop with it.
         self.local.cancelled = True
-        request = gs.CancelRunRequest(thread_id=self.thread, reason="the caller was cancelled", wait=True)
+        if self._has_ended:
+            return
+        reason = "the caller was cancelled"
+        request = gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason, wait=True)
         with contextlib.suppress(GraphdError):
             await asyncio.shield(acall_unary(self.connection.server.astubs.graphs.CancelRun, request))
 
