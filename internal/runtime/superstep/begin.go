@@ -21,11 +21,7 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 	t.Actor = run.StartedBy // also for a run that was queued
 	t.GrowEvents(firstEvents)
 	if run.Request.DiscardOpen {
-		discard := SupersedeInterrupts
-		if run.Request.Input == "" && run.Request.From == "" {
-			discard = discardOpenInterrupts
-		}
-		if err := discard(ctx, reader, t); err != nil {
+		if err := discardInterrupts(ctx, reader, t, &run.Request); err != nil {
 			return err
 		}
 	}
@@ -38,6 +34,15 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 	run.MaxStep = l.maxStep
 	t.Runs = append(t.Runs, *run)
 	return nil
+}
+
+// discardInterrupts closes the interrupts in whose place a run begins. A run that goes on
+// after a failure leaves the answers that the due tasks have not used.
+func discardInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, r *checkpoint.RunRequest) error {
+	if t.Head.State == checkpoint.ThreadFailed && r.Input == "" && r.From == "" {
+		return withdrawOpenInterrupts(ctx, reader, t)
+	}
+	return SupersedeInterrupts(ctx, reader, t)
 }
 
 // applyRequest applies the input or the command of the run's request.

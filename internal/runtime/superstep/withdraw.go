@@ -54,24 +54,6 @@ func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx
 	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
-	return supersedeInterruptedRun(ctx, reader, t)
-}
-
-// discardOpenInterrupts closes the open interrupts for a run that goes on with the due tasks.
-// It leaves the answers that these tasks have not used yet. Errors: those of
-// runtime.TranslateStoreError.
-func discardOpenInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
-	if t.Head.Open > 0 {
-		err := withdrawInStates(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded, checkpoint.InterruptOpen)
-		if err != nil {
-			return err
-		}
-	}
-	return supersedeInterruptedRun(ctx, reader, t)
-}
-
-// supersedeInterruptedRun ends the run of the interrupts that were withdrawn.
-func supersedeInterruptedRun(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
 		return nil
 	}
@@ -84,4 +66,13 @@ func supersedeInterruptedRun(ctx context.Context, reader *query.Reader, t *commi
 	old.LastEvent = t.Head.LastEvent
 	t.Runs = append(t.Runs, old)
 	return nil
+}
+
+// withdrawOpenInterrupts closes the interrupts that have no answer. Errors: those of
+// runtime.TranslateStoreError.
+func withdrawOpenInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	if t.Head.Open == 0 {
+		return nil
+	}
+	return withdrawInStates(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded, checkpoint.InterruptOpen)
 }
