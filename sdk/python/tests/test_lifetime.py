@@ -126,3 +126,33 @@ atexit.register(time.sleep, 1)  # meanwhile the worker looks for the server
 def test_a_program_that_outlives_its_server_ends_in_silence() -> None:
     ended = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=120, check=True)
     assert (ended.stdout, ended.stderr) == ("{'n': 1}\n", "")
+
+
+CANCELS = """
+import asyncio, graphd
+from graphd import START, StateGraph
+
+async def main():
+    begun = asyncio.Event()
+
+    async def node(state):
+        begun.set()
+        await asyncio.sleep(1000)
+
+    server = graphd.dev()
+    graph = StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=server.address, name="cancels")
+    graph.attach().session._beat = 1000.0
+    call = asyncio.create_task(graph.ainvoke({}, {"configurable": {"thread_id": "cancels"}}))
+    await begun.wait()
+    call.cancel()
+    await asyncio.wait([call])
+    print(call.cancelled())
+
+asyncio.run(main())
+"""
+
+
+def test_a_cancelled_call_does_not_keep_the_process() -> None:
+    """The result of its node is refused; the next beat would say why, and the lease ends after half a minute."""
+    ended = subprocess.run([sys.executable, "-c", CANCELS], capture_output=True, text=True, timeout=25, check=True)
+    assert (ended.stdout, ended.stderr) == ("True\n", "")

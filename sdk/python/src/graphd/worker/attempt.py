@@ -46,6 +46,9 @@ class AttemptSession(Protocol):
     def is_sure(self) -> bool:
         """The attempt is not lost, as far as can be known at once."""
 
+    def ask_leases(self) -> None:
+        """Has the server say at once which attempts are lost."""
+
     def confirm_lease(self, attempt: Attempt) -> None:
         """Waits until it is known whether the attempt is lost; GraphdError if it is."""
 

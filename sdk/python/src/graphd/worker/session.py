@@ -75,7 +75,7 @@ class Session:
         self._capacity = Capacity(limits or WorkerLimits())
         self._runner = Runner(self.target, self._capacity.threads)
         self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
-        self._beat, self._heard = 1.0, time.monotonic()
+        self._beat, self._beat_due, self._heard = 1.0, False, time.monotonic()
         self._longest_pause = LONGEST_PAUSE
         self._certainty = LeaseCertainty()
         self._threads = [
@@ -151,6 +151,10 @@ class Session:
     @property
     def is_sure(self) -> bool:
         return self._certainty.is_sure
+
+    def ask_leases(self) -> None:
+        self._beat_due = True
+        self.send_request(ws.ConnectRequest(credit=self._capacity.current_credit()))  # wakes the stream
 
     def confirm_lease(self, attempt: Attempt) -> None:
         self._certainty.wait_until(
@@ -247,7 +251,8 @@ class Session:
                 yield request
             except queue.Empty:
                 pass
-            if time.monotonic() >= last + self._beat:  # beats don't wait for a lull
+            if self._beat_due or time.monotonic() >= last + self._beat:  # beats don't wait for a lull
+                self._beat_due = False
                 number, last = number + 1, time.monotonic()
                 self._certainty.record_question(number)
                 yield ws.ConnectRequest(beat=ws.Beat(number=number, running=self._tasks.leases()))

@@ -112,7 +112,7 @@ class SessionTasks:
         try:
             if not attempt.lost:
                 response: ws.CompleteTaskResponse = self._connection.call_until_answered(
-                    "CompleteTask", request, lambda: attempt.lost
+                    "CompleteTask", request, lambda: self._learn_loss(attempt)
                 )
                 if response.HasField("next"):
                     return self._accept_task(response.next)
@@ -126,6 +126,12 @@ class SessionTasks:
         with self._lock:
             self._attempts.pop(attempt.token, None)
         attempt.ended = True
+
+    def _learn_loss(self, attempt: Attempt) -> bool:
+        """Whether a refused attempt is lost. The stream says it at once: the process may wait."""
+        if not attempt.lost:
+            self._session.ask_leases()
+        return attempt.lost
 
     def _report_not_taken(self, attempt: Attempt, error: GraphdError) -> None:
         node = attempt.assignment.node
