@@ -19,4 +19,4 @@ def test_what_is_too_old_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         cache.write(str(key), b"2", 10.0)
     assert cache.read("kept") == b"1"
     assert (cache.read("4000"), cache.read("4999")) == (None, b"2")
-    assert len(cache._kept) < 2500, "nobody reads them, so writing must make room"
+    assert len(cache._kept) < 2500, "no caller reads them, so writing must make room"

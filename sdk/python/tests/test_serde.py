@@ -21,7 +21,7 @@ encrypted = pytest.importorskip("langgraph.checkpoint.serde.encrypted")
 
 
 class Rot:
-    """A cipher that nobody should use."""
+    """A cipher for tests, which hides nothing."""
 
     def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
         return "rot", bytes((byte + 1) % 256 for byte in plaintext)

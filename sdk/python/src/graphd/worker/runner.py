@@ -177,7 +177,7 @@ class Runner:
                 end(_build_broken_result(job, local, error))
                 return
             job.attempt.cancel = lambda: _cancel_task(loop, task)
-            if job.attempt.stopped:  # between the two: whoever stops it looks for what to cancel after saying so
+            if job.attempt.stopped:  # between the two: stop_task marks the attempt, and then looks for what to cancel
                 task.cancel()
             task.add_done_callback(lambda _: end(_read_result(job, prepared, task)))
 
