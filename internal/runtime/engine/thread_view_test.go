@@ -126,6 +126,13 @@ func (s *readCountingStore) Request(ctx context.Context, thread, id string) (che
 	return s.Store.Request(ctx, thread, id)
 }
 
+// waitReleased waits until an engine holds no thread: a call that comes between the stop
+// of a run and the release of its thread looks again.
+func waitReleased(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	require.Eventually(t, func() bool { held, _, _ := engine.CountHeld(e); return held == 0 }, time.Minute, time.Millisecond)
+}
+
 // takeCounts returns how many looks and reads there were since the last time.
 func (s *readCountingStore) takeCounts() [2]int64 { return [2]int64{s.views.Swap(0), s.reads.Swap(0)} }
 
@@ -174,6 +181,7 @@ func countExchanges(t *testing.T, made func(*graph.Spec) *graph.Spec, toBegin, t
 				if e.Kind == checkpoint.EventRunState && runtime.IsStopped(e.State) {
 					stop, ok := f.StoppedRun(st.Run.ID, e.Seq)
 					require.True(t, ok)
+					waitReleased(t, w.engine)
 					return st, stop
 				}
 			}
