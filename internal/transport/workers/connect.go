@@ -2,13 +2,13 @@ package workers
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -26,7 +26,7 @@ type workerStream = interface {
 const helloTimeout = 10 * time.Second
 
 // Connect keeps the session of a worker until one side ends it. Errors:
-// INVALID_FIELD, QUOTA_EXCEEDED, those with which the hub ends the session, and those of the
+// INVALID_FIELD, DEADLINE_EXCEEDED, QUOTA_EXCEEDED, those with which the hub ends the session, and those of the
 // stream.
 func (s *Service) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 	if err := interceptor.HoldWorker(stream.Context()); err != nil {
@@ -95,9 +95,10 @@ func receiveMessages(ctx context.Context, stream workerStream) <-chan receivedMe
 	return out
 }
 
-// receiveHello waits for the first message.
+// receiveHello waits for the first message. Errors: INVALID_FIELD for another message,
+// DEADLINE_EXCEEDED when none comes within helloTimeout: the worker or the network is slow.
 func (*Service) receiveHello(ctx context.Context, incoming <-chan receivedMessage) (*graphdv1.Hello, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, helloTimeout, errNoHello)
+	ctx, cancel := context.WithTimeoutCause(ctx, helloTimeout, lateHelloError())
 	defer cancel()
 	select {
 	case r := <-incoming:
@@ -106,20 +107,15 @@ func (*Service) receiveHello(ctx context.Context, incoming <-chan receivedMessag
 		}
 		hello := r.message.GetHello()
 		if hello == nil {
-			return nil, noHelloError()
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "the first message must be hello").
+				With("field", "hello").WithViolation("hello", "must be the first message")
 		}
 		return hello, nil
 	case <-ctx.Done():
-		if errors.Is(context.Cause(ctx), errNoHello) {
-			return nil, noHelloError()
-		}
 		return nil, context.Cause(ctx)
 	}
 }
 
-var errNoHello = errors.New("no hello")
-
-func noHelloError() error {
-	return runtime.Errorf(runtime.ReasonInvalidField, "the first message must be hello").
-		With("field", "hello").WithViolation("hello", "must be the first message, within %s", helloTimeout)
+func lateHelloError() error {
+	return runtime.Errorf(reason.DeadlineExceeded, "no hello came within %s; connect again", helloTimeout)
 }

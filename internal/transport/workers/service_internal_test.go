@@ -3,12 +3,15 @@ package workers
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -54,4 +57,20 @@ func TestAHelloOfABrokenStreamBeginsNoSession(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHelloThatIsLateOrMissing tells a worker that is slow, which connects again, from one
+// whose program is wrong.
+func TestHelloThatIsLateOrMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		_, err := New(Options{}).receiveHello(t.Context(), make(chan receivedMessage))
+		require.ErrorIs(t, err, &runtime.Error{Reason: reason.DeadlineExceeded})
+		require.ErrorContains(t, err, "10s")
+		require.Equal(t, helloTimeout, time.Since(begin))
+	})
+	incoming := make(chan receivedMessage, 1)
+	incoming <- receivedMessage{message: &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{}}}}
+	_, err := New(Options{}).receiveHello(t.Context(), incoming)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonInvalidField})
 }
