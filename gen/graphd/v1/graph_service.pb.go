@@ -384,7 +384,12 @@ type StartRunRequest struct {
 	// What to run.
 	Run *RunSpec `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// Makes the call repeatable, see StreamRequest.request_id.
-	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Returns when the run stops, after this time at the latest. It also returns
+	// when no worker can run a task and when the server drains: Watch then tells
+	// the rest. Unset or zero returns at once. While it waits the call counts as
+	// a stream.
+	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -433,13 +438,22 @@ func (x *StartRunRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *StartRunRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
 // Asks to answer questions.
 type ResumeRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answers.
 	Resume *ResumeSpec `protobuf:"bytes,1,opt,name=resume,proto3" json:"resume,omitempty"`
 	// Makes the call repeatable, see StreamRequest.request_id.
-	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Returns when the run stops, see StartRunRequest.wait.
+	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,6 +500,13 @@ func (x *ResumeRunRequest) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *ResumeRunRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
 }
 
 // Asks to wait for a run.
@@ -856,15 +877,17 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x06filter\x18\x06 \x01(\v2\x16.graphd.v1.EventFilterR\x06filter\x12%\n" +
 	"\x0esnapshot_first\x18\a \x01(\bR\rsnapshotFirst\x12\x16\n" +
 	"\x06follow\x18\b \x01(\bR\x06followB\a\n" +
-	"\x05start\"V\n" +
+	"\x05start\"\x85\x01\n" +
 	"\x0fStartRunRequest\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.graphd.v1.RunSpecR\x03run\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"`\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12-\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"\x8f\x01\n" +
 	"\x10ResumeRunRequest\x12-\n" +
 	"\x06resume\x18\x01 \x01(\v2\x15.graphd.v1.ResumeSpecR\x06resume\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"s\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12-\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"s\n" +
 	"\x0eWaitRunRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12-\n" +
@@ -951,34 +974,36 @@ var file_graphd_v1_graph_service_proto_depIdxs = []int32{
 	16, // 8: graphd.v1.WatchRequest.now:type_name -> google.protobuf.Empty
 	12, // 9: graphd.v1.WatchRequest.filter:type_name -> graphd.v1.EventFilter
 	11, // 10: graphd.v1.StartRunRequest.run:type_name -> graphd.v1.RunSpec
-	14, // 11: graphd.v1.ResumeRunRequest.resume:type_name -> graphd.v1.ResumeSpec
-	17, // 12: graphd.v1.WaitRunRequest.wait:type_name -> google.protobuf.Duration
-	18, // 13: graphd.v1.ListRunsResponse.runs:type_name -> graphd.v1.Run
-	0,  // 14: graphd.v1.CancelRunRequest.action:type_name -> graphd.v1.CancelRunRequest.Action
-	17, // 15: graphd.v1.CancelRunRequest.grace:type_name -> google.protobuf.Duration
-	1,  // 16: graphd.v1.GraphService.Stream:input_type -> graphd.v1.StreamRequest
-	2,  // 17: graphd.v1.GraphService.Resume:input_type -> graphd.v1.ResumeRequest
-	3,  // 18: graphd.v1.GraphService.Watch:input_type -> graphd.v1.WatchRequest
-	4,  // 19: graphd.v1.GraphService.StartRun:input_type -> graphd.v1.StartRunRequest
-	5,  // 20: graphd.v1.GraphService.ResumeRun:input_type -> graphd.v1.ResumeRunRequest
-	6,  // 21: graphd.v1.GraphService.WaitRun:input_type -> graphd.v1.WaitRunRequest
-	7,  // 22: graphd.v1.GraphService.GetRun:input_type -> graphd.v1.GetRunRequest
-	8,  // 23: graphd.v1.GraphService.ListRuns:input_type -> graphd.v1.ListRunsRequest
-	10, // 24: graphd.v1.GraphService.CancelRun:input_type -> graphd.v1.CancelRunRequest
-	19, // 25: graphd.v1.GraphService.Stream:output_type -> graphd.v1.Event
-	19, // 26: graphd.v1.GraphService.Resume:output_type -> graphd.v1.Event
-	19, // 27: graphd.v1.GraphService.Watch:output_type -> graphd.v1.Event
-	18, // 28: graphd.v1.GraphService.StartRun:output_type -> graphd.v1.Run
-	18, // 29: graphd.v1.GraphService.ResumeRun:output_type -> graphd.v1.Run
-	18, // 30: graphd.v1.GraphService.WaitRun:output_type -> graphd.v1.Run
-	18, // 31: graphd.v1.GraphService.GetRun:output_type -> graphd.v1.Run
-	9,  // 32: graphd.v1.GraphService.ListRuns:output_type -> graphd.v1.ListRunsResponse
-	18, // 33: graphd.v1.GraphService.CancelRun:output_type -> graphd.v1.Run
-	25, // [25:34] is the sub-list for method output_type
-	16, // [16:25] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	17, // 11: graphd.v1.StartRunRequest.wait:type_name -> google.protobuf.Duration
+	14, // 12: graphd.v1.ResumeRunRequest.resume:type_name -> graphd.v1.ResumeSpec
+	17, // 13: graphd.v1.ResumeRunRequest.wait:type_name -> google.protobuf.Duration
+	17, // 14: graphd.v1.WaitRunRequest.wait:type_name -> google.protobuf.Duration
+	18, // 15: graphd.v1.ListRunsResponse.runs:type_name -> graphd.v1.Run
+	0,  // 16: graphd.v1.CancelRunRequest.action:type_name -> graphd.v1.CancelRunRequest.Action
+	17, // 17: graphd.v1.CancelRunRequest.grace:type_name -> google.protobuf.Duration
+	1,  // 18: graphd.v1.GraphService.Stream:input_type -> graphd.v1.StreamRequest
+	2,  // 19: graphd.v1.GraphService.Resume:input_type -> graphd.v1.ResumeRequest
+	3,  // 20: graphd.v1.GraphService.Watch:input_type -> graphd.v1.WatchRequest
+	4,  // 21: graphd.v1.GraphService.StartRun:input_type -> graphd.v1.StartRunRequest
+	5,  // 22: graphd.v1.GraphService.ResumeRun:input_type -> graphd.v1.ResumeRunRequest
+	6,  // 23: graphd.v1.GraphService.WaitRun:input_type -> graphd.v1.WaitRunRequest
+	7,  // 24: graphd.v1.GraphService.GetRun:input_type -> graphd.v1.GetRunRequest
+	8,  // 25: graphd.v1.GraphService.ListRuns:input_type -> graphd.v1.ListRunsRequest
+	10, // 26: graphd.v1.GraphService.CancelRun:input_type -> graphd.v1.CancelRunRequest
+	19, // 27: graphd.v1.GraphService.Stream:output_type -> graphd.v1.Event
+	19, // 28: graphd.v1.GraphService.Resume:output_type -> graphd.v1.Event
+	19, // 29: graphd.v1.GraphService.Watch:output_type -> graphd.v1.Event
+	18, // 30: graphd.v1.GraphService.StartRun:output_type -> graphd.v1.Run
+	18, // 31: graphd.v1.GraphService.ResumeRun:output_type -> graphd.v1.Run
+	18, // 32: graphd.v1.GraphService.WaitRun:output_type -> graphd.v1.Run
+	18, // 33: graphd.v1.GraphService.GetRun:output_type -> graphd.v1.Run
+	9,  // 34: graphd.v1.GraphService.ListRuns:output_type -> graphd.v1.ListRunsResponse
+	18, // 35: graphd.v1.GraphService.CancelRun:output_type -> graphd.v1.Run
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_service_proto_init() }

@@ -57,9 +57,10 @@ type GraphServiceClient interface {
 	// nothing. Errors: THREAD_NOT_FOUND, RUN_NOT_FOUND, CURSOR_TRIMMED,
 	// CURSOR_AHEAD, CURSOR_LOST, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
-	// Like Stream, but returns as soon as the run is stored.
+	// Like Stream, but returns as soon as the run is stored, or after a wait.
 	StartRun(ctx context.Context, in *StartRunRequest, opts ...grpc.CallOption) (*Run, error)
-	// Like Resume, but returns as soon as the answers are stored.
+	// Like Resume, but returns as soon as the answers are stored, or after a
+	// wait.
 	ResumeRun(ctx context.Context, in *ResumeRunRequest, opts ...grpc.CallOption) (*Run, error)
 	// Waits until a run stops and returns it; after the given wait returns it
 	// as it is. Errors: RUN_NOT_FOUND, SERVER_DRAINING.
@@ -225,9 +226,10 @@ type GraphServiceServer interface {
 	// nothing. Errors: THREAD_NOT_FOUND, RUN_NOT_FOUND, CURSOR_TRIMMED,
 	// CURSOR_AHEAD, CURSOR_LOST, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error
-	// Like Stream, but returns as soon as the run is stored.
+	// Like Stream, but returns as soon as the run is stored, or after a wait.
 	StartRun(context.Context, *StartRunRequest) (*Run, error)
-	// Like Resume, but returns as soon as the answers are stored.
+	// Like Resume, but returns as soon as the answers are stored, or after a
+	// wait.
 	ResumeRun(context.Context, *ResumeRunRequest) (*Run, error)
 	// Waits until a run stops and returns it; after the given wait returns it
 	// as it is. Errors: RUN_NOT_FOUND, SERVER_DRAINING.

@@ -56,20 +56,24 @@ class WatchRequest(_message.Message):
     def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., after: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., beginning: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., now: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., filter: _Optional[_Union[_event_pb2.EventFilter, _Mapping]] = ..., snapshot_first: bool = ..., follow: bool = ...) -> None: ...
 
 class StartRunRequest(_message.Message):
-    __slots__ = ("run", "request_id")
+    __slots__ = ("run", "request_id", "wait")
     RUN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
     run: _run_pb2.RunSpec
     request_id: str
-    def __init__(self, run: _Optional[_Union[_run_pb2.RunSpec, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    wait: _duration_pb2.Duration
+    def __init__(self, run: _Optional[_Union[_run_pb2.RunSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class ResumeRunRequest(_message.Message):
-    __slots__ = ("resume", "request_id")
+    __slots__ = ("resume", "request_id", "wait")
     RESUME_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
     resume: _run_pb2.ResumeSpec
     request_id: str
-    def __init__(self, resume: _Optional[_Union[_run_pb2.ResumeSpec, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    wait: _duration_pb2.Duration
+    def __init__(self, resume: _Optional[_Union[_run_pb2.ResumeSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class WaitRunRequest(_message.Message):
     __slots__ = ("thread_id", "run_id", "wait")

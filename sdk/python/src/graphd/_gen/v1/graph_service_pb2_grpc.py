@@ -107,14 +107,15 @@ class GraphServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def StartRun(self, request, context):
-        """Like Stream, but returns as soon as the run is stored.
+        """Like Stream, but returns as soon as the run is stored, or after a wait.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeRun(self, request, context):
-        """Like Resume, but returns as soon as the answers are stored.
+        """Like Resume, but returns as soon as the answers are stored, or after a
+        wait.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
