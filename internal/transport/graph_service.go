@@ -55,30 +55,36 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream
 	return s.events.ServeStream(ss, early.ToSubscription(started, req.GetOnDisconnect()))
 }
 
-// StartRun starts a run. Errors: SERVER_DRAINING, those of Validator.Err, and those
-// of engine.Engine.Start.
+// StartRun starts a run, and waits for its stop if asked to. Errors: SERVER_DRAINING, those
+// of Validator.Err, of engine.Engine.Start, and of newRunWait.
 func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunRequest) (*graphdv1.Run, error) {
-	if s.streams.IsDraining() {
-		return nil, stream.DrainingError()
-	}
-	started, err := s.startRun(ctx, s.newValidator(ctx), req.GetRun(), req.GetRequestId(), 0, nil)
+	v := s.newValidator(ctx)
+	w, err := s.newRunWait(ctx, v, req.GetWait())
 	if err != nil {
 		return nil, err
 	}
-	return s.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID)
+	defer w.close()
+	started, err := s.startRun(ctx, v, req.GetRun(), req.GetRequestId(), 0, w.startHook())
+	if err != nil {
+		return nil, err
+	}
+	return w.awaitStop(ctx, started)
 }
 
-// ResumeRun answers interrupts. Errors: SERVER_DRAINING, those of Validator.Err,
-// and those of engine.Engine.Resume.
+// ResumeRun answers interrupts, and waits for the next stop of the run if asked to. Errors:
+// SERVER_DRAINING, those of Validator.Err, of engine.Engine.Resume, and of newRunWait.
 func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunRequest) (*graphdv1.Run, error) {
-	if s.streams.IsDraining() {
-		return nil, stream.DrainingError()
-	}
-	started, err := s.resumeRun(ctx, s.newValidator(ctx), req.GetResume(), req.GetRequestId(), nil)
+	v := s.newValidator(ctx)
+	w, err := s.newRunWait(ctx, v, req.GetWait())
 	if err != nil {
 		return nil, err
 	}
-	return s.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID)
+	defer w.close()
+	started, err := s.resumeRun(ctx, v, req.GetResume(), req.GetRequestId(), w.startHook())
+	if err != nil {
+		return nil, err
+	}
+	return w.awaitStop(ctx, started)
 }
 
 func (s *graphService) startRun(
