@@ -335,6 +335,10 @@ func TestTooManyStreams(t *testing.T) {
 			_, err := c.WaitRun(t.Context(), &graphdv1.WaitRunRequest{ThreadId: "t1", RunId: "r1"})
 			return err
 		},
+		"StartRun": func() error {
+			_, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{Graph: "g"}, Wait: durationpb.New(time.Hour)})
+			return err
+		},
 		"CancelRun": func() error {
 			_, err := c.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: "t1", RunId: "r1", Wait: true})
 			return err
