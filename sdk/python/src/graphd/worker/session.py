@@ -142,6 +142,9 @@ class Session:
             self._tasks.results.record_traffic()
         self._outbox.put(request)
 
+    def flush_soon(self, attempt: Attempt) -> None:
+        self._tasks.progress.add_emitting(attempt)
+
     def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         response: ws.RecordMemoResponse = self._connection.call_until_answered(
             "RecordMemo", request, lambda: self._tasks.is_gone(request.lease_token)
@@ -302,4 +305,5 @@ class Session:
                 log.warning("nothing was heard of graphd at %s for %.1fs; connecting again", self.address, silence)
                 self._heard = now
                 self._connection.reconnect()
-            self._tasks.send_progress()
+            self._tasks.progress.send()
+            self._runner.check_gates()
