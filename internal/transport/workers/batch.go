@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strconv"
 
@@ -72,6 +73,7 @@ func (q *responseQueue) Next(ctx context.Context) (*graphdv1.ConnectResponse, er
 	if err != nil || q.maxLength == 1 {
 		return first, err
 	}
+	runtime.Gosched() // those that are about to add a message do so now; no time passes where nobody is
 	all, size := []*graphdv1.ConnectResponse{first}, proto.Size(first)
 	for len(all) < q.maxLength {
 		m := q.poll()
