@@ -162,6 +162,9 @@ func (s *Session) NextMessage(ctx context.Context) (message.Message, error) {
 	return s.outbox.WaitForMessage(ctx)
 }
 
+// PollMessage returns the next message to the worker if one waits, nil without one.
+func (s *Session) PollMessage() message.Message { return s.outbox.PollMessage() }
+
 // endSession ends the session for a reason. mu is held.
 func (s *Session) endSession(cause error) {
 	if s.hasEnded {

@@ -24,7 +24,7 @@ func TestAResultOnTheStreamIsAnsweredWithTheNextTask(t *testing.T) {
 		WorkerId: "w1", Credit: &graphdv1.Credit{TotalSlots: 1},
 		Manifest: &graphdv1.WorkerManifest{Graphs: listSpecs(newChainGraph("two", "a", "b"))},
 	})
-	require.Equal(t, []string{"complete", "next", "drift"}, w.welcome.GetFeatures())
+	require.Equal(t, []string{"complete", "next", "drift", "batch"}, w.welcome.GetFeatures())
 	run := s.startRun("two", `{"x":0}`)
 	first := w.nextTask()
 	answer := w.completeOnStream(first, completedResult(`{"x":1}`))

@@ -237,7 +237,10 @@ func TestBadSessionsAreEnded(t *testing.T) {
 		reason string
 	}{
 		"no hello": {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{}}}}, "INVALID_FIELD"},
-		"no id":    {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{}}}}, "INVALID_FIELD"},
+		"a batch first": {[]*graphdv1.ConnectRequest{newBatch(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
+			WorkerId: "w",
+		}}})}, "INVALID_FIELD"},
+		"no id": {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{}}}}, "INVALID_FIELD"},
 		"protocol": {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
 			WorkerId: "w", Manifest: &graphdv1.WorkerManifest{MinProtocol: 7, MaxProtocol: 9},
 		}}}}, "PROTOCOL_MISMATCH"},
@@ -257,7 +260,11 @@ func TestBadSessionsAreEnded(t *testing.T) {
 		"result here": {Kind: &graphdv1.ConnectRequest_Update{Update: &graphdv1.TaskUpdate{
 			LeaseToken: []byte("x"), Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{}},
 		}}},
-		"nothing": {},
+		"nothing":               {},
+		"an empty batch":        newBatch(),
+		"a hello in a batch":    newBatch(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{WorkerId: "w"}}}),
+		"a batch in a batch":    newBatch(newBatch(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{}}})),
+		"a batch with too much": newBatch(make([]*graphdv1.ConnectRequest, 65)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := s.connectWorker(newHello("w", 1))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type workerSession struct {
 	drains    chan *graphdv1.Drain
 	answers   chan *graphdv1.Completed
 	end       chan error
+	batches   atomic.Int64 // that were received
 	sending   sync.Mutex
 }
 
@@ -70,20 +72,29 @@ func (w *workerSession) receiveMessages() {
 			w.end <- err
 			return
 		}
-		switch k := m.GetKind().(type) {
-		case *graphdv1.ConnectResponse_Task:
-			w.tasks <- k.Task
-		case *graphdv1.ConnectResponse_Cancel:
-			w.cancels <- k.Cancel
-		case *graphdv1.ConnectResponse_BeatAck:
-			w.acks <- k.BeatAck
-		case *graphdv1.ConnectResponse_Throttle:
-			w.throttles <- k.Throttle
-		case *graphdv1.ConnectResponse_Drain:
-			w.drains <- k.Drain
-		case *graphdv1.ConnectResponse_Completed:
-			w.answers <- k.Completed
+		w.handleMessage(m)
+	}
+}
+
+func (w *workerSession) handleMessage(m *graphdv1.ConnectResponse) {
+	switch k := m.GetKind().(type) {
+	case *graphdv1.ConnectResponse_Batch:
+		w.batches.Add(1)
+		for _, part := range k.Batch.GetResponses() {
+			w.handleMessage(part)
 		}
+	case *graphdv1.ConnectResponse_Task:
+		w.tasks <- k.Task
+	case *graphdv1.ConnectResponse_Cancel:
+		w.cancels <- k.Cancel
+	case *graphdv1.ConnectResponse_BeatAck:
+		w.acks <- k.BeatAck
+	case *graphdv1.ConnectResponse_Throttle:
+		w.throttles <- k.Throttle
+	case *graphdv1.ConnectResponse_Drain:
+		w.drains <- k.Drain
+	case *graphdv1.ConnectResponse_Completed:
+		w.answers <- k.Completed
 	}
 }
 

@@ -36,6 +36,7 @@ type ConnectRequest struct {
 	//	*ConnectRequest_Nack
 	//	*ConnectRequest_Goodbye
 	//	*ConnectRequest_Complete
+	//	*ConnectRequest_Batch
 	Kind          isConnectRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -141,6 +142,15 @@ func (x *ConnectRequest) GetComplete() *CompleteTaskRequest {
 	return nil
 }
 
+func (x *ConnectRequest) GetBatch() *ConnectRequestBatch {
+	if x != nil {
+		if x, ok := x.Kind.(*ConnectRequest_Batch); ok {
+			return x.Batch
+		}
+	}
+	return nil
+}
+
 type isConnectRequest_Kind interface {
 	isConnectRequest_Kind()
 }
@@ -182,6 +192,11 @@ type ConnectRequest_Complete struct {
 	Complete *CompleteTaskRequest `protobuf:"bytes,7,opt,name=complete,proto3,oneof"`
 }
 
+type ConnectRequest_Batch struct {
+	// Several of the others at once. Only if Welcome.features has "batch".
+	Batch *ConnectRequestBatch `protobuf:"bytes,8,opt,name=batch,proto3,oneof"`
+}
+
 func (*ConnectRequest_Hello) isConnectRequest_Kind() {}
 
 func (*ConnectRequest_Credit) isConnectRequest_Kind() {}
@@ -195,6 +210,56 @@ func (*ConnectRequest_Nack) isConnectRequest_Kind() {}
 func (*ConnectRequest_Goodbye) isConnectRequest_Kind() {}
 
 func (*ConnectRequest_Complete) isConnectRequest_Kind() {}
+
+func (*ConnectRequest_Batch) isConnectRequest_Kind() {}
+
+// Messages that wait to be sent, in one: each message on the stream costs both
+// sides much more than its content.
+type ConnectRequestBatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64, in order. They mean what they mean one by one. None is hello or a
+	// batch. All together are smaller than Welcome.max_message_bytes.
+	Requests      []*ConnectRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConnectRequestBatch) Reset() {
+	*x = ConnectRequestBatch{}
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConnectRequestBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConnectRequestBatch) ProtoMessage() {}
+
+func (x *ConnectRequestBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConnectRequestBatch.ProtoReflect.Descriptor instead.
+func (*ConnectRequestBatch) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ConnectRequestBatch) GetRequests() []*ConnectRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
 
 // What the server says.
 type ConnectResponse struct {
@@ -211,6 +276,7 @@ type ConnectResponse struct {
 	//	*ConnectResponse_Throttle
 	//	*ConnectResponse_Completed
 	//	*ConnectResponse_Renewed
+	//	*ConnectResponse_Batch
 	Kind          isConnectResponse_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -218,7 +284,7 @@ type ConnectResponse struct {
 
 func (x *ConnectResponse) Reset() {
 	*x = ConnectResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[1]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -230,7 +296,7 @@ func (x *ConnectResponse) String() string {
 func (*ConnectResponse) ProtoMessage() {}
 
 func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[1]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -243,7 +309,7 @@ func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectResponse.ProtoReflect.Descriptor instead.
 func (*ConnectResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{1}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ConnectResponse) GetKind() isConnectResponse_Kind {
@@ -325,6 +391,15 @@ func (x *ConnectResponse) GetRenewed() *TaskLease {
 	return nil
 }
 
+func (x *ConnectResponse) GetBatch() *ConnectResponseBatch {
+	if x != nil {
+		if x, ok := x.Kind.(*ConnectResponse_Batch); ok {
+			return x.Batch
+		}
+	}
+	return nil
+}
+
 type isConnectResponse_Kind interface {
 	isConnectResponse_Kind()
 }
@@ -369,6 +444,12 @@ type ConnectResponse_Renewed struct {
 	Renewed *TaskLease `protobuf:"bytes,8,opt,name=renewed,proto3,oneof"`
 }
 
+type ConnectResponse_Batch struct {
+	// Several of the others at once. Only for a worker whose
+	// WorkerManifest.features has "batch".
+	Batch *ConnectResponseBatch `protobuf:"bytes,9,opt,name=batch,proto3,oneof"`
+}
+
 func (*ConnectResponse_Welcome) isConnectResponse_Kind() {}
 
 func (*ConnectResponse_Task) isConnectResponse_Kind() {}
@@ -384,6 +465,55 @@ func (*ConnectResponse_Throttle) isConnectResponse_Kind() {}
 func (*ConnectResponse_Completed) isConnectResponse_Kind() {}
 
 func (*ConnectResponse_Renewed) isConnectResponse_Kind() {}
+
+func (*ConnectResponse_Batch) isConnectResponse_Kind() {}
+
+// Messages that wait to be sent, in one.
+type ConnectResponseBatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64, in order. They mean what they mean one by one. None is welcome or
+	// a batch.
+	Responses     []*ConnectResponse `protobuf:"bytes,1,rep,name=responses,proto3" json:"responses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConnectResponseBatch) Reset() {
+	*x = ConnectResponseBatch{}
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConnectResponseBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConnectResponseBatch) ProtoMessage() {}
+
+func (x *ConnectResponseBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConnectResponseBatch.ProtoReflect.Descriptor instead.
+func (*ConnectResponseBatch) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ConnectResponseBatch) GetResponses() []*ConnectResponse {
+	if x != nil {
+		return x.Responses
+	}
+	return nil
+}
 
 // Who the worker is and what it can do.
 type Hello struct {
@@ -405,7 +535,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[2]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +547,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[2]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +560,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Hello) GetWorkerId() string {
@@ -485,7 +615,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[3]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +627,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[3]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +640,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Credit) GetTotalSlots() uint32 {
@@ -548,7 +678,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +690,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +703,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Beat) GetNumber() uint64 {
@@ -606,7 +736,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +748,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +761,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{5}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Nack) GetLeaseToken() []byte {
@@ -668,7 +798,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +810,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +823,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Goodbye) GetReleased() [][]byte {
@@ -735,7 +865,7 @@ type Welcome struct {
 	Graphs []*GraphRegistration `protobuf:"bytes,10,rep,name=graphs,proto3" json:"graphs,omitempty"`
 	// Version of graphd.
 	ServerVersion string `protobuf:"bytes,11,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
-	// Optional parts the server knows: "complete", "next", "drift".
+	// Optional parts the server knows: "complete", "next", "drift", "batch".
 	Features []string `protobuf:"bytes,12,rep,name=features,proto3" json:"features,omitempty"`
 	// Those of renewed whose run is not taken up by this server yet. Go on with
 	// what was begun, and begin nothing that must not happen twice before
@@ -748,7 +878,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +890,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +903,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Welcome) GetSessionId() string {
@@ -882,7 +1012,7 @@ type GraphRegistration struct {
 
 func (x *GraphRegistration) Reset() {
 	*x = GraphRegistration{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +1024,7 @@ func (x *GraphRegistration) String() string {
 func (*GraphRegistration) ProtoMessage() {}
 
 func (x *GraphRegistration) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +1037,7 @@ func (x *GraphRegistration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRegistration.ProtoReflect.Descriptor instead.
 func (*GraphRegistration) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GraphRegistration) GetGraph() string {
@@ -944,7 +1074,7 @@ type GraphProblem struct {
 
 func (x *GraphProblem) Reset() {
 	*x = GraphProblem{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1086,7 @@ func (x *GraphProblem) String() string {
 func (*GraphProblem) ProtoMessage() {}
 
 func (x *GraphProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1099,7 @@ func (x *GraphProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphProblem.ProtoReflect.Descriptor instead.
 func (*GraphProblem) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GraphProblem) GetField() string {
@@ -1001,7 +1131,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1143,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1156,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CancelTask) GetLeaseToken() []byte {
@@ -1065,7 +1195,7 @@ type BeatAck struct {
 
 func (x *BeatAck) Reset() {
 	*x = BeatAck{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1207,7 @@ func (x *BeatAck) String() string {
 func (*BeatAck) ProtoMessage() {}
 
 func (x *BeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1220,7 @@ func (x *BeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatAck.ProtoReflect.Descriptor instead.
 func (*BeatAck) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BeatAck) GetNumber() uint64 {
@@ -1132,7 +1262,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1274,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1287,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Completed) GetLeaseToken() []byte {
@@ -1203,7 +1333,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1345,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1358,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Drain) GetDeadline() *durationpb.Duration {
@@ -1258,7 +1388,7 @@ type Throttle struct {
 
 func (x *Throttle) Reset() {
 	*x = Throttle{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1400,7 @@ func (x *Throttle) String() string {
 func (*Throttle) ProtoMessage() {}
 
 func (x *Throttle) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1413,7 @@ func (x *Throttle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Throttle.ProtoReflect.Descriptor instead.
 func (*Throttle) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Throttle) GetMinInterval() *durationpb.Duration {
@@ -1324,7 +1454,7 @@ type CompleteTaskRequest struct {
 
 func (x *CompleteTaskRequest) Reset() {
 	*x = CompleteTaskRequest{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1466,7 @@ func (x *CompleteTaskRequest) String() string {
 func (*CompleteTaskRequest) ProtoMessage() {}
 
 func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1479,7 @@ func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*CompleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CompleteTaskRequest) GetLeaseToken() []byte {
@@ -1401,7 +1531,7 @@ type CompleteTaskResponse struct {
 
 func (x *CompleteTaskResponse) Reset() {
 	*x = CompleteTaskResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1543,7 @@ func (x *CompleteTaskResponse) String() string {
 func (*CompleteTaskResponse) ProtoMessage() {}
 
 func (x *CompleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1556,7 @@ func (x *CompleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*CompleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CompleteTaskResponse) GetDuplicate() bool {
@@ -1462,7 +1592,7 @@ type RecordMemoRequest struct {
 
 func (x *RecordMemoRequest) Reset() {
 	*x = RecordMemoRequest{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1604,7 @@ func (x *RecordMemoRequest) String() string {
 func (*RecordMemoRequest) ProtoMessage() {}
 
 func (x *RecordMemoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1617,7 @@ func (x *RecordMemoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordMemoRequest.ProtoReflect.Descriptor instead.
 func (*RecordMemoRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RecordMemoRequest) GetLeaseToken() []byte {
@@ -1538,7 +1668,7 @@ type RecordMemoResponse struct {
 
 func (x *RecordMemoResponse) Reset() {
 	*x = RecordMemoResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1680,7 @@ func (x *RecordMemoResponse) String() string {
 func (*RecordMemoResponse) ProtoMessage() {}
 
 func (x *RecordMemoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1693,7 @@ func (x *RecordMemoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordMemoResponse.ProtoReflect.Descriptor instead.
 func (*RecordMemoResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{18}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RecordMemoResponse) GetValue() *Payload {
@@ -1613,7 +1743,7 @@ type CallGraphRequest struct {
 
 func (x *CallGraphRequest) Reset() {
 	*x = CallGraphRequest{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1755,7 @@ func (x *CallGraphRequest) String() string {
 func (*CallGraphRequest) ProtoMessage() {}
 
 func (x *CallGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1768,7 @@ func (x *CallGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallGraphRequest.ProtoReflect.Descriptor instead.
 func (*CallGraphRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{19}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CallGraphRequest) GetLeaseToken() []byte {
@@ -1729,7 +1859,7 @@ type CallGraphResponse struct {
 
 func (x *CallGraphResponse) Reset() {
 	*x = CallGraphResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1871,7 @@ func (x *CallGraphResponse) String() string {
 func (*CallGraphResponse) ProtoMessage() {}
 
 func (x *CallGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1884,7 @@ func (x *CallGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallGraphResponse.ProtoReflect.Descriptor instead.
 func (*CallGraphResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{20}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallGraphResponse) GetOutcome() isCallGraphResponse_Outcome {
@@ -1845,7 +1975,7 @@ type CallWaiting struct {
 
 func (x *CallWaiting) Reset() {
 	*x = CallWaiting{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1987,7 @@ func (x *CallWaiting) String() string {
 func (*CallWaiting) ProtoMessage() {}
 
 func (x *CallWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2000,7 @@ func (x *CallWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallWaiting.ProtoReflect.Descriptor instead.
 func (*CallWaiting) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{21}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallWaiting) GetInterruptIds() []string {
@@ -1884,7 +2014,7 @@ var File_graphd_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1egraphd/v1/worker_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15graphd/v1/graph.proto\x1a\x17graphd/v1/payload.proto\x1a\x1bgraphd/v1/worker_task.proto\"\xdc\x02\n" +
+	"\x1egraphd/v1/worker_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15graphd/v1/graph.proto\x1a\x17graphd/v1/payload.proto\x1a\x1bgraphd/v1/worker_task.proto\"\x94\x03\n" +
 	"\x0eConnectRequest\x12(\n" +
 	"\x05hello\x18\x01 \x01(\v2\x10.graphd.v1.HelloH\x00R\x05hello\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.graphd.v1.CreditH\x00R\x06credit\x12/\n" +
@@ -1892,8 +2022,11 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x04beat\x18\x04 \x01(\v2\x0f.graphd.v1.BeatH\x00R\x04beat\x12%\n" +
 	"\x04nack\x18\x05 \x01(\v2\x0f.graphd.v1.NackH\x00R\x04nack\x12.\n" +
 	"\agoodbye\x18\x06 \x01(\v2\x12.graphd.v1.GoodbyeH\x00R\agoodbye\x12<\n" +
-	"\bcomplete\x18\a \x01(\v2\x1e.graphd.v1.CompleteTaskRequestH\x00R\bcompleteB\x06\n" +
-	"\x04kind\"\xa1\x03\n" +
+	"\bcomplete\x18\a \x01(\v2\x1e.graphd.v1.CompleteTaskRequestH\x00R\bcomplete\x126\n" +
+	"\x05batch\x18\b \x01(\v2\x1e.graphd.v1.ConnectRequestBatchH\x00R\x05batchB\x06\n" +
+	"\x04kind\"L\n" +
+	"\x13ConnectRequestBatch\x125\n" +
+	"\brequests\x18\x01 \x03(\v2\x19.graphd.v1.ConnectRequestR\brequests\"\xda\x03\n" +
 	"\x0fConnectResponse\x12.\n" +
 	"\awelcome\x18\x01 \x01(\v2\x12.graphd.v1.WelcomeH\x00R\awelcome\x12/\n" +
 	"\x04task\x18\x02 \x01(\v2\x19.graphd.v1.TaskAssignmentH\x00R\x04task\x12/\n" +
@@ -1902,8 +2035,11 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x05drain\x18\x05 \x01(\v2\x10.graphd.v1.DrainH\x00R\x05drain\x121\n" +
 	"\bthrottle\x18\x06 \x01(\v2\x13.graphd.v1.ThrottleH\x00R\bthrottle\x124\n" +
 	"\tcompleted\x18\a \x01(\v2\x14.graphd.v1.CompletedH\x00R\tcompleted\x120\n" +
-	"\arenewed\x18\b \x01(\v2\x14.graphd.v1.TaskLeaseH\x00R\arenewedB\x06\n" +
-	"\x04kind\"\x98\x02\n" +
+	"\arenewed\x18\b \x01(\v2\x14.graphd.v1.TaskLeaseH\x00R\arenewed\x127\n" +
+	"\x05batch\x18\t \x01(\v2\x1f.graphd.v1.ConnectResponseBatchH\x00R\x05batchB\x06\n" +
+	"\x04kind\"P\n" +
+	"\x14ConnectResponseBatch\x128\n" +
+	"\tresponses\x18\x01 \x03(\v2\x1a.graphd.v1.ConnectResponseR\tresponses\"\x98\x02\n" +
 	"\x05Hello\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x125\n" +
 	"\bmanifest\x18\x02 \x01(\v2\x19.graphd.v1.WorkerManifestR\bmanifest\x12\x1f\n" +
@@ -2041,99 +2177,105 @@ func file_graphd_v1_worker_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_worker_service_proto_rawDescData
 }
 
-var file_graphd_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_graphd_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_graphd_v1_worker_service_proto_goTypes = []any{
 	(*ConnectRequest)(nil),       // 0: graphd.v1.ConnectRequest
-	(*ConnectResponse)(nil),      // 1: graphd.v1.ConnectResponse
-	(*Hello)(nil),                // 2: graphd.v1.Hello
-	(*Credit)(nil),               // 3: graphd.v1.Credit
-	(*Beat)(nil),                 // 4: graphd.v1.Beat
-	(*Nack)(nil),                 // 5: graphd.v1.Nack
-	(*Goodbye)(nil),              // 6: graphd.v1.Goodbye
-	(*Welcome)(nil),              // 7: graphd.v1.Welcome
-	(*GraphRegistration)(nil),    // 8: graphd.v1.GraphRegistration
-	(*GraphProblem)(nil),         // 9: graphd.v1.GraphProblem
-	(*CancelTask)(nil),           // 10: graphd.v1.CancelTask
-	(*BeatAck)(nil),              // 11: graphd.v1.BeatAck
-	(*Completed)(nil),            // 12: graphd.v1.Completed
-	(*Drain)(nil),                // 13: graphd.v1.Drain
-	(*Throttle)(nil),             // 14: graphd.v1.Throttle
-	(*CompleteTaskRequest)(nil),  // 15: graphd.v1.CompleteTaskRequest
-	(*CompleteTaskResponse)(nil), // 16: graphd.v1.CompleteTaskResponse
-	(*RecordMemoRequest)(nil),    // 17: graphd.v1.RecordMemoRequest
-	(*RecordMemoResponse)(nil),   // 18: graphd.v1.RecordMemoResponse
-	(*CallGraphRequest)(nil),     // 19: graphd.v1.CallGraphRequest
-	(*CallGraphResponse)(nil),    // 20: graphd.v1.CallGraphResponse
-	(*CallWaiting)(nil),          // 21: graphd.v1.CallWaiting
-	nil,                          // 22: graphd.v1.Hello.LabelsEntry
-	nil,                          // 23: graphd.v1.Credit.PerNodeEntry
-	(*TaskUpdate)(nil),           // 24: graphd.v1.TaskUpdate
-	(*TaskAssignment)(nil),       // 25: graphd.v1.TaskAssignment
-	(*TaskLease)(nil),            // 26: graphd.v1.TaskLease
-	(*WorkerManifest)(nil),       // 27: graphd.v1.WorkerManifest
-	(*durationpb.Duration)(nil),  // 28: google.protobuf.Duration
-	(*TaskResult)(nil),           // 29: graphd.v1.TaskResult
-	(*Emit)(nil),                 // 30: graphd.v1.Emit
-	(*Payload)(nil),              // 31: graphd.v1.Payload
-	(SubgraphPersistence)(0),     // 32: graphd.v1.SubgraphPersistence
-	(*Failure)(nil),              // 33: graphd.v1.Failure
-	(*TaskCompleted)(nil),        // 34: graphd.v1.TaskCompleted
+	(*ConnectRequestBatch)(nil),  // 1: graphd.v1.ConnectRequestBatch
+	(*ConnectResponse)(nil),      // 2: graphd.v1.ConnectResponse
+	(*ConnectResponseBatch)(nil), // 3: graphd.v1.ConnectResponseBatch
+	(*Hello)(nil),                // 4: graphd.v1.Hello
+	(*Credit)(nil),               // 5: graphd.v1.Credit
+	(*Beat)(nil),                 // 6: graphd.v1.Beat
+	(*Nack)(nil),                 // 7: graphd.v1.Nack
+	(*Goodbye)(nil),              // 8: graphd.v1.Goodbye
+	(*Welcome)(nil),              // 9: graphd.v1.Welcome
+	(*GraphRegistration)(nil),    // 10: graphd.v1.GraphRegistration
+	(*GraphProblem)(nil),         // 11: graphd.v1.GraphProblem
+	(*CancelTask)(nil),           // 12: graphd.v1.CancelTask
+	(*BeatAck)(nil),              // 13: graphd.v1.BeatAck
+	(*Completed)(nil),            // 14: graphd.v1.Completed
+	(*Drain)(nil),                // 15: graphd.v1.Drain
+	(*Throttle)(nil),             // 16: graphd.v1.Throttle
+	(*CompleteTaskRequest)(nil),  // 17: graphd.v1.CompleteTaskRequest
+	(*CompleteTaskResponse)(nil), // 18: graphd.v1.CompleteTaskResponse
+	(*RecordMemoRequest)(nil),    // 19: graphd.v1.RecordMemoRequest
+	(*RecordMemoResponse)(nil),   // 20: graphd.v1.RecordMemoResponse
+	(*CallGraphRequest)(nil),     // 21: graphd.v1.CallGraphRequest
+	(*CallGraphResponse)(nil),    // 22: graphd.v1.CallGraphResponse
+	(*CallWaiting)(nil),          // 23: graphd.v1.CallWaiting
+	nil,                          // 24: graphd.v1.Hello.LabelsEntry
+	nil,                          // 25: graphd.v1.Credit.PerNodeEntry
+	(*TaskUpdate)(nil),           // 26: graphd.v1.TaskUpdate
+	(*TaskAssignment)(nil),       // 27: graphd.v1.TaskAssignment
+	(*TaskLease)(nil),            // 28: graphd.v1.TaskLease
+	(*WorkerManifest)(nil),       // 29: graphd.v1.WorkerManifest
+	(*durationpb.Duration)(nil),  // 30: google.protobuf.Duration
+	(*TaskResult)(nil),           // 31: graphd.v1.TaskResult
+	(*Emit)(nil),                 // 32: graphd.v1.Emit
+	(*Payload)(nil),              // 33: graphd.v1.Payload
+	(SubgraphPersistence)(0),     // 34: graphd.v1.SubgraphPersistence
+	(*Failure)(nil),              // 35: graphd.v1.Failure
+	(*TaskCompleted)(nil),        // 36: graphd.v1.TaskCompleted
 }
 var file_graphd_v1_worker_service_proto_depIdxs = []int32{
-	2,  // 0: graphd.v1.ConnectRequest.hello:type_name -> graphd.v1.Hello
-	3,  // 1: graphd.v1.ConnectRequest.credit:type_name -> graphd.v1.Credit
-	24, // 2: graphd.v1.ConnectRequest.update:type_name -> graphd.v1.TaskUpdate
-	4,  // 3: graphd.v1.ConnectRequest.beat:type_name -> graphd.v1.Beat
-	5,  // 4: graphd.v1.ConnectRequest.nack:type_name -> graphd.v1.Nack
-	6,  // 5: graphd.v1.ConnectRequest.goodbye:type_name -> graphd.v1.Goodbye
-	15, // 6: graphd.v1.ConnectRequest.complete:type_name -> graphd.v1.CompleteTaskRequest
-	7,  // 7: graphd.v1.ConnectResponse.welcome:type_name -> graphd.v1.Welcome
-	25, // 8: graphd.v1.ConnectResponse.task:type_name -> graphd.v1.TaskAssignment
-	10, // 9: graphd.v1.ConnectResponse.cancel:type_name -> graphd.v1.CancelTask
-	11, // 10: graphd.v1.ConnectResponse.beat_ack:type_name -> graphd.v1.BeatAck
-	13, // 11: graphd.v1.ConnectResponse.drain:type_name -> graphd.v1.Drain
-	14, // 12: graphd.v1.ConnectResponse.throttle:type_name -> graphd.v1.Throttle
-	12, // 13: graphd.v1.ConnectResponse.completed:type_name -> graphd.v1.Completed
-	26, // 14: graphd.v1.ConnectResponse.renewed:type_name -> graphd.v1.TaskLease
-	27, // 15: graphd.v1.Hello.manifest:type_name -> graphd.v1.WorkerManifest
-	22, // 16: graphd.v1.Hello.labels:type_name -> graphd.v1.Hello.LabelsEntry
-	3,  // 17: graphd.v1.Hello.credit:type_name -> graphd.v1.Credit
-	23, // 18: graphd.v1.Credit.per_node:type_name -> graphd.v1.Credit.PerNodeEntry
-	28, // 19: graphd.v1.Nack.retry_delay:type_name -> google.protobuf.Duration
-	28, // 20: graphd.v1.Welcome.beat_interval:type_name -> google.protobuf.Duration
-	28, // 21: graphd.v1.Welcome.lease_ttl:type_name -> google.protobuf.Duration
-	26, // 22: graphd.v1.Welcome.renewed:type_name -> graphd.v1.TaskLease
-	8,  // 23: graphd.v1.Welcome.graphs:type_name -> graphd.v1.GraphRegistration
-	9,  // 24: graphd.v1.GraphRegistration.problems:type_name -> graphd.v1.GraphProblem
-	28, // 25: graphd.v1.CancelTask.grace:type_name -> google.protobuf.Duration
-	16, // 26: graphd.v1.Completed.response:type_name -> graphd.v1.CompleteTaskResponse
-	28, // 27: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
-	28, // 28: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
-	29, // 29: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
-	30, // 30: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
-	25, // 31: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
-	31, // 32: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
-	31, // 33: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
-	31, // 34: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
-	32, // 35: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
-	31, // 36: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
-	31, // 37: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
-	21, // 38: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
-	33, // 39: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
-	34, // 40: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
-	0,  // 41: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
-	15, // 42: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
-	17, // 43: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
-	19, // 44: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
-	1,  // 45: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
-	16, // 46: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
-	18, // 47: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
-	20, // 48: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
-	45, // [45:49] is the sub-list for method output_type
-	41, // [41:45] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	4,  // 0: graphd.v1.ConnectRequest.hello:type_name -> graphd.v1.Hello
+	5,  // 1: graphd.v1.ConnectRequest.credit:type_name -> graphd.v1.Credit
+	26, // 2: graphd.v1.ConnectRequest.update:type_name -> graphd.v1.TaskUpdate
+	6,  // 3: graphd.v1.ConnectRequest.beat:type_name -> graphd.v1.Beat
+	7,  // 4: graphd.v1.ConnectRequest.nack:type_name -> graphd.v1.Nack
+	8,  // 5: graphd.v1.ConnectRequest.goodbye:type_name -> graphd.v1.Goodbye
+	17, // 6: graphd.v1.ConnectRequest.complete:type_name -> graphd.v1.CompleteTaskRequest
+	1,  // 7: graphd.v1.ConnectRequest.batch:type_name -> graphd.v1.ConnectRequestBatch
+	0,  // 8: graphd.v1.ConnectRequestBatch.requests:type_name -> graphd.v1.ConnectRequest
+	9,  // 9: graphd.v1.ConnectResponse.welcome:type_name -> graphd.v1.Welcome
+	27, // 10: graphd.v1.ConnectResponse.task:type_name -> graphd.v1.TaskAssignment
+	12, // 11: graphd.v1.ConnectResponse.cancel:type_name -> graphd.v1.CancelTask
+	13, // 12: graphd.v1.ConnectResponse.beat_ack:type_name -> graphd.v1.BeatAck
+	15, // 13: graphd.v1.ConnectResponse.drain:type_name -> graphd.v1.Drain
+	16, // 14: graphd.v1.ConnectResponse.throttle:type_name -> graphd.v1.Throttle
+	14, // 15: graphd.v1.ConnectResponse.completed:type_name -> graphd.v1.Completed
+	28, // 16: graphd.v1.ConnectResponse.renewed:type_name -> graphd.v1.TaskLease
+	3,  // 17: graphd.v1.ConnectResponse.batch:type_name -> graphd.v1.ConnectResponseBatch
+	2,  // 18: graphd.v1.ConnectResponseBatch.responses:type_name -> graphd.v1.ConnectResponse
+	29, // 19: graphd.v1.Hello.manifest:type_name -> graphd.v1.WorkerManifest
+	24, // 20: graphd.v1.Hello.labels:type_name -> graphd.v1.Hello.LabelsEntry
+	5,  // 21: graphd.v1.Hello.credit:type_name -> graphd.v1.Credit
+	25, // 22: graphd.v1.Credit.per_node:type_name -> graphd.v1.Credit.PerNodeEntry
+	30, // 23: graphd.v1.Nack.retry_delay:type_name -> google.protobuf.Duration
+	30, // 24: graphd.v1.Welcome.beat_interval:type_name -> google.protobuf.Duration
+	30, // 25: graphd.v1.Welcome.lease_ttl:type_name -> google.protobuf.Duration
+	28, // 26: graphd.v1.Welcome.renewed:type_name -> graphd.v1.TaskLease
+	10, // 27: graphd.v1.Welcome.graphs:type_name -> graphd.v1.GraphRegistration
+	11, // 28: graphd.v1.GraphRegistration.problems:type_name -> graphd.v1.GraphProblem
+	30, // 29: graphd.v1.CancelTask.grace:type_name -> google.protobuf.Duration
+	18, // 30: graphd.v1.Completed.response:type_name -> graphd.v1.CompleteTaskResponse
+	30, // 31: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
+	30, // 32: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
+	31, // 33: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
+	32, // 34: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
+	27, // 35: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
+	33, // 36: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
+	33, // 37: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
+	33, // 38: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
+	34, // 39: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
+	33, // 40: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
+	33, // 41: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
+	23, // 42: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
+	35, // 43: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
+	36, // 44: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
+	0,  // 45: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
+	17, // 46: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
+	19, // 47: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
+	21, // 48: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
+	2,  // 49: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
+	18, // 50: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
+	20, // 51: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
+	22, // 52: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
+	49, // [49:53] is the sub-list for method output_type
+	45, // [45:49] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_service_proto_init() }
@@ -2152,8 +2294,9 @@ func file_graphd_v1_worker_service_proto_init() {
 		(*ConnectRequest_Nack)(nil),
 		(*ConnectRequest_Goodbye)(nil),
 		(*ConnectRequest_Complete)(nil),
+		(*ConnectRequest_Batch)(nil),
 	}
-	file_graphd_v1_worker_service_proto_msgTypes[1].OneofWrappers = []any{
+	file_graphd_v1_worker_service_proto_msgTypes[2].OneofWrappers = []any{
 		(*ConnectResponse_Welcome)(nil),
 		(*ConnectResponse_Task)(nil),
 		(*ConnectResponse_Cancel)(nil),
@@ -2162,8 +2305,9 @@ func file_graphd_v1_worker_service_proto_init() {
 		(*ConnectResponse_Throttle)(nil),
 		(*ConnectResponse_Completed)(nil),
 		(*ConnectResponse_Renewed)(nil),
+		(*ConnectResponse_Batch)(nil),
 	}
-	file_graphd_v1_worker_service_proto_msgTypes[20].OneofWrappers = []any{
+	file_graphd_v1_worker_service_proto_msgTypes[22].OneofWrappers = []any{
 		(*CallGraphResponse_Output)(nil),
 		(*CallGraphResponse_Waiting)(nil),
 		(*CallGraphResponse_Failure)(nil),
@@ -2175,7 +2319,7 @@ func file_graphd_v1_worker_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_worker_service_proto_rawDesc), len(file_graphd_v1_worker_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

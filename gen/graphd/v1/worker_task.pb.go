@@ -170,7 +170,8 @@ type WorkerManifest struct {
 	MaxProtocol uint32 `protobuf:"varint,4,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
 	// Optional parts the process knows, e.g. "memo", "scopes", "call". Answers
 	// are given to processes with "drift" only: they compare what they ask with
-	// Answer.seen and name what they use in TaskResult.used.
+	// Answer.seen and name what they use in TaskResult.used. Workers with "batch"
+	// are sent ConnectResponse.batch.
 	Features []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	// Nodes the process runs, besides those of graphs.
 	Nodes []*ServedNode `protobuf:"bytes,6,rep,name=nodes,proto3" json:"nodes,omitempty"`

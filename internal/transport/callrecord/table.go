@@ -156,7 +156,7 @@ func otherMethods() []Row {
 			Shown:    []string{"hello.manifest.deployment", "hello.manifest.build_id", "hello.manifest.nodes.node", "hello.manifest.graphs.name"},
 			Digests:  []string{"hello.manifest"},
 			Answered: []string{"welcome.session_id", "welcome.graphs.graph", "welcome.graphs.version"},
-			Skipped:  []string{"update", "complete"},
+			Skipped:  []string{"update", "complete", "batch"},
 		},
 		{Method: workerService + "CompleteTask", Kind: Task},
 		{Method: workerService + "RecordMemo", Kind: Task},

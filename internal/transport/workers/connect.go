@@ -14,7 +14,7 @@ import (
 
 // workerFeatures returns the optional parts of the protocol that the server
 // supports.
-func workerFeatures() []string { return []string{"complete", "next", wire.FeatureDrift} }
+func workerFeatures() []string { return []string{"complete", "next", wire.FeatureDrift, featureBatch} }
 
 type workerStream = interface {
 	Send(*graphdv1.ConnectResponse) error
@@ -47,7 +47,8 @@ func (s *Service) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 	go contain.Func(func() { cancel(s.handleMessages(ctx, session, incoming)) },
 		func(p *contain.PanicError) { cancel(p) })()
 	spoken := make(chan error, 1)
-	go contain.Func(func() { spoken <- s.sendMessages(ctx, session, stream) },
+	queue := s.newResponseQueue(session, hello.GetManifest().GetFeatures())
+	go contain.Func(func() { spoken <- sendMessages(ctx, queue, stream) },
 		func(p *contain.PanicError) { spoken <- p })()
 	select {
 	case err := <-spoken:

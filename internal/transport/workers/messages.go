@@ -26,7 +26,7 @@ func (s *Service) handleMessages(ctx context.Context, session *worker.Session, i
 			if r.err != nil {
 				return r.err
 			}
-			if err := s.handleMessage(ctx, session, r.message); err != nil {
+			if err := s.handleMessage(ctx, session, "", r.message); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -35,44 +35,48 @@ func (s *Service) handleMessages(ctx context.Context, session *worker.Session, i
 	}
 }
 
-func (s *Service) handleMessage(ctx context.Context, session *worker.Session, m *graphdv1.ConnectRequest) error {
+// handleMessage handles a message of the worker. at is its path in the message of the
+// stream, for the fields that errors name.
+func (s *Service) handleMessage(ctx context.Context, session *worker.Session, at string, m *graphdv1.ConnectRequest) error {
 	v := s.newValidator(ctx)
 	switch kind := m.GetKind().(type) {
 	case *graphdv1.ConnectRequest_Hello:
-		v.AddViolation("hello", "may only be the first message")
+		v.AddViolation(at+"hello", "may only be the first message")
 	case *graphdv1.ConnectRequest_Credit:
-		if credit := wire.CreditFromProto(v, "credit", kind.Credit); v.Err() == nil {
+		if credit := wire.CreditFromProto(v, at+"credit", kind.Credit); v.Err() == nil {
 			session.HandleCredit(credit)
 		}
 	case *graphdv1.ConnectRequest_Update:
-		s.handleTaskUpdate(v, session, kind.Update)
+		s.handleTaskUpdate(v, session, at+"update.", kind.Update)
 	case *graphdv1.ConnectRequest_Beat:
-		if running := wire.LeaseTokensFromProto(v, "beat.running", kind.Beat.GetRunning()); v.Err() == nil {
+		if running := wire.LeaseTokensFromProto(v, at+"beat.running", kind.Beat.GetRunning()); v.Err() == nil {
 			session.HandleHeartbeat(kind.Beat.GetNumber(), running)
 		}
 	case *graphdv1.ConnectRequest_Nack:
-		token, delay := wire.LeaseTokenFromProto(v, "nack.lease_token", kind.Nack.GetLeaseToken()),
-			v.ConvertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
+		token, delay := wire.LeaseTokenFromProto(v, at+"nack.lease_token", kind.Nack.GetLeaseToken()),
+			v.ConvertDuration(at+"nack.retry_delay", kind.Nack.GetRetryDelay())
 		if v.Err() == nil {
 			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), wire.MaxTextLength), delay)
 		}
 	case *graphdv1.ConnectRequest_Goodbye:
-		if released := wire.LeaseTokensFromProto(v, "goodbye.released", kind.Goodbye.GetReleased()); v.Err() == nil {
+		if released := wire.LeaseTokensFromProto(v, at+"goodbye.released", kind.Goodbye.GetReleased()); v.Err() == nil {
 			session.HandleGoodbye(released, reason.ClipText(kind.Goodbye.GetReason(), wire.MaxTextLength))
 		}
 	case *graphdv1.ConnectRequest_Complete:
-		if c := s.completionFromProto(v, "complete.", kind.Complete); v.Err() == nil {
+		if c := s.completionFromProto(v, at+"complete.", kind.Complete); v.Err() == nil {
 			c.Bytes = proto.Size(kind.Complete)
 			session.HandleCompletion(ctx, c)
 		}
+	case *graphdv1.ConnectRequest_Batch:
+		return s.handleBatch(ctx, session, kind.Batch)
 	default:
-		v.AddViolation("kind", "must be set")
+		v.AddViolation(at+"kind", "must be set")
 	}
 	return v.Err()
 }
 
-func (s *Service) handleTaskUpdate(v *wire.Validator, session *worker.Session, u *graphdv1.TaskUpdate) {
-	token := wire.LeaseTokenFromProto(v, "update.lease_token", u.GetLeaseToken())
+func (s *Service) handleTaskUpdate(v *wire.Validator, session *worker.Session, at string, u *graphdv1.TaskUpdate) {
+	token := wire.LeaseTokenFromProto(v, at+"lease_token", u.GetLeaseToken())
 	switch kind := u.GetKind().(type) {
 	case *graphdv1.TaskUpdate_Emit:
 		if v.Err() == nil {
@@ -84,24 +88,20 @@ func (s *Service) handleTaskUpdate(v *wire.Validator, session *worker.Session, u
 			session.HandleAlive(token)
 		}
 	case *graphdv1.TaskUpdate_Result:
-		v.AddViolation("update.result", "goes by complete or CompleteTask, which are acknowledged")
+		v.AddViolation(at+"result", "goes by complete or CompleteTask, which are acknowledged")
 	default:
-		v.AddViolation("update.kind", "must be set")
+		v.AddViolation(at+"kind", "must be set")
 	}
 }
 
 // sendMessages sends the messages of the hub to the worker, until the session ends.
-func (s *Service) sendMessages(ctx context.Context, session *worker.Session, stream workerStream) error {
+func sendMessages(ctx context.Context, queue *responseQueue, stream workerStream) error {
 	for {
-		m, err := session.NextMessage(ctx)
+		m, err := queue.Next(ctx)
 		if err != nil {
 			return streamEndError(ctx, err)
 		}
-		out := s.messageToProto(m)
-		if out == nil {
-			continue
-		}
-		if err := stream.Send(out); err != nil {
+		if err := stream.Send(m); err != nil {
 			return err
 		}
 	}

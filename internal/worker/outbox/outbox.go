@@ -111,6 +111,12 @@ func (o *Outbox) WaitForMessage(ctx context.Context) (message.Message, error) {
 	}
 }
 
+// PollMessage returns the next message if one waits, nil without one.
+func (o *Outbox) PollMessage() message.Message {
+	m, _ := o.popMessage() // who waits for the next one learns the error
+	return m
+}
+
 func (o *Outbox) popMessage() (message.Message, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

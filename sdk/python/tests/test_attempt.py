@@ -10,6 +10,7 @@ from graphd._gen.v1 import event_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.worker.attempt import Attempt
+from graphd.worker.progress import Progress
 
 
 class SessionStub:
@@ -18,6 +19,8 @@ class SessionStub:
     def __init__(self) -> None:
         self.sent: list[ws.ConnectRequest] = []
         self.send_request = self.sent.append
+        self.progress = Progress()
+        self.flush_soon = self.progress.add_emitting
 
     @property
     def events(self) -> list[str]:

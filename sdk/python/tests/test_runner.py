@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from typing_extensions import TypedDict
 
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.graph import START, StateGraph
+from graphd.runtime import reader_gate
 from graphd.runtime.local_runs import LocalRun, register_call
 from graphd.runtime.reader_gate import ReaderGate
 from graphd.security import Target
@@ -154,4 +156,20 @@ def test_the_next_task_waits_for_the_reader_of_its_own_run() -> None:
         assert results.wait_for(2) == [("a", "completed"), ("c", "completed")]
         gate.open()
         assert results.wait_for(3)[2] == ("b", "completed")
+    runner.close()
+
+
+def test_a_reader_that_waits_in_vain_gets_all_that_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner, results, gate = Runner(HERE, 1), Results(), ReaderGate()
+    with register_call(HERE, "read", LocalRun({}, gate=gate)):
+        runner.start_job(build_job(lambda state: state, results, "a", "read"))
+        runner.check_gates()
+        gate.mark_waiting()
+        runner.check_gates()
+        assert results.taken == [], "it has waited for a moment only"
+        monkeypatch.setattr(reader_gate, "_PATIENCE", 0.0)
+        runner.check_gates()
+        assert results.wait_for(1) == [("a", "completed")]
+        runner.check_gates()
+        assert runner._gates == set(), "a gate that holds nothing is not looked at"
     runner.close()

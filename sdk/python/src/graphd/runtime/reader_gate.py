@@ -70,6 +70,11 @@ class ReaderGate:
         for task in found:
             task.begin()
 
+    @property
+    def is_holding(self) -> bool:
+        """A task waits for the reader."""
+        return bool(self._held)
+
     def mark_waiting(self) -> None:
         """The reader asks for more."""
         self._waiting_since = time.monotonic()

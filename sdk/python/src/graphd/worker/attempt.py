@@ -42,6 +42,9 @@ class AttemptSession(Protocol):
     def send_request(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
 
+    def flush_soon(self, attempt: Attempt) -> None:
+        """Has the events of an attempt flushed a moment later."""
+
     @property
     def is_sure(self) -> bool:
         """The attempt is not lost, as far as can be known at once."""
@@ -133,6 +136,8 @@ class Attempt:
                 return
             if full:
                 self._send_events()
+            if not self._items:
+                self._session.flush_soon(self)
             self._items.append(item)
             self._bytes += size
 

@@ -10,6 +10,7 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.errors import AccessDeniedError, GraphdError, InvalidGraphError, TLSError, UnauthenticatedError
 from graphd.transport.errors import reason_of
+from graphd.worker.outbox import BATCHES
 
 PROTOCOL = 1
 LONGEST_PAUSE = 5.0  # seconds before another try to connect; less if leases are short: they end without their worker
@@ -44,7 +45,7 @@ def build_hello(
         deployment="python",
         min_protocol=PROTOCOL,
         max_protocol=PROTOCOL,
-        features=["memo", "scopes", "call", "drift"],
+        features=["memo", "scopes", "call", "drift", BATCHES],
         graphs=specs,
     )
     return ws.Hello(worker_id=worker_id, manifest=manifest, held_leases=leases, credit=credit)

@@ -49,6 +49,7 @@ class Runner:
         # Nodes may hold all of their threads for hours; the results of others must not wait for that.
         self._deliveries = concurrent.futures.ThreadPoolExecutor(_DELIVERIES, thread_name_prefix="graphd-result")
         self._lock = threading.Lock()
+        self._gates: set[ReaderGate] = set()  # that hold tasks
         self._closed = False
 
     def resize_pool(self, threads: int) -> None:
@@ -102,8 +103,18 @@ class Runner:
 
         attempt.cancel = lambda: gate.withdraw(attempt.task)
         gate.submit(HeldTask(attempt.task, attempt.assignment.step, begin))
+        with self._lock:
+            self._gates.add(gate)
         if attempt.stopped:  # before there was something to cancel
             gate.withdraw(attempt.task)
+
+    def check_gates(self) -> None:
+        """Begins the tasks that are held for readers which wait in vain. Called again and again."""
+        with self._lock:  # a gate that begins to hold right now is added after this
+            self._gates = {gate for gate in self._gates if gate.is_holding}
+            holding = list(self._gates)
+        for gate in holding:
+            gate.check_patience()
 
     def submit_delivery(self, deliver: Callable[[], Job | None]) -> None:
         """Hands a result over in a thread that runs no nodes, and begins what follows it."""

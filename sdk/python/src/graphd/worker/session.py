@@ -25,6 +25,7 @@ from graphd.worker.capacity import Capacity
 from graphd.worker.connection import Dialer, WorkerConnection
 from graphd.worker.handshake import LONGEST_PAUSE, build_hello, ends_session, is_refusal, read_intervals, read_versions
 from graphd.worker.lease_certainty import LeaseCertainty
+from graphd.worker.outbox import BATCHES, Outbox
 from graphd.worker.result_stream import FEATURE
 from graphd.worker.runner import Runner
 from graphd.worker.tasks import SessionTasks
@@ -71,7 +72,7 @@ class Session:
         self._failure: GraphdError | None = None
         self._problem: GraphdError | None = None  # of the latest stream
         self._welcomed = False
-        self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
+        self._outbox = Outbox()
         self._capacity = Capacity(limits or WorkerLimits())
         self._runner = Runner(self.target, self._capacity.threads)
         self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
@@ -132,7 +133,7 @@ class Session:
         while self._tasks.leases() and time.monotonic() < deadline:
             self._closed.wait(0.01)
         self._closed.set()
-        self._outbox.put(None)
+        self._outbox.close()
         self._runner.close()
         self._connection.close()
         self._over.set()
@@ -141,6 +142,9 @@ class Session:
         if request.update.HasField("emit"):
             self._tasks.results.record_traffic()
         self._outbox.put(request)
+
+    def flush_soon(self, attempt: Attempt) -> None:
+        self._tasks.progress.add_emitting(attempt)
 
     def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         response: ws.RecordMemoResponse = self._connection.call_until_answered(
@@ -199,7 +203,7 @@ class Session:
         pause = 0.05
         while not self._closed.is_set() and not _process_ends():
             try:
-                self._outbox = queue.SimpleQueue()
+                self._outbox = Outbox()
                 self._heard = time.monotonic()
                 for response in self._connection.stub.Connect(self._stream_requests(self._outbox)):
                     pause, self._heard = 0.05, time.monotonic()
@@ -215,7 +219,7 @@ class Session:
                 log.exception("a message of graphd at %s could not be handled; connecting again", self.address)
                 problem, pause = GraphdError(str(error)), self._longest_pause
             self._certainty.record_disconnect()
-            self._outbox.put(None)
+            self._outbox.close()
             self._tasks.deliver_unanswered()
             if self._closed.is_set() or self._is_final(problem):
                 return
@@ -238,14 +242,14 @@ class Session:
         log.debug("session with %s broke: %s", self.address, problem)
         return False
 
-    def _stream_requests(self, outbox: queue.SimpleQueue[ws.ConnectRequest | None]) -> Iterator[ws.ConnectRequest]:
+    def _stream_requests(self, outbox: Outbox) -> Iterator[ws.ConnectRequest]:
         self._certainty.record_question(0)
         hello = build_hello(self.worker_id, self.specs, self._tasks.leases(), self._capacity.current_credit())
         yield ws.ConnectRequest(hello=hello)
         number, last = 0, time.monotonic()
         while not self._closed.is_set() and outbox is self._outbox:
             try:
-                request = outbox.get(timeout=max(0.0, last + self._beat - time.monotonic()))
+                request = outbox.take(max(0.0, last + self._beat - time.monotonic()))
                 if request is None:
                     return
                 yield request
@@ -259,6 +263,9 @@ class Session:
 
     def _handle_response(self, response: ws.ConnectResponse) -> None:
         match response.WhichOneof("kind"):
+            case "batch":
+                for part in response.batch.responses:
+                    self._handle_response(part)
             case "welcome":
                 self._handle_welcome(response.welcome)
             case "task":
@@ -287,6 +294,8 @@ class Session:
         self._certainty.record_answer(0)
         # Wakes who waits for the next beat: it may be due.
         self.send_request(ws.ConnectRequest(credit=self._capacity.current_credit()))
+        if BATCHES in welcome.features:
+            self._outbox.allow_batches(welcome.max_message_bytes)
         if FEATURE in welcome.features:
             self._tasks.results.open_stream(self._outbox.put)
         versions, refusal = read_versions(welcome)
@@ -302,4 +311,5 @@ class Session:
                 log.warning("nothing was heard of graphd at %s for %.1fs; connecting again", self.address, silence)
                 self._heard = now
                 self._connection.reconnect()
-            self._tasks.send_progress()
+            self._tasks.progress.send()
+            self._runner.check_gates()

@@ -12,17 +12,15 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
 from graphd.errors import GraphdError
-from graphd.runtime.local_runs import find_call
 from graphd.transport.errors import reason_of
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt, AttemptSession
 from graphd.worker.connection import WorkerConnection
+from graphd.worker.progress import Progress
 from graphd.worker.result_stream import ResultStream
 from graphd.worker.runner import Job, Runner
 
 log = logging.getLogger("graphd.worker")
-
-_ANNOUNCE_AFTER = 0.1  # seconds
 
 
 class SessionTasks:
@@ -39,6 +37,7 @@ class SessionTasks:
     ) -> None:
         self.largest = 4 << 20  # bytes of a result
         self.results = ResultStream()
+        self.progress = Progress()
         self._programs, self._session, self._connection, self._runner, self._closed = (
             programs,
             session,
@@ -73,6 +72,7 @@ class SessionTasks:
         attempt = Attempt(assignment, self._session)
         with self._lock:
             self._attempts[attempt.token] = attempt
+        self.progress.add_begun(attempt)
         return Job(
             attempt,
             self._runner.choose_program(assignment, program),
@@ -188,12 +188,3 @@ class SessionTasks:
         """The stream has ended: results that it did not answer go by a call."""
         for left in self.results.close_stream():
             self._runner.submit_delivery(lambda left=left: self._deliver_result(left.attempt, left.request))  # type: ignore[misc]
-
-    def send_progress(self) -> None:
-        """Sends the events that wait, and says of tasks which take longer that they run."""
-        for attempt in list(self._attempts.values()):
-            attempt.flush_events()
-            if (local := find_call(attempt.target, attempt.thread)) is not None and local.gate is not None:
-                local.gate.check_patience()
-            if not attempt.announced and time.monotonic() - attempt.started > _ANNOUNCE_AFTER:
-                attempt.report_alive()

@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ConnectRequest(_message.Message):
-    __slots__ = ("hello", "credit", "update", "beat", "nack", "goodbye", "complete")
+    __slots__ = ("hello", "credit", "update", "beat", "nack", "goodbye", "complete", "batch")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +18,7 @@ class ConnectRequest(_message.Message):
     NACK_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     update: _worker_task_pb2.TaskUpdate
@@ -25,10 +26,17 @@ class ConnectRequest(_message.Message):
     nack: Nack
     goodbye: Goodbye
     complete: CompleteTaskRequest
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., update: _Optional[_Union[_worker_task_pb2.TaskUpdate, _Mapping]] = ..., beat: _Optional[_Union[Beat, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., complete: _Optional[_Union[CompleteTaskRequest, _Mapping]] = ...) -> None: ...
+    batch: ConnectRequestBatch
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., update: _Optional[_Union[_worker_task_pb2.TaskUpdate, _Mapping]] = ..., beat: _Optional[_Union[Beat, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., complete: _Optional[_Union[CompleteTaskRequest, _Mapping]] = ..., batch: _Optional[_Union[ConnectRequestBatch, _Mapping]] = ...) -> None: ...
+
+class ConnectRequestBatch(_message.Message):
+    __slots__ = ("requests",)
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    requests: _containers.RepeatedCompositeFieldContainer[ConnectRequest]
+    def __init__(self, requests: _Optional[_Iterable[_Union[ConnectRequest, _Mapping]]] = ...) -> None: ...
 
 class ConnectResponse(_message.Message):
-    __slots__ = ("welcome", "task", "cancel", "beat_ack", "drain", "throttle", "completed", "renewed")
+    __slots__ = ("welcome", "task", "cancel", "beat_ack", "drain", "throttle", "completed", "renewed", "batch")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
@@ -37,6 +45,7 @@ class ConnectResponse(_message.Message):
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
     COMPLETED_FIELD_NUMBER: _ClassVar[int]
     RENEWED_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     task: _worker_task_pb2.TaskAssignment
     cancel: CancelTask
@@ -45,7 +54,14 @@ class ConnectResponse(_message.Message):
     throttle: Throttle
     completed: Completed
     renewed: _worker_task_pb2.TaskLease
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., task: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ..., cancel: _Optional[_Union[CancelTask, _Mapping]] = ..., beat_ack: _Optional[_Union[BeatAck, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., throttle: _Optional[_Union[Throttle, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., renewed: _Optional[_Union[_worker_task_pb2.TaskLease, _Mapping]] = ...) -> None: ...
+    batch: ConnectResponseBatch
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., task: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ..., cancel: _Optional[_Union[CancelTask, _Mapping]] = ..., beat_ack: _Optional[_Union[BeatAck, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., throttle: _Optional[_Union[Throttle, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., renewed: _Optional[_Union[_worker_task_pb2.TaskLease, _Mapping]] = ..., batch: _Optional[_Union[ConnectResponseBatch, _Mapping]] = ...) -> None: ...
+
+class ConnectResponseBatch(_message.Message):
+    __slots__ = ("responses",)
+    RESPONSES_FIELD_NUMBER: _ClassVar[int]
+    responses: _containers.RepeatedCompositeFieldContainer[ConnectResponse]
+    def __init__(self, responses: _Optional[_Iterable[_Union[ConnectResponse, _Mapping]]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("worker_id", "manifest", "held_leases", "labels", "credit")
