@@ -13,6 +13,7 @@ from graphd._gen.v1 import event_pb2, run_pb2, thread_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd.client.awaited_run import aread_end, is_awaited, name_run, read_end
 from graphd.client.connection import GraphConnection
 from graphd.client.drained_pause import build_pause_request, is_drained_at_breakpoint
 from graphd.client.failures import error_of_run
@@ -327,7 +328,7 @@ class RunCall:
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             self._mark_waiting()
-            for event in read_events(self.connection.server, self.request):
+            for event in self._read_events():
                 self._mark_reading(event)
                 unassigned.observe_event(event)
                 if event.value_omitted:
@@ -338,6 +339,17 @@ class RunCall:
                 self._release_due(event)
                 if event.HasField("end"):
                     yield from self._end_items(event.end.run)
+
+    def _read_events(self) -> Iterator[event_pb2.Event]:
+        server = self.connection.server
+        return read_end(server, self.request) if self._awaits_end() else read_events(server, self.request)
+
+    def _awaits_end(self) -> bool:
+        """Whether one call brings the end of the run, which has its name from now on."""
+        if not is_awaited(self.request, only_end=self.translator.wants_final):
+            return False
+        self._run_id = name_run(self.request)
+        return True
 
     def _end_items(self, run: run_pb2.Run) -> Iterator[Item]:
         """What is shown at the end of a run; raises what it has failed with."""
@@ -388,7 +400,7 @@ class RunCall:
                 raise
 
     async def _astream_attempt(self) -> AsyncGenerator[Item, None]:
-        async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
+        async with contextlib.aclosing(self._aread_events()) as events:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 self._mark_waiting()
                 async for event in events:
@@ -404,6 +416,10 @@ class RunCall:
                     if event.HasField("end"):
                         async for item in self._aend_items(event.end.run):
                             yield item
+
+    def _aread_events(self) -> AsyncGenerator[event_pb2.Event, None]:
+        server = self.connection.server
+        return aread_end(server, self.request) if self._awaits_end() else aread_events(server, self.request)
 
     async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
         may_drain = self.local.control is not None
