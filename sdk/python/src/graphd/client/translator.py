@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from graphd import codec
@@ -60,6 +61,7 @@ class Translator:
     ) -> None:
         self._modes = set(modes)
         self._root = root
+        self._keys_of = partial(_find_keys, root, output_keys)
         self._trace = Trace(
             modes,
             config,
@@ -70,7 +72,6 @@ class Translator:
             folds=folds,
             subgraphs=subgraphs,
         )
-        self._keys = output_keys
         self._read_state = read_state
         self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._asking: set[tuple[str, ...]] = set()  # graphs inside of others that have come to questions
@@ -182,13 +183,6 @@ class Translator:
         self._messages.mark_seen(state)
         if "values" in self._modes and self._is_news(levels, state):
             yield Item("values", levels, self._select_keys(levels, state))
-
-    def _keys_of(self, levels: tuple[str, ...]) -> str | Sequence[str] | None:
-        """The keys of a graph that show, None for all: those of the call, or the output of a graph inside."""
-        if not levels:
-            return self._keys
-        program = self._root.find_graph(levels)
-        return None if program is None else program.shown_keys
 
     def _is_news(self, levels: tuple[str, ...], state: Any) -> bool:
         """With chosen keys a state is shown only when one of them was written.
@@ -331,6 +325,16 @@ class Translator:
             self._values[levels] = self._read_state(levels)
         state = self._select_keys(levels, self._begun.get(levels, self._values[levels]))
         return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
+
+
+def _find_keys(
+    root: GraphShape, chosen: str | Sequence[str] | None, levels: tuple[str, ...]
+) -> str | Sequence[str] | None:
+    """The keys of a graph that show, None for all: those of the call, or the output of a graph inside."""
+    if not levels:
+        return chosen
+    program = root.find_graph(levels)
+    return None if program is None else program.shown_keys
 
 
 def _shows_progress(event: pb.Event) -> bool:

@@ -32,6 +32,14 @@ async def _run_in_thread(call: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_threads, call)
 
 
+def _do_nothing() -> None:
+    """Cancels an attempt that has not begun, or has ended."""
+
+
+def _never() -> bool:
+    return False
+
+
 class AttemptSession(Protocol):
     """What an attempt needs of its session."""
 
@@ -79,13 +87,19 @@ class Attempt:
         self.ended = False
         # Its run is not taken up again yet: another server may give the task away.
         self.undecided = False
-        self.cancel: Callable[[], None] = lambda: None
-        self.muted: Callable[[], bool] = lambda: False
+        self.cancel: Callable[[], None] = _do_nothing
+        self.muted: Callable[[], bool] = _never
         self._session = session
         self._wanted = set(assignment.emit)
         self._lock = threading.Lock()
         self._items: list[pb.EmitItem] = []
         self._dropped = self._sent = self._bytes = 0
+
+    def end(self) -> None:
+        """Its result is taken. It lets go of what it ran, which refers to it: else the collector of cycles had to find
+        both, and that took longer than all the rest."""
+        self.ended = True
+        self.cancel, self.muted = _do_nothing, _never
 
     @property
     def is_gone(self) -> bool:

@@ -165,8 +165,7 @@ class Runner:
         traced = trace_work(assignment, program, work)
         variables = local.variables.copy() if local else contextvars.Context()
         result = variables.run(_run_in_task, work, traced)
-        _log_failure(job.attempt, work)
-        cache.store_result(program, work, result)
+        _end_work(job, work, result)
         return result
 
     def _start_coroutine(self, job: Job, work: Work | None = None) -> None:
@@ -222,8 +221,7 @@ def _read_result(job: Job, work: Work, task: asyncio.Task[pb.TaskResult]) -> pb.
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
     try:
         result = task.result()
-        _log_failure(job.attempt, work)
-        cache.store_result(job.program, work, result)
+        _end_work(job, work, result)
         return result
     except BaseException as error:
         return _build_broken_result(job, work.local, error)
@@ -236,10 +234,12 @@ def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: Bas
     return pb.TaskResult(failed=outcome.build_failed(error, ()))
 
 
-def _log_failure(attempt: Attempt, work: Work) -> None:
+def _end_work(job: Job, work: Work, result: pb.TaskResult) -> None:
     # A coroutine that the server has stopped did not fail.
-    if work.error is not None and not attempt.stopped:
-        log_failure(attempt.assignment, work.error, is_raised_here=work.local is not None)
+    if work.error is not None and not job.attempt.stopped:
+        log_failure(job.attempt.assignment, work.error, is_raised_here=work.local is not None)
+    work.release_errors()
+    cache.store_result(job.program, work, result)
 
 
 def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:

@@ -125,7 +125,7 @@ class SessionTasks:
     def _forget_attempt(self, attempt: Attempt) -> None:
         with self._lock:
             self._attempts.pop(attempt.token, None)
-        attempt.ended = True
+        attempt.end()
 
     def _learn_loss(self, attempt: Attempt) -> bool:
         """Whether a refused attempt is lost. The stream says it at once: the process may wait."""

@@ -35,6 +35,10 @@ class Work:
     error: BaseException | None = None
     """What the attempt has failed with."""
 
+    def release_errors(self) -> None:
+        """Ends the cycle of an error, the frames it was raised in, and the attempt that they ran."""
+        self.raised = self.error = None
+
     @property
     def state(self) -> Any:
         """What the code is called with."""
