@@ -93,3 +93,29 @@ def test_a_task_that_still_waits_has_a_result(server: DevServer) -> None:
 
 def results(items: Any) -> list[tuple[str, list[Any]]]:
     return [(item["name"], [i["value"] for i in item["interrupts"]]) for item in items if "interrupts" in item]
+
+
+def test_a_subgraph_that_waits_beside_an_answered_node_shows_its_state(server: DevServer) -> None:
+    def ask_inside(state: State) -> dict[str, Any]:
+        return {"log": [interrupt("inside?")]}
+
+    def ask_twice(state: State) -> dict[str, Any]:
+        return {"log": [interrupt("first?"), interrupt("second?")]}
+
+    inner = StateGraph(State)
+    inner.add_node("ask", ask_inside)
+    inner.add_edge(START, "ask")
+    outer = StateGraph(State)
+    outer.add_node("inner", inner.compile())
+    outer.add_node("twice", ask_twice)
+    outer.add_edge(START, "inner")
+    outer.add_edge(START, "twice")
+    graph = outer.compile(InMemorySaver(server=server.address), name="waits-beside")
+    config = {"configurable": {"thread_id": "beside"}}
+    graph.invoke({"log": ["in"]}, config)
+    for question in ("first?", "second?"):
+        answered = next(i.id for i in graph.get_state(config).interrupts if i.value == question)
+        parts = list(graph.stream(Command(resume={answered: "yes"}), config, stream_mode="values", subgraphs=True))
+        inside = [value for levels, value in parts if levels]
+        assert [set(value) for value in inside] == [{"log"}, {"log", "__interrupt__"}], "as if it had run again"
+        assert [value["log"] for value in inside] == [["in"], ["in"]]

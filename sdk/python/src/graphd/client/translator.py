@@ -313,7 +313,17 @@ class Translator:
         """Shows, at the end of a stream, the questions that wait since an earlier call, and new ones around theirs."""
         waiting = list(interrupts)
         yield from self._trace.open_question_items(waiting)
-        yield from self._question_items(self._questions.groups_at_end(waiting))
+        groups = [(find_levels(named, self._shown), asked) for named, asked in self._questions.groups_at_end(waiting)]
+        if "values" in self._modes:
+            yield from self._waiting_states({levels for levels, _ in groups})
+        yield from self._question_items(groups)
+
+    def _waiting_states(self, asking: Iterable[tuple[str, ...]]) -> Iterator[Item]:
+        """The states of graphs inside of others that wait since an earlier call: LangGraph runs them again, and shows
+        with what they go on."""
+        for levels in sorted(asking, key=len):
+            if levels and levels not in self._values:
+                yield Item("values", levels, self._read_shown(levels))
 
     def held_items(self) -> list[Item]:
         """The last state of a call that waits."""
@@ -321,10 +331,14 @@ class Translator:
         return held
 
     def _add_questions(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Any:
+        state = self._read_shown(levels)
+        return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
+
+    def _read_shown(self, levels: tuple[str, ...]) -> Any:
+        """What shows of the state with which the superstep of a graph began."""
         if levels not in self._values:
             self._values[levels] = self._read_state(levels)
-        state = self._select_keys(levels, self._begun.get(levels, self._values[levels]))
-        return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
+        return self._select_keys(levels, self._begun.get(levels, self._values[levels]))
 
 
 def _find_keys(
