@@ -22,7 +22,8 @@ func openQueue(t *testing.T, features ...string) (*Service, *worker.Session, *re
 	session, _, err := hub.OpenSession(worker.Hello{Worker: "w1", Number: hub.NumberHello()})
 	require.NoError(t, err)
 	t.Cleanup(session.Close)
-	return s, session, s.newResponseQueue(session, features)
+	q := s.newResponseQueue(session, features)
+	return s, session, q
 }
 
 func beat(number uint64) *graphdv1.ConnectRequest {

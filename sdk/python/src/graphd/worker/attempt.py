@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -214,11 +215,16 @@ class Attempt:
 
     def begin_without_thread(self) -> None:
         """It takes no thread from now on."""
-        self._session.begin_without_thread(self.assignment.ByteSize())
+        self._session.begin_without_thread(self._size)
 
     def end_without_thread(self) -> None:
         """It takes one again, or has ended."""
-        self._session.end_without_thread(self.assignment.ByteSize())
+        self._session.end_without_thread(self._size)
+
+    @functools.cached_property
+    def _size(self) -> int:
+        """The bytes of its input. To count them is to encode it."""
+        return self.assignment.ByteSize()
 
     def call_graph(self, request: Any) -> Any:
         return self._session.call_graph(self, request)

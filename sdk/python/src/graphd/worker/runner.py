@@ -79,11 +79,11 @@ class Runner:
         if gate is not None and waits_for_reader(assignment, job.program):
             self._hold_job(job, gate)
         else:
-            self._begin_job(job)
+            self._begin_job(job, local)
 
-    def _begin_job(self, job: Job) -> None:
+    def _begin_job(self, job: Job, local: local_runs.LocalRun | None) -> None:
         if runs_on_loop(job.attempt.assignment, job.program):
-            self._start_coroutine(job)
+            self._start_coroutine(job, local)
         else:
             with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
                 self._pool.submit(self._run_jobs, job)
@@ -99,7 +99,7 @@ class Runner:
             if attempt.stopped or local_runs.is_left(self._target, attempt.assignment.run_id):
                 job.send(_build_stopped_result())
             else:
-                self._begin_job(job)
+                self._begin_job(job, local_runs.find_call(self._target, attempt.assignment.thread_id))
 
         attempt.cancel = lambda: gate.withdraw(attempt.task)
         gate.submit(HeldTask(attempt.task, attempt.assignment.step, begin))
@@ -160,7 +160,7 @@ class Runner:
         if remembered is not None:
             return remembered
         if work.action.is_async:
-            self._start_coroutine(job, work)
+            self._start_coroutine(job, local, work)
             return None
         traced = trace_work(assignment, program, work)
         variables = local.variables.copy() if local else contextvars.Context()
@@ -168,9 +168,8 @@ class Runner:
         _end_work(job, work, result)
         return result
 
-    def _start_coroutine(self, job: Job, work: Work | None = None) -> None:
+    def _start_coroutine(self, job: Job, local: local_runs.LocalRun | None, work: Work | None = None) -> None:
         """Begins an attempt on its loop, which prepares the work unless a thread has done it."""
-        local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
         loop = find_loop(local)
         variables = local.variables.copy() if local else contextvars.Context()
         job.attempt.begin_without_thread()
