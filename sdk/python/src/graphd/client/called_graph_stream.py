@@ -26,7 +26,7 @@ from graphd.client.states import values_at
 from graphd.client.translator import Translator
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
-from graphd.names import parse_namespace, wire_levels
+from graphd.names import parse_namespace, public_levels, wire_levels
 from graphd.runtime.task import CurrentTask
 from graphd.transport.errors import to_graphd_error
 
@@ -144,7 +144,7 @@ class CalledGraphStream:
             return
         del event.namespace[: len(self._base)]
         if event.value_omitted:
-            restore_values(self._stubs, self._translator.program_of(event), event)
+            restore_values(self._stubs, self._program.find_graph(public_levels(event.namespace)), event)
         for item in self._translator.translate_event(event):
             yield self._place_item(item)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,11 +25,12 @@ from graphd.client.snapshots import SnapshotReader, values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
 from graphd.client.traced_items import atrace_items, inner_ends, trace_items
-from graphd.client.translator import Translator
+from graphd.client.translator import Translator, build_final_item
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError, UnknownInterruptError
+from graphd.names import public_levels
 from graphd.runtime.local_runs import LocalRun, mark_left, register_call
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
@@ -46,7 +47,9 @@ class RunCall:
     connection: GraphConnection
     program: Program
     request: Request
-    translator: Translator
+    translator: Translator | None
+    """None where only the end of the run shows."""
+    output_keys: str | Sequence[str] | None
     local: LocalRun
     thread: str
     temporary: bool
@@ -89,10 +92,12 @@ class RunCall:
 
     def _reads_progress(self, spec: run_pb2.RunSpec | None) -> bool:
         goes_on = spec is None or spec.WhichOneof("start") is None
-        return goes_on and self.translator.wants_progress and not self.temporary
+        shows_progress = self.translator is not None and self.translator.wants_progress
+        return goes_on and shows_progress and not self.temporary
 
     def _read_progress(self) -> None:
         """Reads how far the tasks have come with which the call goes on."""
+        assert self.translator is not None
         request = ts.GetStateRequest(thread_id=self.thread, subgraphs=True)
         threads = self.connection.server.stubs.threads
         try:
@@ -171,8 +176,8 @@ class RunCall:
         self._insists = True
         return True
 
-    def _open_questions(self, run: run_pb2.Run) -> list[Any]:
-        if run.state != run_pb2.RUN_STATE_INTERRUPTED or self.translator.has_raised(run.open_interrupt_ids):
+    def _open_questions(self, translator: Translator, run: run_pb2.Run) -> list[Any]:
+        if run.state != run_pb2.RUN_STATE_INTERRUPTED or translator.has_raised(run.open_interrupt_ids):
             return []
         return self._read_end(run)[1]
 
@@ -191,21 +196,25 @@ class RunCall:
         return read_state(self.connection.server.stubs.threads, self.program, request)
 
     def _restore_values(self, event: event_pb2.Event) -> None:
-        restore_values(self.connection.server.stubs, self.translator.program_of(event), event)
+        program = self.program.find_graph(public_levels(event.namespace))
+        restore_values(self.connection.server.stubs, program, event)
 
     def _final_items(self, run: run_pb2.Run) -> list[Item]:
         """What is shown when the run has stopped."""
-        if not self.translator.wants_final:
-            items = list(self.translator.open_question_items(self._open_questions(run)))
-            items.extend(self.translator.held_items())
+        if (translator := self.translator) is not None:
+            items = list(translator.open_question_items(self._open_questions(translator, run)))
+            items.extend(translator.held_items())
             if run.state == run_pb2.RUN_STATE_INTERRUPTED:
-                items.extend(self.translator.breakpoint_items(run.open_interrupt_ids))
+                items.extend(translator.breakpoint_items(run.open_interrupt_ids))
             return items
         if run.state == run_pb2.RUN_STATE_SUCCEEDED and run.HasField("output"):
-            return [self.translator.final_item(values_of(self.program, run.output), ())]
+            return [build_final_item(self.output_keys, values_of(self.program, run.output), ())]
         if run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
             return []
-        return [self.translator.final_item(*self._read_end(run))]
+        return [build_final_item(self.output_keys, *self._read_end(run))]
+
+    def _translate_event(self, event: event_pb2.Event) -> Iterable[Item]:
+        return () if self.translator is None else self.translator.translate_event(event)
 
     def _keep_output(self, run: run_pb2.Run) -> None:
         """Keeps the output of a run that has not failed for callback handlers."""
@@ -265,9 +274,15 @@ class RunCall:
             return
         if event.HasField("checkpoint") and not event.namespace:
             gate.release_due(due.task_id for due in event.checkpoint.next)
-        elif self._goes_on and event.HasField("values" if self.translator.wants_values else "run_state"):
+        elif self._goes_on and event.HasField(self._first_sign):
             gate.release_first()
         gate.mark_waiting()
+
+    @property
+    def _first_sign(self) -> str:
+        """The event with which a run that goes on shows that it does."""
+        shows_values = self.translator is not None and self.translator.wants_values
+        return "values" if shows_values else "run_state"
 
     @property
     def _goes_on(self) -> bool:
@@ -335,7 +350,7 @@ class RunCall:
                     self._restore_values(event)
                 if self.traced is not None:
                     self.traced.run_steps(self.traced.end_inner(inner_ends(event)))
-                yield from self.translator.translate_event(event)
+                yield from self._translate_event(event)
                 self._release_due(event)
                 if event.HasField("end"):
                     yield from self._end_items(event.end.run)
@@ -346,7 +361,7 @@ class RunCall:
 
     def _awaits_end(self) -> bool:
         """Whether one call brings the end of the run, which has its name from now on."""
-        if not is_awaited(self.request, only_end=self.translator.wants_final):
+        if not is_awaited(self.request, only_end=self.translator is None):
             return False
         self._run_id = name_run(self.request)
         return True
@@ -357,7 +372,7 @@ class RunCall:
             self.request = build_pause_request(self.request, run)
             for event in read_events(self.connection.server, self.request):
                 if event.HasField("interrupt"):
-                    yield from self.translator.translate_event(event)
+                    yield from self._translate_event(event)
                 if event.HasField("end"):
                     run = event.end.run
         yield from self._final_items(run)
@@ -410,7 +425,7 @@ class RunCall:
                         await asyncio.to_thread(self._restore_values, event)
                     if self.traced is not None:
                         await self.traced.end_inner(inner_ends(event))
-                    for item in self.translator.translate_event(event):
+                    for item in self._translate_event(event):
                         yield item
                     self._release_due(event)
                     if event.HasField("end"):
@@ -428,7 +443,7 @@ class RunCall:
             async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
                 async for event in events:
                     if event.HasField("interrupt"):
-                        for item in self.translator.translate_event(event):
+                        for item in self._translate_event(event):
                             yield item
                     if event.HasField("end"):
                         run = event.end.run

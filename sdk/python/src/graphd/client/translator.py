@@ -17,7 +17,6 @@ from graphd.client.shown_questions import Group, ShownQuestions
 from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT, TASK_EVENT
 from graphd.declare.graph_shape import GraphShape
-from graphd.declare.program import Program
 from graphd.names import find_levels, public_levels, public_name
 from graphd.runtime.local_runs import LocalRun
 from graphd.values.state import PregelTask
@@ -155,10 +154,6 @@ class Translator:
         """States are shown."""
         return "values" in self._modes
 
-    def program_of(self, event: pb.Event) -> Program | None:
-        """The graph that an event is about, if the program has it."""
-        return self._root.find_graph(public_levels(event.namespace))
-
     def _is_partial(self, levels: tuple[str, ...], event: pb.StateValues) -> bool:
         """Whether a state is that of a superstep that is not over, at the end of a run that waits."""
         return not levels and not self._called and not event.HasField("checkpoint")
@@ -295,16 +290,6 @@ class Translator:
         """Takes what is known of the tasks before the call."""
         self._trace.set_progress(tasks)
 
-    @property
-    def wants_final(self) -> bool:
-        """Only the state at the end is of interest."""
-        return FINAL in self._modes
-
-    def final_item(self, state: Any, questions: Iterable[Any]) -> Item:
-        """The state at the end of a call, with what is open then."""
-        asked = tuple(snapshots.to_interrupt(i) for i in questions if snapshots.is_question(i))
-        return Item(FINAL, (), self._select_keys((), state), asked)
-
     def has_raised(self, identifiers: Iterable[str]) -> bool:
         """All these questions were shown by this call."""
         return self._questions.has_raised(identifiers)
@@ -339,6 +324,12 @@ class Translator:
         if levels not in self._values:
             self._values[levels] = self._read_state(levels)
         return self._select_keys(levels, self._begun.get(levels, self._values[levels]))
+
+
+def build_final_item(keys: str | Sequence[str] | None, state: Any, questions: Iterable[Any]) -> Item:
+    """The state at the end of a call, with what is open then."""
+    asked = tuple(snapshots.to_interrupt(i) for i in questions if snapshots.is_question(i))
+    return Item(FINAL, (), select_keys(state, keys), asked)
 
 
 def _find_keys(

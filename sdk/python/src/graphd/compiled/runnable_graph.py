@@ -284,9 +284,6 @@ class RunnableGraph(AttachedGraph):
         )
         request = run_request.build_request(call, given)
 
-        def read_state(at: Sequence[str]) -> Any:
-            return read_permitted(wire, lambda: values_at(connection, self.program, wire, wire_levels(at)))
-
         tokens = "messages" in modes
         local = LocalRun(
             dict(merged),
@@ -296,20 +293,6 @@ class RunnableGraph(AttachedGraph):
             store=self.program.store,
             program=self.program,
         )
-        translator = Translator(
-            modes,
-            self.program,
-            merged,
-            options.output_keys,
-            read_state,
-            subgraphs=options.subgraphs,
-            stored=thread is not None,
-            continues=given is None or isinstance(given, Command),
-            local=local,
-            folds=options.durability == "exit",
-        )
-        if isinstance(given, Mapping):
-            translator.set_input(given)
         if in_pace:
             local.gate = ReaderGate()
         traced = trace_call(ProgramInThread(self.program, connection, wire), given, merged, loop)
@@ -320,7 +303,8 @@ class RunnableGraph(AttachedGraph):
             connection,
             self.program,
             request,
-            translator,
+            None if list(modes) == [FINAL] else self._build_translator(connection, call, given, local),
+            options.output_keys,
             local,
             wire,
             temporary=thread is None,
@@ -328,6 +312,31 @@ class RunnableGraph(AttachedGraph):
             stops_when_left=local.gate is not None and not self._location.lasting,
             traced=traced,
         )
+
+    def _build_translator(
+        self, connection: GraphConnection, call: run_request.CallSpec, given: Any, local: LocalRun
+    ) -> Translator:
+        options = call.options
+
+        def read_state(at: Sequence[str]) -> Any:
+            levels = wire_levels(at)
+            return read_permitted(call.thread, lambda: values_at(connection, self.program, call.thread, levels))
+
+        translator = Translator(
+            options.stream_format.modes,
+            self.program,
+            call.config,
+            options.output_keys,
+            read_state,
+            subgraphs=options.subgraphs,
+            stored=self._thread_of(call.config) is not None,
+            continues=given is None or isinstance(given, Command),
+            local=local,
+            folds=options.durability == "exit",
+        )
+        if isinstance(given, Mapping):
+            translator.set_input(given)
+        return translator
 
     def _shows_some_keys(self, options: CallOptions) -> bool:
         """Whether states show when some of their keys were written, and not with each superstep."""
