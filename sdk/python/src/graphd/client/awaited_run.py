@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
-from graphd._gen.v1 import event_pb2, run_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd.client.resumable_stream import aread_events, read_events
+from graphd._gen.v1 import run_pb2
 from graphd.errors import GraphdError
 from graphd.transport.backoff import UNOPENED, Backoff, is_transient
 from graphd.transport.server import Server, acall_unary, call_unary
@@ -27,7 +25,6 @@ class _AwaitedStart:
     def __init__(self, request: gs.StreamRequest) -> None:
         self.call = gs.StartRunRequest(run=request.run, request_id=request.request_id)
         self.call.wait.seconds = _WAIT
-        self._filter = request.filter
         self._backoff, self._begun = Backoff(), time.monotonic()
 
     def next_pause(self, problem: GraphdError) -> float:
@@ -38,15 +35,6 @@ class _AwaitedStart:
         if problem.reason or self._begun - began > _REFUSAL:
             return self._backoff.next_pause(problem)
         return self._backoff.next_pause(problem, UNOPENED)
-
-    def build_watch(self, run: run_pb2.Run) -> gs.WatchRequest:
-        """The request that follows a run which has not stopped."""
-        return gs.WatchRequest(thread_id=run.thread_id, run_id=run.run_id, filter=self._filter, follow=True)
-
-
-def _build_end(run: run_pb2.Run) -> event_pb2.Event:
-    end = event_pb2.EndOfStream(cause=event_pb2.EndOfStream.CAUSE_RUN_STOPPED, run=run)
-    return event_pb2.Event(thread_id=run.thread_id, run_id=run.run_id, end=end)
 
 
 def is_awaited(request: Any, *, only_end: bool) -> bool:
@@ -60,35 +48,33 @@ def name_run(request: gs.StreamRequest) -> str:
     return request.run.run_id
 
 
-def read_end(server: Server, request: gs.StreamRequest) -> Generator[event_pb2.Event, None, None]:
-    """The last event of a call, and what a caller is told of a run that takes long."""
+def start_and_wait(server: Server, request: gs.StreamRequest) -> run_pb2.Run:
+    """The run of a request when it has stopped, or as it is when there is more to tell."""
     start = _AwaitedStart(request)
     while True:
         try:
-            run = call_unary(server.stubs.graphs.StartRun, start.call)
-            break
+            run: run_pb2.Run = call_unary(server.stubs.graphs.StartRun, start.call)
+            return run
         except GraphdError as problem:
             time.sleep(start.next_pause(problem))
-    if run.state in _UNDER_WAY:
-        yield from read_events(server, start.build_watch(run))
-    else:
-        yield _build_end(run)
 
 
-async def aread_end(server: Server, request: gs.StreamRequest) -> AsyncGenerator[event_pb2.Event, None]:
-    """Like read_end, on the running loop."""
+async def astart_and_wait(server: Server, request: gs.StreamRequest) -> run_pb2.Run:
+    """Like start_and_wait, on the running loop."""
     start = _AwaitedStart(request)
     while True:
         try:
-            run = await acall_unary(server.astubs.graphs.StartRun, start.call)
-            break
+            run: run_pb2.Run = await acall_unary(server.astubs.graphs.StartRun, start.call)
+            return run
         except GraphdError as problem:
             await asyncio.sleep(start.next_pause(problem))
-    if run.state in _UNDER_WAY:
-        async for event in aread_events(server, start.build_watch(run)):
-            yield event
-    else:
-        yield _build_end(run)
 
 
-__all__ = ["aread_end", "is_awaited", "name_run", "read_end"]
+def build_watch(request: gs.StreamRequest, run: run_pb2.Run) -> gs.WatchRequest | None:
+    """The request that tells the rest of a run, None when it has stopped."""
+    if run.state not in _UNDER_WAY:
+        return None
+    return gs.WatchRequest(thread_id=run.thread_id, run_id=run.run_id, filter=request.filter, follow=True)
+
+
+__all__ = ["astart_and_wait", "build_watch", "is_awaited", "name_run", "start_and_wait"]

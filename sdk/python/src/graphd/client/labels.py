@@ -18,6 +18,8 @@ _INTERNAL = {"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
 def to_labels(config: Mapping[str, Any]) -> dict[str, str]:
     """The labels of a run: its metadata and the scalars of its config."""
     configurable = config.get("configurable") or {}
+    if not (configurable or config.get("metadata") or config.get("run_id")):
+        return {}
     given = {k: v for k, v in configurable.items() if k not in _INTERNAL and not k.startswith("__")}
     given = {k: v for k, v in given.items() if isinstance(v, (str, int, float, bool))}
     given |= {k: v for k, v in (config.get("metadata") or {}).items() if not k.startswith("__")}

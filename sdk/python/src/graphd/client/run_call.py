@@ -13,7 +13,7 @@ from graphd._gen.v1 import event_pb2, run_pb2, thread_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
-from graphd.client.awaited_run import aread_end, is_awaited, name_run, read_end
+from graphd.client.awaited_run import astart_and_wait, build_watch, is_awaited, name_run, start_and_wait
 from graphd.client.connection import GraphConnection
 from graphd.client.drained_pause import build_pause_request, is_drained_at_breakpoint
 from graphd.client.failures import error_of_run
@@ -38,6 +38,7 @@ from graphd.transport.errors import EmptyInput
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
+_NOTHING = contextlib.nullcontext()
 
 
 @dataclass
@@ -62,6 +63,8 @@ class RunCall:
     _insists: bool = field(default=False, init=False)
     _run_id: str = field(default="", init=False)
     _has_ended: bool = field(default=False, init=False)
+    _rest: gs.WatchRequest | None = field(default=None, init=False)
+    """Tells the rest of a run that one call has started."""
 
     @property
     def _key(self) -> tuple[Target, str]:
@@ -131,6 +134,8 @@ class RunCall:
         if self._first is not None:
             return self._first
         request = self.request
+        if self._rest is not None:
+            return error
         if isinstance(request, gs.ResumeRequest) and "breakpointIds" in error.metadata:
             # A breakpoint is no question: LangGraph goes on and drops the answer.
             self._first = error
@@ -232,9 +237,10 @@ class RunCall:
 
     def _cancel_on_drain(self) -> contextlib.AbstractContextManager[object]:
         """A block in which a drain that the caller asks for cancels the run."""
-        control, block = self.local.control, contextlib.ExitStack()
-        if control is not None:
-            block.callback(control.on_drain(self._cancel_run))
+        if self.local.control is None:
+            return _NOTHING
+        block = contextlib.ExitStack()
+        block.callback(self.local.control.on_drain(self._cancel_run))
         return block
 
     def _cancel_run(self, reason: str) -> None:
@@ -291,9 +297,10 @@ class RunCall:
 
     def _open_gate(self) -> contextlib.AbstractContextManager[object]:
         """A block after which tasks wait for no reader."""
+        if self.local.gate is None:
+            return _NOTHING
         block = contextlib.ExitStack()
-        if self.local.gate is not None:
-            block.callback(self.local.gate.open)
+        block.callback(self.local.gate.open)
         return block
 
     def _is_stopped_when_left(self) -> bool:
@@ -330,7 +337,8 @@ class RunCall:
             try:
                 while True:
                     try:
-                        yield from self._stream_attempt()
+                        run = self._await_stop()
+                        yield from self._stream_attempt() if run is None else self._end_items(run)
                         return
                     except GraphdError as error:
                         if (problem := self._recover_from(error)) is not None:
@@ -343,7 +351,7 @@ class RunCall:
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             self._mark_waiting()
-            for event in self._read_events():
+            for event in read_events(self.connection.server, self._rest or self.request):
                 self._mark_reading(event)
                 unassigned.observe_event(event)
                 if event.value_omitted:
@@ -355,16 +363,23 @@ class RunCall:
                 if event.HasField("end"):
                     yield from self._end_items(event.end.run)
 
-    def _read_events(self) -> Iterator[event_pb2.Event]:
-        server = self.connection.server
-        return read_end(server, self.request) if self._awaits_end() else read_events(server, self.request)
-
-    def _awaits_end(self) -> bool:
-        """Whether one call brings the end of the run, which has its name from now on."""
+    def _awaits_stop(self) -> bool:
+        """Whether one call starts the run and brings its stop. The run has its name from now on."""
         if not is_awaited(self.request, only_end=self.translator is None):
             return False
         self._run_id = name_run(self.request)
         return True
+
+    def _await_stop(self) -> run_pb2.Run | None:
+        """The run as it stopped, None where its events are to be read."""
+        if not self._awaits_stop():
+            return None
+        return self._read_stop(start_and_wait(self.connection.server, self.request))
+
+    def _read_stop(self, run: run_pb2.Run) -> run_pb2.Run | None:
+        self._rest = build_watch(self.request, run)
+        self._has_ended = self._rest is None
+        return run if self._rest is None else None
 
     def _end_items(self, run: run_pb2.Run) -> Iterator[Item]:
         """What is shown at the end of a run; raises what it has failed with."""
@@ -399,7 +414,9 @@ class RunCall:
             try:
                 while True:
                     try:
-                        async with contextlib.aclosing(self._astream_attempt()) as items:
+                        run = await self._aawait_stop()
+                        items = self._astream_attempt() if run is None else self._aend_items(run)
+                        async with contextlib.aclosing(items):
                             async for item in items:
                                 yield item
                         return
@@ -415,7 +432,7 @@ class RunCall:
                 raise
 
     async def _astream_attempt(self) -> AsyncGenerator[Item, None]:
-        async with contextlib.aclosing(self._aread_events()) as events:
+        async with contextlib.aclosing(aread_events(self.connection.server, self._rest or self.request)) as events:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 self._mark_waiting()
                 async for event in events:
@@ -432,9 +449,10 @@ class RunCall:
                         async for item in self._aend_items(event.end.run):
                             yield item
 
-    def _aread_events(self) -> AsyncGenerator[event_pb2.Event, None]:
-        server = self.connection.server
-        return aread_end(server, self.request) if self._awaits_end() else aread_events(server, self.request)
+    async def _aawait_stop(self) -> run_pb2.Run | None:
+        if not self._awaits_stop():
+            return None
+        return self._read_stop(await astart_and_wait(self.connection.server, self.request))
 
     async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
         may_drain = self.local.control is not None
