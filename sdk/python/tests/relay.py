@@ -24,6 +24,13 @@ class Relay:
         self._frozen.set()
         self._frozen = threading.Event()
 
+    def cut(self) -> None:
+        """Breaks the connections that exist."""
+        links, self._links = self._links, []
+        for one in links:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)  # wakes who reads
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
