@@ -30,6 +30,7 @@ from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError, UnknownInterruptError
 from graphd.runtime.local_runs import LocalRun, mark_left, register_call
+from graphd.runtime.task import current_task
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 from graphd.transport.errors import EmptyInput
@@ -228,12 +229,17 @@ class RunCall:
         return block
 
     def _cancel_run(self, reason: str) -> None:
-        if self._has_ended:
-            return
+        if self._has_ended or not (self._run_id or self._is_called_by_node()):
+            return  # the first event of the run finds that a drain was asked for
         request = gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason)
         request.grace.FromSeconds(3600)
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.graphs.CancelRun, request)
+
+    def _is_called_by_node(self) -> bool:
+        """A node of the run calls this: the run is the active one of its thread, whether it was read or not."""
+        task = current_task()
+        return task is not None and (task.host.target, task.host.thread) == self._key
 
     def _delete_thread(self) -> None:
         request = ts.DeleteThreadRequest(thread_id=self.thread, force=True)
@@ -251,11 +257,15 @@ class RunCall:
         if self.local.gate is not None:
             self.local.gate.mark_waiting()
 
-    def _mark_reading(self, event: event_pb2.Event) -> None:
+    def _mark_reading(self, event: event_pb2.Event) -> str | None:
+        """Takes notice of an event. Returns why the run is to be drained, if that was asked for before it was known."""
+        was_known = bool(self._run_id)
         self._run_id = event.run_id or self._run_id
         self._has_ended = event.HasField("end")
         if self.local.gate is not None:
             self.local.gate.mark_reading()
+        control = self.local.control
+        return None if was_known or control is None else control.drain_reason
 
     def _release_due(self, event: event_pb2.Event) -> None:
         """The reader has taken what an event showed, and asks for more."""
@@ -328,7 +338,8 @@ class RunCall:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             self._mark_waiting()
             for event in read_events(self.connection.server, self.request):
-                self._mark_reading(event)
+                if (reason := self._mark_reading(event)) is not None:
+                    self._cancel_run(reason)
                 unassigned.observe_event(event)
                 if event.value_omitted:
                     self._restore_values(event)
@@ -392,7 +403,8 @@ class RunCall:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 self._mark_waiting()
                 async for event in events:
-                    self._mark_reading(event)
+                    if (reason := self._mark_reading(event)) is not None:
+                        await asyncio.to_thread(self._cancel_run, reason)
                     unassigned.observe_event(event)
                     if event.value_omitted:
                         await asyncio.to_thread(self._restore_values, event)
