@@ -120,14 +120,14 @@ def _tag_command(value: Any) -> dict[str, Any]:
 def _restore_object(fields: dict[str, Any]) -> Any:
     """The object of a tagged dict. What can't be one came from outside, and stays a dict: it must stay readable."""
     parts = {k: v for k, v in fields.items() if k != _TAG}
-    with contextlib.suppress(KeyError, TypeError, ValueError):
+    with contextlib.suppress(TypeError, ValueError):
         match fields.get(_TAG):
             case "send":
                 return Send(**parts)
             case "command":
                 return Command(**parts)
-            case "message":
-                return messages.from_dict(parts)
+            case "message" if messages.is_message(message := messages.read_stored(parts)):
+                return message
     return fields
 
 
@@ -169,7 +169,7 @@ def _union_decoder(options: list[Callable[[Any], Any]], members: tuple[Any, ...]
 
 
 def _decode_message(value: Any) -> Any:
-    return messages.from_dict(value) if isinstance(value, Mapping) and "type" in value else value
+    return messages.read_stored(value) if isinstance(value, Mapping) and "type" in value else value
 
 
 def _container_decoder(origin: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
