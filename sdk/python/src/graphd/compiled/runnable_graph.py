@@ -73,7 +73,7 @@ class RunnableGraph(AttachedGraph):
         options = _call_options(
             stream_format,
             context=context,
-            output_keys=output_keys,
+            output_keys=self._check_keys(output_keys),
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             durability=durability,
@@ -107,7 +107,7 @@ class RunnableGraph(AttachedGraph):
         options = _call_options(
             stream_format,
             context=context,
-            output_keys=output_keys,
+            output_keys=self._check_keys(output_keys),
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             durability=durability,
@@ -242,7 +242,15 @@ class RunnableGraph(AttachedGraph):
         return StreamFormat(modes, printed=printed, subgraphs=subgraphs, version=version)
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
-        return self.program.shown_keys if given is None else given
+        return self.program.shown_keys if given is None else self._check_keys(given)
+
+    def _check_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        """The keys to show; ValueError for one that the state has not."""
+        known = self.program.channels
+        for key in [given] if isinstance(given, str) else given or ():
+            if key not in known and not self.is_function:
+                raise ValueError(f"output_keys: Key {key} not in channels; there are {', '.join(known)}")
+        return given
 
     def _trace_nested(
         self,
