@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from typing import Any, TypedDict
 
@@ -10,7 +11,7 @@ import pytest
 
 from graphd import START, Client, InMemorySaver, StateGraph
 from graphd.dev import DevServer
-from graphd.errors import InvalidUpdateError
+from graphd.errors import InvalidUpdateError, ThreadBusyError
 from graphd.func import entrypoint
 
 noted = pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
@@ -132,3 +133,26 @@ def test_a_recursion_limit_may_be_beyond_all_numbers(server: DevServer, limit: A
     graph = build().compile(InMemorySaver(server=server.address), name="recursion-limits")
     config: Any = {"configurable": {"thread_id": f"limit-{limit}"}, "recursion_limit": limit}
     assert graph.invoke({"number": 0}, config) == {"number": 1}
+
+
+def test_a_busy_thread_says_what_a_program_can_do(server: DevServer) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(state: State) -> State:
+        begun.set()
+        assert may_end.wait(60)
+        return {"number": 1}
+
+    graph = build(slow).compile(InMemorySaver(server=server.address), name="busy-thread")
+    config: Any = {"configurable": {"thread_id": "busy-thread"}}
+    first = threading.Thread(target=graph.invoke, args=({}, config))
+    first.start()
+    try:
+        assert begun.wait(60)
+        with pytest.raises(
+            ThreadBusyError, match=r"Client\(\)\.runs\.wait, \.cancel, or \.start with RunOptions\(when_busy=…\)"
+        ):
+            graph.invoke(None, config)
+    finally:
+        may_end.set()
+        first.join()

@@ -53,6 +53,8 @@ class RunCall:
     gives_settings: bool
     stops_when_left: bool
     """A reader that leaves the stream stops the run."""
+    is_lasting: bool
+    """The run goes on without its caller, who is interrupted."""
     traced: TracedGraph | None = None
     """Tells callback handlers of the run; None when there are none."""
     _first: GraphdError | None = field(default=None, init=False)
@@ -331,6 +333,10 @@ class RunCall:
                             raise problem from problem.__cause__
             except GeneratorExit:
                 if self._is_stopped_when_left():
+                    self._stop_run()
+                raise
+            except KeyboardInterrupt:
+                if self._run_id and not (self.is_lasting or self.temporary or self._has_ended):
                     self._stop_run()
                 raise
 

@@ -334,6 +334,7 @@ class RunnableGraph(AttachedGraph):
             temporary=thread is None,
             gives_settings=call.gives_settings,
             stops_when_left=local.gate is not None and not self._location.lasting,
+            is_lasting=self._location.lasting,
             traced=traced,
         )
 
