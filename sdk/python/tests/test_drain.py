@@ -199,3 +199,43 @@ async def test_a_drain_before_the_run_is_known_is_not_lost(
                 time.sleep(0.1)  # the reader sets the pace
     monkeypatch.undo()
     assert graph.invoke(None, config) == {"log": ["in", "a", "b"]}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("handled", [False, True])
+async def test_a_drain_in_the_last_superstep_stops_nothing(server: DevServer, is_async: bool, handled: bool) -> None:
+    def last(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        if runtime.control is not None:
+            runtime.control.request_drain("late")
+        if handled:
+            raise ValueError("handled")
+        return {"log": ["last"]}
+
+    handler: Any = {"error_handler": lambda state: {"log": ["last"]}} if handled else {}
+    builder = StateGraph(State).add_node("last", last, **handler).add_edge(START, "last")
+    graph = builder.compile(InMemorySaver(server=server.address), name=f"drained-late-{is_async}-{handled}")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    given: Any = {"log": ["in"]}
+    result = (
+        await graph.ainvoke(given, config, control=RunControl())
+        if is_async
+        else graph.invoke(given, config, control=RunControl())
+    )
+    assert result == {"log": ["in", "last"]}
+    assert list(graph.stream(given, config, control=RunControl())) == [
+        {"__error_handler__last" if handled else "last": {"log": ["last"]}}
+    ]
+
+
+def test_a_failure_wins_over_a_drain(server: DevServer) -> None:
+    def fail(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        if runtime.control is not None:
+            runtime.control.request_drain("late")
+        raise LookupError("boom")
+
+    builder = StateGraph(State).add_node("fail", fail).add_node("after", lambda state: {}).add_edge(START, "fail")
+    graph = builder.add_edge("fail", "after").compile(InMemorySaver(server=server.address), name="drained-failure")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    with pytest.raises(LookupError, match="boom"):
+        graph.invoke({"log": ["in"]}, config, control=RunControl())
+    assert graph.get_state(config).next == ("fail",)

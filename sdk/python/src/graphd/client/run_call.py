@@ -14,7 +14,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.connection import GraphConnection
-from graphd.client.drained_pause import build_pause_request, is_drained_at_breakpoint
+from graphd.client.drained_pause import build_pause_request, is_drained, is_drained_at_breakpoint, settle_drained_run
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
@@ -218,6 +218,11 @@ class RunCall:
         else:
             self.traced.keep_output(self._read_end(run)[0])
 
+    def _settle(self, run: run_pb2.Run) -> run_pb2.Run:
+        if not is_drained(run, self.local):
+            return run
+        return settle_drained_run(run, read_permitted(self.thread, self._read_state))
+
     def _raise_failure(self, run: run_pb2.Run) -> None:
         error = error_of_run(run, self.local)
         if error is not None:
@@ -365,6 +370,7 @@ class RunCall:
                     yield from self.translator.translate_event(event)
                 if event.HasField("end"):
                     run = event.end.run
+        run = self._settle(run)
         yield from self._final_items(run)
         self._keep_output(run)
         self._raise_failure(run)
@@ -434,6 +440,8 @@ class RunCall:
                             yield item
                     if event.HasField("end"):
                         run = event.end.run
+        if is_drained(run, self.local):
+            run = await asyncio.to_thread(self._settle, run)
         for item in await self._afinal_items(run):
             yield item
         if self.traced is not None:
@@ -441,7 +449,7 @@ class RunCall:
         self._raise_failure(run)
 
     async def _afinal_items(self, run: run_pb2.Run) -> list[Item]:
-        if run.state != run_pb2.RUN_STATE_INTERRUPTED:
+        if run.state != run_pb2.RUN_STATE_INTERRUPTED and self.local.control is None:
             return self._final_items(run)
         return await asyncio.to_thread(self._final_items, run)
 
