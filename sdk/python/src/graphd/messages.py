@@ -200,7 +200,7 @@ def _is_stored_form(fields: Mapping[str, Any]) -> bool:
 
 
 def coerce_written(key: str, value: Any) -> Any:
-    """What a program writes to a key of messages, in the form that is stored; objects and texts stay as they are.
+    """What a program writes to a key of messages, in forms that the server reads; what it reads stays as it is.
 
     ValueError says which message is none: stored, it would keep the whole state from being read.
     """
@@ -210,13 +210,21 @@ def coerce_written(key: str, value: Any) -> Any:
 
 
 def _coerce_one(key: str, number: int, value: Any) -> Any:
-    if not (isinstance(value, Mapping) or _is_pair(value)):
+    if not (isinstance(value, Mapping) or _is_pair(value)) or _is_stored_form(_read_role(value)):
         return value
     try:
         return coerce_message(value)
     except (KeyError, TypeError, ValueError, NotImplementedError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"the value of {key!r} can't be stored: message {number} is none: {why}") from error
+
+
+def _read_role(value: Any) -> Mapping[str, Any]:
+    """What the server makes of a dict or of a pair; of the role developer LangChain keeps more."""
+    fields = dict(value) if isinstance(value, Mapping) else {"role": value[0], "content": value[1]}
+    if "type" not in fields and isinstance(role := fields.pop("role", None), str):
+        fields["type"] = role if role == "developer" else _ROLES.get(role, role)
+    return fields
 
 
 def _is_pair(value: Any) -> bool:
