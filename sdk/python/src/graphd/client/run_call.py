@@ -33,6 +33,7 @@ from graphd.runtime.local_runs import LocalRun, mark_left, register_call
 from graphd.runtime.task import current_task
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
+from graphd.threads import run_blocking
 from graphd.transport.errors import EmptyInput
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
 
@@ -390,7 +391,7 @@ class RunCall:
     async def _astream_run(self) -> AsyncGenerator[Item, None]:
         self.local.loop = asyncio.get_running_loop()
         if self._needs_preparation():
-            await asyncio.to_thread(self.prepare)
+            await run_blocking(self.prepare)
         with register_call(*self._key, self.local), self._cancel_on_drain(), self._open_gate():
             try:
                 while True:
@@ -416,10 +417,10 @@ class RunCall:
                 self._mark_waiting()
                 async for event in events:
                     if (reason := self._mark_reading(event)) is not None:
-                        await asyncio.to_thread(self._cancel_run, reason)
+                        await run_blocking(self._cancel_run, reason)
                     unassigned.observe_event(event)
                     if event.value_omitted:
-                        await asyncio.to_thread(self._restore_values, event)
+                        await run_blocking(self._restore_values, event)
                     if self.traced is not None:
                         await self.traced.end_inner(inner_ends(event))
                     for item in self.translator.translate_event(event):
@@ -431,7 +432,7 @@ class RunCall:
 
     async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
         may_drain = self.local.control is not None
-        if may_drain and await asyncio.to_thread(is_drained_at_breakpoint, self.connection, run, self.local):
+        if may_drain and await run_blocking(is_drained_at_breakpoint, self.connection, run, self.local):
             self.request = build_pause_request(self.request, run)
             async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
                 async for event in events:
@@ -441,17 +442,17 @@ class RunCall:
                     if event.HasField("end"):
                         run = event.end.run
         if is_drained(run, self.local):
-            run = await asyncio.to_thread(self._settle, run)
+            run = await run_blocking(self._settle, run)
         for item in await self._afinal_items(run):
             yield item
         if self.traced is not None:
-            await asyncio.to_thread(self._keep_output, run)
+            await run_blocking(self._keep_output, run)
         self._raise_failure(run)
 
     async def _afinal_items(self, run: run_pb2.Run) -> list[Item]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED and self.local.control is None:
             return self._final_items(run)
-        return await asyncio.to_thread(self._final_items, run)
+        return await run_blocking(self._final_items, run)
 
     async def _cancel_for_caller(self) -> None:
         # The caller was cancelled; its nodes run on its loop and stop with it.

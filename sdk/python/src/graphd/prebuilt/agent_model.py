@@ -12,7 +12,7 @@ from graphd.messages import from_dict, is_message, to_objects
 from graphd.prebuilt.history import validate_chat_history
 from graphd.prebuilt.tool import Tool
 from graphd.runtime.info import Runtime
-from graphd.runtime.threads import run_in_thread
+from graphd.threads import run_in_thread
 
 
 class AgentModel:

@@ -14,7 +14,7 @@ from graphd.prebuilt.tool import Tool, current_call
 from graphd.prebuilt.tool_errors import Explain
 from graphd.prebuilt.tool_results import is_answer, read_answers, read_content
 from graphd.prebuilt.traced_tool import trace_tool
-from graphd.runtime.threads import run_in_thread
+from graphd.threads import run_in_thread
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from graphd.prebuilt.tool_errors import Handled, build_explain, explain_argument
 from graphd.prebuilt.tool_results import combine_answers
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
-from graphd.runtime.threads import begin_in_thread
+from graphd.threads import begin_in_thread
 from graphd.values.command import Interrupt
 
 

@@ -12,7 +12,7 @@ from graphd.messages import from_dict
 from graphd.packages import require_module
 from graphd.prebuilt.agent_model import read_key
 from graphd.prebuilt.call_schemas import check_arguments, read_schema, validation_errors
-from graphd.runtime.threads import run_in_thread
+from graphd.threads import run_in_thread
 from graphd.warnings import LangGraphDeprecatedSinceV10
 
 FormatError = Callable[[BaseException, Any, Any], str]

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from graphd.errors import GraphBubbleUp
-from graphd.runtime.threads import call_without_stop
+from graphd.threads import call_without_stop
 
 _MOST_THREADS = 32
 Future = concurrent.futures.Future[Any] | asyncio.Future[Any]
