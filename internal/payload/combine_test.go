@@ -174,6 +174,7 @@ func TestMergeMessages(t *testing.T) {
 		"append a list": {nil, "[" + a + " , " + b + "]", []payload.JSON{a, b}},
 		"string":        {nil, `"hi"`, []payload.JSON{`{"type":"human","content":"hi","id":"id-0"}`}},
 		"pair":          {nil, `["assistant","yo"]`, []payload.JSON{`{"type":"ai","content":"yo","id":"id-0"}`}},
+		"developer":     {nil, `{"role":"developer","content":"yo"}`, []payload.JSON{`{"type":"system","content":"yo","id":"id-0"}`}},
 		"pairs and strings": {[]payload.JSON{a}, `[["system","s"],"hi",["user",[{"text":1.0}]]]`, []payload.JSON{
 			a, `{"type":"system","content":"s","id":"id-0"}`, `{"type":"human","content":"hi","id":"id-1"}`,
 			`{"type":"human","content":[{"text":1.0}],"id":"id-2"}`,

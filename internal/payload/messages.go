@@ -213,6 +213,8 @@ func roleType(role string) string {
 		return "human"
 	case "assistant":
 		return "ai"
+	case "developer":
+		return "system"
 	}
 	return role
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from typing import Any, TypedDict
 
@@ -10,7 +11,7 @@ import pytest
 
 from graphd import START, Client, InMemorySaver, StateGraph
 from graphd.dev import DevServer
-from graphd.errors import InvalidUpdateError
+from graphd.errors import InvalidUpdateError, ThreadBusyError
 from graphd.func import entrypoint
 
 noted = pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
@@ -102,3 +103,56 @@ def test_a_failure_notes_its_node_as_in_langgraph(server: DevServer) -> None:
     (note,) = raised.value.__notes__
     (task,) = graph.get_state({"configurable": {"thread_id": "noted"}}).tasks
     assert note == f"During task with name 'node' and id '{task.id}'"
+
+
+@pytest.mark.parametrize("keys", ["typo", ["number", "typo"]])
+async def test_an_unknown_output_key_is_named(server: DevServer, keys: Any) -> None:
+    graph = build().compile(InMemorySaver(server=server.address), name="unknown-output-key")
+    config: Any = {"configurable": {"thread_id": "unknown-output-key"}}
+    told = "^output_keys: Key typo not in channels; there are number$"
+    with pytest.raises(ValueError, match=told):
+        graph.invoke({"number": 0}, config, output_keys=keys)
+    with pytest.raises(ValueError, match=told):
+        await graph.ainvoke({"number": 0}, config, output_keys=keys)
+    with pytest.raises(ValueError, match=told):
+        list(graph.stream({"number": 0}, config, output_keys=keys))
+    assert graph.get_state(config).values == {}, "nothing has run"
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [("5", TypeError), ([], TypeError), (0, ValueError), (float("nan"), ValueError)]
+)
+def test_a_recursion_limit_that_is_none_is_named(server: DevServer, limit: Any, error: type[Exception]) -> None:
+    graph = build().compile(InMemorySaver(server=server.address), name="recursion-limits")
+    with pytest.raises(error, match=r"^recursion_limit must be "):
+        graph.invoke({"number": 0}, {"configurable": {"thread_id": "bad-limit"}, "recursion_limit": limit})
+
+
+@pytest.mark.parametrize("limit", [10**20, float("inf"), 2.5])
+def test_a_recursion_limit_may_be_beyond_all_numbers(server: DevServer, limit: Any) -> None:
+    graph = build().compile(InMemorySaver(server=server.address), name="recursion-limits")
+    config: Any = {"configurable": {"thread_id": f"limit-{limit}"}, "recursion_limit": limit}
+    assert graph.invoke({"number": 0}, config) == {"number": 1}
+
+
+def test_a_busy_thread_says_what_a_program_can_do(server: DevServer) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(state: State) -> State:
+        begun.set()
+        assert may_end.wait(60)
+        return {"number": 1}
+
+    graph = build(slow).compile(InMemorySaver(server=server.address), name="busy-thread")
+    config: Any = {"configurable": {"thread_id": "busy-thread"}}
+    first = threading.Thread(target=graph.invoke, args=({}, config))
+    first.start()
+    try:
+        assert begun.wait(60)
+        with pytest.raises(
+            ThreadBusyError, match=r"Client\(\)\.runs\.wait, \.cancel, or \.start with RunOptions\(when_busy=…\)"
+        ):
+            graph.invoke(None, config)
+    finally:
+        may_end.set()
+        first.join()

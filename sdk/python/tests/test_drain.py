@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 import signal
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from graphd import END, START, InMemorySaver, StateGraph, interrupt
+from graphd.client.run_call import RunCall
 from graphd.dev import DevServer, dev
 from graphd.errors import GraphDrained
 from graphd.runtime.info import RunControl, Runtime
@@ -169,3 +172,70 @@ def test_the_breakpoints_of_an_answer_win_over_a_drain(server: DevServer) -> Non
     result = graph.invoke(Command(resume="yes"), config, interrupt_before=["b"], control=RunControl())
     assert result == {"log": ["ask", "yes"]}
     assert graph.invoke(None, config) == {"log": ["ask", "yes", "b"]}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_drain_before_the_run_is_known_is_not_lost(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch, is_async: bool
+) -> None:
+    control, prepare = RunControl(), RunCall.prepare
+
+    def prepare_and_drain(call: RunCall) -> None:
+        prepare(call)
+        control.request_drain("meanwhile")
+
+    monkeypatch.setattr(RunCall, "prepare", prepare_and_drain)
+    monkeypatch.setattr(RunCall, "_needs_preparation", lambda call: True)
+    builder = StateGraph(State).add_node("a", lambda state: {"log": ["a"]}).add_node("b", lambda state: {"log": ["b"]})
+    builder.add_edge(START, "a").add_edge("a", "b")
+    graph = builder.compile(InMemorySaver(server=server.address), name=f"drained-early-{is_async}")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    with pytest.raises(GraphDrained, match="meanwhile"):
+        if is_async:
+            async for _ in graph.astream({"log": ["in"]}, config, control=control):
+                await asyncio.sleep(0.1)
+        else:
+            for _ in graph.stream({"log": ["in"]}, config, control=control):
+                time.sleep(0.1)  # the reader sets the pace
+    monkeypatch.undo()
+    assert graph.invoke(None, config) == {"log": ["in", "a", "b"]}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("handled", [False, True])
+async def test_a_drain_in_the_last_superstep_stops_nothing(server: DevServer, is_async: bool, handled: bool) -> None:
+    def last(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        if runtime.control is not None:
+            runtime.control.request_drain("late")
+        if handled:
+            raise ValueError("handled")
+        return {"log": ["last"]}
+
+    handler: Any = {"error_handler": lambda state: {"log": ["last"]}} if handled else {}
+    builder = StateGraph(State).add_node("last", last, **handler).add_edge(START, "last")
+    graph = builder.compile(InMemorySaver(server=server.address), name=f"drained-late-{is_async}-{handled}")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    given: Any = {"log": ["in"]}
+    result = (
+        await graph.ainvoke(given, config, control=RunControl())
+        if is_async
+        else graph.invoke(given, config, control=RunControl())
+    )
+    assert result == {"log": ["in", "last"]}
+    assert list(graph.stream(given, config, control=RunControl())) == [
+        {"__error_handler__last" if handled else "last": {"log": ["last"]}}
+    ]
+
+
+def test_a_failure_wins_over_a_drain(server: DevServer) -> None:
+    def fail(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        if runtime.control is not None:
+            runtime.control.request_drain("late")
+        raise LookupError("boom")
+
+    builder = StateGraph(State).add_node("fail", fail).add_node("after", lambda state: {}).add_edge(START, "fail")
+    graph = builder.add_edge("fail", "after").compile(InMemorySaver(server=server.address), name="drained-failure")
+    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    with pytest.raises(LookupError, match="boom"):
+        graph.invoke({"log": ["in"]}, config, control=RunControl())
+    assert graph.get_state(config).next == ("fail",)

@@ -17,13 +17,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "graphd"
 
-GROUND = "constants errors names values"
+GROUND = "constants errors names threads values"
 # The layers, from the inside out. A facade only exports what others define.
 ALLOWED: dict[str, str] = {
     "compatibility": "",
     "constants": "compatibility",
     "messages": "",
     "managed": "",
+    "threads": "",
     "warnings": "",
     "values": "",
     "names": "constants",
@@ -32,8 +33,8 @@ ALLOWED: dict[str, str] = {
     "codec": "messages values",
     "channels": "compatibility errors messages",
     "cache": "",
-    "store": "compatibility",
-    "transport": "errors security",
+    "store": "compatibility threads",
+    "transport": "errors security threads",
     "packages": "errors",
     "dev": "security transport",
     "runtime": f"{GROUND} compatibility codec messages packages security",
@@ -42,7 +43,7 @@ ALLOWED: dict[str, str] = {
     "prebuilt": f"{GROUND} compatibility messages packages runtime security managed declare graph warnings",
     "worker": f"{GROUND} codec messages security transport runtime declare",
     "client": f"{GROUND} codec messages security transport runtime declare",
-    "checkpoint": "compatibility constants errors names packages dev security transport",
+    "checkpoint": "compatibility constants errors names packages dev security threads transport",
     "compiled": f"{GROUND} channels packages dev security transport runtime declare drawing worker client warnings",
     "remote": f"{GROUND} codec security transport runtime declare client",
     "testing": f"{GROUND} codec dev security remote compiled",

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from graphd import START, Client, InMemorySaver, MessagesState, StateGraph
+from graphd.dev import DevServer
 from graphd.graph import add_messages
-from graphd.messages import AIMessage, HumanMessage, to_dict
+from graphd.messages import AIMessage, HumanMessage, ToolMessage, to_dict
 
 
 def human(content: str, id: str | None = None) -> dict[str, Any]:
@@ -87,3 +89,70 @@ def test_an_unknown_message_cannot_be_removed() -> None:
 def test_objects_are_taken_as_they_are() -> None:
     merged = add_messages([HumanMessage("a", id="1")], AIMessage("b", id="2"))
     assert [type(m).__name__ for m in merged] == ["HumanMessage", "AIMessage"]
+
+
+OPENAI_CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+TOOL_CALL = {"name": "f", "args": {"a": 1}, "id": "c1", "type": "tool_call"}
+
+
+@pytest.mark.parametrize("place", ["input", "node", "update"])
+def test_forms_of_chat_apis_are_read_as_langchain_reads_them(server: DevServer, place: str) -> None:
+    pytest.importorskip("langchain_core")
+    written: list[Any] = [
+        {"role": "assistant", "content": None, "tool_calls": [OPENAI_CALL]},
+        {"role": "tool", "content": "yes", "tool_call_id": "c1"},
+        {"role": "developer", "content": "be brief"},
+        {"role": "user", "content": None},
+        ("developer", "be brief"),
+        ["developer", "be brief"],
+        AIMessage("as it is"),
+    ]
+    seen = write_messages(server, place, written)
+    assert [m.type for m in seen] == ["ai", "tool", "system", "human", "system", "system", "ai"]
+    assert seen[0].tool_calls == [TOOL_CALL]
+    assert [m.content for m in seen[2:]] == ["be brief", "", "be brief", "be brief", "as it is"]
+
+
+@pytest.mark.parametrize("place", ["input", "node", "update"])
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ({"type": "tool", "content": "x"}, "it has no 'tool_call_id'"),
+        ({"type": "ai", "content": 5}, "5"),
+        ({"type": "sphinx", "content": "?"}, "sphinx"),
+    ],
+    ids=["tool", "ai", "sphinx"],
+)
+def test_what_is_no_message_is_named_and_not_stored(server: DevServer, place: str, bad: Any, why: str) -> None:
+    pytest.importorskip("langchain_core")
+    with pytest.raises(ValueError, match=r"the value of 'messages' can't be stored: message 1 is none: ") as raised:
+        write_messages(server, place, ["hi", bad])
+    assert why in str(raised.value)
+
+
+def test_messages_of_other_clients_that_are_none_stay_readable(server: DevServer, client: Client) -> None:
+    name = f"read-{uuid.uuid4().hex}"
+    graph = build_writer(server, name, [])
+    thread = {"configurable": {"thread_id": name}}
+    graph.invoke({"messages": ["hi"]}, thread)
+    bad = {"type": "tool", "content": "x", "id": "1"}
+    client.threads.update_state(name, {"messages": [bad]}, as_node="writes")
+    assert graph.get_state(thread).values["messages"][-1] in (bad, ToolMessage("x", id="1"))
+    assert len(graph.invoke({"messages": ["again"]}, thread)["messages"]) == 3
+
+
+def build_writer(server: DevServer, name: str, written: list[Any]) -> Any:
+    builder = StateGraph(MessagesState).add_node("writes", lambda state: {"messages": written})
+    return builder.add_edge(START, "writes").compile(InMemorySaver(server=server.address), name=name)
+
+
+def write_messages(server: DevServer, place: str, written: list[Any]) -> list[Any]:
+    """The state after messages were written as an input, by a node, or in an update by hand."""
+    name = f"write-{uuid.uuid4().hex}"
+    graph = build_writer(server, name, written if place == "node" else [])
+    thread = {"configurable": {"thread_id": name}}
+    if place == "update":
+        graph.update_state(thread, {"messages": written}, as_node="writes")
+    else:
+        graph.invoke({"messages": written if place == "input" else []}, thread)
+    return list(graph.get_state(thread).values["messages"])

@@ -220,3 +220,28 @@ def test_plain_calls_in_threads_of_the_loop_leave_nodes_their_memos(server: DevS
         return await asyncio.wait_for(parent(server, call).ainvoke({"seen": []}, config("nested-10")), 60)
 
     assert asyncio.run(run()) == {"seen": ["kept"] * 4}
+
+
+async def test_calls_need_no_thread_of_the_loop(server: DevServer) -> None:
+    async def remember(state: Inner) -> dict[str, Any]:
+        return {"words": ["a word"]}
+
+    inner, may_end = child(remember), threading.Event()
+
+    async def call(state: Outer) -> dict[str, Any]:
+        return {"seen": (await inner.ainvoke({"words": []}))["words"] + [interrupt("more?")]}
+
+    graph = parent(server, call)
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    held = loop.run_in_executor(None, may_end.wait, 60)
+    try:
+        thread = config("nested-11")
+        asked = await asyncio.wait_for(graph.ainvoke({"seen": []}, thread), 30)
+        assert [question.value for question in asked["__interrupt__"]] == ["more?"]
+        assert (await asyncio.wait_for(graph.aget_state(thread), 30)).next
+        ended = await asyncio.wait_for(graph.ainvoke(Command(resume="no"), thread), 30)
+        assert ended == {"seen": ["a word", "no"]}
+    finally:
+        may_end.set()
+        await held

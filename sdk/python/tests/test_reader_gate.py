@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import concurrent.futures
 import operator
 import threading
@@ -161,6 +162,35 @@ def test_a_reader_that_leaves_late_stops_no_later_run() -> None:
         stream.close()
         may_end.set()
         assert later.result(60) == {"out": ["done"]}
+
+
+def test_ctrl_c_in_a_plain_call_stops_the_run_and_a_call_goes_on() -> None:
+    begun, ran = threading.Event(), list[str]()
+
+    def interrupted(state: State) -> State:
+        ran.append("first")
+        if not begun.is_set():
+            begun.set()
+            time.sleep(2)
+        return {"log": ["first"]}
+
+    def second(state: State) -> State:
+        ran.append("second")
+        return {"log": ["second"]}
+
+    builder = StateGraph(State).add_node("first", interrupted).add_node("second", second).add_edge(START, "first")
+    graph = builder.add_edge("first", "second").compile(checkpointer=InMemorySaver())
+
+    def press_ctrl_c() -> None:
+        assert begun.wait(60)
+        time.sleep(0.2)
+        _thread.interrupt_main()
+
+    threading.Thread(target=press_ctrl_c, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        graph.invoke({"log": []}, CONFIG)
+    assert ran == ["first"]
+    assert graph.invoke(None, CONFIG) == {"log": ["first", "second"]}
 
 
 def test_a_run_of_a_server_goes_on_when_its_reader_leaves(server: DevServer) -> None:

@@ -54,3 +54,10 @@ async def test_a_second_cancellation_waits_for_nothing() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(asyncio.shield(running), 60)
     go_on.set()
+
+
+async def test_a_call_that_stops_an_iteration_ends_for_a_loop() -> None:
+    calls = RunningCalls()
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(asyncio.wrap_future(calls.submit_call(lambda: next(iter(())), None)), 30)
+    await asyncio.wait_for(calls.await_all(cancel=False), 30)

@@ -1,6 +1,8 @@
 """Functions around the calls of a ToolNode, here and on LangGraph."""
 
 import asyncio
+import threading
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -120,3 +122,83 @@ def test_a_function_around_calls_may_ask(server: DevServer) -> None:
     assert [i.value for i in asked] == [{"call": "add"}, {"call": "flaky"}]
     ended = graph.invoke(Command(resume={asked[0].id: "go on", asked[1].id: "refuse"}), config)
     assert [m.content for m in ended["messages"][1:]] == ["3", "refused"]
+
+
+def numbered(name: str, count: int) -> list[dict[str, Any]]:
+    return [{**call(name, a=number), "id": f"{name}-{number}"} for number in range(count)]
+
+
+def contents_of(run: Callable[[], Any]) -> list[str]:
+    """What the tools answer. The test fails when they wait for one another."""
+    answered: list[Any] = []
+    thread = threading.Thread(target=lambda: answered.extend(run()["messages"]), daemon=True)
+    thread.start()
+    thread.join(90)
+    return [message.content for message in answered]
+
+
+def test_many_tools_wait_for_the_tools_of_others() -> None:
+    together = threading.Barrier(40)
+
+    def leaf(a: int) -> int:
+        """Answers."""
+        return a
+
+    def delegate(a: int) -> str:
+        """Lets another agent answer."""
+        together.wait(60)
+        return str(ToolNode([leaf]).invoke([call("leaf", a=a)])["messages"][0].content)
+
+    node = ToolNode([delegate])
+    assert contents_of(lambda: node.invoke(numbered("delegate", 40))) == [str(n) for n in range(40)]
+
+
+def test_many_functions_around_calls_wait_for_one_another() -> None:
+    together = threading.Barrier(40)
+
+    def meet(request: Any, execute: Any) -> Any:
+        together.wait(60)
+        return execute(request)
+
+    def leaf(a: int) -> int:
+        """Answers."""
+        return a
+
+    node = ToolNode([leaf], wrap_tool_call=meet)
+    assert contents_of(lambda: node.invoke(numbered("leaf", 40))) == [str(n) for n in range(40)]
+
+
+def test_plain_tools_run_as_many_at_a_time_as_the_config_says(server: DevServer) -> None:
+    lock, running, most = threading.Lock(), [0], [0]
+
+    def slow(a: int) -> int:
+        """Takes its time."""
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        threading.Event().wait(0.2)
+        with lock:
+            running[0] -= 1
+        return a
+
+    node = ToolNode([slow])
+    node.invoke(numbered("slow", 5), {"max_concurrency": 2})
+    assert most == [2]
+    graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools")
+    asking = from_dict({"type": "ai", "content": "", "id": "asks", "tool_calls": numbered("slow", 5)})
+    compiled = graph.compile(InMemorySaver(server=server.address), name="limited-tools")
+    config: Any = {"configurable": {"thread_id": "limited-tools"}, "max_concurrency": 3}
+    most[0] = 0
+    assert len(compiled.invoke({"messages": [asking]}, config)["messages"]) == 6
+    assert most == [3]
+
+
+def test_a_tool_that_stops_an_iteration_fails() -> None:
+    def exhausted(a: int) -> Any:
+        """Has nothing more."""
+        return next(iter(()))
+
+    node = ToolNode([exhausted], handle_tool_errors=True)
+    assert contents_of(lambda: node.invoke([call("exhausted", a=1)])) == [
+        "Error: RuntimeError('the function raised StopIteration')\n Please fix your mistakes."
+    ]

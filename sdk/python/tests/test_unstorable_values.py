@@ -58,3 +58,25 @@ def test_what_is_nested_too_deep_is_beyond_a_limit(server: DevServer) -> None:
         run(server, "too-deep", deep)
     assert (raised.value.reason, raised.value.limit, raised.value.most) == ("LIMIT_EXCEEDED", "max-depth", 128)
     assert "Error code" not in str(raised.value)
+
+
+def test_what_is_nested_beyond_the_stack_names_its_key(server: DevServer) -> None:
+    deep: Any = None
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match=r"^node 'makes': the value of 'bad' can't be stored: it is nested too deep"):
+        run(server, "beyond-the-stack", deep)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [{"__graphd__": "send"}, {"__graphd__": "command", "more": 1}, {"__graphd__": "message", "type": "tool"}],
+    ids=lambda marked: str(marked["__graphd__"]),
+)
+def test_what_only_looks_like_an_object_of_the_sdk_stays_readable(server: DevServer, marked: Any) -> None:
+    builder = StateGraph(State).add_node("sees", lambda state: {"good": len(state["bad"])}).add_edge(START, "sees")
+    name = f"looks-like-{marked['__graphd__']}"
+    compiled = builder.compile(InMemorySaver(server=server.address), name=name)
+    config: Any = {"configurable": {"thread_id": name}}
+    assert compiled.invoke({"bad": marked}, config) == {"good": len(marked), "bad": marked}
+    assert compiled.get_state(config).values["bad"] == marked

@@ -7,6 +7,7 @@ stored: the annotations of the state say so when it is read.
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import datetime
 import decimal
@@ -38,7 +39,10 @@ class Tagged:
 
 def dumps(value: Any) -> str:
     """JSON text of a value; TypeError or ValueError names what has none."""
-    return _ENCODER.encode(value)
+    try:
+        return _ENCODER.encode(value)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply, or contains itself; a server takes 128 levels") from error
 
 
 def loads(text: str) -> Any:
@@ -114,13 +118,16 @@ def _tag_command(value: Any) -> dict[str, Any]:
 
 
 def _restore_object(fields: dict[str, Any]) -> Any:
-    match fields.get(_TAG):
-        case "send":
-            return Send(fields["node"], fields["arg"])
-        case "command":
-            return Command(**{k: v for k, v in fields.items() if k != _TAG})
-        case "message":
-            return messages.from_dict({k: v for k, v in fields.items() if k != _TAG})
+    """The object of a tagged dict. What can't be one came from outside, and stays a dict: it must stay readable."""
+    parts = {k: v for k, v in fields.items() if k != _TAG}
+    with contextlib.suppress(TypeError, ValueError):
+        match fields.get(_TAG):
+            case "send":
+                return Send(**parts)
+            case "command":
+                return Command(**parts)
+            case "message" if messages.is_message(message := messages.read_stored(parts)):
+                return message
     return fields
 
 
@@ -162,7 +169,7 @@ def _union_decoder(options: list[Callable[[Any], Any]], members: tuple[Any, ...]
 
 
 def _decode_message(value: Any) -> Any:
-    return messages.from_dict(value) if isinstance(value, Mapping) and "type" in value else value
+    return messages.read_stored(value) if isinstance(value, Mapping) and "type" in value else value
 
 
 def _container_decoder(origin: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 REMOVE_ALL_MESSAGES = "__remove_all__"
@@ -161,12 +161,28 @@ def from_dict(fields: Mapping[str, Any]) -> Any:
     return _OWN[kind](**rest)
 
 
+def read_stored(fields: Mapping[str, Any]) -> Any:
+    """A stored message as an object. What can't be one came from another client, and stays a dict: states with it
+    must stay readable."""
+    try:
+        return from_dict(fields)
+    except (KeyError, TypeError, ValueError):
+        return fields
+
+
 def coerce_message(value: Any) -> dict[str, Any]:
-    """Reads whatever counts as a message: object, dict, pair or string."""
+    """Reads whatever counts as a message: object, dict, pair or string. Forms of chat APIs are read as LangChain does.
+
+    ValueError, KeyError or NotImplementedError says what is wrong with it.
+    """
     if is_message(value):
         return to_dict(value)
     if isinstance(value, str):
         return {"type": "human", "content": value}
+    if isinstance(value, Mapping) and _is_stored_form(value):
+        return dict(value)
+    if (library := _load_langchain()) is not None:
+        return to_dict(library.convert_to_messages([value])[0])
     if isinstance(value, Sequence) and len(value) == 2 and isinstance(value[0], str):
         return {"type": _ROLES.get(value[0], value[0]), "content": value[1]}
     if isinstance(value, Mapping):
@@ -176,6 +192,44 @@ def coerce_message(value: Any) -> dict[str, Any]:
             raise ValueError(f"a message needs a type or a role: {value!r}")
         return {"type": _ROLES.get(kind, kind), **fields}
     raise NotImplementedError(f"not a message: {value!r}")
+
+
+def _is_stored_form(fields: Mapping[str, Any]) -> bool:
+    """It is what a message is stored as: an object can be made of it."""
+    return fields.get("type") in _OWN and is_message(read_stored(fields))
+
+
+def coerce_written(key: str, value: Any) -> Any:
+    """What a program writes to a key of messages, in forms that the server reads; what it reads stays as it is.
+
+    ValueError says which message is none: stored, it would keep the whole state from being read.
+    """
+    if not isinstance(value, (list, tuple)) or _is_pair(value):
+        return _coerce_one(key, 0, value)
+    return [_coerce_one(key, number, item) for number, item in enumerate(value)]
+
+
+def _coerce_one(key: str, number: int, value: Any) -> Any:
+    if not (isinstance(value, Mapping) or _is_pair(value)) or _is_stored_form(_read_role(value)):
+        return value
+    try:
+        return coerce_message(value)
+    except (KeyError, TypeError, ValueError, NotImplementedError) as error:
+        why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"the value of {key!r} can't be stored: message {number} is none: {why}") from error
+
+
+def _read_role(value: Any) -> Mapping[str, Any]:
+    """What the server makes of a dict or of a pair; of the role developer LangChain keeps more."""
+    fields = dict(value) if isinstance(value, Mapping) else {"role": value[0], "content": value[1]}
+    if "type" not in fields and isinstance(role := fields.pop("role", None), str):
+        fields["type"] = role if role == "developer" else _ROLES.get(role, role)
+    return fields
+
+
+def _is_pair(value: Any) -> bool:
+    """It is a role and a content. Of two texts it is one in a tuple alone; those of a list are two messages."""
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
 
 
 def coerce_messages(value: Any) -> list[dict[str, Any]]:
@@ -225,6 +279,6 @@ def add_messages(left: Any = None, right: Any = None, **kwargs: Any) -> Any:
     return partially
 
 
-def to_objects(values: Iterable[Any], convert: Callable[[Mapping[str, Any]], Any] = from_dict) -> list[Any]:
+def to_objects(values: Iterable[Any]) -> list[Any]:
     """Stored messages as objects; what is none stays as it is."""
-    return [convert(v) if isinstance(v, Mapping) and "type" in v and "content" in v else v for v in values]
+    return [read_stored(v) if isinstance(v, Mapping) and "type" in v and "content" in v else v for v in values]

@@ -12,6 +12,7 @@ from graphd.checkpoint.server_choice import ServerChoice
 from graphd.compatibility.imports import explain_absent_names
 from graphd.names import wire_thread
 from graphd.security import Security
+from graphd.threads import run_blocking
 from graphd.transport.server import call_unary, retry_write
 
 
@@ -64,9 +65,8 @@ class InMemorySaver:
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Like copy_thread."""
-        import asyncio
 
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+        await run_blocking(self.copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Removes all but the newest checkpoint of each thread.
@@ -85,15 +85,13 @@ class InMemorySaver:
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Like prune."""
-        import asyncio
 
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+        await run_blocking(self.prune, thread_ids, strategy=strategy)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Like delete_thread."""
-        import asyncio
 
-        await asyncio.to_thread(self.delete_thread, thread_id)
+        await run_blocking(self.delete_thread, thread_id)
 
 
 MemorySaver = InMemorySaver

@@ -44,7 +44,7 @@ class MessageStream:
         extra: dict[str, Any] = {}
         if isinstance(value, dict) and set(value) == {"message", "metadata"}:
             value, extra = value["message"], value["metadata"]
-        message = messages.from_dict(value) if isinstance(value, Mapping) else value
+        message = messages.read_stored(value) if isinstance(value, Mapping) else value
         if messages.is_message(message):
             self._seen.add(_ensure_id(message))
         yield message, self._build_metadata(event) | extra

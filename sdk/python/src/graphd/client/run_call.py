@@ -15,7 +15,7 @@ from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.awaited_run import astart_and_wait, build_watch, is_awaited, name_run, start_and_wait
 from graphd.client.connection import GraphConnection
-from graphd.client.drained_pause import build_pause_request, is_drained_at_breakpoint
+from graphd.client.drained_pause import build_pause_request, is_drained, is_drained_at_breakpoint, settle_drained_run
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
@@ -32,8 +32,10 @@ from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError, UnknownInterruptError
 from graphd.names import public_levels
 from graphd.runtime.local_runs import LocalRun, mark_left, register_call
+from graphd.runtime.task import current_task
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
+from graphd.threads import run_blocking
 from graphd.transport.errors import EmptyInput
 from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
 
@@ -57,6 +59,8 @@ class RunCall:
     gives_settings: bool
     stops_when_left: bool
     """A reader that leaves the stream stops the run."""
+    is_lasting: bool
+    """The run goes on without its caller, who is interrupted."""
     traced: TracedGraph | None = None
     """Tells callback handlers of the run; None when there are none."""
     _first: GraphdError | None = field(default=None, init=False)
@@ -230,6 +234,11 @@ class RunCall:
         else:
             self.traced.keep_output(self._read_end(run)[0])
 
+    def _settle(self, run: run_pb2.Run) -> run_pb2.Run:
+        if not is_drained(run, self.local):
+            return run
+        return settle_drained_run(run, read_permitted(self.thread, self._read_state))
+
     def _raise_failure(self, run: run_pb2.Run) -> None:
         error = error_of_run(run, self.local)
         if error is not None:
@@ -244,12 +253,17 @@ class RunCall:
         return block
 
     def _cancel_run(self, reason: str) -> None:
-        if self._has_ended:
-            return
+        if self._has_ended or not (self._run_id or self._is_called_by_node()):
+            return  # the first event of the run finds that a drain was asked for
         request = gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason)
         request.grace.FromSeconds(3600)
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.graphs.CancelRun, request)
+
+    def _is_called_by_node(self) -> bool:
+        """A node of the run calls this: the run is the active one of its thread, whether it was read or not."""
+        task = current_task()
+        return task is not None and (task.host.target, task.host.thread) == self._key
 
     def _delete_thread(self) -> None:
         request = ts.DeleteThreadRequest(thread_id=self.thread, force=True)
@@ -267,11 +281,15 @@ class RunCall:
         if self.local.gate is not None:
             self.local.gate.mark_waiting()
 
-    def _mark_reading(self, event: event_pb2.Event) -> None:
+    def _mark_reading(self, event: event_pb2.Event) -> str | None:
+        """Takes notice of an event. Returns why the run is to be drained, if that was asked for before it was known."""
+        was_known = bool(self._run_id)
         self._run_id = event.run_id or self._run_id
         self._has_ended = event.HasField("end")
         if self.local.gate is not None:
             self.local.gate.mark_reading()
+        control = self.local.control
+        return None if was_known or control is None else control.drain_reason
 
     def _release_due(self, event: event_pb2.Event) -> None:
         """The reader has taken what an event showed, and asks for more."""
@@ -347,12 +365,17 @@ class RunCall:
                 if self._is_stopped_when_left():
                     self._stop_run()
                 raise
+            except KeyboardInterrupt:
+                if self._run_id and not (self.is_lasting or self.temporary or self._has_ended):
+                    self._stop_run()
+                raise
 
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             self._mark_waiting()
             for event in read_events(self.connection.server, self._rest or self.request):
-                self._mark_reading(event)
+                if (reason := self._mark_reading(event)) is not None:
+                    self._cancel_run(reason)
                 unassigned.observe_event(event)
                 if event.value_omitted:
                     self._restore_values(event)
@@ -365,7 +388,8 @@ class RunCall:
 
     def _awaits_stop(self) -> bool:
         """Whether one call starts the run and brings its stop. The run has its name from now on."""
-        if not is_awaited(self.request, only_end=self.translator is None):
+        only_end = self.translator is None and self.local.control is None  # a drain needs a run that has begun
+        if not is_awaited(self.request, only_end=only_end):
             return False
         self._run_id = name_run(self.request)
         return True
@@ -390,6 +414,7 @@ class RunCall:
                     yield from self._translate_event(event)
                 if event.HasField("end"):
                     run = event.end.run
+        run = self._settle(run)
         yield from self._final_items(run)
         self._keep_output(run)
         self._raise_failure(run)
@@ -409,7 +434,7 @@ class RunCall:
     async def _astream_run(self) -> AsyncGenerator[Item, None]:
         self.local.loop = asyncio.get_running_loop()
         if self._needs_preparation():
-            await asyncio.to_thread(self.prepare)
+            await run_blocking(self.prepare)
         with register_call(*self._key, self.local), self._cancel_on_drain(), self._open_gate():
             try:
                 while True:
@@ -436,10 +461,11 @@ class RunCall:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 self._mark_waiting()
                 async for event in events:
-                    self._mark_reading(event)
+                    if (reason := self._mark_reading(event)) is not None:
+                        await run_blocking(self._cancel_run, reason)
                     unassigned.observe_event(event)
                     if event.value_omitted:
-                        await asyncio.to_thread(self._restore_values, event)
+                        await run_blocking(self._restore_values, event)
                     if self.traced is not None:
                         await self.traced.end_inner(inner_ends(event))
                     for item in self._translate_event(event):
@@ -456,7 +482,7 @@ class RunCall:
 
     async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
         may_drain = self.local.control is not None
-        if may_drain and await asyncio.to_thread(is_drained_at_breakpoint, self.connection, run, self.local):
+        if may_drain and await run_blocking(is_drained_at_breakpoint, self.connection, run, self.local):
             self.request = build_pause_request(self.request, run)
             async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
                 async for event in events:
@@ -465,16 +491,18 @@ class RunCall:
                             yield item
                     if event.HasField("end"):
                         run = event.end.run
+        if is_drained(run, self.local):
+            run = await run_blocking(self._settle, run)
         for item in await self._afinal_items(run):
             yield item
         if self.traced is not None:
-            await asyncio.to_thread(self._keep_output, run)
+            await run_blocking(self._keep_output, run)
         self._raise_failure(run)
 
     async def _afinal_items(self, run: run_pb2.Run) -> list[Item]:
-        if run.state != run_pb2.RUN_STATE_INTERRUPTED:
+        if run.state != run_pb2.RUN_STATE_INTERRUPTED and self.local.control is None:
             return self._final_items(run)
-        return await asyncio.to_thread(self._final_items, run)
+        return await run_blocking(self._final_items, run)
 
     async def _cancel_for_caller(self) -> None:
         # The caller was cancelled; its nodes run on its loop and stop with it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from graphd.names import checkpoint_ref
 from graphd.runtime.wire_context import build_wire_context
 from graphd.values.command import Command
 
+_MOST_STEPS = (1 << 31) - 2  # a program may say that it wants no limit
 _ID = re.compile(r"[0-9a-f]{32}")
 _RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
@@ -166,13 +168,16 @@ def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:
 
 
 def step_limit(config: Mapping[str, Any], program: GraphShape) -> int:
-    """The recursion limit of a config in supersteps, 0 for that of the server.
+    """The recursion limit of a config in supersteps, 0 for that of the server; TypeError, ValueError for what is none.
 
     Taking the input of an entrypoint is a superstep that LangGraph does not have.
     """
-    limit = config.get("recursion_limit")
+    limit: Any = config.get("recursion_limit")
     if limit is None:
         return 0
-    if limit < 1:
+    is_number = isinstance(limit, numbers.Real)  # mypy takes a Real for no number
+    if not is_number:
+        raise TypeError(f"recursion_limit must be a number of at least 1, not {limit!r:.200}")
+    if not limit >= 1:
         raise ValueError("recursion_limit must be at least 1")
-    return int(limit) + (1 if program.function is not None else 0)
+    return int(min(limit, _MOST_STEPS)) + (1 if program.function is not None else 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from graphd.compiled.schema_graph import SchemaGraph
 from graphd.declare.builder import Builder
 from graphd.declare.options import CompileOptions
 from graphd.drawing.drawing import Drawing
+from graphd.threads import run_blocking
 from graphd.values.parameters import ContextT, InputT, OutputT, Parametrized, StateT
 from graphd.values.state import StateSnapshot, StateUpdate
 
@@ -51,7 +51,7 @@ class Pregel(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
 
     async def aget_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
         """Like get_state."""
-        return await asyncio.to_thread(self.get_state, config, subgraphs=subgraphs)
+        return await run_blocking(self.get_state, config, subgraphs=subgraphs)
 
     def get_state_history(
         self,
@@ -77,7 +77,7 @@ class Pregel(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """Like get_state_history."""
-        listed = await asyncio.to_thread(
+        listed = await run_blocking(
             lambda: list(self.get_state_history(config, filter=filter, before=before, limit=limit))
         )
         for snapshot in listed:
@@ -106,7 +106,7 @@ class Pregel(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
         task_id: str | None = None,
     ) -> dict[str, Any]:
         """Like update_state."""
-        return await asyncio.to_thread(self.update_state, config, values, as_node, task_id)
+        return await run_blocking(self.update_state, config, values, as_node, task_id)
 
     def bulk_update_state(
         self, config: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
@@ -118,7 +118,7 @@ class Pregel(SchemaGraph, Parametrized[StateT, ContextT, InputT, OutputT]):
         self, config: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
     ) -> dict[str, Any]:
         """Like bulk_update_state."""
-        return await asyncio.to_thread(self.bulk_update_state, config, supersteps)
+        return await run_blocking(self.bulk_update_state, config, supersteps)
 
     # The graph itself.
 

@@ -27,6 +27,7 @@ from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.reader_gate import ReaderGate
 from graphd.runtime.task import CurrentTask, current_task
 from graphd.runtime.traced_graph import TracedGraph
+from graphd.threads import run_blocking
 from graphd.values.command import Command
 from graphd.values.literals import All
 
@@ -73,7 +74,7 @@ class RunnableGraph(AttachedGraph):
         options = _call_options(
             stream_format,
             context=context,
-            output_keys=output_keys,
+            output_keys=self._check_keys(output_keys),
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             durability=durability,
@@ -107,7 +108,7 @@ class RunnableGraph(AttachedGraph):
         options = _call_options(
             stream_format,
             context=context,
-            output_keys=output_keys,
+            output_keys=self._check_keys(output_keys),
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             durability=durability,
@@ -214,12 +215,12 @@ class RunnableGraph(AttachedGraph):
         """Like _run_items; the run begins with the first item that is asked for."""
         merged, loop = merge_configs(self.config, config), asyncio.get_running_loop()
         if (task := self._enclosing_task(config)) is not None:
-            traced = await asyncio.to_thread(self._trace_nested, task, given, merged, options, loop)
+            traced = await run_blocking(self._trace_nested, task, given, merged, options, loop)
             return nested.arun_nested(self, task, given, merged, options, traced)
         if self.is_attached:
             running = self._plan_run(given, merged, options, loop)
         else:  # waits for a server
-            running = await asyncio.to_thread(self._plan_run, given, merged, options, loop)
+            running = await run_blocking(self._plan_run, given, merged, options, loop)
         running.local.variables = contextvars.copy_context()
         return running.astream_items()
 
@@ -242,7 +243,15 @@ class RunnableGraph(AttachedGraph):
         return StreamFormat(modes, printed=printed, subgraphs=subgraphs, version=version)
 
     def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
-        return self.program.shown_keys if given is None else given
+        return self.program.shown_keys if given is None else self._check_keys(given)
+
+    def _check_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        """The keys to show; ValueError for one that the state has not."""
+        known = self.program.channels
+        for key in [given] if isinstance(given, str) else given or ():
+            if key not in known and not self.is_function:
+                raise ValueError(f"output_keys: Key {key} not in channels; there are {', '.join(known)}")
+        return given
 
     def _trace_nested(
         self,
@@ -310,6 +319,7 @@ class RunnableGraph(AttachedGraph):
             temporary=thread is None,
             gives_settings=call.gives_settings,
             stops_when_left=local.gate is not None and not self._location.lasting,
+            is_lasting=self._location.lasting,
             traced=traced,
         )
 

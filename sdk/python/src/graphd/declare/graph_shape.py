@@ -21,6 +21,10 @@ class GraphShape(Protocol):
         """The keys of its state."""
 
     @property
+    def message_keys(self) -> frozenset[str]:
+        """The keys whose values are lists of messages."""
+
+    @property
     def is_root(self) -> bool:
         """Its whole state is one value, and so are inputs and updates."""
 
@@ -37,6 +41,7 @@ class UndeclaredGraph:
     JSON, and the server alone checks what is written to them."""
 
     channels: Mapping[str, Any] = {}
+    message_keys: frozenset[str] = frozenset()
     is_root = True
     function: FunctionBuilder | None = None
 

@@ -11,6 +11,7 @@ from graphd.constants import END, ROOT
 from graphd.declare.graph_shape import GraphShape
 from graphd.declare.schema import fields_of
 from graphd.errors import ErrorCode, InvalidUpdateError, with_code
+from graphd.messages import coerce_written
 from graphd.names import wire_name
 from graphd.values.command import Send
 
@@ -79,12 +80,12 @@ def build_gotos(target: Any) -> list[payload_pb2.Goto]:
 
 
 def update_object(update: Any, program: GraphShape) -> Any:
-    """An input or update as the object that the server takes."""
+    """An input or update as the object that the server takes; ValueError names a message that is none."""
     if program.function is not None:
         return program.function.build_input(update)
     if program.is_root:
-        return update
-    pairs = writes_of(update, None)
+        return coerce_written(ROOT, update) if ROOT in program.message_keys else update
+    pairs = [(k, coerce_written(k, v) if k in program.message_keys else v) for k, v in writes_of(update, None)]
     if len({k for k, _ in pairs}) < len(pairs):
         raise InvalidUpdateError("this update has several values for one key; the server takes one per key")
     return dict(pairs)

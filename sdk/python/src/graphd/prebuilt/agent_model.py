@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import importlib
 import inspect
@@ -13,6 +12,7 @@ from graphd.messages import from_dict, is_message, to_objects
 from graphd.prebuilt.history import validate_chat_history
 from graphd.prebuilt.tool import Tool
 from graphd.runtime.info import Runtime
+from graphd.threads import run_in_thread
 
 
 class AgentModel:
@@ -152,14 +152,14 @@ def _bindable(tool: Any) -> Any:
 async def _invoke(runnable: Any, given: Any, config: Any) -> Any:
     if hasattr(runnable, "ainvoke"):
         return await runnable.ainvoke(given, config)
-    return await asyncio.to_thread(runnable.invoke, given, config)
+    return await run_in_thread(runnable.invoke, given, config)
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a function of the program; a plain one must not hold up the loop."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
-    result = await asyncio.to_thread(function, *arguments)
+    result = await run_in_thread(function, *arguments)
     return await result if inspect.isawaitable(result) else result
 
 

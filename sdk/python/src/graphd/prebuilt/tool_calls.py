@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +14,7 @@ from graphd.prebuilt.tool import Tool, current_call
 from graphd.prebuilt.tool_errors import Explain
 from graphd.prebuilt.tool_results import is_answer, read_answers, read_content
 from graphd.prebuilt.traced_tool import trace_tool
-
-_threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
+from graphd.threads import run_in_thread
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class ToolCaller:
         def call_tool(changed: ToolCallRequest) -> Any:
             return asyncio.run_coroutine_threadsafe(self._call_tool(changed, as_list), loop).result()
 
-        return _check_wrapped(await asyncio.to_thread(wrap, request, call_tool))
+        return _check_wrapped(await run_in_thread(wrap, request, call_tool))
 
     async def _call_tool(self, request: ToolCallRequest, as_list: bool) -> Any:
         call = request.tool_call
@@ -122,9 +119,7 @@ async def _run_tool(tool: Tool, call: Mapping[str, Any]) -> Any:
     arguments = dict(call.get("args") or {})
     if tool.is_async:
         return await tool.call(**arguments)
-    variables = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_threads, lambda: variables.run(lambda: tool.call(**arguments)))
+    return await run_in_thread(lambda: tool.call(**arguments))
 
 
 __all__ = ["AsyncWrapToolCall", "ToolCallRequest", "ToolCaller", "WrapToolCall", "build_message"]

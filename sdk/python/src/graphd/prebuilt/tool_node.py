@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
+import contextlib
 from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from graphd.compatibility.imports import explain_absent_names
@@ -20,6 +18,7 @@ from graphd.prebuilt.tool_errors import Handled, build_explain, explain_argument
 from graphd.prebuilt.tool_results import combine_answers
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
+from graphd.threads import begin_in_thread
 from graphd.values.command import Interrupt
 
 
@@ -67,15 +66,17 @@ class ToolNode:
     async def ainvoke(self, input: Any, config: Any = None) -> Any:
         """Runs the tools that a state, a list of messages or a list of tool calls asks for.
 
+        Plain tools run in threads, ``max_concurrency`` of the config at a time.
+
         Returns what they answer, as a list of messages for a list of messages, otherwise as an update under
         ``messages_key``; with commands among it, as a list of updates and commands. ValueError says that there is no
         AI message. Outside of a graph a tool can't ask people, and gets no store.
         """
-        del config  # tools see that of the node
         calls, as_list = self._find_calls(input)
         seen = input["state"] if isinstance(input, Mapping) and "__type" in input else input
+        slots = asyncio.Semaphore(_read_concurrency(config) or len(calls) or 1)
         outcomes = await asyncio.gather(
-            *(self._run_call(call, seen, as_list) for call in calls), return_exceptions=True
+            *(self._run_call(call, seen, as_list, slots) for call in calls), return_exceptions=True
         )
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
@@ -104,11 +105,20 @@ class ToolNode:
             raise ValueError("there is no AI message whose tools could be run")
         return list(_read_field(last, "tool_calls") or []), isinstance(state, list)
 
-    async def _run_call(self, call: Mapping[str, Any], state: Any, as_list: bool) -> Any:
+    async def _run_call(self, call: Mapping[str, Any], state: Any, as_list: bool, slots: asyncio.Semaphore) -> Any:
         with scope(str(call["id"])):
             if (kept := _recorded_result()) is not None:
                 return kept
-            return await self._caller.answer(call, state, as_list)
+            tool = self.tools_by_name.get(call["name"])
+            async with contextlib.nullcontext() if tool is not None and tool.is_async else slots:
+                return await self._caller.answer(call, state, as_list)
+
+
+def _read_concurrency(config: Any) -> int | None:
+    """How many plain tools may run at a time, None for all: what the config of the call or of the node says."""
+    task = current_task()
+    given = (config or {}).get("max_concurrency") or (task.config.get("max_concurrency") if task else None)
+    return None if given is None else int(given)
 
 
 _RESULT = "__result__"
@@ -145,16 +155,7 @@ def _order_questions(calls: Sequence[Mapping[str, Any]]) -> None:
 
 def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The result of a coroutine, on a loop of its own. The thread may have a loop that is running."""
-    variables, outcome = contextvars.copy_context(), Future[Any]()
-
-    def run() -> None:
-        try:
-            outcome.set_result(variables.run(asyncio.run, coroutine))
-        except BaseException as error:  # it is raised where the result is asked for
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, name="graphd-tools").start()
-    return outcome.result()
+    return begin_in_thread(asyncio.run, coroutine).result()
 
 
 def _read_field(value: Any, key: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from graphd.messages import from_dict
 from graphd.packages import require_module
 from graphd.prebuilt.agent_model import read_key
 from graphd.prebuilt.call_schemas import check_arguments, read_schema, validation_errors
+from graphd.threads import run_in_thread
 from graphd.warnings import LangGraphDeprecatedSinceV10
 
 FormatError = Callable[[BaseException, Any, Any], str]
@@ -61,7 +61,7 @@ class ValidationNode:
 
     async def ainvoke(self, input: Any, config: Mapping[str, Any] | None = None) -> Any:
         """Like invoke; the loop goes on meanwhile."""
-        return await asyncio.to_thread(self.invoke, input, config)
+        return await run_in_thread(self.invoke, input, config)
 
     def _answer(self, call: Mapping[str, Any]) -> Any:
         if call["name"] not in self.schemas_by_name:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from graphd.errors import NotFoundError
 from graphd.names import wire_levels
 from graphd.remote.cursor import Cursor, read_cursor
 from graphd.remote.run import Run, read_run
+from graphd.threads import run_blocking
 from graphd.transport.attempts import Deadline
 from graphd.values.command import Interrupt
 
@@ -224,8 +224,8 @@ class AsyncRunStream(FollowedRun):
         assert self._events is not None
         event = await anext(self._events)
         if event.value_omitted:
-            await asyncio.to_thread(self._restore_values, event)
+            await run_blocking(self._restore_values, event)
         if event.HasField("interrupt"):  # may need the state, which is another call
-            await asyncio.to_thread(self._record_event, event)
+            await run_blocking(self._record_event, event)
         else:
             self._record_event(event)

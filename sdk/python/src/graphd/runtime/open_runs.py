@@ -15,6 +15,7 @@ from graphd.names import format_namespace, public_name
 from graphd.packages import imported_attribute
 from graphd.runtime.callbacks import bind_config, settle
 from graphd.runtime.traced_runs import GraphRun, GraphState, Levels, NodeRun, TracedProgram, TracedTask
+from graphd.threads import run_blocking
 
 log = logging.getLogger("graphd.callbacks")
 
@@ -165,7 +166,7 @@ class OpenRuns:
         try:
             if self._loop is None:
                 return program.read_state(levels)
-            return await asyncio.to_thread(program.read_state, levels)
+            return await run_blocking(program.read_state, levels)
         except GraphdError as error:  # a call does not fail when its handlers are told less
             log.warning("callback handlers are not told the state of graph %s: %s", program.name, error)
             return GraphState(None, 0, True)

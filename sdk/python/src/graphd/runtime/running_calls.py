@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from graphd.errors import GraphBubbleUp
+from graphd.threads import call_without_stop
 
 _MOST_THREADS = 32
 Future = concurrent.futures.Future[Any] | asyncio.Future[Any]
@@ -33,7 +34,7 @@ class RunningCalls:
         with self._lock:
             if self._threads is None:
                 self._threads = concurrent.futures.ThreadPoolExecutor(most or _MOST_THREADS, "graphd-task")
-            future = self._threads.submit(run)
+            future = self._threads.submit(call_without_stop, run)
         self.add_future(future)
         return future
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
+
+from graphd.threads import run_in_thread
 
 Vector = list[float]
 EmbeddingsFunc = Callable[[Sequence[str]], list[Vector]]
@@ -53,7 +54,7 @@ class FunctionEmbeddings:
         """Like embed_documents; a plain function runs in a thread."""
         if self._is_async:
             return list(await self._function(texts))
-        return await asyncio.to_thread(self.embed_documents, texts)
+        return await run_in_thread(self.embed_documents, texts)
 
     async def aembed_query(self, text: str) -> Vector:
         """Like embed_query."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from graphd.compiled import Pregel
 from graphd.remote import Answer, AsyncClient, Client, Dismissal, Question, Run
 from graphd.testing.rules import Rule, describe_question
+from graphd.threads import run_blocking
 from graphd.values.command import Command
 
 _ROUNDS = 100
@@ -122,10 +122,10 @@ class AnswerPolicy:
 
     async def ainvoke(self, graph: Pregel, input: Any, config: Mapping[str, Any], **options: Any) -> Any:
         """Like invoke, for async programs."""
-        client, thread = await asyncio.to_thread(graph_client, graph, config)
+        client, thread = await run_blocking(graph_client, graph, config)
         result = await graph.ainvoke(input, config, **options)
         for _ in range(_ROUNDS):
-            questions = await asyncio.to_thread(lambda: list(client.inbox.list(thread_id=thread)))
+            questions = await run_blocking(lambda: list(client.inbox.list(thread_id=thread)))
             if not questions:
                 return result
             result = await graph.ainvoke(self._write_command(questions), config, **options)

@@ -203,6 +203,8 @@ def to_graphd_error(error: grpc.RpcError) -> GraphdError:
         text += ": " + "; ".join(f"{field}: {said}" for field, said in violations.items())
     if (open_ids := metadata.get("openInterruptIds")) and open_ids not in text:
         text += f" (open: {', '.join(open_ids.split(','))})"
+    if reason == "THREAD_BUSY":
+        text += ". In Python: Client().runs.wait, .cancel, or .start with RunOptions(when_busy=…)"
     kind = CLASSES.get(reason) or _BY_CODE.get(code, GraphdError)
     if code == "UNAVAILABLE" and not reason and (cause := _find_cause(text)) is not None:
         text += f"; {cause.remedy}"

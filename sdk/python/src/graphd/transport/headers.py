@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import namedtuple
 from typing import Any
 
 import grpc
 
 from graphd.security import Security
+from graphd.threads import run_blocking
 from graphd.transport.token import ReadToken, open_token
 
 
@@ -86,7 +86,7 @@ class _AsyncSender:
 
     async def _add_headers(self, details: Any) -> Any:
         read = self._headers.read
-        own = await asyncio.to_thread(read) if self._headers.may_block else read()
+        own = await run_blocking(read) if self._headers.may_block else read()
         metadata = grpc.aio.Metadata(*(details.metadata or ()), *own)
         return details._replace(metadata=metadata)
 

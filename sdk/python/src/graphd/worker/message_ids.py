@@ -21,10 +21,15 @@ class MessageIds:
         self._given: dict[int, str] = {}  # by object: one that is returned twice is one message
 
     def add_ids(self, key: str, value: Any) -> Any:
-        """What is written to a key, with ids. The objects of the node stay as they are."""
+        """What is written to a key, with ids. The objects of the node stay as they are.
+
+        ValueError is raised for a message of the state that is none.
+        """
         named = key in self._named
         if not (named or self._shown):
             return value
+        if named:
+            value = messages.coerce_written(key, value)
         if isinstance(value, (list, tuple)):
             return [self._add_id(item, named) for item in value] if any(_lacks_id(v, named) for v in value) else value
         return self._add_id(value, named)

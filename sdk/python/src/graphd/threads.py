@@ -1,0 +1,62 @@
+"""Plain code that something on a loop waits for.
+
+The few threads of ``asyncio.to_thread`` are the program's: it may wait in all of them for graphs, which would wait
+for one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+_shared = concurrent.futures.ThreadPoolExecutor(32, "graphd-call")
+
+
+async def run_blocking(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+    """The result of a call that waits for a server alone, and for no other call."""
+    call = functools.partial(contextvars.copy_context().run, function, *arguments, **named)
+    return await asyncio.get_running_loop().run_in_executor(_shared, call)
+
+
+async def run_in_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """The result of a call in a thread of its own, which does not keep the process from ending.
+
+    Tools and models are called so. They may wait for another agent, which has tools and a model too. Were all threads
+    together limited, each could wait for one that another holds.
+    """
+    return await asyncio.wrap_future(begin_in_thread(function, *arguments))
+
+
+def begin_in_thread(function: Callable[..., T], *arguments: Any) -> concurrent.futures.Future[T]:
+    """Like run_in_thread, for plain code: the future of the result."""
+    variables, outcome = contextvars.copy_context(), concurrent.futures.Future[T]()
+
+    def run() -> None:
+        if not outcome.set_running_or_notify_cancel():
+            return
+        try:
+            outcome.set_result(variables.run(call_without_stop, function, *arguments))
+        except BaseException as error:  # it is raised where the result is asked for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="graphd-agent", daemon=True).start()
+    return outcome
+
+
+def call_without_stop(function: Callable[..., T], *arguments: Any) -> T:
+    """The result of a call. A StopIteration is a RuntimeError, as in coroutines: futures of loops can't hold one."""
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        raise RuntimeError("the function raised StopIteration") from error
+
+
+__all__ = ["begin_in_thread", "call_without_stop", "run_blocking", "run_in_thread"]
