@@ -64,11 +64,11 @@ def build_job(
     )
     attempt = Attempt(assignment, SessionStub())  # type: ignore[arg-type]
 
-    def done(result: pb.TaskResult) -> Job | None:
+    def done(_: Attempt, result: pb.TaskResult) -> Job | None:
         results.add(task, result)
         return following
 
-    return Job(attempt, program, done, lambda result: results.add(task, result))
+    return Job(attempt, program, done, lambda _, result: results.add(task, result))
 
 
 def stop(job: Job) -> None:

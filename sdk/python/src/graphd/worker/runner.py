@@ -9,11 +9,13 @@ import contextvars
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
 from graphd.runtime import local_runs
 from graphd.runtime.reader_gate import HeldTask, ReaderGate
+from graphd.runtime.replay import Replay
 from graphd.runtime.task import current_scope, enter_task
 from graphd.security import Target
 from graphd.worker import cache, outcome
@@ -30,14 +32,14 @@ from graphd.worker.work import Work
 _DELIVERIES = 32  # results that are handed over by calls at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Job:
-    """An attempt to run, and where its result goes."""
+    """An attempt to run, and what takes its result."""
 
     attempt: Attempt
     program: Program
-    done: Callable[[pb.TaskResult], Job | None]  # waits, and returns what to run next, if there is something
-    send: Callable[[pb.TaskResult], None]  # does not wait
+    done: Callable[[Attempt, pb.TaskResult], Job | None]  # waits, and returns what to run next, if there is something
+    send: Callable[[Attempt, pb.TaskResult], None]  # does not wait
 
 
 class Runner:
@@ -72,7 +74,7 @@ class Runner:
             return
         assignment = job.attempt.assignment
         if local_runs.is_left(self._target, assignment.run_id):
-            job.send(_build_stopped_result())
+            job.send(job.attempt, _build_stopped_result())
             return
         local = local_runs.find_call(self._target, assignment.thread_id)
         gate = local.gate if local else None
@@ -97,7 +99,7 @@ class Runner:
             attempt.end_without_thread()
             attempt.cancel = _do_nothing
             if attempt.stopped or local_runs.is_left(self._target, attempt.assignment.run_id):
-                job.send(_build_stopped_result())
+                job.send(job.attempt, _build_stopped_result())
             else:
                 self._begin_job(job, local_runs.find_call(self._target, attempt.assignment.thread_id))
 
@@ -134,7 +136,7 @@ class Runner:
                 result = self._run_job(job, local)
             except BaseException as error:  # beats keep the task here, so it must have a result
                 result = _build_broken_result(job, local, error)
-            job = self._take_over(job.done(result)) if result is not None else None
+            job = self._take_over(job.done(job.attempt, result)) if result is not None else None
 
     def _take_over(self, following: Job | None) -> Job | None:
         """A job that the thread of another one runs at once; one that may have to wait, or is to be left, is begun."""
@@ -170,34 +172,56 @@ class Runner:
 
     def _start_coroutine(self, job: Job, local: local_runs.LocalRun | None, work: Work | None = None) -> None:
         """Begins an attempt on its loop, which prepares the work unless a thread has done it."""
-        loop = find_loop(local)
         variables = local.variables.copy() if local else contextvars.Context()
+        begun = _CoroutineJob(job, local, find_loop(local), work)
         job.attempt.begin_without_thread()
-
-        def begin() -> None:
-            if job.attempt.stopped:
-                end(_build_stopped_result())
-                return
-            try:
-                prepared = work or _prepare_work(job, local)
-                traced = trace_work(job.attempt.assignment, job.program, prepared)
-                task = loop.create_task(_arun_in_task(prepared, traced))
-            except BaseException as error:
-                end(_build_broken_result(job, local, error))
-                return
-            job.attempt.cancel = lambda: _cancel_task(loop, task)
-            if job.attempt.stopped:  # between the two: stop_task marks the attempt, and then looks for what to cancel
-                task.cancel()
-            task.add_done_callback(lambda _: end(_read_result(job, prepared, task)))
-
-        def end(result: pb.TaskResult) -> None:
-            job.attempt.end_without_thread()
-            job.send(result)
-
         try:
-            loop.call_soon_threadsafe(begin, context=variables)
+            begun.loop.call_soon_threadsafe(begun.begin, context=variables)
         except RuntimeError as error:  # the caller has just closed its loop
-            end(_build_broken_result(job, local, error))
+            begun.end(_build_broken_result(job, local, error))
+
+
+class _CoroutineJob:
+    """An attempt on its loop: one object, for thousands wait at a time."""
+
+    __slots__ = ("job", "local", "loop", "task", "work")
+
+    def __init__(
+        self, job: Job, local: local_runs.LocalRun | None, loop: asyncio.AbstractEventLoop, work: Work | None
+    ) -> None:
+        self.job, self.local, self.loop, self.work = job, local, loop, work
+        self.task: asyncio.Task[pb.TaskResult] | None = None
+
+    def begin(self) -> None:
+        """Runs on the loop."""
+        job = self.job
+        if job.attempt.stopped:
+            self.end(_build_stopped_result())
+            return
+        try:
+            self.work = self.work or _prepare_work(job, self.local)
+            traced = trace_work(job.attempt.assignment, job.program, self.work)
+            self.task = self.loop.create_task(_arun_in_task(self.work, traced))
+        except BaseException as error:
+            self.end(_build_broken_result(job, self.local, error))
+            return
+        job.attempt.cancel = self._cancel
+        if job.attempt.stopped:  # between the two: stop_task marks the attempt, and then looks for what to cancel
+            self.task.cancel()
+        self.task.add_done_callback(self._take_result)
+
+    def _cancel(self) -> None:
+        if self.task is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.task.cancel)
+
+    def _take_result(self, task: asyncio.Task[pb.TaskResult]) -> None:
+        assert self.work is not None
+        self.end(_read_result(self.job, self.work, task))
+
+    def end(self, result: pb.TaskResult) -> None:
+        """Hands over the result."""
+        self.job.attempt.end_without_thread()
+        self.job.send(self.job.attempt, result)
 
 
 def _build_stopped_result() -> pb.TaskResult:
@@ -210,8 +234,12 @@ def _do_nothing() -> None:
 
 def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> Work:
     work = prepare_work(job.attempt.assignment, job.program, job.attempt, local)
-    job.attempt.muted = lambda: work.task.replay.is_muted(current_scope())
+    job.attempt.muted = partial(_is_muted, work.task.replay)
     return work
+
+
+def _is_muted(replay: Replay) -> bool:
+    return replay.is_muted(current_scope())
 
 
 def _read_result(job: Job, work: Work, task: asyncio.Task[pb.TaskResult]) -> pb.TaskResult:
@@ -239,11 +267,6 @@ def _end_work(job: Job, work: Work, result: pb.TaskResult) -> None:
         log_failure(job.attempt.assignment, work.error, is_raised_here=work.local is not None)
     work.release_errors()
     cache.store_result(job.program, work, result)
-
-
-def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(task.cancel)
 
 
 def _run_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:

@@ -73,12 +73,7 @@ class SessionTasks:
         with self._lock:
             self._attempts[attempt.token] = attempt
         self.progress.add_begun(attempt)
-        return Job(
-            attempt,
-            self._runner.choose_program(assignment, program),
-            lambda result: self._complete_attempt(attempt, result),
-            lambda result: self._send_result(attempt, result),
-        )
+        return Job(attempt, self._runner.choose_program(assignment, program), self._complete_attempt, self._send_result)
 
     def _complete_attempt(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
         """Hands over a result; returns the next task if the answer has one."""
