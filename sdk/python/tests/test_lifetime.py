@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import gc
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
+from graphd.errors import ServerUnavailableError
 from graphd.graph import START, StateGraph
 
 
@@ -156,3 +158,22 @@ def test_a_cancelled_call_does_not_keep_the_process() -> None:
     """The result of its node is refused; the next beat would say why, and the lease ends after half a minute."""
     ended = subprocess.run([sys.executable, "-c", CANCELS], capture_output=True, text=True, timeout=25, check=True)
     assert (ended.stdout, ended.stderr) == ("True\n", "")
+
+
+def test_calls_side_by_side_look_for_their_server_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, all_wait, problem = list[Any](), threading.Event(), ServerUnavailableError("nobody is there")
+
+    def look(*args: Any, **named: Any) -> Any:
+        looked.append(args)
+        assert all_wait.wait(60)
+        raise problem
+
+    monkeypatch.setattr("graphd.compiled.attached_graph.attach_program", look)
+    graph = builder("hi").compile(InMemorySaver(server="localhost:1"), name="looks-for-its-server")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(graph.connect) for _ in range(4)]
+        time.sleep(0.3)
+        graph.detach()  # waits for nobody
+        all_wait.set()
+        assert [call.exception(60) for call in calls] == [problem] * 4
+    assert len(looked) == 1

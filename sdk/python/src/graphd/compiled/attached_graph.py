@@ -8,6 +8,7 @@ import signal
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from graphd._gen.v1 import graph_pb2
@@ -112,13 +113,23 @@ class AttachedGraph(CompiledGraph):
         node runs. ``security`` says how it is called.
         """
         target, lasting = self._find_target(server, security)
-        with self._attachments.lock:
-            known = self._attachments.by_target.get(target)
-            if known is None or known.session.has_left:
-                self._attachments.by_target[target] = attach_program(
-                    self.program, target, self._attachments, self._worker_limits(), lasting=lasting
-                )
-            return self._attachments.by_target[target]
+        begun, is_first = self._attachments.begin(target)
+        while not is_first:
+            with contextlib.suppress(CancelledError):
+                return begun.result()
+            begun, is_first = self._attachments.begin(target)
+        try:
+            made = attach_program(self.program, target, self._attachments, self._worker_limits(), lasting=lasting)
+        except BaseException as error:
+            self._attachments.end(target, None)
+            if not isinstance(error, Exception):
+                begun.cancel()  # its thread was interrupted: another one looks for the server
+            else:
+                begun.set_exception(error)
+            raise
+        self._attachments.end(target, made)
+        begun.set_result(made)
+        return made
 
     @property
     def is_attached(self) -> bool:
@@ -217,8 +228,27 @@ def _end_on_signal() -> Iterator[None]:
 
 
 class _Attachments:
-    """The attachment of a graph, shared by its copies."""
+    """The attachments of a graph, shared by its copies."""
 
     def __init__(self) -> None:
         self.by_target: dict[Target, Attachment] = {}
         self.lock = threading.Lock()
+        self._begun: dict[Target, Future[Attachment]] = {}
+
+    def begin(self, target: Target) -> tuple[Future[Attachment], bool]:
+        """The attachment to a server, and whether the caller is to make it: the first one is, and the others wait."""
+        with self.lock:
+            known = self.by_target.get(target)
+            if known is not None and not known.session.has_left:
+                made = Future[Attachment]()
+                made.set_result(known)
+                return made, False
+            is_first = target not in self._begun
+            return self._begun.setdefault(target, Future[Attachment]()), is_first
+
+    def end(self, target: Target, made: Attachment | None) -> None:
+        """Takes what the first caller has made, None if that has failed."""
+        with self.lock:
+            del self._begun[target]
+            if made is not None:
+                self.by_target[target] = made
