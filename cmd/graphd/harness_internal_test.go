@@ -84,6 +84,9 @@ func startServer(t *testing.T, store string) commandRunner {
 func startServerWith(t *testing.T, o server.Options) commandRunner {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
+	if o.WorkerBeat == 0 { // the workers of these tests send no beats, and the machine may be slow
+		o.WorkerBeat, o.WorkerLease = 10*time.Minute, time.Hour
+	}
 	s, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
 	require.NoError(t, err)
 	s.StartServing()
