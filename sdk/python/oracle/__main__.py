@@ -8,6 +8,7 @@ writes the differing ones in that form. --coverage plays nothing: it counts how 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -15,7 +16,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from graphd._gen.v1 import registry_service_pb2 as rs
 from graphd.checkpoint.memory import InMemorySaver
+from graphd.errors import GraphdError
+from graphd.transport.server import call_unary, server_at
 from oracle.cases import random_case
 from oracle.coverage import count_features, report
 from oracle.record import Recorder
@@ -44,9 +48,20 @@ def play(seed: int, met: Counter[str]) -> tuple[dict[str, Any], str]:
     except Exception as error:  # a crash of the comparison is a difference too
         return case, f"{type(error).__name__}: {error}"
     finally:
-        for graph in world.graphs.values():
-            graph.detach()
+        _remove(case, world, saver)
     return case, ""
+
+
+def _remove(case: dict[str, Any], world: World, saver: InMemorySaver) -> None:
+    """Removes what a case leaves: a server has a limit of graphs, and keeps its threads in memory."""
+    for thread in {turn["thread"] for turn in case["turns"]}:
+        with contextlib.suppress(GraphdError):  # it was never made
+            saver.delete_thread(thread)
+    registry = server_at(saver.address).stubs.registry
+    for graph in world.graphs.values():
+        graph.detach()
+        with contextlib.suppress(GraphdError):  # it has never been attached
+            call_unary(registry.DeleteGraph, rs.DeleteGraphRequest(graph=graph.name, force=True))
 
 
 def check_recorded() -> list[str]:
