@@ -165,13 +165,13 @@ def test_a_reader_that_leaves_late_stops_no_later_run() -> None:
 
 
 def test_ctrl_c_in_a_plain_call_stops_the_run_and_a_call_goes_on() -> None:
-    begun, ran = threading.Event(), list[str]()
+    begun, left, ran = threading.Event(), threading.Event(), list[str]()
 
     def interrupted(state: State) -> State:
         ran.append("first")
         if not begun.is_set():
             begun.set()
-            time.sleep(2)
+            assert left.wait(60)
         return {"log": ["first"]}
 
     def second(state: State) -> State:
@@ -189,6 +189,7 @@ def test_ctrl_c_in_a_plain_call_stops_the_run_and_a_call_goes_on() -> None:
     threading.Thread(target=press_ctrl_c, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         graph.invoke({"log": []}, CONFIG)
+    left.set()
     assert ran == ["first"]
     assert graph.invoke(None, CONFIG) == {"log": ["first", "second"]}
 
