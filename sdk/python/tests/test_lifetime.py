@@ -17,6 +17,7 @@ from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.errors import ServerUnavailableError
 from graphd.graph import START, StateGraph
+from tests.test_worker import wait_until
 
 
 class State(TypedDict, total=False):
@@ -170,9 +171,16 @@ def test_calls_side_by_side_look_for_their_server_together(monkeypatch: pytest.M
 
     monkeypatch.setattr("graphd.compiled.attached_graph.attach_program", look)
     graph = builder("hi").compile(InMemorySaver(server="localhost:1"), name="looks-for-its-server")
+    begin, begun = graph._attachments.begin, list[Any]()
+
+    def note_begin(target: Any) -> Any:
+        begun.append(begin(target))
+        return begun[-1]
+
+    monkeypatch.setattr(graph._attachments, "begin", note_begin)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(graph.connect) for _ in range(4)]
-        time.sleep(0.3)
+        wait_until(lambda: len(begun) == len(calls))
         graph.detach()  # waits for nobody
         all_wait.set()
         assert [call.exception(60) for call in calls] == [problem] * 4
