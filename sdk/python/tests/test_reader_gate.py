@@ -5,9 +5,10 @@ from __future__ import annotations
 import _thread
 import concurrent.futures
 import operator
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -164,6 +165,15 @@ def test_a_reader_that_leaves_late_stops_no_later_run() -> None:
         assert later.result(60) == {"out": ["done"]}
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """A process that began in the background ignores Ctrl-C; within the test it does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_in_a_plain_call_stops_the_run_and_a_call_goes_on() -> None:
     begun, left, ran = threading.Event(), threading.Event(), list[str]()
 
