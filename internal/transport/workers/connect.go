@@ -25,9 +25,9 @@ type workerStream = interface {
 // helloTimeout is how long a stream may stay without its first message.
 const helloTimeout = 10 * time.Second
 
-// Connect keeps the session of a worker until one side ends it. Errors:
-// INVALID_FIELD, DEADLINE_EXCEEDED, QUOTA_EXCEEDED, those with which the hub ends the session, and those of the
-// stream.
+// Connect keeps the session of a worker until one side ends it. Errors: INVALID_FIELD,
+// DEADLINE_EXCEEDED, QUOTA_EXCEEDED, those with which the hub ends the session, and those
+// of the stream.
 func (s *Service) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 	if err := interceptor.HoldWorker(stream.Context()); err != nil {
 		return err
