@@ -63,7 +63,7 @@ func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunReque
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
+	defer w.endWait()
 	started, err := s.startRun(ctx, v, req.GetRun(), req.GetRequestId(), 0, w.startHook())
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
+	defer w.endWait()
 	started, err := s.resumeRun(ctx, v, req.GetResume(), req.GetRequestId(), w.startHook())
 	if err != nil {
 		return nil, err

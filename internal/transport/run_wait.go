@@ -22,7 +22,7 @@ type runWait struct {
 	early *stream.EarlySubscription // nil = the call does not wait
 }
 
-// newRunWait begins the wait of a call before its run begins. The caller calls close.
+// newRunWait begins the wait of a call before its run begins. The caller calls endWait.
 // Violations of the time go to v. Errors: SERVER_DRAINING and TOO_MANY_SUBSCRIBERS.
 func (s *graphService) newRunWait(ctx context.Context, v *wire.Validator, wait *durationpb.Duration) (*runWait, error) {
 	w := &runWait{graphService: s, most: v.ConvertDuration("wait", wait)}
@@ -39,7 +39,7 @@ func (s *graphService) newRunWait(ctx context.Context, v *wire.Validator, wait *
 	return w, nil
 }
 
-func (w *runWait) close() {
+func (w *runWait) endWait() {
 	if w.early != nil {
 		w.early.CloseFollower()
 		w.streams.RemoveStream()

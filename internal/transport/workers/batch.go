@@ -73,10 +73,10 @@ func (q *responseQueue) Next(ctx context.Context) (*graphdv1.ConnectResponse, er
 	if err != nil || q.maxLength == 1 {
 		return first, err
 	}
-	runtime.Gosched() // those that are about to add a message do so now; no time passes where nobody is
+	runtime.Gosched() // those that are about to add a message do so now; no time passes where none is
 	all, size := []*graphdv1.ConnectResponse{first}, proto.Size(first)
 	for len(all) < q.maxLength {
-		m := q.poll()
+		m := q.pollResponse()
 		if m == nil {
 			break
 		}
@@ -108,8 +108,8 @@ func (q *responseQueue) waitForFirst(ctx context.Context) (*graphdv1.ConnectResp
 	}
 }
 
-// poll returns the next message that waits, nil without one.
-func (q *responseQueue) poll() *graphdv1.ConnectResponse {
+// pollResponse returns the next message that waits, nil without one.
+func (q *responseQueue) pollResponse() *graphdv1.ConnectResponse {
 	for {
 		m := q.session.PollMessage()
 		if m == nil {

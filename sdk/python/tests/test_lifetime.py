@@ -162,7 +162,7 @@ def test_a_cancelled_call_does_not_keep_the_process() -> None:
 
 
 def test_calls_side_by_side_look_for_their_server_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked, all_wait, problem = list[Any](), threading.Event(), ServerUnavailableError("nobody is there")
+    looked, all_wait, problem = list[Any](), threading.Event(), ServerUnavailableError("no server is there")
 
     def look(*args: Any, **named: Any) -> Any:
         looked.append(args)
@@ -181,7 +181,7 @@ def test_calls_side_by_side_look_for_their_server_together(monkeypatch: pytest.M
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(graph.connect) for _ in range(4)]
         wait_until(lambda: len(begun) == len(calls))
-        graph.detach()  # waits for nobody
+        graph.detach()  # waits for no call
         all_wait.set()
         assert [call.exception(60) for call in calls] == [problem] * 4
     assert len(looked) == 1
