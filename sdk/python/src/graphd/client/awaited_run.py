@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from typing import Any
 
 from graphd._gen.v1 import graph_service_pb2 as gs
@@ -44,7 +43,7 @@ def is_awaited(request: Any, *, only_end: bool) -> bool:
 
 def name_run(request: gs.StreamRequest) -> str:
     """The id of the run: a call that waits for its end must know it before, to cancel it."""
-    request.run.run_id = request.run.run_id or uuid.uuid4().hex
+    request.run.run_id = request.run.run_id or request.request_id
     return request.run.run_id
 
 

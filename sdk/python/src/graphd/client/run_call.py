@@ -271,9 +271,12 @@ class RunCall:
             call_unary(self.connection.server.stubs.threads.DeleteThread, request)
 
     async def _adelete_thread(self) -> None:
+        """Waits for the end of the call, which goes on when the caller is cancelled."""
         request = ts.DeleteThreadRequest(thread_id=self.thread, force=True)
-        with contextlib.suppress(GraphdError):
-            await acall_unary(self.connection.server.astubs.threads.DeleteThread, request)
+        call = self.connection.server.astubs.threads.DeleteThread(request)
+        ended = asyncio.get_running_loop().create_future()
+        call.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
+        await ended
 
     # The pace of the reader.
 
@@ -429,7 +432,7 @@ class RunCall:
                     yield item
         finally:
             if self.temporary:
-                await asyncio.shield(self._adelete_thread())
+                await self._adelete_thread()
 
     async def _astream_run(self) -> AsyncGenerator[Item, None]:
         self.local.loop = asyncio.get_running_loop()

@@ -38,6 +38,8 @@ class CallSpec:
 
     program: GraphShape
     version: str
+    request_id: str
+    """Of the call that begins a run or goes on with one."""
     thread: str
     config: Mapping[str, Any]
     options: CallOptions
@@ -102,7 +104,7 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
             spec.replay_from.CopyFrom(checkpoint_ref(call.configurable))
         else:
             spec.expected_checkpoint_id = str(checkpoint)
-    return gs.StreamRequest(run=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)
+    return gs.StreamRequest(run=spec, filter=call.event_filter, request_id=call.request_id)
 
 
 def _run_id(config: Mapping[str, Any]) -> str:
@@ -145,7 +147,7 @@ def build_resume(
         spec.settings.CopyFrom(settings)
     if not call.configurable.get("checkpoint_ns"):
         spec.expected_checkpoint_id = str(call.configurable.get("checkpoint_id") or "")
-    return gs.ResumeRequest(resume=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)
+    return gs.ResumeRequest(resume=spec, filter=call.event_filter, request_id=call.request_id)
 
 
 def _build_settings(call: CallSpec) -> run_pb2.RunSettings | None:

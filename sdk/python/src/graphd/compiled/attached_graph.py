@@ -113,6 +113,8 @@ class AttachedGraph(CompiledGraph):
         node runs. ``security`` says how it is called.
         """
         target, lasting = self._find_target(server, security)
+        if (known := self._attachments.find(target)) is not None:
+            return known
         begun, is_first = self._attachments.begin(target)
         while not is_first:
             with contextlib.suppress(CancelledError):
@@ -235,11 +237,15 @@ class _Attachments:
         self.lock = threading.Lock()
         self._begun: dict[Target, Future[Attachment]] = {}
 
+    def find(self, target: Target) -> Attachment | None:
+        """The attachment to a server, None if it is to be made."""
+        known = self.by_target.get(target)
+        return None if known is None or known.session.has_left else known
+
     def begin(self, target: Target) -> tuple[Future[Attachment], bool]:
         """The attachment to a server, and whether the caller is to make it: the first one is, and the others wait."""
         with self.lock:
-            known = self.by_target.get(target)
-            if known is not None and not known.session.has_left:
+            if (known := self.find(target)) is not None:
                 made = Future[Attachment]()
                 made.set_result(known)
                 return made, False

@@ -279,12 +279,14 @@ class RunnableGraph(AttachedGraph):
         if thread is None and isinstance(given, Command) and given.resume is not None:
             raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
         connection = self.connect()
-        wire = thread or f"tmp.{uuid.uuid4().hex}"
+        request_id = uuid.uuid4().hex
+        wire = thread or f"tmp.{request_id}"
         some_keys = "values" in modes and self._shows_some_keys(options)
         in_pace = self._reads_in_pace(options)
         call = run_request.CallSpec(
             program=self.program,
             version=connection.version(self.program.name),
+            request_id=request_id,
             thread=wire,
             config=merged,
             options=options,

@@ -99,6 +99,7 @@ def _build_spec(
     return run_request.CallSpec(
         program=UndeclaredGraph(graph),
         version=version,
+        request_id=uuid.uuid4().hex,
         thread=wire_thread("", uuid.uuid4().hex if thread_id is None else thread_id),
         config=config,
         options=CallOptions(
