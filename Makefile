@@ -225,7 +225,10 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: $(BUF) python-generate cli-reference roles-reference langgraph-names ## Generate gen/ and the Python stubs from proto/, and tables of docs/ from the code
+generate: go-generate python-generate cli-reference roles-reference langgraph-names ## Generate gen/ and the Python stubs from proto/, and tables of docs/ from the code
+
+.PHONY: go-generate
+go-generate: $(BUF) ## Generate gen/ from proto/
 	$(BUF) generate
 
 .PHONY: cli-reference

@@ -147,13 +147,16 @@ type Snapshot struct {
 
 // SnapshotTask is one task of a snapshot.
 type SnapshotTask struct {
-	ID         string
-	Node       string
-	Namespace  string
-	Failure    *checkpoint.Failure
-	Interrupts []checkpoint.Interrupt
-	Result     payload.JSON // "" = no result yet
-	State      *Snapshot    // of the subgraph, when asked for
+	ID          string
+	Node        string
+	Namespace   string
+	IsSent      bool   // a Send made it
+	SendIndex   int    // position of that Send in the superstep
+	HandledTask string // whose failure it handles; "" = it is no error handler
+	Failure     *checkpoint.Failure
+	Interrupts  []checkpoint.Interrupt
+	Result      payload.JSON // "" = no result yet
+	State       *Snapshot    // of the subgraph, when asked for
 }
 
 // UpdateStateRequest writes to a state as if a node had done it.

@@ -376,6 +376,10 @@ func TestStateCalls(t *testing.T) {
 		Tasks: []runtime.SnapshotTask{{
 			ID: "k", Node: "n", Namespace: "sub:t9|n:k", Result: "null", State: &inner,
 			Failure: &checkpoint.Failure{Reason: "NODE_FAILED"},
+		}, {
+			ID: "h", Node: "handler", HandledTask: "k",
+		}, {
+			ID: "s", Node: "n", IsSent: true,
 		}},
 	}
 	c := startServer(t, e)
@@ -398,6 +402,10 @@ func TestStateCalls(t *testing.T) {
 	require.Equal(t, []string{"sub:t9", "n:k"}, task.GetNamespace())
 	require.Equal(t, "null", task.GetResult().GetJson())
 	require.Equal(t, `{"in":1}`, task.GetState().GetValues().GetJson())
+	require.Nil(t, task.SendIndex)
+	require.Empty(t, task.GetHandledTaskId())
+	require.Equal(t, "k", state.GetTasks()[1].GetHandledTaskId())
+	require.Equal(t, new(int32), state.GetTasks()[2].SendIndex)
 
 	_, err = c.UpdateState(ctx, &graphdv1.UpdateStateRequest{
 		ThreadId: "t1", Values: newJSONPayload(bigNumberText), AsNode: "n", ExpectedCheckpointId: "c2", SupersedeInterrupts: true,

@@ -661,7 +661,12 @@ type SnapshotTask struct {
 	// What it wrote; unset while it has not finished.
 	Result *Payload `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
 	// State of its subgraph; only when asked for.
-	State         *StateSnapshot `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	State *StateSnapshot `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	// Position among the Sends of the superstep, from 0, if one of them made the
+	// task; unset for a task of an edge, and for an error handler.
+	SendIndex *int32 `protobuf:"varint,8,opt,name=send_index,json=sendIndex,proto3,oneof" json:"send_index,omitempty"`
+	// Task whose failure it handles; empty for a task that is no error handler.
+	HandledTaskId string `protobuf:"bytes,9,opt,name=handled_task_id,json=handledTaskId,proto3" json:"handled_task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -745,6 +750,20 @@ func (x *SnapshotTask) GetState() *StateSnapshot {
 	return nil
 }
 
+func (x *SnapshotTask) GetSendIndex() int32 {
+	if x != nil && x.SendIndex != nil {
+		return *x.SendIndex
+	}
+	return 0
+}
+
+func (x *SnapshotTask) GetHandledTaskId() string {
+	if x != nil {
+		return x.HandledTaskId
+	}
+	return ""
+}
+
 var File_graphd_v1_thread_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_thread_proto_rawDesc = "" +
@@ -808,7 +827,7 @@ const file_graphd_v1_thread_proto_rawDesc = "" +
 	"\rgraph_version\x18\x0e \x01(\tR\fgraphVersion\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x99\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
 	"\fSnapshotTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1c\n" +
@@ -818,7 +837,11 @@ const file_graphd_v1_thread_proto_rawDesc = "" +
 	"interrupts\x18\x05 \x03(\v2\x14.graphd.v1.InterruptR\n" +
 	"interrupts\x12*\n" +
 	"\x06result\x18\x06 \x01(\v2\x12.graphd.v1.PayloadR\x06result\x12.\n" +
-	"\x05state\x18\a \x01(\v2\x18.graphd.v1.StateSnapshotR\x05state*\x90\x01\n" +
+	"\x05state\x18\a \x01(\v2\x18.graphd.v1.StateSnapshotR\x05state\x12\"\n" +
+	"\n" +
+	"send_index\x18\b \x01(\x05H\x00R\tsendIndex\x88\x01\x01\x12&\n" +
+	"\x0fhandled_task_id\x18\t \x01(\tR\rhandledTaskIdB\r\n" +
+	"\v_send_index*\x90\x01\n" +
 	"\vThreadState\x12\x1c\n" +
 	"\x18THREAD_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11THREAD_STATE_IDLE\x10\x01\x12\x15\n" +
@@ -913,6 +936,7 @@ func file_graphd_v1_thread_proto_init() {
 		(*Thread_ExpireTime)(nil),
 		(*Thread_Ttl)(nil),
 	}
+	file_graphd_v1_thread_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

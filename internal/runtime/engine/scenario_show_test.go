@@ -185,6 +185,12 @@ func (s *scenarioRunner) showSnapshot(snap runtime.Snapshot, margin string) {
 
 func (s *scenarioRunner) showTask(t runtime.SnapshotTask, margin string) {
 	text := margin + s.nameOf("t", t.ID) + " " + t.Node
+	if t.IsSent {
+		text += fmt.Sprintf(" of Send %d", t.SendIndex)
+	}
+	if t.HandledTask != "" {
+		text += " for " + s.nameOf("t", t.HandledTask)
+	}
 	if t.Result != "" {
 		text += " did " + string(t.Result)
 	}

@@ -23,6 +23,24 @@ func (s *State) PlanTasks() ([]*Task, error) {
 	return p.planPulls(tasks), nil
 }
 
+// SendIndexes returns the positions of the Sends that make tasks of the next superstep, by
+// the ids of these tasks. It is nil without Sends, and where one no longer fits the graph.
+func (s *State) SendIndexes() map[string]int {
+	if s.IsFresh() {
+		return nil
+	}
+	p := planner{graph: s.graph, checkpoint: s.checkpoint}
+	tasks, err := p.planPushes()
+	if err != nil || len(tasks) == 0 {
+		return nil
+	}
+	indexes := make(map[string]int, len(tasks))
+	for _, t := range tasks {
+		indexes[t.ID] = t.Index
+	}
+	return indexes
+}
+
 // IsIdle reports whether no task is due.
 func (s *State) IsIdle() bool {
 	tasks, err := s.PlanTasks()

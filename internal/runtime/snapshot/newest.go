@@ -70,7 +70,10 @@ func (b *builder) readProgress(ctx context.Context, s *pregel.State) (checkpoint
 // describeTask describes a task of the superstep under way, and the interrupts that
 // are open below it.
 func (b *builder) describeTask(ctx context.Context, v *superstep.Preview, t *pregel.Task) (runtime.SnapshotTask, []checkpoint.Interrupt, error) {
-	out := runtime.SnapshotTask{ID: t.ID, Node: t.Node.Name}
+	out := runtime.SnapshotTask{ID: t.ID, Node: t.Node.Name, HandledTask: t.HandledTaskID}
+	if out.IsSent = t.IsPush && t.HandledTaskID == ""; out.IsSent {
+		out.SendIndex = t.Index
+	}
 	record, known := v.FindRecord(t.ID)
 	if known {
 		out.Failure = record.Failure

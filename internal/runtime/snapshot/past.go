@@ -25,8 +25,10 @@ func (b *builder) pastSnapshot(ctx context.Context, s *pregel.State, done taskRe
 	if values {
 		snap.Values = v.State().Values()
 	}
+	sent := v.State().SendIndexes()
 	for _, next := range due {
 		t := runtime.SnapshotTask{ID: next.ID, Node: next.Node}
+		t.SendIndex, t.IsSent = sent[next.ID]
 		if next.Node == graph.Start && cp.ID != b.head.Checkpoint { // its result is not shown
 			t.Result = s.RestrictInput(s.DurableInput(s.StartInput()))
 		} else {

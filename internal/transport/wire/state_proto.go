@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/tenant"
@@ -16,6 +18,10 @@ func SnapshotToProto(s runtime.Snapshot) *graphdv1.StateSnapshot {
 		task := &graphdv1.SnapshotTask{
 			TaskId: t.ID, Node: t.Node, Namespace: namespaceToProto(t.Namespace),
 			Failure: failureToProto(t.Failure), Interrupts: InterruptsToProto(t.Interrupts), Result: JSONToProto(t.Result),
+			HandledTaskId: t.HandledTask,
+		}
+		if t.IsSent {
+			task.SendIndex = proto.Int32(int32(t.SendIndex))
 		}
 		if t.State != nil {
 			task.State = SnapshotToProto(*t.State)

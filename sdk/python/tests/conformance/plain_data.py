@@ -92,6 +92,8 @@ def snapshot(state: Any) -> dict[str, Any]:
 
 def _task(task: Any) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": task.id, "name": task.name}
+    if task.path != ("__pregel_pull", task.name):
+        shown["path"] = list(task.path)
     if task.error is not None:
         shown["error"] = task.error if isinstance(task.error, str) else repr(task.error)
     if task.interrupts:

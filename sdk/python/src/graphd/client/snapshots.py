@@ -109,7 +109,7 @@ class SnapshotReader:
             config["configurable"]["checkpoint_map"] = dict(parents or {}) | here
         below = dict(parents or {}) | {format_namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
         current = {i.interrupt_id for task in state.tasks for i in _current_interrupts(task)}
-        tasks = tuple(self._read_task(program, task, below, state.checkpoint.namespace) for task in state.tasks)
+        tasks = tuple(self._read_task(program, task, state.tasks, below, state.checkpoint.namespace) for task in state.tasks)
         return StateSnapshot(
             values=values_of(program, state.values),
             next=tuple(public_name(n) for n in state.next),
@@ -125,6 +125,7 @@ class SnapshotReader:
         self,
         program: Program | None,
         task: thread_pb2.SnapshotTask,
+        tasks: Sequence[thread_pb2.SnapshotTask],
         parents: Mapping[str, str],
         levels: Sequence[str],
     ) -> PregelTask:
@@ -139,12 +140,22 @@ class SnapshotReader:
         return PregelTask(
             id=task.task_id,
             name=name,
-            path=("__pregel_pull", name),
+            path=_task_path(task, tasks),
             error=stored_error(task.failure) if task.HasField("failure") else None,
             interrupts=to_interrupts(_current_interrupts(task)),
             state=state,
             result=_read_result(program, task.result) if task.HasField("result") else None,
         )
+
+
+def _task_path(task: thread_pb2.SnapshotTask, tasks: Sequence[thread_pb2.SnapshotTask]) -> tuple[Any, ...]:
+    """What made a task of a superstep, in LangGraph's notation."""
+    if task.HasField("send_index"):
+        return ("__pregel_push", task.send_index, False)
+    handled = next((one for one in tasks if one.task_id == task.handled_task_id), None)
+    if handled is not None:
+        return (*_task_path(handled, ()), "node_error_handler", False)
+    return ("__pregel_pull", public_name(task.node))
 
 
 def _current_interrupts(task: thread_pb2.SnapshotTask) -> list[interrupt_pb2.Interrupt]:

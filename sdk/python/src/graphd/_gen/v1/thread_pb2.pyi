@@ -138,7 +138,7 @@ class StateSnapshot(_message.Message):
     def __init__(self, values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., next: _Optional[_Iterable[str]] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., parent: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., step: _Optional[int] = ..., source: _Optional[_Union[CheckpointSource, str]] = ..., tasks: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., applied_through: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ...) -> None: ...
 
 class SnapshotTask(_message.Message):
-    __slots__ = ("task_id", "node", "namespace", "failure", "interrupts", "result", "state")
+    __slots__ = ("task_id", "node", "namespace", "failure", "interrupts", "result", "state", "send_index", "handled_task_id")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +146,8 @@ class SnapshotTask(_message.Message):
     INTERRUPTS_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    SEND_INDEX_FIELD_NUMBER: _ClassVar[int]
+    HANDLED_TASK_ID_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     node: str
     namespace: _containers.RepeatedScalarFieldContainer[str]
@@ -153,4 +155,6 @@ class SnapshotTask(_message.Message):
     interrupts: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Interrupt]
     result: _payload_pb2.Payload
     state: StateSnapshot
-    def __init__(self, task_id: _Optional[str] = ..., node: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., result: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[StateSnapshot, _Mapping]] = ...) -> None: ...
+    send_index: int
+    handled_task_id: str
+    def __init__(self, task_id: _Optional[str] = ..., node: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., result: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[StateSnapshot, _Mapping]] = ..., send_index: _Optional[int] = ..., handled_task_id: _Optional[str] = ...) -> None: ...
