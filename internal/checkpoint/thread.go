@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"math"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -96,9 +97,16 @@ type Cancel struct {
 	Run      string
 	Rollback bool
 	Reason   string
-	Grace    time.Duration
+	Grace    time.Duration // of the nodes; DrainGrace = as long as they take
 	By       string
 }
+
+// DrainGrace is the grace of a drain: the superstep under way ends, and a run that stops
+// with it by itself is not cancelled.
+const DrainGrace = time.Duration(math.MaxInt64)
+
+// IsDrain reports whether the request is a drain, and no stronger one has come since.
+func (c *Cancel) IsDrain() bool { return c.Grace == DrainGrace && !c.Rollback }
 
 // RunState is how far a run has come.
 type RunState string

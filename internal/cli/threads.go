@@ -163,6 +163,7 @@ type CancelOptions struct {
 	Thread   string
 	Run      string // "" = the active run
 	Rollback bool
+	Drain    bool
 	Reason   string
 	NoWait   bool
 }
@@ -173,8 +174,11 @@ func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 		ThreadId: o.Thread, RunId: o.Run, Reason: o.Reason, Wait: !o.NoWait,
 		Action: graphdv1.CancelRunRequest_ACTION_KEEP,
 	}
-	if o.Rollback {
+	switch {
+	case o.Rollback:
 		req.Action = graphdv1.CancelRunRequest_ACTION_ROLLBACK
+	case o.Drain:
+		req.Action = graphdv1.CancelRunRequest_ACTION_DRAIN
 	}
 	run, err := s.Graphs.CancelRun(ctx, req)
 	if err != nil {
@@ -185,7 +189,7 @@ func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 	}
 	p := s.NewPrinter()
 	switch state := run.GetState(); {
-	case stream.IsFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED:
+	case stream.IsFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED && !o.Drain:
 		p.PrintLine("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), output.RunStateName(state))
 	default:
 		p.PrintLine("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), output.RunStateName(state))

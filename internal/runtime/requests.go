@@ -115,11 +115,14 @@ type CancelRequest struct {
 	Thread   string
 	Run      string // "" = the active run
 	Rollback bool
-	Grace    time.Duration
+	Grace    time.Duration // checkpoint.DrainGrace = a drain
 	Reason   string
 	By       Actor
 	Memory   *CallMemory // of the call that shows the run; nil = none
 }
+
+// IsDrain reports whether the run may stop by itself.
+func (r *CancelRequest) IsDrain() bool { return r.Grace == checkpoint.DrainGrace && !r.Rollback }
 
 // StateRequest selects a state to read.
 type StateRequest struct {

@@ -94,8 +94,12 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 		return nil, err
 	}
 	interceptor.RecordSubject(ctx, tenant.ClientName(run.Thread), run.ID)
-	if req.GetWait() && !run.State.Terminal() {
-		if err := s.waitUntilFinal(ctx, run); err != nil {
+	isStopped := checkpoint.RunState.Terminal
+	if cancel.IsDrain() {
+		isStopped = runtime.IsStopped
+	}
+	if req.GetWait() && !isStopped(run.State) {
+		if err := s.waitUntilState(ctx, run, isStopped); err != nil {
 			return nil, err
 		}
 	}
@@ -109,9 +113,9 @@ const (
 	deadlineMargin    = 50 * time.Millisecond
 )
 
-// waitUntilFinal waits for the final state of a run. It follows the log, because a
-// run that waits for people has stopped but is not final.
-func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) error {
+// waitUntilState waits until a run is in a state that is awaited. It follows the log,
+// because a run that waits for people has stopped but is not final.
+func (s *graphService) waitUntilState(ctx context.Context, run checkpoint.Run, isAwaited func(checkpoint.RunState) bool) error {
 	wait := cancelWaitTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = max(time.Until(deadline)-deadlineMargin, time.Millisecond)
@@ -121,7 +125,7 @@ func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) e
 		defer f.Close()
 		for {
 			now, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), run.Thread, run.ID)
-			if err != nil || now.State.Terminal() {
+			if err != nil || isAwaited(now.State) {
 				return err
 			}
 			interceptor.CallMemoryOf(ctx).Release()

@@ -33,6 +33,11 @@ const (
 	CancelRunRequest_ACTION_KEEP CancelRunRequest_Action = 1
 	// Remove them: the thread is as it was before the run.
 	CancelRunRequest_ACTION_ROLLBACK CancelRunRequest_Action = 2
+	// Keep them, and stop after the superstep under way, for which its nodes
+	// have as long as they take. A run that stops there by itself is not
+	// cancelled: it waits for answers, or has succeeded or failed. A run that
+	// waits for answers already is returned as it is.
+	CancelRunRequest_ACTION_DRAIN CancelRunRequest_Action = 3
 )
 
 // Enum value maps for CancelRunRequest_Action.
@@ -41,11 +46,13 @@ var (
 		0: "ACTION_UNSPECIFIED",
 		1: "ACTION_KEEP",
 		2: "ACTION_ROLLBACK",
+		3: "ACTION_DRAIN",
 	}
 	CancelRunRequest_Action_value = map[string]int32{
 		"ACTION_UNSPECIFIED": 0,
 		"ACTION_KEEP":        1,
 		"ACTION_ROLLBACK":    2,
+		"ACTION_DRAIN":       3,
 	}
 )
 
@@ -767,7 +774,8 @@ type CancelRunRequest struct {
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// What to do with the run's checkpoints.
 	Action CancelRunRequest_Action `protobuf:"varint,3,opt,name=action,proto3,enum=graphd.v1.CancelRunRequest_Action" json:"action,omitempty"`
-	// How long running nodes may go on before they are abandoned.
+	// How long running nodes may go on before they are abandoned. Not together
+	// with DRAIN.
 	Grace *durationpb.Duration `protobuf:"bytes,4,opt,name=grace,proto3" json:"grace,omitempty"`
 	// Return when the run has stopped instead of when the request is stored.
 	// Fails with WAIT_TIMEOUT when it has not at the call's deadline or after
@@ -903,18 +911,19 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\"^\n" +
 	"\x10ListRunsResponse\x12\"\n" +
 	"\x04runs\x18\x01 \x03(\v2\x0e.graphd.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa7\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb9\x02\n" +
 	"\x10CancelRunRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12:\n" +
 	"\x06action\x18\x03 \x01(\x0e2\".graphd.v1.CancelRunRequest.ActionR\x06action\x12/\n" +
 	"\x05grace\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x12\n" +
 	"\x04wait\x18\x05 \x01(\bR\x04wait\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"F\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"X\n" +
 	"\x06Action\x12\x16\n" +
 	"\x12ACTION_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vACTION_KEEP\x10\x01\x12\x13\n" +
-	"\x0fACTION_ROLLBACK\x10\x022\x8f\x04\n" +
+	"\x0fACTION_ROLLBACK\x10\x02\x12\x10\n" +
+	"\fACTION_DRAIN\x10\x032\x8f\x04\n" +
 	"\fGraphService\x126\n" +
 	"\x06Stream\x12\x18.graphd.v1.StreamRequest\x1a\x10.graphd.v1.Event0\x01\x126\n" +
 	"\x06Resume\x12\x18.graphd.v1.ResumeRequest\x1a\x10.graphd.v1.Event0\x01\x124\n" +

@@ -38,7 +38,7 @@ const (
 	RunState_RUN_STATE_RUNNING RunState = 2
 	// Waits for people. Never used for anything else.
 	RunState_RUN_STATE_INTERRUPTED RunState = 3
-	// A cancel is being carried out.
+	// A cancel or a drain is being carried out.
 	RunState_RUN_STATE_CANCELLING RunState = 4
 	// Nothing is left to do.
 	RunState_RUN_STATE_SUCCEEDED RunState = 5

@@ -52,8 +52,9 @@ func New(o Options) *Canceller {
 
 // CancelRun asks a run to stop. A run without a driver is cancelled at once. A live
 // run is cancelled when its nodes have returned, for which they have the grace.
-// After an accepted cancel the run always ends as cancelled. Cancelling a run that
-// has ended returns it unchanged. The errors are *Error: THREAD_NOT_FOUND,
+// After an accepted cancel the run always ends as cancelled; a drained run ends so if
+// something is due after its superstep. Cancelling a run that has ended returns it
+// unchanged, and so does draining one that waits for answers. The errors are *Error: THREAD_NOT_FOUND,
 // RUN_NOT_FOUND, and those of the store.
 func (c *Canceller) CancelRun(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	return commit.RetryOnConflict(ctx, c.committer, func(seen *checkpoint.Head) (checkpoint.Run, error) { return c.tryCancel(ctx, req, seen) })
@@ -74,9 +75,11 @@ func (c *Canceller) tryCancel(ctx context.Context, req runtime.CancelRequest, se
 	}
 	request := checkpoint.Cancel{Run: run.ID, Rollback: req.Rollback, Reason: req.Reason, Grace: req.Grace, By: req.By.Name}
 	switch {
+	case req.IsDrain() && run.State == checkpoint.RunInterrupted:
+		return run, nil
 	case head.Run != run.ID:
 		err = c.cancelQueued(ctx, head, run, request)
-	case head.State == checkpoint.ThreadBusy && head.Leased():
+	case head.State == checkpoint.ThreadBusy && (head.Leased() || request.IsDrain()):
 		err = c.cancelLive(ctx, head, run, request)
 	default:
 		err = c.cancelParked(ctx, runtime.ReadWaitTimeout, head, run, request)
@@ -177,7 +180,11 @@ func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReserv
 	t.Actor = request.By
 	t.Head.Owner, t.Head.Due = "", time.Time{}
 	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
-	if err := superstep.WithdrawInterrupts(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+	withdraw := superstep.WithdrawInterrupts
+	if request.IsDrain() {
+		withdraw = superstep.WithdrawOpenInterrupts // who goes on uses the answers
+	}
+	if err := withdraw(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 		return err
 	}
 	if request.Rollback {

@@ -111,7 +111,7 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 		return p.expireInterrupts(ctx, head)
 	case here, head.Leased() && head.Owner != p.opts.Server, head.RetryAt.After(head.Now):
 		return nil
-	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
+	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run && !head.Cancel.IsDrain():
 		return p.opts.Canceller.FinishCancel(ctx, head)
 	case (head.State == checkpoint.ThreadBusy || query.CanResume(&head)) && p.isLeftToOther(&head):
 		return nil

@@ -28,7 +28,8 @@ type crashCase struct {
 	name  string
 	specs func() []*graph.Spec
 	drive func(c *cluster)
-	// isTimingDependent says that it depends on time whether the run pauses.
+	// isTimingDependent says that it depends on time whether the run pauses, or is asked to
+	// stop before it has.
 	isTimingDependent bool
 }
 
@@ -254,6 +255,15 @@ func crashCases() []crashCase {
 			})
 			c.answerToEnd(c.beginRun("r3"), 9)
 		}, false},
+		{"drained in a superstep that asks", singleSpec(parallelSpec("g", "slow", "ask")), func(c *cluster) {
+			r := c.beginRun("r")
+			sleepVirtual(time.Second)
+			c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+				_, err := e.Cancel(ctx, runtime.CancelRequest{Thread: "t", Run: r.ID, Grace: checkpoint.DrainGrace, By: eve})
+				return err
+			})
+			c.answerToEnd(r, 9)
+		}, true},
 		{"a replay", nestedSpecs("inherit"), func(c *cluster) {
 			c.answerToEnd(c.beginRun("r"), 9)
 			old, err := c.store.Checkpoints(context.Background(), checkpoint.CheckpointQuery{Thread: "t"})
@@ -289,7 +299,7 @@ func (cc *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m f
 	s.States = slices.DeleteFunc(s.States, func(line string) bool { return strings.HasPrefix(line, "run queued") })
 	if cc.isTimingDependent {
 		s.States = slices.DeleteFunc(s.States, func(line string) bool {
-			return line == "run interrupted" || strings.HasPrefix(line, "run running")
+			return line == "run interrupted" || strings.HasPrefix(line, "run running") || strings.HasPrefix(line, "run cancelling")
 		})
 	}
 	require.Empty(t, c.nodes.ledger.violations)

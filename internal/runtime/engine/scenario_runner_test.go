@@ -368,10 +368,14 @@ func (s *scenarioRunner) waitRun(a commandArgs, _ []string) error {
 }
 
 func (s *scenarioRunner) cancelRun(a commandArgs, _ []string) error {
-	run, err := s.engine.Cancel(s.t.Context(), runtime.CancelRequest{
+	req := runtime.CancelRequest{
 		Thread: a.positional[0], Run: a.named["run"], Rollback: a.hasWord("rollback"), Grace: time.Duration(a.intValue("grace")) * time.Second,
-	})
-	if err != nil {
+	}
+	if a.hasWord("drain") {
+		req.Grace = checkpoint.DrainGrace
+	}
+	run, err := s.engine.Cancel(s.t.Context(), req)
+	if err != nil || a.hasWord("bg") {
 		return err
 	}
 	_, err = s.engine.WaitRun(s.t.Context(), a.positional[0], run.ID)

@@ -43,6 +43,7 @@ func (r *runStop) AbandonRun() { r.stopWork(superstep.ErrLeaseLost) }
 func (r *runStop) stopForCancel(c *checkpoint.Cancel) {
 	r.isStopping.Store(true)
 	switch {
+	case c.IsDrain(): // its nodes have as long as they take
 	case c.Grace <= 0:
 		r.stopWork(superstep.ErrRunCancelled)
 	case r.graceTimer == nil:

@@ -37,10 +37,10 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 }
 
 // discardInterrupts closes the interrupts in whose place a run begins. A run that goes on
-// after a failure leaves the answers that the due tasks have not used.
+// after a failure or a drain leaves the answers that the due tasks have not used.
 func discardInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, r *checkpoint.RunRequest) error {
-	if t.Head.State == checkpoint.ThreadFailed && r.Input == "" && r.From == "" {
-		return withdrawOpenInterrupts(ctx, reader, t)
+	if t.Head.State != checkpoint.ThreadInterrupted && r.Input == "" && r.From == "" {
+		return WithdrawOpenInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded)
 	}
 	return SupersedeInterrupts(ctx, reader, t)
 }
@@ -117,7 +117,8 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 		return err
 	}
 	l.pending, l.maybeBegun = newProgress(p), true
-	l.pending.setAnswers(t.Interrupts) // interrupts that this change withdraws
+	l.pending.setAnswers(t.Interrupts)                 // interrupts that this change withdraws
+	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later answers are found by the count
 	if err := PutCommand(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
 		return err
 	}

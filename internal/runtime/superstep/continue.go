@@ -39,6 +39,7 @@ func ContinueRun(
 		return nil, err
 	}
 	l.LoadProgress(p)
+	l.isWithinSuperstep = t.Head.Cancel != nil && t.Head.Cancel.IsDrain()
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
 	t.GrowEvents(firstEvents)
 	thread.HasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling

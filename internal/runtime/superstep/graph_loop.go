@@ -7,4 +7,7 @@ type graphLoop struct {
 
 	beginsWithCopy bool // it begins with a copy of the checkpoint in state
 	isBranched     bool // it has begun with one, and shown it
+	// isWithinSuperstep is set when the superstep goes on, because answers have come while
+	// it ran.
+	isWithinSuperstep bool
 }

@@ -30,7 +30,7 @@ func (l *graphLoop) requestedEnd(steps int) *End {
 	if !l.level.isRoot && !l.level.isStoppable {
 		return nil
 	}
-	if l.thread.Stop.IsStopping() {
+	if l.thread.Stop.IsStopping() && !l.isWithinSuperstep {
 		return &End{State: checkpoint.RunCancelled, Failure: CancelFailure("")}
 	}
 	if l.env.IsDraining() && (l.level.isRoot || l.level.replay == nil) { // a replay does not outlive the server
@@ -45,6 +45,7 @@ func (l *graphLoop) requestedEnd(steps int) *End {
 // runSuperstep runs the tasks that are due and commits their results. It returns nil
 // when the graph goes on.
 func (l *graphLoop) runSuperstep(ctx context.Context, steps int) *End {
+	l.isWithinSuperstep = false
 	s := l.planSuperstep()
 	if len(s.toRun) > 0 {
 		s.executeTasks(ctx)

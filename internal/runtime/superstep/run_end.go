@@ -19,7 +19,7 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 		return nil
 	}
 	run := *fr.run
-	if c := cw.Head.Cancel; c != nil && c.Run == run.ID {
+	if c := cw.Head.Cancel; c != nil && c.Run == run.ID && (!c.IsDrain() || v.State == checkpoint.RunCancelled) {
 		if v.breakpoint != nil && !c.Rollback {
 			cw.putUnpassedBreakpoint(*v.breakpoint)
 		}

@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -16,6 +17,15 @@ func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx,
 		return nil
 	}
 	return withdrawInStates(ctx, reader, t, run, to, checkpoint.InterruptOpen, checkpoint.InterruptAnswered)
+}
+
+// WithdrawOpenInterrupts closes the interrupts of a run that have no answer. Errors: those
+// of runtime.TranslateStoreError.
+func WithdrawOpenInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
+	if t.Head.Open == 0 {
+		return nil
+	}
+	return withdrawInStates(ctx, reader, t, run, to, checkpoint.InterruptOpen)
 }
 
 // withdrawInStates closes the interrupts of a run that are in one of some states.
@@ -41,7 +51,10 @@ func withdrawInStates(
 		}
 	}
 	t.Interrupts = append(t.Interrupts, closed[:stored]...)
-	t.Head.Open, t.Head.Answered, t.Head.NeedsAllAnswers = 0, 0, false
+	t.Head.Open, t.Head.NeedsAllAnswers = 0, false
+	if slices.Contains(states, checkpoint.InterruptAnswered) {
+		t.Head.Answered = 0
+	}
 	if len(closed) > 0 {
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Run: run, Interrupts: closed})
 	}
@@ -66,13 +79,4 @@ func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx
 	old.LastEvent = t.Head.LastEvent
 	t.Runs = append(t.Runs, old)
 	return nil
-}
-
-// withdrawOpenInterrupts closes the interrupts that have no answer. Errors: those of
-// runtime.TranslateStoreError.
-func withdrawOpenInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
-	if t.Head.Open == 0 {
-		return nil
-	}
-	return withdrawInStates(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded, checkpoint.InterruptOpen)
 }

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"math"
+	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -130,7 +132,17 @@ func CancelRequestFromProto(v *Validator, req *graphdv1.CancelRunRequest) runtim
 		Thread:   v.CheckThread("thread_id", req.GetThreadId()),
 		Run:      v.CheckOptionalID("run_id", req.GetRunId()),
 		Rollback: req.GetAction() == graphdv1.CancelRunRequest_ACTION_ROLLBACK,
-		Grace:    v.ConvertDuration("grace", req.GetGrace()),
+		Grace:    cancelGrace(v, req),
 		Reason:   v.CheckText("reason", req.GetReason()),
 	}
+}
+
+func cancelGrace(v *Validator, req *graphdv1.CancelRunRequest) time.Duration {
+	if req.GetAction() != graphdv1.CancelRunRequest_ACTION_DRAIN {
+		return min(v.ConvertDuration("grace", req.GetGrace()), checkpoint.DrainGrace-1)
+	}
+	if req.GetGrace() != nil {
+		v.AddViolation("grace", "is not allowed together with ACTION_DRAIN, which lets nodes take as long as they need")
+	}
+	return checkpoint.DrainGrace
 }

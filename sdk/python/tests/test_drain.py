@@ -175,6 +175,25 @@ def test_the_breakpoints_of_an_answer_win_over_a_drain(server: DevServer) -> Non
 
 
 @pytest.mark.parametrize("is_async", [False, True])
+async def test_a_question_of_a_drained_superstep_is_asked(server: DevServer, is_async: bool) -> None:
+    graph = build_pausing(server, f"asking-{is_async}")
+    config = {"configurable": {"thread_id": f"asking-{is_async}"}}
+    given: Any = {"log": ["ask"]}
+    asked = (
+        await graph.ainvoke(given, config, control=RunControl())
+        if is_async
+        else graph.invoke(given, config, control=RunControl())
+    )
+    assert [question.value for question in asked["__interrupt__"]] == ["?"]
+    assert graph.get_state(config).interrupts == tuple(asked["__interrupt__"])
+    streamed = [
+        part async for part in graph.astream(None, config, control=RunControl()) if not part.get("__metadata__")
+    ]
+    assert streamed == [{"__interrupt__": tuple(asked["__interrupt__"])}]
+    assert graph.invoke(Command(resume="yes"), config) == {"log": ["ask", "yes", "b"]}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
 async def test_a_drain_before_the_run_is_known_is_not_lost(
     server: DevServer, monkeypatch: pytest.MonkeyPatch, is_async: bool
 ) -> None:

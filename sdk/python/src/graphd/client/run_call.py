@@ -15,7 +15,6 @@ from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.awaited_run import astart_and_wait, build_watch, is_awaited, name_run, start_and_wait
 from graphd.client.connection import GraphConnection
-from graphd.client.drained_pause import build_pause_request, is_drained, is_drained_at_breakpoint, settle_drained_run
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
@@ -234,11 +233,6 @@ class RunCall:
         else:
             self.traced.keep_output(self._read_end(run)[0])
 
-    def _settle(self, run: run_pb2.Run) -> run_pb2.Run:
-        if not is_drained(run, self.local):
-            return run
-        return settle_drained_run(run, read_permitted(self.thread, self._read_state))
-
     def _raise_failure(self, run: run_pb2.Run) -> None:
         error = error_of_run(run, self.local)
         if error is not None:
@@ -255,8 +249,9 @@ class RunCall:
     def _cancel_run(self, reason: str) -> None:
         if self._has_ended or not (self._run_id or self._is_called_by_node()):
             return  # the first event of the run finds that a drain was asked for
-        request = gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason)
-        request.grace.FromSeconds(3600)
+        request = gs.CancelRunRequest(
+            thread_id=self.thread, run_id=self._run_id, action=gs.CancelRunRequest.ACTION_DRAIN, reason=reason
+        )
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.graphs.CancelRun, request)
 
@@ -410,14 +405,6 @@ class RunCall:
 
     def _end_items(self, run: run_pb2.Run) -> Iterator[Item]:
         """What is shown at the end of a run; raises what it has failed with."""
-        if is_drained_at_breakpoint(self.connection, run, self.local):
-            self.request = build_pause_request(self.request, run)
-            for event in read_events(self.connection.server, self.request):
-                if event.HasField("interrupt"):
-                    yield from self._translate_event(event)
-                if event.HasField("end"):
-                    run = event.end.run
-        run = self._settle(run)
         yield from self._final_items(run)
         self._keep_output(run)
         self._raise_failure(run)
@@ -484,18 +471,6 @@ class RunCall:
         return self._read_stop(await astart_and_wait(self.connection.server, self.request))
 
     async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
-        may_drain = self.local.control is not None
-        if may_drain and await run_blocking(is_drained_at_breakpoint, self.connection, run, self.local):
-            self.request = build_pause_request(self.request, run)
-            async with contextlib.aclosing(aread_events(self.connection.server, self.request)) as events:
-                async for event in events:
-                    if event.HasField("interrupt"):
-                        for item in self._translate_event(event):
-                            yield item
-                    if event.HasField("end"):
-                        run = event.end.run
-        if is_drained(run, self.local):
-            run = await run_blocking(self._settle, run)
         for item in await self._afinal_items(run):
             yield item
         if self.traced is not None:

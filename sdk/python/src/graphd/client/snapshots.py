@@ -109,7 +109,8 @@ class SnapshotReader:
             config["configurable"]["checkpoint_map"] = dict(parents or {}) | here
         below = dict(parents or {}) | {format_namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
         current = {i.interrupt_id for task in state.tasks for i in _current_interrupts(task)}
-        tasks = tuple(self._read_task(program, task, state.tasks, below, state.checkpoint.namespace) for task in state.tasks)
+        levels = state.checkpoint.namespace
+        tasks = tuple(self._read_task(program, task, state.tasks, below, levels) for task in state.tasks)
         return StateSnapshot(
             values=values_of(program, state.values),
             next=tuple(public_name(n) for n in state.next),

@@ -120,9 +120,11 @@ class CancelRunRequest(_message.Message):
         ACTION_UNSPECIFIED: _ClassVar[CancelRunRequest.Action]
         ACTION_KEEP: _ClassVar[CancelRunRequest.Action]
         ACTION_ROLLBACK: _ClassVar[CancelRunRequest.Action]
+        ACTION_DRAIN: _ClassVar[CancelRunRequest.Action]
     ACTION_UNSPECIFIED: CancelRunRequest.Action
     ACTION_KEEP: CancelRunRequest.Action
     ACTION_ROLLBACK: CancelRunRequest.Action
+    ACTION_DRAIN: CancelRunRequest.Action
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
