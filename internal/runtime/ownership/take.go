@@ -111,11 +111,15 @@ func (c *Claim) commitClaim(ctx context.Context, head *checkpoint.Head, p Prepar
 	return next, nil
 }
 
-// commitFirstChange makes the first change of a session.
+// commitFirstChange makes the first change of a session. A caller who leaves meanwhile does
+// not stop it: the store may have the change already, and nobody would drive the run.
 func (c *Claim) commitFirstChange(ctx context.Context, t *commit.Tx) (*checkpoint.Head, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	c.isSent = true
 	committer := c.session.thread.opts.Committer
-	ctx, cancel := committer.WithStoreTimeout(ctx)
+	ctx, cancel := committer.WithStoreTimeout(context.WithoutCancel(ctx))
 	defer cancel()
 	next, err := committer.ApplyChange(ctx, t, committer.MayRetry)
 	if err != nil {

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from graphd import START, InMemorySaver, StateGraph
+from graphd import END, START, InMemorySaver, StateGraph
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import run_pb2
 from graphd.client import awaited_run
-from graphd.dev import DevServer
+from graphd.client.resumable_stream import ResumableStream
+from graphd.dev import DevServer, dev
 from graphd.errors import GraphdError
+from graphd.transport.backoff import UNOPENED
 from graphd.transport.errors import EmptyInput
 from graphd.transport.server import Server, call_unary, server_at
 from tests.relay import Relay
@@ -130,9 +132,54 @@ def test_a_refusal_is_not_repeated() -> None:
     assert refusing.asked == 1
 
 
+class Clock:
+    """Time that passes while calls wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
 def test_a_call_that_no_server_gets_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(awaited_run, "UNOPENED", 0.2)
-    refusing = Refusing(GraphdError("refused", code="UNAVAILABLE"))
+    clock, start = Clock(monkeypatch), awaited_run._AwaitedStart(request_of("away"))
     with pytest.raises(GraphdError, match="refused"):
-        awaited_run.start_and_wait(refusing, request_of("away"))
-    assert refusing.asked > 1
+        while True:
+            start.next_request()
+            clock.now += start.next_pause(GraphdError("refused", code="UNAVAILABLE"))
+    assert clock.now <= 1 + UNOPENED
+
+
+def test_a_server_that_was_there_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, start = Clock(monkeypatch), awaited_run._AwaitedStart(request_of("restarted"))
+    start.next_request()
+    clock.now += 2.0  # it breaks
+    while clock.now < 25:
+        clock.now += start.next_pause(GraphdError("refused", code="UNAVAILABLE"))
+        start.next_request()
+
+
+def test_the_rest_of_a_run_is_followed_over_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, rest = Clock(monkeypatch), gs.WatchRequest(thread_id="t", run_id="r", follow=True)
+    stream = ResumableStream(rest, served=True)
+    while clock.now < 25:
+        clock.now += stream.next_pause(GraphdError("refused", code="UNAVAILABLE"))
+
+
+def test_a_run_that_has_lost_the_beginning_of_its_log_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(awaited_run, "_WAIT", 1)
+    with dev(flags=["--events", "1000"]) as server:
+        ends = time.monotonic() + 3
+
+        def node(state: State) -> dict[str, Any]:
+            return {"log": ["x"]}
+
+        def goes_on(state: State) -> str:
+            return "node" if time.monotonic() < ends else END
+
+        builder = (
+            StateGraph(State).add_node("node", node).add_edge(START, "node").add_conditional_edges("node", goes_on)
+        )
+        graph = builder.compile(InMemorySaver(server=server.address), name="trimmed")
+        config = {"recursion_limit": 100_000, "configurable": {"thread_id": "trimmed"}}
+        assert graph.invoke({"log": []}, config)["log"]
+        graph.detach()

@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
+from graphd.compiled.sessions import attach_program
 from graphd.dev import DevServer
 from graphd.errors import ServerUnavailableError
 from graphd.graph import START, StateGraph
@@ -173,8 +174,8 @@ def test_calls_side_by_side_look_for_their_server_together(monkeypatch: pytest.M
     graph = builder("hi").compile(InMemorySaver(server="localhost:1"), name="looks-for-its-server")
     begin, begun = graph._attachments.begin, list[Any]()
 
-    def note_begin(target: Any) -> Any:
-        begun.append(begin(target))
+    def note_begin(target: Any, call: Any) -> Any:
+        begun.append(begin(target, call))
         return begun[-1]
 
     monkeypatch.setattr(graph._attachments, "begin", note_begin)
@@ -185,3 +186,24 @@ def test_calls_side_by_side_look_for_their_server_together(monkeypatch: pytest.M
         all_wait.set()
         assert [call.exception(60) for call in calls] == [problem] * 4
     assert len(looked) == 1
+
+
+def test_a_graph_that_is_detached_while_it_attaches_attaches_as_it_is_then(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = builder("hi").compile(InMemorySaver(server=server.address), name="detached-meanwhile")
+    timeouts = list[Any]()
+
+    def attach(program: Any, *args: Any, **named: Any) -> Any:
+        made = attach_program(program, *args, **named)
+        timeouts.append(program.step_timeout)
+        if len(timeouts) == 1:
+            graph.step_timeout = 7.0  # detaches
+        return made
+
+    monkeypatch.setattr("graphd.compiled.attached_graph.attach_program", attach)
+    graph.connect()
+    assert timeouts == [None, 7.0]
+    assert graph.is_attached
+    graph.detach()
+    assert not graph.is_attached

@@ -10,7 +10,7 @@ import pytest
 from graphd import START, Client, InMemorySaver, MessagesState, StateGraph
 from graphd.dev import DevServer
 from graphd.graph import add_messages
-from graphd.messages import AIMessage, HumanMessage, ToolMessage, to_dict
+from graphd.messages import AIMessage, HumanMessage, ToolMessage, coerce_written, to_dict
 
 
 def human(content: str, id: str | None = None) -> dict[str, Any]:
@@ -156,3 +156,8 @@ def write_messages(server: DevServer, place: str, written: list[Any]) -> list[An
     else:
         graph.invoke({"messages": written if place == "input" else []}, thread)
     return list(graph.get_state(thread).values["messages"])
+
+
+def test_a_message_whose_type_is_no_text_is_named() -> None:
+    with pytest.raises(ValueError, match="'messages'.*message 1"):
+        coerce_written("messages", [human("a"), {"type": ["human"], "content": "b"}])

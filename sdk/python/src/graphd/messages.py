@@ -190,13 +190,16 @@ def coerce_message(value: Any) -> dict[str, Any]:
         kind = fields.pop("type", None) or fields.pop("role", None)
         if kind is None:
             raise ValueError(f"a message needs a type or a role: {value!r}")
+        if not isinstance(kind, str):
+            raise ValueError(f"the type of a message must be a text, not {kind!r:.200}")
         return {"type": _ROLES.get(kind, kind), **fields}
     raise NotImplementedError(f"not a message: {value!r}")
 
 
 def _is_stored_form(fields: Mapping[str, Any]) -> bool:
     """It is what a message is stored as: an object can be made of it."""
-    return fields.get("type") in _OWN and is_message(read_stored(fields))
+    kind = fields.get("type")
+    return isinstance(kind, str) and kind in _OWN and is_message(read_stored(fields))
 
 
 def coerce_written(key: str, value: Any) -> Any:

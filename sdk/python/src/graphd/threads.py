@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,13 +18,35 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-_shared = concurrent.futures.ThreadPoolExecutor(32, "graphd-call")
+class SharedThreads:
+    """A limited number of threads for what waits for a server alone. A process that was forked has its own."""
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most, self._name = most, name
+        self._renew_pool()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew_pool)
+
+    def _renew_pool(self) -> None:
+        self._pool = concurrent.futures.ThreadPoolExecutor(self._most, self._name)
+
+    async def run(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """The result of a call."""
+        call = functools.partial(contextvars.copy_context().run, function, *arguments, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+
+_shared = SharedThreads(32, "graphd-call")
+memo_threads = SharedThreads(32, "graphd-memo")
+"""Of nodes that store a memo, or ask whether they still own their task. A silent server keeps them for long, and calls
+of other servers must not wait for that."""
+saver_threads = SharedThreads(32, "graphd-saver")
+"""Of a checkpointer of LangGraph."""
 
 
 async def run_blocking(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """The result of a call that waits for a server alone, and for no other call."""
-    call = functools.partial(contextvars.copy_context().run, function, *arguments, **named)
-    return await asyncio.get_running_loop().run_in_executor(_shared, call)
+    """The result of a call that waits for a server alone: for no other call, and for no code of the program."""
+    return await _shared.run(function, *arguments, **named)
 
 
 async def run_in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -59,4 +82,4 @@ def call_without_stop(function: Callable[..., T], *arguments: Any) -> T:
         raise RuntimeError("the function raised StopIteration") from error
 
 
-__all__ = ["begin_in_thread", "call_without_stop", "run_blocking", "run_in_thread"]
+__all__ = ["begin_in_thread", "call_without_stop", "memo_threads", "run_blocking", "run_in_thread", "saver_threads"]

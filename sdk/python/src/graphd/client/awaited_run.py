@@ -1,4 +1,5 @@
-"""Starts a run of which only the end matters: one call, where a stream takes a message for each step of its life."""
+"""A run whose caller waits for its stop: one call starts it and brings the stop, in place of a stream with a message
+for each step of its life."""
 
 from __future__ import annotations
 
@@ -22,18 +23,21 @@ class _AwaitedStart:
     one run."""
 
     def __init__(self, request: gs.StreamRequest) -> None:
-        self.call = gs.StartRunRequest(run=request.run, request_id=request.request_id)
-        self.call.wait.seconds = _WAIT
-        self._backoff, self._begun = Backoff(), time.monotonic()
+        self._request = gs.StartRunRequest(run=request.run, request_id=request.request_id)
+        self._request.wait.seconds = _WAIT
+        self._backoff, self._was_served, self._called = Backoff(), False, 0.0
+
+    def next_request(self) -> gs.StartRunRequest:
+        """The request of the next call, which begins now."""
+        self._called = time.monotonic()
+        return self._request
 
     def next_pause(self, problem: GraphdError) -> float:
         """Seconds to wait before the call is repeated; raises the problem when it is not."""
         if not is_transient(problem):
             raise problem
-        began, self._begun = self._begun, time.monotonic()
-        if problem.reason or self._begun - began > _REFUSAL:
-            return self._backoff.next_pause(problem)
-        return self._backoff.next_pause(problem, UNOPENED)
+        self._was_served |= bool(problem.reason) or time.monotonic() - self._called > _REFUSAL
+        return self._backoff.next_pause(problem) if self._was_served else self._backoff.next_pause(problem, UNOPENED)
 
 
 def is_awaited(request: Any, *, only_end: bool) -> bool:
@@ -41,18 +45,12 @@ def is_awaited(request: Any, *, only_end: bool) -> bool:
     return only_end and isinstance(request, gs.StreamRequest) and request.run.HasField("input")
 
 
-def name_run(request: gs.StreamRequest) -> str:
-    """The id of the run: a call that waits for its end must know it before, to cancel it."""
-    request.run.run_id = request.run.run_id or request.request_id
-    return request.run.run_id
-
-
 def start_and_wait(server: Server, request: gs.StreamRequest) -> run_pb2.Run:
     """The run of a request when it has stopped, or as it is when there is more to tell."""
     start = _AwaitedStart(request)
     while True:
         try:
-            run: run_pb2.Run = call_unary(server.stubs.graphs.StartRun, start.call)
+            run: run_pb2.Run = call_unary(server.stubs.graphs.StartRun, start.next_request())
             return run
         except GraphdError as problem:
             time.sleep(start.next_pause(problem))
@@ -63,17 +61,23 @@ async def astart_and_wait(server: Server, request: gs.StreamRequest) -> run_pb2.
     start = _AwaitedStart(request)
     while True:
         try:
-            run: run_pb2.Run = await acall_unary(server.astubs.graphs.StartRun, start.call)
+            run: run_pb2.Run = await acall_unary(server.astubs.graphs.StartRun, start.next_request())
             return run
         except GraphdError as problem:
             await asyncio.sleep(start.next_pause(problem))
 
 
-def build_watch(request: gs.StreamRequest, run: run_pb2.Run) -> gs.WatchRequest | None:
-    """The request that tells the rest of a run, None when it has stopped."""
+def build_watch(request: gs.StreamRequest, run: run_pb2.Run, waited: float) -> gs.WatchRequest | None:
+    """The request that tells the rest of a run after so many seconds, None when it has stopped.
+
+    After the whole wait that is what comes next: the log of a long run may have lost its beginning. Before, it is
+    all that there is, for it shows tasks that no worker can run.
+    """
     if run.state not in _UNDER_WAY:
         return None
-    return gs.WatchRequest(thread_id=run.thread_id, run_id=run.run_id, filter=request.filter, follow=True)
+    watch = gs.WatchRequest(thread_id=run.thread_id, run_id=run.run_id, filter=request.filter, follow=True)
+    (watch.now if waited >= _WAIT else watch.beginning).SetInParent()
+    return watch
 
 
-__all__ = ["astart_and_wait", "build_watch", "is_awaited", "name_run", "start_and_wait"]
+__all__ = ["astart_and_wait", "build_watch", "is_awaited", "start_and_wait"]

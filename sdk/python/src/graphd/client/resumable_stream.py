@@ -30,10 +30,13 @@ def continues_elsewhere(event: event_pb2.Event) -> bool:
 
 
 class ResumableStream:
-    """The streams of one call: of a StreamRequest, a ResumeRequest, or a WatchRequest for one run."""
+    """The streams of one call: of a StreamRequest, a ResumeRequest, or a WatchRequest for one run.
 
-    def __init__(self, request: Any, deadline: Deadline = NO_DEADLINE) -> None:
-        self._request, self._deadline = request, deadline
+    ``served`` says that the server has answered the caller before.
+    """
+
+    def __init__(self, request: Any, deadline: Deadline = NO_DEADLINE, *, served: bool = False) -> None:
+        self._request, self._deadline, self._served = request, deadline, served
         self._watch: gs.WatchRequest | None = None  # continues the first stream
         self._cursor = payload_pb2.Cursor()
         self._backoff = Backoff()
@@ -83,7 +86,7 @@ class ResumableStream:
         if problem is None:
             text = "the server has left and none has taken its place"
             return self._backoff.next_pause(ServerUnavailableError(text, reason="SERVER_DRAINING", code="UNAVAILABLE"))
-        if self._watch is None and is_transient(problem) and not problem.reason:
+        if not (self._served or self._watch) and is_transient(problem) and not problem.reason:
             # The server was there when the graph was compiled. The call may be repeated: it has a request id.
             return self._backoff.next_pause(problem, UNOPENED)
         if is_transient(problem):
@@ -92,10 +95,10 @@ class ResumableStream:
 
 
 def read_events(
-    server: Server, request: Any, deadline: Deadline = NO_DEADLINE
+    server: Server, request: Any, deadline: Deadline = NO_DEADLINE, *, served: bool = False
 ) -> Generator[event_pb2.Event, None, None]:
     """The events of a call, over all its streams."""
-    stream = ResumableStream(request, deadline)
+    stream = ResumableStream(request, deadline, served=served)
     while True:
         call, problem = stream.open_next(server.stubs.graphs), None
         try:
@@ -112,10 +115,10 @@ def read_events(
 
 
 async def aread_events(
-    server: Server, request: Any, deadline: Deadline = NO_DEADLINE
+    server: Server, request: Any, deadline: Deadline = NO_DEADLINE, *, served: bool = False
 ) -> AsyncGenerator[event_pb2.Event, None]:
     """Like read_events, on the running loop."""
-    stream = ResumableStream(request, deadline)
+    stream = ResumableStream(request, deadline, served=served)
     while True:
         call, problem = stream.open_next(server.astubs.graphs), None
         try:

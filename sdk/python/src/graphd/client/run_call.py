@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +14,14 @@ from graphd._gen.v1 import event_pb2, run_pb2, thread_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd._gen.v1 import thread_service_pb2 as ts
-from graphd.client.awaited_run import astart_and_wait, build_watch, is_awaited, name_run, start_and_wait
+from graphd.client.awaited_run import astart_and_wait, build_watch, is_awaited, start_and_wait
 from graphd.client.connection import GraphConnection
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
+from graphd.client.refused_request import RefusedRequest
 from graphd.client.resumable_stream import aread_events, read_events
-from graphd.client.run_request import DISCARD_QUESTIONS, REPLACE_SETTINGS
+from graphd.client.run_stop import RunStop
 from graphd.client.snapshots import SnapshotReader, values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
@@ -28,18 +30,18 @@ from graphd.client.translator import Translator, build_final_item
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
-from graphd.errors import GraphdError, GraphDrained, NothingToResumeError, UnknownInterruptError
+from graphd.errors import GraphdError, GraphDrained
 from graphd.names import public_levels
-from graphd.runtime.local_runs import LocalRun, mark_left, register_call
+from graphd.runtime.local_runs import LocalRun, register_call
 from graphd.runtime.task import current_task
 from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 from graphd.threads import run_blocking
-from graphd.transport.errors import EmptyInput
-from graphd.transport.server import acall_unary, call_unary, retry_read, retry_write
+from graphd.transport.server import call_unary, retry_read, retry_write
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
 _NOTHING = contextlib.nullcontext()
+_LEFT = "the reader has left the stream"
 
 
 @dataclass
@@ -62,12 +64,13 @@ class RunCall:
     """The run goes on without its caller, who is interrupted."""
     traced: TracedGraph | None = None
     """Tells callback handlers of the run; None when there are none."""
-    _first: GraphdError | None = field(default=None, init=False)
-    _insists: bool = field(default=False, init=False)
-    _run_id: str = field(default="", init=False)
-    _has_ended: bool = field(default=False, init=False)
     _rest: gs.WatchRequest | None = field(default=None, init=False)
     """Tells the rest of a run that one call has started."""
+
+    def __post_init__(self) -> None:
+        self._refused: RefusedRequest | None = None
+        self._stop = RunStop(self.connection.server, self.thread, self.request, self.local)
+        self._deletes = self.temporary
 
     @property
     def _key(self) -> tuple[Target, str]:
@@ -132,58 +135,6 @@ class RunCall:
         spec.ClearField("input")
         spec.ClearField("expected_checkpoint_id")
 
-    def _recover_from(self, error: GraphdError) -> GraphdError | None:
-        """What to raise, or None after the request was changed to a better one."""
-        if self._first is not None:
-            return self._first
-        request = self.request
-        if self._rest is not None:
-            return error
-        if isinstance(request, gs.ResumeRequest) and "breakpointIds" in error.metadata:
-            # A breakpoint is no question: LangGraph goes on and drops the answer.
-            self._first = error
-            request.resume.ClearField("single")
-            request.resume.ClearField("responses")
-            request.request_id += ".b"
-            return None
-        if self._does_without(error) or self._discards_now(error):
-            return None
-        if isinstance(request, gs.ResumeRequest):
-            return _name_unknown(error, [r.interrupt_id for r in request.resume.responses])
-        if not request.run.WhichOneof("start") and "input" in error.violations:
-            text = "Received no input for __start__"
-            return EmptyInput(text, reason=error.reason, code=error.code, violations=error.violations)
-        return error
-
-    def _does_without(self, error: GraphdError) -> bool:
-        """Whether the request goes without a right from now on that the caller has not got."""
-        request = self.request
-        if error.reason != "ACCESS_DENIED" or self._insists:
-            return False
-        right = error.metadata.get("rule", "").removeprefix("right: ")
-        if right == DISCARD_QUESTIONS and not isinstance(request, gs.ResumeRequest):
-            request.run.ClearField("open_interrupts")
-        elif right == REPLACE_SETTINGS and isinstance(request, gs.ResumeRequest) and not self.gives_settings:
-            request.resume.ClearField("settings")
-        else:
-            return False
-        self.connection.server.missing_rights.add(right)
-        request.request_id += ".w"
-        return True
-
-    def _discards_now(self, error: GraphdError) -> bool:
-        """Whether the request drops open questions from now on: there are some, and it was to do without the right."""
-        policy = run_pb2.OPEN_INTERRUPT_POLICY_DISCARD
-        request = self.request
-        if error.reason != "THREAD_INTERRUPTED" or isinstance(request, gs.ResumeRequest):
-            return False
-        if request.run.open_interrupts == policy:
-            return False
-        request.run.open_interrupts = policy
-        request.request_id += ".d"
-        self._insists = True
-        return True
-
     def _open_questions(self, translator: Translator, run: run_pb2.Run) -> list[Any]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED or translator.has_raised(run.open_interrupt_ids):
             return []
@@ -247,10 +198,10 @@ class RunCall:
         return block
 
     def _cancel_run(self, reason: str) -> None:
-        if self._has_ended or not (self._run_id or self._is_called_by_node()):
+        if self._stop.has_ended or not (self._stop.run_id or self._is_called_by_node()):
             return  # the first event of the run finds that a drain was asked for
         request = gs.CancelRunRequest(
-            thread_id=self.thread, run_id=self._run_id, action=gs.CancelRunRequest.ACTION_DRAIN, reason=reason
+            thread_id=self.thread, run_id=self._stop.run_id, action=gs.CancelRunRequest.ACTION_DRAIN, reason=reason
         )
         with contextlib.suppress(GraphdError):
             call_unary(self.connection.server.stubs.graphs.CancelRun, request)
@@ -281,9 +232,9 @@ class RunCall:
 
     def _mark_reading(self, event: event_pb2.Event) -> str | None:
         """Takes notice of an event. Returns why the run is to be drained, if that was asked for before it was known."""
-        was_known = bool(self._run_id)
-        self._run_id = event.run_id or self._run_id
-        self._has_ended = event.HasField("end")
+        was_known = bool(self._stop.run_id)
+        self._stop.run_id = event.run_id or self._stop.run_id
+        self._stop.has_ended = event.HasField("end")
         if self.local.gate is not None:
             self.local.gate.mark_reading()
         control = self.local.control
@@ -321,21 +272,7 @@ class RunCall:
 
     def _is_stopped_when_left(self) -> bool:
         """Whether the reader leaves a run that is under way; another one may have begun after it."""
-        return self.stops_when_left and not self.temporary and not self._has_ended
-
-    def _stop_run(self) -> None:
-        with contextlib.suppress(GraphdError):
-            call_unary(self.connection.server.stubs.graphs.CancelRun, self._build_stop())
-
-    async def _astop_run(self) -> None:
-        with contextlib.suppress(GraphdError):
-            await acall_unary(self.connection.server.astubs.graphs.CancelRun, self._build_stop())
-
-    def _build_stop(self) -> gs.CancelRunRequest:
-        self.local.cancelled = True
-        mark_left(self.connection.server.target, self._run_id)
-        reason = "the reader has left the stream"
-        return gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason, wait=True)
+        return self.stops_when_left and not self.temporary and self._stop.is_needed
 
     # Plain.
 
@@ -344,7 +281,7 @@ class RunCall:
         try:
             yield from trace_items(self.traced, self._stream_run())
         finally:
-            if self.temporary:
+            if self._deletes:
                 self._delete_thread()
 
     def _stream_run(self) -> Iterator[Item]:
@@ -361,17 +298,18 @@ class RunCall:
                             raise problem from problem.__cause__
             except GeneratorExit:
                 if self._is_stopped_when_left():
-                    self._stop_run()
+                    self._stop.mark_left()
+                    self._stop.stop_run(_LEFT)
                 raise
             except KeyboardInterrupt:
-                if self._run_id and not (self.is_lasting or self.temporary or self._has_ended):
-                    self._stop_run()
+                if self._stop.is_needed and (self.temporary or not self.is_lasting):
+                    self._stop.stop_run(_LEFT)
                 raise
 
     def _stream_attempt(self) -> Iterator[Item]:
         with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
             self._mark_waiting()
-            for event in read_events(self.connection.server, self._rest or self.request):
+            for event in read_events(self.connection.server, self._rest or self.request, served=self._rest is not None):
                 if (reason := self._mark_reading(event)) is not None:
                     self._cancel_run(reason)
                 unassigned.observe_event(event)
@@ -385,23 +323,31 @@ class RunCall:
                     yield from self._end_items(event.end.run)
 
     def _awaits_stop(self) -> bool:
-        """Whether one call starts the run and brings its stop. The run has its name from now on."""
+        """Whether one call starts the run and brings its stop."""
         only_end = self.translator is None and self.local.control is None  # a drain needs a run that has begun
-        if not is_awaited(self.request, only_end=only_end):
-            return False
-        self._run_id = name_run(self.request)
-        return True
+        return is_awaited(self.request, only_end=only_end)
 
     def _await_stop(self) -> run_pb2.Run | None:
         """The run as it stopped, None where its events are to be read."""
+        self._stop.is_sent = True
         if not self._awaits_stop():
             return None
-        return self._read_stop(start_and_wait(self.connection.server, self.request))
+        began = time.monotonic()
+        return self._take_run(start_and_wait(self.connection.server, self.request), time.monotonic() - began)
 
-    def _read_stop(self, run: run_pb2.Run) -> run_pb2.Run | None:
-        self._rest = build_watch(self.request, run)
-        self._has_ended = self._rest is None
+    def _take_run(self, run: run_pb2.Run, waited: float) -> run_pb2.Run | None:
+        """The run that a call has brought after so many seconds, None where its events are to be read."""
+        self._stop.run_id = run.run_id
+        self._rest = build_watch(self.request, run, waited)
+        self._stop.has_ended = self._rest is None
         return run if self._rest is None else None
+
+    def _recover_from(self, error: GraphdError) -> GraphdError | None:
+        """What to raise, or None when the request is to be made again."""
+        if self._rest is not None:
+            return error
+        self._refused = self._refused or RefusedRequest(self.connection, self.request, self.gives_settings)
+        return self._refused.recover_from(error)
 
     def _end_items(self, run: run_pb2.Run) -> Iterator[Item]:
         """What is shown at the end of a run; raises what it has failed with."""
@@ -418,7 +364,7 @@ class RunCall:
                 async for item in items:
                     yield item
         finally:
-            if self.temporary:
+            if self._deletes:
                 await self._adelete_thread()
 
     async def _astream_run(self) -> AsyncGenerator[Item, None]:
@@ -439,15 +385,18 @@ class RunCall:
                         if (problem := self._recover_from(error)) is not None:
                             raise problem from problem.__cause__
             except asyncio.CancelledError:
-                await self._cancel_for_caller()
+                await self._leave_run()
                 raise
             except GeneratorExit:
                 if self._is_stopped_when_left():
-                    await asyncio.shield(self._astop_run())
+                    self._stop.mark_left()
+                    await asyncio.shield(self._stop.astop_run(_LEFT))
                 raise
 
     async def _astream_attempt(self) -> AsyncGenerator[Item, None]:
-        async with contextlib.aclosing(aread_events(self.connection.server, self._rest or self.request)) as events:
+        async with contextlib.aclosing(
+            aread_events(self.connection.server, self._rest or self.request, served=self._rest is not None)
+        ) as events:
             with contextlib.closing(UnassignedTasks(self.connection)) as unassigned:
                 self._mark_waiting()
                 async for event in events:
@@ -466,9 +415,12 @@ class RunCall:
                             yield item
 
     async def _aawait_stop(self) -> run_pb2.Run | None:
+        self._stop.is_sent = True
         if not self._awaits_stop():
             return None
-        return self._read_stop(await astart_and_wait(self.connection.server, self.request))
+        began = time.monotonic()
+        run = await astart_and_wait(self.connection.server, self.request)
+        return self._take_run(run, time.monotonic() - began)
 
     async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
         for item in await self._afinal_items(run):
@@ -482,22 +434,14 @@ class RunCall:
             return self._final_items(run)
         return await run_blocking(self._final_items, run)
 
-    async def _cancel_for_caller(self) -> None:
+    async def _leave_run(self) -> None:
         # The caller was cancelled; its nodes run on its loop and stop with it.
         self.local.cancelled = True
-        if self._has_ended:
-            return
-        reason = "the caller was cancelled"
-        request = gs.CancelRunRequest(thread_id=self.thread, run_id=self._run_id, reason=reason, wait=True)
-        with contextlib.suppress(GraphdError):
-            await asyncio.shield(acall_unary(self.connection.server.astubs.graphs.CancelRun, request))
+        if self._stop.is_needed:
+            await asyncio.shield(asyncio.ensure_future(self._aleave_run()))
 
-
-def _name_unknown(error: GraphdError, answered: Sequence[str]) -> GraphdError:
-    """The refusal of answers, with the answered questions that are not open."""
-    if error.reason == "THREAD_NOT_FOUND":
-        text = "the thread has never run, so nothing waits for an answer"
-        error = NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
-    if isinstance(error, UnknownInterruptError) and error.reason == "not_pending" and answered:
-        error.interrupt_ids = tuple(sorted({*answered} - {*error.pending_ids}))
-    return error
+    async def _aleave_run(self) -> None:
+        deletes, self._deletes = self._deletes, False  # another cancel must not delete the thread before there is one
+        await self._stop.astop_run("the caller was cancelled")
+        if deletes:
+            await self._adelete_thread()

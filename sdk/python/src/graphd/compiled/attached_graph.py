@@ -113,25 +113,28 @@ class AttachedGraph(CompiledGraph):
         node runs. ``security`` says how it is called.
         """
         target, lasting = self._find_target(server, security)
-        if (known := self._attachments.find(target)) is not None:
-            return known
-        begun, is_first = self._attachments.begin(target)
-        while not is_first:
-            with contextlib.suppress(CancelledError):
-                return begun.result()
-            begun, is_first = self._attachments.begin(target)
-        try:
-            made = attach_program(self.program, target, self._attachments, self._worker_limits(), lasting=lasting)
-        except BaseException as error:
-            self._attachments.end(target, None)
-            if not isinstance(error, Exception):
-                begun.cancel()  # its thread was interrupted: another one looks for the server
-            else:
-                begun.set_exception(error)
-            raise
-        self._attachments.end(target, made)
-        begun.set_result(made)
-        return made
+        while True:
+            if (known := self._attachments.find(target)) is not None:
+                return known
+            begun = Future[Attachment]()
+            try:
+                if (first := self._attachments.begin(target, begun)) is not begun:
+                    with contextlib.suppress(CancelledError):
+                        return first.result()
+                    continue
+                made = attach_program(self.program, target, self._attachments, self._worker_limits(), lasting=lasting)
+            except BaseException as error:
+                self._attachments.end(target, begun, None)
+                if not isinstance(error, Exception):
+                    begun.cancel()  # its thread was interrupted: another one looks for the server
+                else:
+                    begun.set_exception(error)
+                raise
+            if self._attachments.end(target, begun, made):
+                begun.set_result(made)
+                return made
+            begun.cancel()  # the graph was detached meanwhile, and may have changed
+            close_attachment(made, 0.0)
 
     @property
     def is_attached(self) -> bool:
@@ -157,9 +160,7 @@ class AttachedGraph(CompiledGraph):
 
     def detach(self, grace: float = 0.0) -> None:
         """Takes no more work; lets running nodes finish for so many seconds."""
-        with self._attachments.lock:
-            attachments, self._attachments.by_target = self._attachments.by_target, {}
-        for attachment in attachments.values():
+        for attachment in self._attachments.take_all():
             close_attachment(attachment, grace)
 
     def serve(self) -> None:
@@ -238,23 +239,31 @@ class _Attachments:
         self._begun: dict[Target, Future[Attachment]] = {}
 
     def find(self, target: Target) -> Attachment | None:
-        """The attachment to a server, None if it is to be made."""
+        """The attachment to a server, None if one is to be made."""
         known = self.by_target.get(target)
         return None if known is None or known.session.has_left else known
 
-    def begin(self, target: Target) -> tuple[Future[Attachment], bool]:
-        """The attachment to a server, and whether the caller is to make it: the first one is, and the others wait."""
+    def begin(self, target: Target, begun: Future[Attachment]) -> Future[Attachment]:
+        """What brings the attachment to a server: of the first caller who makes it, for whom the others wait."""
         with self.lock:
-            if (known := self.find(target)) is not None:
-                made = Future[Attachment]()
-                made.set_result(known)
-                return made, False
-            is_first = target not in self._begun
-            return self._begun.setdefault(target, Future[Attachment]()), is_first
+            if (known := self.find(target)) is None:
+                return self._begun.setdefault(target, begun)
+        made = Future[Attachment]()
+        made.set_result(known)
+        return made
 
-    def end(self, target: Target, made: Attachment | None) -> None:
-        """Takes what the first caller has made, None if that has failed."""
+    def end(self, target: Target, begun: Future[Attachment], made: Attachment | None) -> bool:
+        """Takes what a caller has made, None if that has failed. False: it was the first one no more."""
         with self.lock:
+            if self._begun.get(target) is not begun:
+                return False
             del self._begun[target]
             if made is not None:
                 self.by_target[target] = made
+            return True
+
+    def take_all(self) -> list[Attachment]:
+        """Removes all attachments. Those that are about to be made are not taken."""
+        with self.lock:
+            attachments, self.by_target, self._begun = list(self.by_target.values()), {}, {}
+        return attachments

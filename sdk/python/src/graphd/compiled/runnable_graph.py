@@ -27,7 +27,7 @@ from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.reader_gate import ReaderGate
 from graphd.runtime.task import CurrentTask, current_task
 from graphd.runtime.traced_graph import TracedGraph
-from graphd.threads import run_blocking
+from graphd.threads import run_in_thread
 from graphd.values.command import Command
 from graphd.values.literals import All
 
@@ -215,12 +215,14 @@ class RunnableGraph(AttachedGraph):
         """Like _run_items; the run begins with the first item that is asked for."""
         merged, loop = merge_configs(self.config, config), asyncio.get_running_loop()
         if (task := self._enclosing_task(config)) is not None:
-            traced = await run_blocking(self._trace_nested, task, given, merged, options, loop)
+            traced = await run_in_thread(
+                self._trace_nested, task, given, merged, options, loop
+            )  # handlers are the program's
             return nested.arun_nested(self, task, given, merged, options, traced)
         if self.is_attached:
             running = self._plan_run(given, merged, options, loop)
-        else:  # waits for a server
-            running = await run_blocking(self._plan_run, given, merged, options, loop)
+        else:  # waits for a server, or for another call that does
+            running = await run_in_thread(self._plan_run, given, merged, options, loop)
         running.local.variables = contextvars.copy_context()
         return running.astream_items()
 

@@ -11,7 +11,7 @@ from graphd.constants import START, TAG_HIDDEN
 from graphd.runtime.callbacks import run_on_loop, run_plain, settle
 from graphd.runtime.open_runs import OpenRuns
 from graphd.runtime.traced_runs import GraphRun, Levels, TracedProgram, TracedTask
-from graphd.threads import run_blocking
+from graphd.threads import run_in_thread
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class TracedGraph:
             return run_plain(steps)
         if self.loop is asyncio.get_running_loop():
             return await steps
-        return await run_blocking(run_on_loop, steps, self.loop)
+        return await run_in_thread(run_on_loop, steps, self.loop)
 
     # Tasks.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import functools
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from graphd import codec
 from graphd._gen.v1 import event_pb2
@@ -17,20 +15,12 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import TASK_EVENT
 from graphd.runtime.replay import Place
 from graphd.security import Target
+from graphd.threads import memo_threads
 
 _CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_MESSAGES}
 # Of the events that wait: what is more is dropped, or sent at once if it must be kept.
 _MOST_WAITING = 1000
 _MOST_BYTES = 1 << 20
-
-
-T = TypeVar("T")
-# The few threads of asyncio.to_thread are the program's: it may wait in all of them for graphs whose nodes have memos.
-_threads = concurrent.futures.ThreadPoolExecutor(32, "graphd-memo")
-
-
-async def _run_in_thread(call: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_threads, call)
 
 
 def _do_nothing() -> None:
@@ -195,7 +185,7 @@ class Attempt:
 
     async def aconfirm_lease(self) -> None:
         if not self._ready_to_act():
-            await _run_in_thread(lambda: self._session.confirm_lease(self))
+            await memo_threads.run(self._session.confirm_lease, self)
 
     def _ready_to_act(self) -> bool:
         # A task that the server knows has begun stays here when the connection
@@ -211,7 +201,7 @@ class Attempt:
         return codec.value_of(self._session.record_memo(request).value)
 
     async def arecord_memo(self, place: Place, value: Any) -> Any:
-        return await _run_in_thread(lambda: self.record_memo(place, value))
+        return await memo_threads.run(self.record_memo, place, value)
 
     def begin_without_thread(self) -> None:
         """It takes no thread from now on."""
