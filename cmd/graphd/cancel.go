@@ -22,9 +22,10 @@ func (p *program) cancelCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Rollback, "rollback", false, "remove the run's checkpoints: the thread is as it was before")
-	f.BoolVar(&o.Drain, "drain", false, "let the superstep under way end, and keep a stop that the run comes to by itself, such as a question")
+	f.BoolVar(&o.Drain, "drain", false, "stop after the superstep under way; questions stay open, and answers are kept")
+	f.BoolVar(&o.Pause, "pause", false, "stop at once; questions stay open, and answers are kept")
 	f.StringVar(&o.Reason, "reason", "", "why, for the record")
 	f.BoolVar(&o.NoWait, "no-wait", false, "return when the request is stored instead of when the run has stopped")
-	cmd.MarkFlagsMutuallyExclusive("rollback", "drain")
+	cmd.MarkFlagsMutuallyExclusive("rollback", "drain", "pause")
 	return cmd
 }

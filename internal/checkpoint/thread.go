@@ -97,16 +97,24 @@ type Cancel struct {
 	Run      string
 	Rollback bool
 	Reason   string
-	Grace    time.Duration // of the nodes; DrainGrace = as long as they take
+	Grace    time.Duration // of the nodes; DrainGrace and PauseGrace = the request is one of these
 	By       string
 }
 
-// DrainGrace is the grace of a drain: the superstep under way ends, and a run that stops
-// with it by itself is not cancelled.
-const DrainGrace = time.Duration(math.MaxInt64)
+// The graces of requests that leave the questions of the run, and its answers.
+const (
+	DrainGrace time.Duration = math.MaxInt64 // after the superstep under way
+	PauseGrace time.Duration = -1            // at once
+)
 
-// IsDrain reports whether the request is a drain, and no stronger one has come since.
-func (c *Cancel) IsDrain() bool { return c.Grace == DrainGrace && !c.Rollback }
+// KeepsQuestions reports whether the request leaves the questions of the run, and no
+// stronger one has come since.
+func (c *Cancel) KeepsQuestions() bool {
+	return !c.Rollback && (c.Grace == DrainGrace || c.Grace == PauseGrace)
+}
+
+// IsDrain reports whether the superstep under way is to end.
+func (c *Cancel) IsDrain() bool { return c.KeepsQuestions() && c.Grace == DrainGrace }
 
 // RunState is how far a run has come.
 type RunState string

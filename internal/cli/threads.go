@@ -164,6 +164,7 @@ type CancelOptions struct {
 	Run      string // "" = the active run
 	Rollback bool
 	Drain    bool
+	Pause    bool
 	Reason   string
 	NoWait   bool
 }
@@ -179,6 +180,8 @@ func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 		req.Action = graphdv1.CancelRunRequest_ACTION_ROLLBACK
 	case o.Drain:
 		req.Action = graphdv1.CancelRunRequest_ACTION_DRAIN
+	case o.Pause:
+		req.Action = graphdv1.CancelRunRequest_ACTION_PAUSE
 	}
 	run, err := s.Graphs.CancelRun(ctx, req)
 	if err != nil {
@@ -189,7 +192,7 @@ func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 	}
 	p := s.NewPrinter()
 	switch state := run.GetState(); {
-	case stream.IsFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED && !o.Drain:
+	case stream.IsFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED && !o.Drain && !o.Pause:
 		p.PrintLine("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), output.RunStateName(state))
 	default:
 		p.PrintLine("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), output.RunStateName(state))

@@ -115,14 +115,17 @@ type CancelRequest struct {
 	Thread   string
 	Run      string // "" = the active run
 	Rollback bool
-	Grace    time.Duration // checkpoint.DrainGrace = a drain
+	Grace    time.Duration // also checkpoint.DrainGrace, checkpoint.PauseGrace
 	Reason   string
 	By       Actor
 	Memory   *CallMemory // of the call that shows the run; nil = none
 }
 
-// IsDrain reports whether the run may stop by itself.
-func (r *CancelRequest) IsDrain() bool { return r.Grace == checkpoint.DrainGrace && !r.Rollback }
+// KeepsQuestions reports whether the questions of the run are left.
+func (r *CancelRequest) KeepsQuestions() bool {
+	c := checkpoint.Cancel{Rollback: r.Rollback, Grace: r.Grace}
+	return c.KeepsQuestions()
+}
 
 // StateRequest selects a state to read.
 type StateRequest struct {

@@ -95,7 +95,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 	}
 	interceptor.RecordSubject(ctx, tenant.ClientName(run.Thread), run.ID)
 	isStopped := checkpoint.RunState.Terminal
-	if cancel.IsDrain() {
+	if cancel.KeepsQuestions() {
 		isStopped = runtime.IsStopped
 	}
 	if req.GetWait() && !isStopped(run.State) {

@@ -34,10 +34,13 @@ const (
 	// Remove them: the thread is as it was before the run.
 	CancelRunRequest_ACTION_ROLLBACK CancelRunRequest_Action = 2
 	// Keep them, and stop after the superstep under way, for which its nodes
-	// have as long as they take. A run that stops there by itself is not
-	// cancelled: it waits for answers, or has succeeded or failed. A run that
+	// have as long as they take. Questions stay open and answers are kept: the
+	// run waits for answers if questions are open, and who goes on uses those
+	// that were given. A run that stops by itself keeps this stop. A run that
 	// waits for answers already is returned as it is.
 	CancelRunRequest_ACTION_DRAIN CancelRunRequest_Action = 3
+	// The same, but the nodes that run are abandoned at once.
+	CancelRunRequest_ACTION_PAUSE CancelRunRequest_Action = 4
 )
 
 // Enum value maps for CancelRunRequest_Action.
@@ -47,12 +50,14 @@ var (
 		1: "ACTION_KEEP",
 		2: "ACTION_ROLLBACK",
 		3: "ACTION_DRAIN",
+		4: "ACTION_PAUSE",
 	}
 	CancelRunRequest_Action_value = map[string]int32{
 		"ACTION_UNSPECIFIED": 0,
 		"ACTION_KEEP":        1,
 		"ACTION_ROLLBACK":    2,
 		"ACTION_DRAIN":       3,
+		"ACTION_PAUSE":       4,
 	}
 )
 
@@ -393,9 +398,9 @@ type StartRunRequest struct {
 	// Makes the call repeatable, see StreamRequest.request_id.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Returns when the run stops, after this time at the latest. It also returns
-	// when no worker can run a task and when the server drains: Watch then tells
-	// the rest. Unset or zero returns at once. While it waits the call counts as
-	// a stream.
+	// when no worker can run a task, when the server drains and when it has lost
+	// events of the run: Watch then tells the rest. Unset or zero returns at
+	// once. While it waits the call counts as a stream.
 	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -775,7 +780,7 @@ type CancelRunRequest struct {
 	// What to do with the run's checkpoints.
 	Action CancelRunRequest_Action `protobuf:"varint,3,opt,name=action,proto3,enum=graphd.v1.CancelRunRequest_Action" json:"action,omitempty"`
 	// How long running nodes may go on before they are abandoned. Not together
-	// with DRAIN.
+	// with DRAIN and PAUSE.
 	Grace *durationpb.Duration `protobuf:"bytes,4,opt,name=grace,proto3" json:"grace,omitempty"`
 	// Return when the run has stopped instead of when the request is stored.
 	// Fails with WAIT_TIMEOUT when it has not at the call's deadline or after
@@ -911,19 +916,20 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\"^\n" +
 	"\x10ListRunsResponse\x12\"\n" +
 	"\x04runs\x18\x01 \x03(\v2\x0e.graphd.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb9\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xcb\x02\n" +
 	"\x10CancelRunRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12:\n" +
 	"\x06action\x18\x03 \x01(\x0e2\".graphd.v1.CancelRunRequest.ActionR\x06action\x12/\n" +
 	"\x05grace\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05grace\x12\x12\n" +
 	"\x04wait\x18\x05 \x01(\bR\x04wait\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"X\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"j\n" +
 	"\x06Action\x12\x16\n" +
 	"\x12ACTION_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vACTION_KEEP\x10\x01\x12\x13\n" +
 	"\x0fACTION_ROLLBACK\x10\x02\x12\x10\n" +
-	"\fACTION_DRAIN\x10\x032\x8f\x04\n" +
+	"\fACTION_DRAIN\x10\x03\x12\x10\n" +
+	"\fACTION_PAUSE\x10\x042\x8f\x04\n" +
 	"\fGraphService\x126\n" +
 	"\x06Stream\x12\x18.graphd.v1.StreamRequest\x1a\x10.graphd.v1.Event0\x01\x126\n" +
 	"\x06Resume\x12\x18.graphd.v1.ResumeRequest\x1a\x10.graphd.v1.Event0\x01\x124\n" +

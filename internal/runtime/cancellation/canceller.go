@@ -52,9 +52,9 @@ func New(o Options) *Canceller {
 
 // CancelRun asks a run to stop. A run without a driver is cancelled at once. A live
 // run is cancelled when its nodes have returned, for which they have the grace.
-// After an accepted cancel the run always ends as cancelled; a drained run ends so if
-// something is due after its superstep. Cancelling a run that has ended returns it
-// unchanged, and so does draining one that waits for answers. The errors are *Error: THREAD_NOT_FOUND,
+// After an accepted cancel the run always ends as cancelled. A run whose questions are
+// left ends so if it does not stop by itself and none is open. A run that has ended is
+// returned unchanged, and one that waits for answers if its questions are left. The errors are *Error: THREAD_NOT_FOUND,
 // RUN_NOT_FOUND, and those of the store.
 func (c *Canceller) CancelRun(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	return commit.RetryOnConflict(ctx, c.committer, func(seen *checkpoint.Head) (checkpoint.Run, error) { return c.tryCancel(ctx, req, seen) })
@@ -75,7 +75,7 @@ func (c *Canceller) tryCancel(ctx context.Context, req runtime.CancelRequest, se
 	}
 	request := checkpoint.Cancel{Run: run.ID, Rollback: req.Rollback, Reason: req.Reason, Grace: req.Grace, By: req.By.Name}
 	switch {
-	case req.IsDrain() && run.State == checkpoint.RunInterrupted:
+	case request.KeepsQuestions() && run.State == checkpoint.RunInterrupted:
 		return run, nil
 	case head.Run != run.ID:
 		err = c.cancelQueued(ctx, head, run, request)
@@ -122,6 +122,9 @@ func (c *Canceller) PutRequest(ctx context.Context, t *commit.Tx, request checkp
 	both := *old
 	both.Rollback = old.Rollback || request.Rollback
 	both.Grace = min(old.Grace, request.Grace)
+	if !old.KeepsQuestions() || !request.KeepsQuestions() {
+		both.Grace = max(both.Grace, 0)
+	}
 	if both == *old {
 		return commit.ErrNoChange
 	}
@@ -180,12 +183,13 @@ func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReserv
 	t.Actor = request.By
 	t.Head.Owner, t.Head.Due = "", time.Time{}
 	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
-	withdraw := superstep.WithdrawInterrupts
-	if request.IsDrain() {
-		withdraw = superstep.WithdrawOpenInterrupts // who goes on uses the answers
-	}
-	if err := withdraw(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
-		return err
+	switch {
+	case !request.KeepsQuestions():
+		if err := superstep.WithdrawInterrupts(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+			return err
+		}
+	case t.Head.Open > 0: // it goes on when all are answered
+		run.State, run.Failure, t.Head.NeedsAllAnswers = checkpoint.RunInterrupted, nil, t.Head.Answered > 0
 	}
 	if request.Rollback {
 		if err := c.rollBackRun(ctx, memory, t, &run); err != nil {

@@ -371,8 +371,11 @@ func (s *scenarioRunner) cancelRun(a commandArgs, _ []string) error {
 	req := runtime.CancelRequest{
 		Thread: a.positional[0], Run: a.named["run"], Rollback: a.hasWord("rollback"), Grace: time.Duration(a.intValue("grace")) * time.Second,
 	}
-	if a.hasWord("drain") {
+	switch {
+	case a.hasWord("drain"):
 		req.Grace = checkpoint.DrainGrace
+	case a.hasWord("pause"):
+		req.Grace = checkpoint.PauseGrace
 	}
 	run, err := s.engine.Cancel(s.t.Context(), req)
 	if err != nil || a.hasWord("bg") {

@@ -29,8 +29,9 @@ func (e *Engine) Resume(ctx context.Context, req runtime.ResumeRequest) (*runtim
 
 // Cancel asks a run to stop. A run without a driver is cancelled at once, a live run
 // when its nodes have returned, for which they have the grace. After an accepted cancel
-// the run always ends as cancelled, save a drained one that stops by itself. Cancelling a
-// run that is over returns it unchanged. The errors are *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+// the run always ends as cancelled, save one whose questions are left. Cancelling a run
+// that is over returns it unchanged. The errors are *Error: THREAD_NOT_FOUND,
+// RUN_NOT_FOUND, and those of the store.
 func (e *Engine) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	return e.canceller.CancelRun(ctx, req)
 }

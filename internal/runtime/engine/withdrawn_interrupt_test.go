@@ -121,7 +121,9 @@ func TestWithdrawnAnswersAreNotAskedAnew(t *testing.T) {
 	for range 5 {
 		answer("amount")
 		amount.Add(1)
-		require.Equal(t, checkpoint.RunInterrupted, w.beginAndWait(runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen}).State)
+		_, err := w.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t"})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunInterrupted, w.beginAndWait(runtime.StartRequest{Thread: "t"}).State)
 	}
 	answer("amount")
 	amount.Add(1) // the answer is for something else now

@@ -37,12 +37,16 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 }
 
 // discardInterrupts closes the interrupts in whose place a run begins. A run that goes on
-// after a failure or a drain leaves the answers that the due tasks have not used.
+// leaves the answers that the due tasks have not used.
 func discardInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, r *checkpoint.RunRequest) error {
-	if t.Head.State != checkpoint.ThreadInterrupted && r.Input == "" && r.From == "" {
-		return WithdrawOpenInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded)
+	withdraw := WithdrawInterrupts
+	if r.Input == "" && r.From == "" {
+		withdraw = WithdrawOpenInterrupts
 	}
-	return SupersedeInterrupts(ctx, reader, t)
+	if err := withdraw(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	return supersedeRun(ctx, reader, t)
 }
 
 // applyRequest applies the input or the command of the run's request.

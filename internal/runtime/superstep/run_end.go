@@ -19,12 +19,11 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 		return nil
 	}
 	run := *fr.run
-	if c := cw.Head.Cancel; c != nil && c.Run == run.ID && (!c.IsDrain() || v.State == checkpoint.RunCancelled) {
-		if v.breakpoint != nil && !c.Rollback {
-			cw.putUnpassedBreakpoint(*v.breakpoint)
+	if c := cw.Head.Cancel; c != nil && c.Run == run.ID {
+		if !cw.keepsEnd(c, v) {
+			return cw.putCancelledEnd(run, *c, v)
 		}
-		*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
-		return fr.thread.RunEnd.PutCancelledEnd(cw.Tx, run, *c)
+		cw.Head.NeedsAllAnswers = cw.Head.Answered > 0 // those that have come do not start it again
 	}
 	if v.breakpoint != nil {
 		cw.PutBreakpoint(v.breakpoint, s.NextStep())
@@ -40,6 +39,31 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 	}
 	cw.RecordRunEnd(&run)
 	return nil
+}
+
+// putCancelledEnd puts the end of a run that was asked to stop into a change.
+func (cw changeWriter) putCancelledEnd(run checkpoint.Run, c checkpoint.Cancel, v *End) error {
+	if v.breakpoint != nil && !c.Rollback {
+		cw.putUnpassedBreakpoint(*v.breakpoint)
+	}
+	*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
+	if c.KeepsQuestions() && cw.Head.Open > 0 {
+		*v = End{State: checkpoint.RunInterrupted, IsCommitted: true}
+	}
+	return cw.frame.thread.RunEnd.PutCancelledEnd(cw.Tx, run, c)
+}
+
+// keepsEnd reports whether a run keeps the end that it has come to though it is asked to
+// stop. One that waits for answers does not if all have come meanwhile.
+func (cw changeWriter) keepsEnd(c *checkpoint.Cancel, v *End) bool {
+	switch {
+	case !c.KeepsQuestions() || v.State == checkpoint.RunCancelled:
+		return false
+	case v.State == checkpoint.RunInterrupted:
+		return v.breakpoint != nil || cw.Head.Open > 0
+	default:
+		return true
+	}
 }
 
 // putUnpassedBreakpoint puts a breakpoint that a run has come to when it is cancelled into

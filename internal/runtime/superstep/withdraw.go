@@ -67,6 +67,11 @@ func SupersedeInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx
 	if err := WithdrawInterrupts(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
+	return supersedeRun(ctx, reader, t)
+}
+
+// supersedeRun ends the run that waits for answers.
+func supersedeRun(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
 	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
 		return nil
 	}

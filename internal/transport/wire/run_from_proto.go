@@ -138,11 +138,17 @@ func CancelRequestFromProto(v *Validator, req *graphdv1.CancelRunRequest) runtim
 }
 
 func cancelGrace(v *Validator, req *graphdv1.CancelRunRequest) time.Duration {
-	if req.GetAction() != graphdv1.CancelRunRequest_ACTION_DRAIN {
+	var grace time.Duration
+	switch req.GetAction() {
+	case graphdv1.CancelRunRequest_ACTION_DRAIN:
+		grace = checkpoint.DrainGrace
+	case graphdv1.CancelRunRequest_ACTION_PAUSE:
+		grace = checkpoint.PauseGrace
+	default:
 		return min(v.ConvertDuration("grace", req.GetGrace()), checkpoint.DrainGrace-1)
 	}
 	if req.GetGrace() != nil {
-		v.AddViolation("grace", "is not allowed together with ACTION_DRAIN, which lets nodes take as long as they need")
+		v.AddViolation("grace", "is not allowed together with %s, which has its own", req.GetAction())
 	}
-	return checkpoint.DrainGrace
+	return grace
 }

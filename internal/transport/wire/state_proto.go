@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/tenant"
@@ -21,7 +19,7 @@ func SnapshotToProto(s runtime.Snapshot) *graphdv1.StateSnapshot {
 			HandledTaskId: t.HandledTask,
 		}
 		if t.IsSent {
-			task.SendIndex = proto.Int32(int32(t.SendIndex))
+			task.SendIndex = new(int32(t.SendIndex))
 		}
 		if t.State != nil {
 			task.State = SnapshotToProto(*t.State)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,38 @@ async def test_who_answers_and_leaves_stops_the_run_that_goes_on(server: DevServ
             ts.GetThreadRequest(thread_id=config["configurable"]["thread_id"]),
         )
         assert state.state in (thread_pb2.THREAD_STATE_IDLE, thread_pb2.THREAD_STATE_INTERRUPTED)
+
+
+@pytest.mark.parametrize("way", ["cancelled", "left"])
+async def test_who_leaves_keeps_the_questions_and_the_answer(server: DevServer, way: str) -> None:
+    begun = asyncio.Event()
+
+    async def slow(state: State) -> dict[str, Any]:
+        answer = interrupt("slow?")
+        begun.set()
+        await asyncio.sleep(0.2 if len(seen) > 1 else 600)
+        return {"log": [answer]}
+
+    async def other(state: State) -> dict[str, Any]:
+        return {"log": [interrupt("other?")]}
+
+    seen: list[Any] = []
+    builder = StateGraph(State).add_node("slow", slow).add_node("other", other).add_edge(START, "slow")
+    graph = builder.add_edge(START, "other").compile(InMemorySaver(server=server.address), name=f"keeps-{way}")
+    config = {"configurable": {"thread_id": f"keeps-{way}"}}
+    asked = {i.value: i.id for i in (await graph.ainvoke({"log": []}, config))["__interrupt__"]}
+    resume = Command[Any](resume={asked["slow?"]: "A"})
+    if way == "cancelled":
+        call = asyncio.ensure_future(graph.ainvoke(resume, config))
+        await asyncio.wait_for(begun.wait(), 60)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    else:
+        async with contextlib.aclosing(graph.astream(resume, config, stream_mode="values")) as states:
+            async for _ in states:
+                break
+    seen.extend([1, 2])
+    state = await graph.aget_state(config)
+    assert {i.value for i in state.interrupts} == {"other?"}
+    assert (await graph.ainvoke(Command(resume={asked["other?"]: "B"}), config))["log"] == ["B", "A"]

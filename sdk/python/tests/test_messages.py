@@ -159,5 +159,5 @@ def write_messages(server: DevServer, place: str, written: list[Any]) -> list[An
 
 
 def test_a_message_whose_type_is_no_text_is_named() -> None:
-    with pytest.raises(ValueError, match="'messages'.*message 1"):
+    with pytest.raises(ValueError, match=r"'messages'.*message 1"):
         coerce_written("messages", [human("a"), {"type": ["human"], "content": "b"}])

@@ -298,8 +298,8 @@ class RunCall:
                             raise problem from problem.__cause__
             except GeneratorExit:
                 if self._is_stopped_when_left():
-                    self._stop.mark_left()
                     self._stop.stop_run(_LEFT)
+                    self._stop.mark_left()
                 raise
             except KeyboardInterrupt:
                 if self._stop.is_needed and (self.temporary or not self.is_lasting):
@@ -389,8 +389,8 @@ class RunCall:
                 raise
             except GeneratorExit:
                 if self._is_stopped_when_left():
-                    self._stop.mark_left()
                     await asyncio.shield(self._stop.astop_run(_LEFT))
+                    self._stop.mark_left()
                 raise
 
     async def _astream_attempt(self) -> AsyncGenerator[Item, None]:

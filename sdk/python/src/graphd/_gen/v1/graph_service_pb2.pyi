@@ -121,10 +121,12 @@ class CancelRunRequest(_message.Message):
         ACTION_KEEP: _ClassVar[CancelRunRequest.Action]
         ACTION_ROLLBACK: _ClassVar[CancelRunRequest.Action]
         ACTION_DRAIN: _ClassVar[CancelRunRequest.Action]
+        ACTION_PAUSE: _ClassVar[CancelRunRequest.Action]
     ACTION_UNSPECIFIED: CancelRunRequest.Action
     ACTION_KEEP: CancelRunRequest.Action
     ACTION_ROLLBACK: CancelRunRequest.Action
     ACTION_DRAIN: CancelRunRequest.Action
+    ACTION_PAUSE: CancelRunRequest.Action
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
