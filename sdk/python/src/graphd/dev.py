@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 
 import grpc
@@ -22,6 +23,7 @@ from graphd_bin import find_program
 _START_TIMEOUT = 60.0
 _lock = threading.Lock()
 _shared: list[DevServer] = []
+_started: weakref.WeakSet[DevServer] = weakref.WeakSet()
 
 
 class DevServer:
@@ -41,6 +43,7 @@ class DevServer:
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT, env=environment
         )
         atexit.register(self.close)
+        _started.add(self)
         try:
             self._wait_until_ready()
         except BaseException:
@@ -102,6 +105,21 @@ def shared_dev_server() -> DevServer:
             return _shared[0]
         _shared[:] = [DevServer()]
         return _shared[0]
+
+
+def _forget_servers() -> None:
+    """The servers belong to the process that was forked: they are to end with it, and only with it."""
+    global _lock
+    _lock = threading.Lock()
+    for server in list(_started):
+        atexit.unregister(server.close)
+        if server.process.stdin is not None:
+            server.process.stdin.close()
+    _shared.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_servers)
 
 
 def graphd_command() -> list[str]:

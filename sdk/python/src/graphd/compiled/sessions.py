@@ -9,6 +9,7 @@ returned. When a graph of the same name is attached, it takes over.
 from __future__ import annotations
 
 import atexit
+import os
 import queue
 import threading
 import weakref
@@ -132,3 +133,16 @@ def _close_all() -> None:
 def _list_open() -> list[Session]:
     with _lock:
         return list(_open)
+
+
+def _forget_sessions() -> None:
+    """The sessions are those of the process that was forked: their connections and threads are there."""
+    global _lock, _closer
+    _lock, _closer = threading.Lock(), None
+    atexit.unregister(_close_all)
+    _open.clear()
+    _lasting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_sessions)

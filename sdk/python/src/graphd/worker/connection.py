@@ -11,6 +11,7 @@ import grpc
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
 from graphd.errors import GraphdError, UnauthenticatedError
 from graphd.transport.errors import reason_of, to_graphd_error
+from graphd.worker.process_end import has_waited_enough
 
 _MAY_PASS = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")  # tokens are replaced
 _LOST = "TASK_LEASE_LOST"
@@ -63,6 +64,8 @@ class WorkerConnection:
     def call_until_answered(self, method: str, request: Any, lost: Callable[[], bool]) -> Any:
         """Repeats a call until the server has answered it, or the lease that it is for is lost.
 
+        At the end of the program a server that is away is waited for a few seconds only.
+
         Whether it is lost, the stream knows: the call may reach another server than the stream, and
         that one knows less of the task. A server names each lease that it does not know to the stream.
         """
@@ -75,7 +78,7 @@ class WorkerConnection:
                 told = error if isinstance(error, UnauthenticatedError) else to_graphd_error(error)
                 given_up = told.code == "CANCELLED" and stub is not self.stub
                 denied = reason_of(told) == _LOST
-                if self._closed.is_set() or not (given_up or denied or told.code in _MAY_PASS):
+                if has_waited_enough() or self._closed.is_set() or not (given_up or denied or told.code in _MAY_PASS):
                     raise told from told.__cause__
                 # After a broken call the repeated one may bring an answer all the same.
                 if (denied or told.code in ("DEADLINE_EXCEEDED", "UNAUTHENTICATED")) and lost():
