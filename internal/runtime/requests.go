@@ -197,9 +197,10 @@ func (s *RunSettings) ApplyTo(r *checkpoint.RunRequest) {
 
 // Names that UpdateState takes for as_node besides the graph's nodes.
 const (
-	AsInput = "__input__" // the values are an input
-	AsCopy  = "__copy__"  // a sibling with the same content
-	AsEnd   = graph.End   // without values: all due tasks are dropped
+	AsInput    = "__input__"     // the values are an input
+	AsNewInput = "__new_input__" // the same, and all due tasks are dropped
+	AsCopy     = "__copy__"      // a sibling with the same content
+	AsEnd      = graph.End       // without values: all due tasks are dropped
 )
 
 // StateWrite is one write in the name of a node.

@@ -940,7 +940,8 @@ type StateUpdate struct {
 	Values *Payload `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
 	// Node that is taken to have written, so that its edges decide what comes
 	// next. Empty means the node that ran last; AMBIGUOUS_NODE when in doubt.
-	// "__input__" takes the values as an input, "__copy__" makes a sibling of the
+	// "__input__" takes the values as an input, "__new_input__" does so and drops
+	// the due tasks, as the input of a run does, "__copy__" makes a sibling of the
 	// checkpoint, "__end__" drops whatever is left to do; these two take no
 	// values. UpdateState knows the same names.
 	AsNode string `protobuf:"bytes,2,opt,name=as_node,json=asNode,proto3" json:"as_node,omitempty"`

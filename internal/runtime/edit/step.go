@@ -37,7 +37,9 @@ func (s *stateStep) applyStep(ctx context.Context, t *commit.Tx) (*pregel.State,
 	case runtime.AsCopy:
 		next, err = s.applyCopy(t)
 	case runtime.AsInput:
-		next, err = s.applyInput(t)
+		next, err = s.applyInput(t, nil)
+	case runtime.AsNewInput:
+		next, err = s.applyInput(t, s.tasks)
 	case runtime.AsEnd:
 		next, err = s.applyEnd(ctx, t)
 	default:
@@ -215,7 +217,8 @@ func (s *stateStep) isDone(task string) bool {
 	return slices.ContainsFunc(s.done, func(d pregel.TaskWrites) bool { return d.Task.ID == task })
 }
 
-func (s *stateStep) applyInput(t *commit.Tx) (*pregel.State, error) {
+// applyInput applies the values as an input, and drops tasks that are due.
+func (s *stateStep) applyInput(t *commit.Tx, dropped []*pregel.Task) (*pregel.State, error) {
 	w, field := &s.writes[0], s.fieldPath(0, "values")
 	if err := s.checkKeys(w, field); err != nil {
 		return nil, err
@@ -227,7 +230,11 @@ func (s *stateStep) applyInput(t *commit.Tx) (*pregel.State, error) {
 	if err != nil {
 		return nil, superstep.RefusalError(field, err)
 	}
-	next, err := s.edit.State().ApplyStep([]pregel.TaskWrites{{Writes: writes}}, s.edit.NewCheckpointInfo(t, checkpoint.SourceInput))
+	done := []pregel.TaskWrites{{Writes: writes}}
+	for _, task := range dropped {
+		done = append(done, pregel.TaskWrites{Task: task})
+	}
+	next, err := s.edit.State().ApplyStep(done, s.edit.NewCheckpointInfo(t, checkpoint.SourceInput))
 	if err != nil {
 		return nil, superstep.RefusalError(field, err)
 	}

@@ -41,7 +41,7 @@ func (u *stateUpdate) checkWrites() error {
 			case w.AsNode == "":
 				return runtime.Errorf(runtime.ReasonInvalidField, "it must be clear which node each of several updates is of").
 					WithViolation(u.fieldPath(i, at, "as_node"), "must be set when a superstep has several updates")
-			case w.AsNode == runtime.AsInput, w.AsNode == runtime.AsCopy, w.AsNode == runtime.AsEnd:
+			case w.AsNode == runtime.AsInput, w.AsNode == runtime.AsNewInput, w.AsNode == runtime.AsCopy, w.AsNode == runtime.AsEnd:
 				return runtime.Errorf(runtime.ReasonInvalidField, "an update as %s must be alone in its superstep", w.AsNode).
 					WithViolation(u.fieldPath(i, at, "as_node"), "must be a node when a superstep has several updates")
 			}

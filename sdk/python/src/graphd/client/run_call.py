@@ -28,7 +28,7 @@ from graphd.client.states import ensure_thread
 from graphd.client.traced_items import atrace_items, inner_ends, trace_items
 from graphd.client.translator import Translator, build_final_item
 from graphd.client.unassigned_tasks import UnassignedTasks
-from graphd.client.updates import AS_INPUT
+from graphd.client.updates import AS_NEW_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained
 from graphd.names import public_levels
@@ -126,7 +126,7 @@ class RunCall:
         update = ts.UpdateStateRequest(
             thread_id=self.thread,
             values=spec.input,
-            as_node=AS_INPUT,
+            as_node=AS_NEW_INPUT,
             supersede_interrupts=True,
             request_id=uuid.uuid4().hex,
         )

@@ -15,7 +15,7 @@ from graphd.names import wire_name
 from graphd.values.command import Command
 from graphd.values.state import StateUpdate
 
-AS_INPUT, AS_COPY = "__input__", "__copy__"
+AS_INPUT, AS_NEW_INPUT, AS_COPY = "__input__", "__new_input__", "__copy__"
 
 _ALONE = {
     AS_INPUT: "Cannot apply multiple updates when updating as input",
