@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
+from typing import Any
 
 import pytest
 
+from graphd import START, StateGraph
+from graphd.dev import DevServer
 from graphd.worker import background_loop
 from graphd.worker.background_loop import find_loop
+from tests.test_worker import State
 
 
 async def answer() -> int:
@@ -30,3 +35,20 @@ def test_a_process_that_was_forked_has_a_loop_of_its_own(monkeypatch: pytest.Mon
     ended.join()
     monkeypatch.setattr(background_loop, "_loops", [(asyncio.new_event_loop(), ended)])
     assert ask_loop() == 7
+
+
+def test_an_async_node_may_make_plain_calls(server: DevServer) -> None:
+    graphs = list[Any]()
+
+    async def node(state: State) -> dict[str, Any]:
+        level = len(state["log"])
+        below = graphs[level].invoke({"log": [*state["log"], "x"]})["log"] if level < 3 else []
+        return {"log": [*below, level]}
+
+    for level in range(4):
+        builder = StateGraph(State).add_node("node", node).add_edge(START, "node")
+        graphs.append(builder.compile(server=server.address, name=f"plain-call-{level}"))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(graphs[3].invoke, {"log": []}) for _ in range(2)]
+        assert all(call.result(60)["log"][-1] == 0 for call in calls)
+    assert asyncio.run(graphs[3].ainvoke({"log": []}))["log"][-1] == 0

@@ -22,6 +22,7 @@ from graphd.compiled.attached_graph import AttachedGraph
 from graphd.compiled.traced_call import ProgramInThread, trace_call
 from graphd.declare.options import node_names
 from graphd.names import wire_levels
+from graphd.runtime.blocked_loops import block_loop
 from graphd.runtime.info import RunControl
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.reader_gate import ReaderGate
@@ -203,11 +204,12 @@ class RunnableGraph(AttachedGraph):
 
     def _run_items(self, given: Any, config: Mapping[str, Any] | None, options: CallOptions) -> Iterator[Item]:
         merged = merge_configs(self.config, config)
-        if (task := self._enclosing_task(config)) is not None:
-            traced = self._trace_nested(task, given, merged, options, None)
-            yield from nested.run_nested(self, task, given, merged, options, traced)
-        else:
-            yield from self._plan_run(given, merged, options, None).stream_items()
+        with block_loop():
+            if (task := self._enclosing_task(config)) is not None:
+                traced = self._trace_nested(task, given, merged, options, None)
+                yield from nested.run_nested(self, task, given, merged, options, traced)
+            else:
+                yield from self._plan_run(given, merged, options, None).stream_items()
 
     async def _open_items(
         self, given: Any, config: Mapping[str, Any] | None, options: CallOptions
