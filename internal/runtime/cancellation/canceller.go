@@ -54,8 +54,8 @@ func New(o Options) *Canceller {
 // run is cancelled when its nodes have returned, for which they have the grace.
 // After an accepted cancel the run always ends as cancelled. A run whose questions are
 // left ends so if it does not stop by itself and none is open. A run that has ended is
-// returned unchanged, and one that waits for answers if its questions are left. The errors are *Error: THREAD_NOT_FOUND,
-// RUN_NOT_FOUND, and those of the store.
+// returned unchanged, and one that waits for answers if its questions are left. The
+// errors are *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
 func (c *Canceller) CancelRun(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
 	return commit.RetryOnConflict(ctx, c.committer, func(seen *checkpoint.Head) (checkpoint.Run, error) { return c.tryCancel(ctx, req, seen) })
 }
