@@ -229,6 +229,9 @@ func notifyMissed(p *processPair) {
 		p.local.PublishEphemeral("t", newEphemeral(1, fmt.Sprint(i)))
 	}
 	th.applyEdits(addEvents(1)) // without followers
+	for range 2 {               // what is sent a second time, beside the change, goes with the messages before these
+		p.requireNoOtherSignal()
+	}
 	p.followRemotely("t")
 	require.Equal(p, checkpoint.SignalGap, p.nextSignal(p.remoteSignals).Kind, "though nothing more is told")
 	p.local.PublishEphemeral("t", newEphemeral(2, "5"))
