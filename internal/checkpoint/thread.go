@@ -116,6 +116,15 @@ func (c *Cancel) KeepsQuestions() bool {
 // IsDrain reports whether the superstep under way is to end.
 func (c *Cancel) IsDrain() bool { return c.KeepsQuestions() && c.Grace == DrainGrace }
 
+// EndState returns how a run ends that the request has stopped, with so many open
+// questions.
+func (c *Cancel) EndState(open int) RunState {
+	if c.KeepsQuestions() && open > 0 {
+		return RunInterrupted
+	}
+	return RunCancelled
+}
+
 // RunState is how far a run has come.
 type RunState string
 

@@ -182,14 +182,16 @@ func (c *Canceller) PutCancelledEnd(ctx context.Context, t *commit.Tx, run check
 func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReservation, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	t.Actor = request.By
 	t.Head.Owner, t.Head.Due = "", time.Time{}
-	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
-	switch {
-	case !request.KeepsQuestions():
+	run.State, run.Updated = request.EndState(t.Head.Open), t.Now
+	if run.State == checkpoint.RunCancelled {
+		run.Failure = superstep.CancelFailure(request.Reason)
+	} else { // it goes on when all are answered, and a server looks when they expire
+		t.Head.NeedsAllAnswers, t.Head.Due = t.Head.Answered > 0, t.Now
+	}
+	if !request.KeepsQuestions() {
 		if err := superstep.WithdrawInterrupts(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 			return err
 		}
-	case t.Head.Open > 0: // it goes on when all are answered
-		run.State, run.Failure, t.Head.NeedsAllAnswers = checkpoint.RunInterrupted, nil, t.Head.Answered > 0
 	}
 	if request.Rollback {
 		if err := c.rollBackRun(ctx, memory, t, &run); err != nil {

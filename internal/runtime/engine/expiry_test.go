@@ -311,3 +311,37 @@ func TestCancelQueued(t *testing.T) {
 		require.Equal(t, `{"log":["r","work","a","work","c","work"],"n":3}`, c.summarizeThread("t").Values) //nolint:testifylint // the text counts
 	})
 }
+
+// A question that a pause leaves open expires on time, and the run goes on.
+func TestExpiryAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newBubbleCluster(t)
+		c.nodes.funcs = crashNodes(c.nodes.ledger)
+		c.nodes.funcs["timed"] = expiringAskNode(checkpoint.ExpiryResumeDefault)
+		c.nodes.funcs["ask"] = func(ctx context.Context, call *nodeCall) pregel.Result {
+			answer := call.askNext(`"?"`)
+			if workFor(ctx, 20*time.Second) != nil {
+				return failedResult("cut off")
+			}
+			return logUpdate(answer)
+		}
+		c.compileGraphs(parallelSpec("g", "ask", "timed"))
+		c.startEngine(c.store)
+		run := c.beginRun("r")
+		sleepVirtual(time.Second)
+		for _, q := range c.listOpen("t") {
+			if q.Node == "ask" {
+				require.NoError(t, c.answerInterrupt("t", q.ID, `"answer"`, runtime.CoverPartial))
+			}
+		}
+		sleepVirtual(time.Second)
+		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Run: run.ID, Grace: checkpoint.PauseGrace})
+		require.NoError(t, err)
+		sleepVirtual(30 * time.Second)
+		require.Equal(t, checkpoint.RunInterrupted, c.readRun("t", run.ID).State)
+		require.Len(t, c.listOpen("t"), 1)
+		sleepVirtual(time.Minute)
+		require.Empty(t, c.listOpen("t"))
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", run.ID).State)
+	})
+}

@@ -112,7 +112,7 @@ func (c *Claim) commitClaim(ctx context.Context, head *checkpoint.Head, p Prepar
 }
 
 // commitFirstChange makes the first change of a session. A caller who leaves meanwhile does
-// not stop it: the store may have the change already, and nobody would drive the run.
+// not stop it: the store may have the change already, and the run would have no driver.
 func (c *Claim) commitFirstChange(ctx context.Context, t *commit.Tx) (*checkpoint.Head, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -46,9 +46,9 @@ func (cw changeWriter) putCancelledEnd(run checkpoint.Run, c checkpoint.Cancel, 
 	if v.breakpoint != nil && !c.Rollback {
 		cw.putUnpassedBreakpoint(*v.breakpoint)
 	}
-	*v = End{State: checkpoint.RunCancelled, Failure: CancelFailure(c.Reason), IsCommitted: true}
-	if c.KeepsQuestions() && cw.Head.Open > 0 {
-		*v = End{State: checkpoint.RunInterrupted, IsCommitted: true}
+	*v = End{State: c.EndState(cw.Head.Open), IsCommitted: true}
+	if v.State == checkpoint.RunCancelled {
+		v.Failure = CancelFailure(c.Reason)
 	}
 	return cw.frame.thread.RunEnd.PutCancelledEnd(cw.Tx, run, c)
 }

@@ -65,7 +65,6 @@ class InMemorySaver:
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Like copy_thread."""
-
         await run_blocking(self.copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -85,12 +84,10 @@ class InMemorySaver:
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Like prune."""
-
         await run_blocking(self.prune, thread_ids, strategy=strategy)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Like delete_thread."""
-
         await run_blocking(self.delete_thread, thread_id)
 
 

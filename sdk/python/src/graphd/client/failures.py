@@ -25,8 +25,7 @@ def error_of_run(run: run_pb2.Run, local: LocalRun | None) -> BaseException | No
     return raised if raised is not None else node_error(run.failure, run.thread_id)
 
 
-CUT_OFF = {"CANCELLED_BY_CLIENT", "SIBLING_FAILED", "STEP_TIMEOUT"}
-"""Reasons of tasks that something outside of them has stopped."""
+_CUT_OFF = {"CANCELLED_BY_CLIENT", "SIBLING_FAILED", "STEP_TIMEOUT"}
 
 
 def stored_error(failure: payload_pb2.Failure) -> BaseException | None:
@@ -36,7 +35,7 @@ def stored_error(failure: payload_pb2.Failure) -> BaseException | None:
     """
     if failure.type == "ParentCommand":
         return None
-    if failure.reason in CUT_OFF:
+    if failure.reason in _CUT_OFF:
         return asyncio.CancelledError(failure.message)
     error = node_error(failure)
     return error if isinstance(error, Exception) else RuntimeError(failure.message)
