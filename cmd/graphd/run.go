@@ -31,7 +31,7 @@ func (p *program) runCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.Thread, "thread", "t", "", "thread to run on; made when there is none (default: the server chooses)")
 	f.StringVarP(&o.Input, "input", "i", "", "JSON object, @FILE, or - for standard input; without it the thread goes on")
-	f.StringVar(&o.From, "from-checkpoint", "", "run again from this checkpoint instead of an input")
+	f.StringVar(&o.From, "from-checkpoint", "", "run again from this earlier checkpoint, or take --input at it")
 	f.StringVar(&o.Context, "run-context", "", "`JSON` that expressions and nodes read as context in this run")
 	f.StringSliceVarP(&o.Events, "events", "e", nil,
 		"kinds of events: updates, values, messages, custom, tasks, checkpoints, debug")

@@ -101,7 +101,7 @@ func TestDangerousFieldsNeedRights(t *testing.T) {
 		for _, path := range fieldPaths(method.Input(), "", 0) {
 			words := path[strings.LastIndex(path, ".")+1:]
 			switch words {
-			case "supersede_interrupts", "open_interrupts", "as_node", "goto_targets", "force", "override", "replay_from":
+			case "supersede_interrupts", "open_interrupts", "as_node", "goto_targets", "force", "override", "replay_from", "input_at":
 				if path == "supersteps.updates.goto_targets" { // BulkUpdateState is for operators
 					continue
 				}

@@ -10,7 +10,6 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli/argument"
-	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
@@ -80,9 +79,6 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	if o.Timeout > 0 {
 		spec.RunTimeout = durationpb.New(o.Timeout)
 	}
-	if o.Input != "" && o.From != "" {
-		return nil, exit.Usagef("--input and --from-checkpoint do not go together")
-	}
 	if o.Input != "" {
 		input, err := argument.ReadValue(in, "--input", o.Input)
 		if err != nil {
@@ -90,8 +86,10 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 		}
 		spec.Start = &graphdv1.RunSpec_Input{Input: input}
 	}
-	if o.From != "" {
-		spec.Start = &graphdv1.RunSpec_ReplayFrom{ReplayFrom: &graphdv1.CheckpointRef{CheckpointId: o.From}}
+	if from := (&graphdv1.CheckpointRef{CheckpointId: o.From}); o.From != "" && o.Input != "" {
+		spec.InputAt = from
+	} else if o.From != "" {
+		spec.Start = &graphdv1.RunSpec_ReplayFrom{ReplayFrom: from}
 	}
 	var err error
 	if o.Context != "" {

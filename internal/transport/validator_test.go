@@ -47,6 +47,9 @@ func TestBadRunSpecs(t *testing.T) {
 		"too large":       {newSpecWithInput(newJSONPayload(`"` + strings.Repeat("x", 1<<20) + `"`)), "PAYLOAD_TOO_LARGE", "run.input"},
 		"bad context":     {&graphdv1.RunSpec{Context: newJSONPayload("nul")}, "INVALID_PAYLOAD_JSON", "run.context"},
 		"replay nothing":  {&graphdv1.RunSpec{Start: &graphdv1.RunSpec_ReplayFrom{}}, "INVALID_FIELD", "run.replay_from.checkpoint_id"},
+		"input at":        {&graphdv1.RunSpec{InputAt: &graphdv1.CheckpointRef{CheckpointId: "c"}}, "INVALID_FIELD", "run.input_at"},
+		"input at none":   {newSpecWithInputAt(&graphdv1.CheckpointRef{}), "INVALID_FIELD", "run.input_at.checkpoint_id"},
+		"input inside":    {newSpecWithInputAt(&graphdv1.CheckpointRef{CheckpointId: "c", Namespace: []string{"a"}}), "INVALID_FIELD", "run.input_at.namespace"},
 		"media type":      {newSpecWithInput(&graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: "1"}, MediaType: "text/csv"}), "INVALID_FIELD", "run.input.media_type"},
 		"metadata":        {newSpecWithInput(&graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: "1"}, Metadata: map[string]string{"k": "v"}}), "FEATURE_DISABLED", "run.input.metadata"},
 		"namespace":       {&graphdv1.RunSpec{Start: &graphdv1.RunSpec_ReplayFrom{ReplayFrom: &graphdv1.CheckpointRef{CheckpointId: "c", Namespace: []string{"a|b"}}}}, "INVALID_FIELD", "run.replay_from.namespace"},
@@ -67,6 +70,12 @@ func TestBadRunSpecs(t *testing.T) {
 			require.Empty(t, e.requests, "the runtime was asked")
 		})
 	}
+}
+
+func newSpecWithInputAt(at *graphdv1.CheckpointRef) *graphdv1.RunSpec {
+	spec := newSpecWithInput(newJSONPayload("{}"))
+	spec.InputAt = at
+	return spec
 }
 
 func newSpecWithInput(p *graphdv1.Payload) *graphdv1.RunSpec {

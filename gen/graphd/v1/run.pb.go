@@ -559,7 +559,12 @@ type RunSpec struct {
 	// State keys to write before the first superstep, as a Command would.
 	Update *Payload `protobuf:"bytes,17,opt,name=update,proto3" json:"update,omitempty"`
 	// Nodes to trigger in the first superstep, as a Command would.
-	GotoTargets   []*Goto `protobuf:"bytes,18,rep,name=goto_targets,json=gotoTargets,proto3" json:"goto_targets,omitempty"`
+	GotoTargets []*Goto `protobuf:"bytes,18,rep,name=goto_targets,json=gotoTargets,proto3" json:"goto_targets,omitempty"`
+	// Take the input at this earlier checkpoint in place of the newest one. The
+	// tasks that are due there are dropped, history is kept, and the new
+	// checkpoints become children of this one. Only together with input; its
+	// checkpoint_id must be set, and its namespace empty.
+	InputAt       *CheckpointRef `protobuf:"bytes,19,opt,name=input_at,json=inputAt,proto3" json:"input_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -727,6 +732,13 @@ func (x *RunSpec) GetUpdate() *Payload {
 func (x *RunSpec) GetGotoTargets() []*Goto {
 	if x != nil {
 		return x.GotoTargets
+	}
+	return nil
+}
+
+func (x *RunSpec) GetInputAt() *CheckpointRef {
+	if x != nil {
+		return x.InputAt
 	}
 	return nil
 }
@@ -1138,7 +1150,7 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"started_by\x18\x0e \x01(\tR\tstartedBy\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\a\n" +
 	"\aRunSpec\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12#\n" +
 	"\rcreate_thread\x18\x02 \x01(\bR\fcreateThread\x12\x14\n" +
@@ -1161,7 +1173,8 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\x06run_id\x18\x0f \x01(\tR\x05runId\x124\n" +
 	"\x16expected_checkpoint_id\x18\x10 \x01(\tR\x14expectedCheckpointId\x12*\n" +
 	"\x06update\x18\x11 \x01(\v2\x12.graphd.v1.PayloadR\x06update\x122\n" +
-	"\fgoto_targets\x18\x12 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x1a;\n" +
+	"\fgoto_targets\x18\x12 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x123\n" +
+	"\binput_at\x18\x13 \x01(\v2\x18.graphd.v1.CheckpointRefR\ainputAt\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
@@ -1281,21 +1294,22 @@ var file_graphd_v1_run_proto_depIdxs = []int32{
 	2,  // 13: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
 	17, // 14: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
 	20, // 15: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
-	9,  // 16: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
-	9,  // 17: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
-	4,  // 18: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
-	17, // 19: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
-	20, // 20: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
-	13, // 21: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
-	8,  // 22: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
-	17, // 23: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
-	17, // 24: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
-	10, // 25: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	18, // 16: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
+	9,  // 17: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
+	9,  // 18: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
+	4,  // 19: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
+	17, // 20: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
+	20, // 21: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
+	13, // 22: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
+	8,  // 23: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
+	17, // 24: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
+	17, // 25: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
+	10, // 26: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_run_proto_init() }

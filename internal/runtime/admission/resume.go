@@ -61,8 +61,8 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if b.hasNothingNew() && len(r.givenResponses(b)) > 0 && !r.hasCommand() {
 		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
 	}
-	if err := runtime.CheckExpected(head, r.req.Expected); err != nil {
-		return nil, err
+	if r.req.Expected != "" && r.req.Expected != head.Checkpoint {
+		return nil, answerInPastError(head, r.req.Expected)
 	}
 	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0
 	switch {
@@ -71,6 +71,13 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	default:
 		return r.resumeRun(ctx, reader, head, b)
 	}
+}
+
+// answerInPastError refuses an answer to what was asked at an earlier checkpoint.
+func answerInPastError(head *checkpoint.Head, expected string) error {
+	return runtime.Errorf(runtime.ReasonCheckpointConflict,
+		"the thread is at checkpoint %q, not at %q; to answer anew what was asked there, run from there and answer what the run asks",
+		head.Checkpoint, expected).With("current", head.Checkpoint)
 }
 
 func (r *resumeCall) hasCommand() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }

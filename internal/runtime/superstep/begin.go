@@ -165,28 +165,36 @@ func PutCommand(t *commit.Tx, l *Loop, update payload.JSON, to []checkpoint.Send
 // putCommand puts the writes of a command into a change, as a finished task of the
 // present checkpoint.
 func putCommand(t *commit.Tx, fr *frame, update payload.JSON, to []checkpoint.Send) error {
+	command, err := newCommand(t, fr, update, to)
+	if command == nil || err != nil {
+		return err
+	}
+	stored := *command
+	stored.Writes = fr.state.DurableWrites(command.Writes)
+	t.Tasks = append(t.Tasks, stored)
+	fr.pending.commands = append(fr.pending.commands, *command)
+	fr.maybeBegun = true // the record is used up by the superstep
+	return nil
+}
+
+// newCommand drafts the record of an update and gotos; nil where there are none.
+func newCommand(t *commit.Tx, fr *frame, update payload.JSON, to []checkpoint.Send) (*checkpoint.Task, error) {
 	if update == "" && len(to) == 0 {
-		return nil
+		return nil, nil
 	}
 	writes, err := fr.state.CommandWrites(pregel.Result{Update: update, Goto: to})
 	if err != nil {
-		return RefusalError("update", err)
+		return nil, RefusalError("update", err)
 	}
 	earlier, err := fr.applyCommands(fr.state)
 	if err == nil {
 		_, writes, err = fr.applyCallWrites(earlier, writes)
 	}
 	if err != nil {
-		return RefusalError("update", err)
+		return nil, RefusalError("update", err)
 	}
-	record := checkpoint.Task{
+	return &checkpoint.Task{
 		ID:         commandID(t.Head.LastEvent, fr.run.ID),
 		Checkpoint: fr.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
-	}
-	stored := record
-	stored.Writes = fr.state.DurableWrites(writes)
-	t.Tasks = append(t.Tasks, stored)
-	fr.pending.commands = append(fr.pending.commands, record)
-	fr.maybeBegun = true // the record is used up by the superstep
-	return nil
+	}, nil
 }

@@ -37,19 +37,30 @@ func beginReplay(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loo
 		return err
 	}
 	changes := r.Update != "" || len(r.Goto) > 0 || !l.state.IsIdle()
-	copies := mustCopy(cp, p) || cp.ID != t.Head.Checkpoint
-	switch {
-	case copies: // the copy leaves the record of what came after it
-		if err := l.branchCheckpoint(t); err != nil {
-			return RefusalError("replay_from", err)
-		}
-	case !changes:
-		// Nothing follows from there: the thread stays where it is.
-	default:
+	if mustCopy(cp, p) || cp.ID != t.Head.Checkpoint {
+		return branchWithCommand(t, l)
+	}
+	if changes { // else nothing follows from there: the thread stays where it is
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
 	}
 	if err := PutCommand(t, l, r.Update, r.Goto); err != nil {
 		return err
+	}
+	return PlanNextSuperstep(t, l, true)
+}
+
+// branchWithCommand copies the checkpoint, with the command of the call in the copy. The
+// checkpoint keeps the record of what came after it.
+func branchWithCommand(t *commit.Tx, l *Loop) error {
+	command, err := newCommand(t, &l.frame, l.run.Request.Update, l.run.Request.Goto)
+	if err != nil {
+		return err
+	}
+	if command != nil {
+		l.pending.commands = append(l.pending.commands, *command)
+	}
+	if err := l.branchCheckpoint(t); err != nil {
+		return RefusalError("replay_from", err)
 	}
 	return PlanNextSuperstep(t, l, true)
 }

@@ -21,8 +21,7 @@ func (l *graphLoop) branchCheckpoint(t *commit.Tx) error {
 	if err != nil {
 		return err
 	}
-	r := &l.run.Request
-	if l.isBranched = true; l.level.isRoot && r.Update == "" && len(r.Goto) == 0 { // else it is shown with these
+	if l.isBranched = true; l.level.isRoot {
 		l.writeTo(t).emitValues(s, false)
 	}
 	l.writeTo(t).putCheckpoint(s, tasks, true)

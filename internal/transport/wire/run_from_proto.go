@@ -33,6 +33,10 @@ func StartRequestFromProto(v *Validator, spec *graphdv1.RunSpec, requestID strin
 		r.From, r.FromNamespace = CheckpointRefFromProto(v, "run.replay_from", start.ReplayFrom)
 		v.RequireSet("run.replay_from.checkpoint_id", r.From != "")
 	}
+	if at := spec.GetInputAt(); at != nil {
+		checkInputAt(v, spec)
+		r.From, _ = CheckpointRefFromProto(v, "run.input_at", at)
+	}
 	r.Context = v.ConvertPayload("run.context", spec.GetContext())
 	r.Update = v.ConvertPayload("run.update", spec.GetUpdate())
 	r.Goto = sendsFromProto(v, "run.goto_targets", spec.GetGotoTargets())
@@ -43,6 +47,18 @@ func StartRequestFromProto(v *Validator, spec *graphdv1.RunSpec, requestID strin
 	r.Expected = v.CheckOptionalID("run.expected_checkpoint_id", spec.GetExpectedCheckpointId())
 	r.DiscardOpen = req.Open == runtime.DiscardOpen
 	return req
+}
+
+// checkInputAt refuses an earlier checkpoint at which no input can be taken.
+func checkInputAt(v *Validator, spec *graphdv1.RunSpec) {
+	at := spec.GetInputAt()
+	v.RequireSet("run.input_at.checkpoint_id", at.GetCheckpointId() != "")
+	if len(at.GetNamespace()) > 0 {
+		v.AddViolation("run.input_at.namespace", "must be empty: the graph takes its input, not one inside of it")
+	}
+	if spec.GetInput() == nil {
+		v.AddViolation("run.input_at", "goes with run.input alone; to run a checkpoint again, set run.replay_from")
+	}
 }
 
 // ConvertLimit converts a number that must fit the domain's ints on every platform.

@@ -175,6 +175,18 @@ class Recorder:
             self._update(turn, place[0], place[1])
             self._run(turn, None)
 
+    def _act_input_to_the_past(self, turn: Turn) -> None:
+        if (place := self._past(turn)) is not None:
+            self._run(turn, turn["later"], place)
+
+    def _act_command_to_the_past(self, turn: Turn) -> None:
+        if (place := self._past(turn)) is not None:
+            self._run(turn, {"$command": {"update": turn["update"]}}, place)
+
+    def _act_goto_to_the_past(self, turn: Turn) -> None:
+        if (place := self._past(turn)) is not None:
+            self._run(turn, {"$command": {"goto": turn["target"]}}, place)
+
     def _act_child(self, turn: Turn) -> None:
         kept = self.case["graphs"][0]["compile"]["checkpointer"] == "persist" and len(self.case["graphs"]) == 2
         for name, code in self.case["graphs"][-1]["nodes"].items():

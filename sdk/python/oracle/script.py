@@ -20,7 +20,8 @@ ACTS = {
     "paused": {"go on": 55, "resume": 12, "update": 20, "input": 8, "command": 5},
     "failed": {"go on": 55, "update": 25, "input": 20},
     "ended": {
-        "input": 25, "update": 17, "replay": 17, "fork": 12, "command": 7, "goto": 7, "send": 5, "go on": 4, "child": 6,
+        "input": 22, "update": 16, "replay": 15, "fork": 11, "command": 7, "goto": 7, "send": 5, "go on": 4, "child": 6,
+        "input to the past": 7, "command to the past": 4, "goto to the past": 4,
     },
 }  # fmt: skip
 

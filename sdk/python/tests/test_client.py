@@ -238,8 +238,11 @@ def test_a_run_begins_with_a_command_or_a_checkpoint(client: Client) -> None:
     assert client.runs.wait("client-replay", more.run_id).output == {"left": 0, "log": [2, 1, 1]}
     with pytest.raises(ValueError, match=r"give it to runs\.resume or inbox\.answer"):
         client.runs.start("", Command(resume="yes"), thread_id="client-replay")
+    newest = RunOptions(expected_checkpoint_id=checkpoint)
     with pytest.raises(ConflictError):
-        client.runs.start("", {"left": 1}, thread_id="client-replay", options=RunOptions(checkpoint_id=checkpoint))
+        client.runs.start("", {"left": 1}, thread_id="client-replay", options=newest)
+    taken = client.runs.start("", {"left": 1}, thread_id="client-replay", options=RunOptions(checkpoint_id=checkpoint))
+    assert client.runs.wait("client-replay", taken.run_id).output == {"left": 0, "log": [2, 1]}
 
 
 PAIRS = [(Client, AsyncClient), (Runs, AsyncRuns), (Threads, AsyncThreads), (Inbox, AsyncInbox), (Graphs, AsyncGraphs)]

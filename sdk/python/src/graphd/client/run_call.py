@@ -83,7 +83,7 @@ class RunCall:
         spec = self.request.run if isinstance(self.request, gs.StreamRequest) else None
         control = self.local.control
         drained = control is not None and control.drain_requested
-        if spec is not None and spec.HasField("input") and (spec.expected_checkpoint_id or drained):
+        if drained and spec is not None and spec.HasField("input"):
             self._write_input(spec)
         if self._reads_progress(spec):
             self._read_progress()
@@ -96,8 +96,7 @@ class RunCall:
         spec = self.request.run if isinstance(self.request, gs.StreamRequest) else None
         control = self.local.control
         drained = control is not None and control.drain_requested
-        at_checkpoint = spec is not None and bool(spec.expected_checkpoint_id)
-        return drained or at_checkpoint or self._reads_progress(spec)
+        return drained or self._reads_progress(spec)
 
     def _reads_progress(self, spec: run_pb2.RunSpec | None) -> bool:
         goes_on = spec is None or spec.WhichOneof("start") is None
@@ -120,8 +119,8 @@ class RunCall:
             self.translator.set_progress(reader.read_snapshot(state).tasks)
 
     def _write_input(self, spec: run_pb2.RunSpec) -> None:
-        # An input for an old checkpoint, or for later: written to the state as
-        # the input that it is, so that a run without input goes on with it.
+        # An input for later: written to the state as the input that it is, so
+        # that a run without input goes on with it.
         ensure_thread(self.connection, self.program, self.thread)
         update = ts.UpdateStateRequest(
             thread_id=self.thread,
@@ -130,10 +129,10 @@ class RunCall:
             supersede_interrupts=True,
             request_id=uuid.uuid4().hex,
         )
-        update.at.checkpoint_id = spec.expected_checkpoint_id
+        update.at.checkpoint_id = spec.input_at.checkpoint_id
         retry_write(self.connection.server.stubs.threads.UpdateState, update)
         spec.ClearField("input")
-        spec.ClearField("expected_checkpoint_id")
+        spec.ClearField("input_at")
 
     def _open_questions(self, translator: Translator, run: run_pb2.Run) -> list[Any]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED or translator.has_raised(run.open_interrupt_ids):

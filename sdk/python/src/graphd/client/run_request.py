@@ -99,11 +99,10 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
     elif given is not None:
         spec.input.CopyFrom(build_update_payload(update_object(given, call.program)))
         spec.run_id = _run_id(call.config)
-    if checkpoint:
-        if given is None:
-            spec.replay_from.CopyFrom(checkpoint_ref(call.configurable))
-        else:
-            spec.expected_checkpoint_id = str(checkpoint)
+    if checkpoint and spec.HasField("input"):
+        spec.input_at.checkpoint_id = str(checkpoint)
+    elif checkpoint:
+        spec.replay_from.CopyFrom(checkpoint_ref(call.configurable))
     return gs.StreamRequest(run=spec, filter=call.event_filter, request_id=call.request_id)
 
 

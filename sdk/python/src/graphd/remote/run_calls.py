@@ -54,6 +54,7 @@ def build_start(
     request = run_request.build_request(call, given)
     assert isinstance(request, gs.StreamRequest)
     request.run.run_id = options.run_id
+    request.run.expected_checkpoint_id = options.expected_checkpoint_id
     request.run.concurrency = _BUSY[options.when_busy]
     request.run.open_interrupts = _OPEN[options.open_questions]
     if options.run_timeout is not None:

@@ -31,7 +31,9 @@ class RunOptions:
     interrupt_after: Literal["*"] | Sequence[str] | None = None
     """Nodes to stop after; needs the right steer-run."""
     checkpoint_id: str = ""
-    """Without an input: the checkpoint to run again from. With one: refuse unless it is the newest."""
+    """The checkpoint to run again from, or to take the input at; needs the right steer-run."""
+    expected_checkpoint_id: str = ""
+    """Refuse with ConflictError unless this is the newest checkpoint."""
     when_busy: WhenBusy = "reject"
     """What to do when a run of the thread is active: refuse with ThreadBusyError, wait behind it, or cancel it
     and keep (cancel) or remove (rollback) its checkpoints."""
