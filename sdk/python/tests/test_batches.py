@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import queue
 import time
 from collections.abc import Iterator, Sequence
@@ -29,8 +30,9 @@ class ScriptedServer(WorkerServiceServicer):
 
     def __init__(self, features: Sequence[str]) -> None:
         self.heard: queue.SimpleQueue[ws.ConnectRequest] = queue.SimpleQueue()
-        self.says: queue.SimpleQueue[ws.ConnectResponse | None] = queue.SimpleQueue()
+        self.says: queue.SimpleQueue[ws.ConnectResponse] = queue.SimpleQueue()
         self._welcome = ws.Welcome(session_id="s", features=features, max_message_bytes=8 << 20)
+        self._welcome.beat_interval.FromSeconds(60)  # a worker takes a server for dead that is silent for three beats
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
         add_WorkerServiceServicer_to_server(self, self._server)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -40,11 +42,11 @@ class ScriptedServer(WorkerServiceServicer):
         self.heard.put(next(requests))
         concurrent.futures.ThreadPoolExecutor(1).submit(lambda: [self.heard.put(request) for request in requests])
         yield ws.ConnectResponse(welcome=self._welcome)
-        while (response := self.says.get()) is not None:
-            yield response
+        while context.is_active():
+            with contextlib.suppress(queue.Empty):
+                yield self.says.get(timeout=0.1)
 
     def close(self) -> None:
-        self.says.put(None)
         self._server.stop(0)
 
 
