@@ -170,7 +170,7 @@ func (fr *frame) passBreakpoints() {
 	if !fr.hasBreakpoints() {
 		return
 	}
-	isPassed := fr.run.Request.From != ""
+	isPassed := false
 	switch fr.state.Checkpoint().Source {
 	case checkpoint.SourceUpdate, checkpoint.SourceFork:
 		isPassed = true

@@ -52,9 +52,9 @@ class OnPurpose:
         partial = failed or any(task.result is not None for task in state.tasks)
         if act in ("update", "fork") and self._is_met("finished siblings survive updates", partial):
             return "input"
-        if act in ("update", "fork", "replay", "command", "goto", "send", "resume") and self._is_met(
-            "kept subgraphs get their input", self._keeps_children()
-        ):
+        goes_on_otherwise = act in ("update", "fork", "replay", "command", "goto", "send", "resume")
+        goes_on_otherwise |= act.endswith("to the past")
+        if goes_on_otherwise and self._is_met("kept subgraphs get their input", self._keeps_children()):
             return "go on" if act == "resume" and self._inputs[turn["thread"]] < 2 and not kept_ended else "input"
         begun_before = self._keeps_children() and self._inputs[turn["thread"]] > 1
         goes_on = situation in ("failed", "paused") and act == "go on"
