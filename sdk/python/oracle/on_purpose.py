@@ -23,6 +23,7 @@ class OnPurpose:
         self._exits: set[str] = set()  # threads with such calls
         self._folded: set[str] = set()  # threads with calls that show as one checkpoint
         self._sent: set[str] = set()  # checkpoints to which a command has added tasks
+        self._lost: set[str] = set()  # checkpoints whose commands LangGraph does not store
         self._inputs: Counter[str] = Counter()  # how many inputs a thread has had
         self.met: set[str] = set()
 
@@ -170,12 +171,18 @@ class OnPurpose:
             or self._is_met("a replay of an input", chosen and next_nodes == ("__start__",))
         )
 
-    def record_command(self, given: Any, checkpoint: str, thread: str, *, ended: bool) -> None:
+    def has_commands(self, checkpoint: str) -> bool:
+        """Whether LangGraph knows the commands that earlier calls have given at a checkpoint."""
+        return not self._is_met("stored before shown", checkpoint in self._lost)
+
+    def record_command(self, given: Any, checkpoint: str, thread: str, options: dict[str, Any], *, ended: bool) -> None:
         """Takes note of a command that adds tasks to a checkpoint, or an update that no task takes up."""
         self._loose.discard(thread)
         if ended and isinstance(given, dict) and "update" in given.get("$command", {}):
             self._loose.add(thread)
         self._inputs[thread] += isinstance(given, dict) and "$command" not in given
+        if isinstance(given, dict) and "$command" in given and options.get("durability") == "exit":
+            self._lost.add(checkpoint)
         if isinstance(given, dict) and "goto" in given.get("$command", {}):
             self._sent.add(checkpoint)
 

@@ -180,12 +180,15 @@ class Recorder:
             self._run(turn, turn["later"], place)
 
     def _act_command_to_the_past(self, turn: Turn) -> None:
-        if (place := self._past(turn)) is not None:
-            self._run(turn, {"$command": {"update": turn["update"]}}, place)
+        self._command_past(turn, {"update": turn["update"]})
 
     def _act_goto_to_the_past(self, turn: Turn) -> None:
-        if (place := self._past(turn)) is not None:
-            self._run(turn, {"$command": {"goto": turn["target"]}}, place)
+        self._command_past(turn, {"goto": turn["target"]})
+
+    def _command_past(self, turn: Turn, command: dict[str, Any]) -> None:
+        place = self._past(turn)
+        if place is not None and self.on_purpose.has_commands(place[1]["at_checkpoint"]):
+            self._run(turn, {"$command": command}, place)
 
     def _act_child(self, turn: Turn) -> None:
         kept = self.case["graphs"][0]["compile"]["checkpointer"] == "persist" and len(self.case["graphs"]) == 2
@@ -222,7 +225,9 @@ class Recorder:
         events, shown, error = listen(self.player, do)
         hidden = self.on_purpose.hidden_updates(events)
         shown = [is_shown and place not in hidden for place, is_shown in enumerate(shown)]
-        self.on_purpose.record_command(given, checkpoint, turn["thread"], ended=self.situation == "ended")
+        self.on_purpose.record_command(
+            given, checkpoint, turn["thread"], turn["options"], ended=self.situation == "ended"
+        )
         self.errors[turn["thread"]] = error
         if error is not None and self.on_purpose.fails_at_pause(error, events):
             return
