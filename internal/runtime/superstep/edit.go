@@ -65,9 +65,12 @@ func (e *Edit) ReduceWrites(ctx context.Context, done []pregel.TaskWrites) ([]pr
 	return reducerCaller{frame: &e.frame}.reduceWrites(ctx, e.frame.state, done)
 }
 
-// NewCheckpointInfo numbers the next checkpoint.
+// NewCheckpointInfo numbers the next checkpoint. It has no labels: no run has made it, and
+// those of the last one say how that run was called.
 func (e *Edit) NewCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
-	return e.frame.writeTo(t).newCheckpointInfo(source)
+	info := e.frame.writeTo(t).newCheckpointInfo(source)
+	info.Metadata = nil
+	return info
 }
 
 // PutCheckpoint adds a checkpoint, and its events, to a change.

@@ -155,7 +155,8 @@ class OnPurpose:
 
     def has_history(self, thread: str) -> bool:
         """Whether the checkpoints of a thread can be compared one by one."""
-        return not self._is_met("stored before shown", thread in self._folded)
+        hides_handled = thread in self._exits and "error_handler" in self._code + str(self._main.get("node_defaults"))
+        return not self._is_met("stored before shown", thread in self._folded or hides_handled)
 
     def has_child_history(self, thread: str) -> bool:
         """Whether the checkpoints of a graph inside can be compared one by one."""
@@ -171,9 +172,12 @@ class OnPurpose:
             or self._is_met("a replay of an input", chosen and next_nodes == ("__start__",))
         )
 
-    def has_commands(self, checkpoint: str) -> bool:
-        """Whether LangGraph knows the commands that earlier calls have given at a checkpoint."""
-        return not self._is_met("stored before shown", checkpoint in self._lost)
+    def takes_command(self, checkpoint: str, due: set[str]) -> bool:
+        """Whether a command can be given at an old checkpoint, after which some nodes are due."""
+        return not (
+            self._is_met("stored before shown", checkpoint in self._lost)
+            or self._is_met("order of due tasks", len(due) > 1)
+        )
 
     def record_command(self, given: Any, checkpoint: str, thread: str, options: dict[str, Any], *, ended: bool) -> None:
         """Takes note of a command that adds tasks to a checkpoint, or an update that no task takes up."""

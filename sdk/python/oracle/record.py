@@ -186,8 +186,10 @@ class Recorder:
         self._command_past(turn, {"goto": turn["target"]})
 
     def _command_past(self, turn: Turn, command: dict[str, Any]) -> None:
-        place = self._past(turn)
-        if place is not None and self.on_purpose.has_commands(place[1]["at_checkpoint"]):
+        if (place := self._past(turn)) is None:
+            return
+        due = {*self.graph.get_state(place[0]).next, *([command["goto"]] if "goto" in command else [])}
+        if self.on_purpose.takes_command(place[1]["at_checkpoint"], due):
             self._run(turn, {"$command": command}, place)
 
     def _act_child(self, turn: Turn) -> None:

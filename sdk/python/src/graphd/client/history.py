@@ -18,8 +18,7 @@ State = thread_pb2.StateSnapshot
 
 def mark_of(state: State) -> str:
     """What the checkpoints of one such call have in common; "" for others."""
-    by_hand = state.source == thread_pb2.CHECKPOINT_SOURCE_UPDATE
-    return "" if by_hand else str(state.metadata.get(EXIT, ""))
+    return str(state.metadata.get(EXIT, ""))
 
 
 def fold_checkpoints(states: Iterable[State]) -> Iterator[State]:
