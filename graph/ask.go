@@ -69,7 +69,35 @@ func Message(text string) AskOption {
 	}
 }
 
-// Assignees says who should answer.
+// People says who may answer a question, and how many must. The server refuses the answer of
+// anybody else. A server that does not know its callers keeps no policy that names people or
+// needs several: the task fails.
+type People struct {
+	// Users and Groups name who may answer: a user, or a member of a group. Both empty =
+	// everybody who may answer questions of the graph.
+	Users  []string
+	Groups []string
+	// Approvals is how many people must give the same answer; 0 = 1.
+	Approvals int
+	// Vetoes is how many answers that do not agree decide; 0 = 1.
+	Vetoes int
+	// Agree is a CEL condition over `answer`, like "answer.decision != 'rejected'": whether
+	// an answer agrees. "" = every answer does.
+	Agree string
+	// NotRequester refuses the answer of Requester.
+	NotRequester bool
+	Requester    string // who wants it; "" = who started the run
+}
+
+// ForPeople says who may answer, and how many must.
+func ForPeople(people People) AskOption {
+	return func(q *Question) error {
+		q.People = &people
+		return nil
+	}
+}
+
+// Assignees says who should answer. Anybody may, see [ForPeople].
 func Assignees(who ...string) AskOption {
 	return func(q *Question) error {
 		q.Assignees = who

@@ -76,6 +76,7 @@ type Question struct {
 	Expiry    ExpiryAction
 	Default   json.RawMessage // answer when it expires, nil = none
 	Assignees []string
+	People    *People // nil = everybody may answer, and one answer decides
 	Drift     Drift
 	// DriftIgnore names parts that may differ when the function is run again.
 	DriftIgnore []string

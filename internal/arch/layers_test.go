@@ -49,6 +49,7 @@ var layers = []layer{
 	{path: "internal/loopback", neverLinks: outerPackages, isPure: true},
 	{path: "internal/filelock", neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
+	{path: "internal/approval", mayImport: []string{"internal/payload"}, isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
 	// CEL itself is built on protobuf, so only the wire is refused here.
 	{path: "internal/graph/expr/syntax", neverLinks: concatLists(wirePackages, driverPackages)},

@@ -1,5 +1,7 @@
 package checkpoint
 
+import "github.com/graphd-dev/graphd/internal/approval"
+
 // ReadBytes bounds the bytes of a list that is read with a limit. A list of small
 // records has as many as the limit says; a list of large records ends early, with
 // the record at which their sizes come to ReadBytes. So a call for some records
@@ -103,7 +105,7 @@ func (e *Event) Size() int {
 // Size estimates how many bytes an interrupt holds.
 func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note) +
-		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod)
+		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod) + i.Policy.Size() + approval.SizeOfVotes(i.Votes)
 	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted} {
 		for _, text := range list {
 			n += headerBytes + len(text)

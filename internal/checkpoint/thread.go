@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -270,6 +271,21 @@ type Interrupt struct {
 	// Accepted is the differences of the question for which the node used the
 	// answer all the same.
 	Accepted []string
+
+	// Policy says who may answer and how many must, nil = everybody, and one.
+	Policy *approval.Policy
+	// Votes are those cast so far, in their order, the deciding vote among them. Without a
+	// Policy there are none.
+	Votes []approval.Vote
+}
+
+// DigestShown returns the digest of what the interrupt shows. It computes the digest for
+// records of earlier versions, which have none.
+func (i *Interrupt) DigestShown() string {
+	if i.ShownDigest != "" {
+		return i.ShownDigest
+	}
+	return payload.ShownDigest(payload.ShownParts(i.Message, i.Value, i.Schema, i.DriftIgnore))
 }
 
 // ReasonBreakpoint marks a static breakpoint: nothing is asked and no answer

@@ -20,6 +20,10 @@ type Env struct {
 	CheckSchema func(schema payload.JSON) error
 	// CheckValue checks a value against a JSON Schema.
 	CheckValue func(schema, value payload.JSON) error
+	// CheckCondition compiles a condition over an answer.
+	CheckCondition func(condition string) error
+	// HasNoCallers says that the server does not know who calls.
+	HasNoCallers bool
 	// CheckEndpoint reports why the server may not dial an endpoint.
 	CheckEndpoint func(endpoint string) error
 	// Limits bound the Spec, and its size together with the graphs in it.

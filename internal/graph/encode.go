@@ -118,7 +118,10 @@ func encodeAsk(s *AskSpec) payload.JSON {
 	o.addAssignments("update", s.Update)
 	o.addAssignments("otherwise", s.Otherwise)
 	o.addText("goto", s.Goto)
-	o.addList("assignees", s.Assignees)
+	o.addNames("assignees", &s.Assignees)
+	if s.People != nil {
+		o.addJSON("people", encodePeople(s.People))
+	}
 	o.addDuration("ttl", s.TTL)
 	o.addText("expiry", s.Expiry)
 	o.addJSON("default", s.Default)

@@ -122,6 +122,10 @@ type Node struct {
 	Value     Program   // Ask
 	Message   Program   // Ask
 	Key       Program   // Ask
+	Assignees Program   // Ask, nil = those of the Spec; so are Users and Groups
+	Users     Program   // Ask
+	Groups    Program   // Ask
+	Requester Program   // Ask
 	Goto      Program   // Expr, Ask
 	Sub       *Graph    // Graph
 }

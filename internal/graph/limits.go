@@ -88,7 +88,10 @@ func (s *Spec) measureExpressions() (bytes, count int) {
 			add(e.Goto)
 		}
 		if a := s.Nodes[i].Ask; a != nil {
-			add(a.When, a.Value, a.Message, a.Goto)
+			add(a.When, a.Value, a.Message, a.Goto, a.Assignees.Expr)
+			if p := a.People; p != nil {
+				add(p.Users.Expr, p.Groups.Expr, p.Agree, p.Requester)
+			}
 			assign(a.Update)
 			assign(a.Otherwise)
 		}

@@ -136,6 +136,10 @@ func (b *nodeBuilder) buildAsk(path string, n *Node, s *AskSpec) {
 	n.Goto = b.compileExpression(path+".goto", s.Goto)
 	n.Update = b.compileAssignments(path+".update", s.Update)
 	n.Otherwise = b.compileAssignments(path+".otherwise", s.Otherwise)
+	n.Assignees = b.compileNames(path+".assignees", &s.Assignees)
+	if s.People != nil {
+		b.buildPeople(path+".people", n, s.People)
+	}
 	if s.Key != "" {
 		n.Key = constantProgram(payload.Quote(s.Key))
 	}

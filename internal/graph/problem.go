@@ -39,6 +39,7 @@ const (
 	ReasonSubgraphCycle     Reason = "SUBGRAPH_CYCLE"
 	ReasonLimitExceeded     Reason = "LIMIT_EXCEEDED"
 	ReasonEndpointRefused   Reason = "ENDPOINT_NOT_ALLOWED"
+	ReasonFeatureDisabled   Reason = "FEATURE_DISABLED"
 )
 
 // Problem is an error in a Spec.

@@ -19,7 +19,8 @@ func newPayout() *graph.Spec {
 			{
 				Name: "approve",
 				Ask: &graph.AskSpec{
-					When: "amount > 100", Message: "'Pay?'", Assignees: []string{"finance"}, TTL: time.Hour, Expiry: "fail_node",
+					People: &graph.PeopleSpec{Groups: graph.NamesSpec{Names: []string{"board"}}, Approvals: 2},
+					When:   "amount > 100", Message: "'Pay?'", Assignees: graph.NamesSpec{Names: []string{"finance"}}, TTL: time.Hour, Expiry: "fail_node",
 					Update: []graph.Assignment{{Channel: "approved", Expr: "answer"}},
 				},
 			},
@@ -62,7 +63,10 @@ func TestRemovedQuestionsAreListed(t *testing.T) {
 		"never asked":             {func(s *graph.Spec) { s.Nodes[1].Ask.When = "false" }, all},
 		"asked less":              {func(s *graph.Spec) { s.Nodes[1].Ask.When = "amount > 1000" }, all},
 		"another text":            {func(s *graph.Spec) { s.Nodes[1].Ask.Message = "'Nothing of importance'" }, all},
-		"other people":            {func(s *graph.Spec) { s.Nodes[1].Ask.Assignees = []string{"interns"} }, all},
+		"other people":            {func(s *graph.Spec) { s.Nodes[1].Ask.Assignees.Names = []string{"interns"} }, all},
+		"fewer people":            {func(s *graph.Spec) { s.Nodes[1].Ask.People.Approvals = 1 }, all},
+		"people of a group more":  {func(s *graph.Spec) { s.Nodes[1].Ask.People.Groups.Names = []string{"board", "interns"} }, all},
+		"nobody in particular":    {func(s *graph.Spec) { s.Nodes[1].Ask.People = nil }, all},
 		"answered by itself":      {func(s *graph.Spec) { s.Nodes[1].Ask.Expiry, s.Nodes[1].Ask.Default = "resume_default", "true" }, all},
 		"answered soon":           {func(s *graph.Spec) { s.Nodes[1].Ask.TTL = time.Second }, all},
 		"answer without effect":   {func(s *graph.Spec) { s.Nodes[1].Ask.Update = nil }, all},

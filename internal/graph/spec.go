@@ -110,7 +110,8 @@ type AskSpec struct {
 	Update    []Assignment // from the answer
 	Otherwise []Assignment // when When is false
 	Goto      string       // may use answer; when not asked, answer is null
-	Assignees []string
+	Assignees NamesSpec    // who should answer; anybody may
+	People    *PeopleSpec  // who may answer and how many must, nil = everybody, and one
 	TTL       time.Duration
 	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"
 	Default   payload.JSON // the answer of resume_default

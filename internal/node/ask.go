@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -58,11 +60,73 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 			return failedResult(expressionFailure("value", err))
 		}
 	}
+	assignees, err := evalNames(&spec.Assignees, t.Node.Assignees, vars)
+	if err != nil {
+		return failedResult(expressionFailure("assignees", err))
+	}
+	policy, failure := evalPolicy(t.Node, vars)
+	if failure != nil {
+		return failedResult(failure)
+	}
 	return pregel.Result{Asks: []pregel.Ask{{
 		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
 		TTL: spec.TTL, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: spec.Default,
-		Assignees: spec.Assignees, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
+		Assignees: assignees, Policy: policy, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
 	}}}
+}
+
+// evalPolicy computes who may answer, and how many must.
+func evalPolicy(n *graph.Node, vars graph.Vars) (*approval.Policy, *pregel.Failure) {
+	spec := n.Spec.Ask.People
+	if spec == nil {
+		return nil, nil
+	}
+	p := spec.Policy()
+	var err error
+	if p.Users, err = evalNames(&spec.Users, n.Users, vars); err != nil {
+		return nil, expressionFailure("people.users", err)
+	}
+	if p.Groups, err = evalNames(&spec.Groups, n.Groups, vars); err != nil {
+		return nil, expressionFailure("people.groups", err)
+	}
+	if len(p.Users)+len(p.Groups) == 0 && !(spec.Users.IsEmpty() && spec.Groups.IsEmpty()) {
+		return nil, expressionFailure("people", errors.New("the expressions yield nobody, and then everybody might answer; yield at least one user or group"))
+	}
+	if p.Requester, err = evalText(n.Requester, vars); err != nil {
+		return nil, expressionFailure("people.requester", err)
+	}
+	return &p, nil
+}
+
+// evalNames evaluates an expression that yields a name, a list of names, or null for
+// nobody; without an expression the names are those of the spec.
+func evalNames(s *graph.NamesSpec, p graph.Program, vars graph.Vars) ([]string, error) {
+	if p == nil {
+		return s.Names, nil
+	}
+	value, err := p.Eval(vars)
+	if err != nil {
+		return nil, err
+	}
+	items := []payload.JSON{value}
+	switch payload.KindOf(value) {
+	case payload.NullKind:
+		return nil, nil
+	case payload.ArrayKind:
+		if items, err = payload.Elements(value); err != nil {
+			return nil, err
+		}
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		if payload.KindOf(item) != payload.String {
+			return nil, fmt.Errorf("must yield a name or a list of names, not %s", shortenValue(value))
+		}
+		if names[i], err = payload.Unquote(item); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 // evalCondition evaluates a condition; an absent condition holds.

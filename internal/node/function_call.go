@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -137,7 +138,7 @@ func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage
 		Scope: c.scopeName(q.Scope), Key: q.Key, Reason: q.Reason, Message: q.Message,
 		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
 		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
-		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore,
+		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore, Policy: policyOf(q.People),
 	}
 	if err := c.checkAsk(ctx, &ask); err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -146,6 +147,17 @@ func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage
 	}
 	answer, err := c.replay.answerOrRaise(ask)
 	return json.RawMessage(answer), err
+}
+
+// policyOf returns the policy that a function gives to a question.
+func policyOf(p *api.People) *approval.Policy {
+	if p == nil {
+		return nil
+	}
+	return &approval.Policy{
+		Users: p.Users, Groups: p.Groups, Approvals: p.Approvals, Vetoes: p.Vetoes, Agree: p.Agree,
+		NotRequester: p.NotRequester, Requester: p.Requester,
+	}
 }
 
 // checkValue returns an error for a value that the server does not accept. The

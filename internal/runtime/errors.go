@@ -56,6 +56,7 @@ const (
 	ReasonThreadBusy         = "THREAD_BUSY"
 	ReasonEtagMismatch       = "ETAG_MISMATCH"
 	ReasonCheckpointConflict = "CHECKPOINT_CONFLICT"
+	ReasonQuestionChanged    = "QUESTION_CHANGED"
 	ReasonWorkerReplaced     = "WORKER_REPLACED"
 	ReasonWorkerIDTaken      = "WORKER_ID_TAKEN"
 

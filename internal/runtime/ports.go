@@ -28,6 +28,14 @@ type Schemas interface {
 	Check(ctx context.Context, schema, value payload.JSON) ([]Violation, error)
 }
 
+// Conditions evaluates the conditions of policies, which say whether an answer agrees.
+type Conditions interface {
+	// Check reports what is wrong with a condition.
+	Check(condition string) error
+	// Holds evaluates a condition over an answer. It may wait until ctx ends.
+	Holds(ctx context.Context, condition string, answer payload.JSON) (bool, error)
+}
+
 // Observer receives reports of the engine, for metrics. It must not block. A name is the
 // name of a graph. Names, nodes, states and reasons become labels.
 type Observer interface {

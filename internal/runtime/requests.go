@@ -81,6 +81,7 @@ type Response struct {
 	Dismissed bool
 	Note      string // or the reason of the dismissal
 	Etag      string
+	Seen      string // digest of what was shown, "" = any
 }
 
 // ResumeRequest answers interrupts and continues the thread.

@@ -228,6 +228,11 @@ func (s *Server) buildServices(
 	if err != nil {
 		return err
 	}
+	conditions, err := expr.NewConditions(o.expressionOptions())
+	if err != nil {
+		return err
+	}
+	env.HasNoCallers = s.callers == nil
 	env.HasFunction, env.CheckEndpoint, env.Limits = mux.HasFunction, policy.CheckEndpoint, o.GraphLimits
 	tenants := s.quotas.tenantLimits()
 	s.registry, err = registry.New(ctx, registry.Options{
@@ -241,6 +246,7 @@ func (s *Server) buildServices(
 		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
 		KeepCheckpoints: o.CheckpointLimit(name), EventLimit: o.EventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
 		Limits: o.stateLimits(), Tenants: tenants, Callers: s.quotas.callerLimits(),
+		Conditions: conditions, KnowsCallers: s.callers != nil,
 	}
 	o.setEngineLimits(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
@@ -341,8 +347,13 @@ func NewCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, err
 	if err != nil {
 		return graph.Env{}, err
 	}
+	conditions, err := expr.NewConditions(limits)
+	if err != nil {
+		return graph.Env{}, err
+	}
 	return graph.Env{
-		Expressions: expressions, CheckSchema: schemas.CheckSchema, CheckValue: schemas.CheckValue, Limits: graph.DefaultLimits(),
+		Expressions: expressions, CheckSchema: schemas.CheckSchema, CheckValue: schemas.CheckValue, CheckCondition: conditions.Check,
+		Limits: graph.DefaultLimits(),
 	}, nil
 }
 

@@ -36,8 +36,12 @@ func newFullSpec() *graph.Spec {
 			{Name: "e", Expr: &graph.ExprSpec{Update: set, Goto: "'f'"}},
 			{Name: "q", Ask: &graph.AskSpec{
 				When: "w", Value: "v", Message: "m", Key: "k", Reason: "approval", Schema: `{}`, Update: set,
-				Otherwise: set, Goto: "g", Assignees: []string{"ann"}, TTL: time.Hour,
+				Otherwise: set, Goto: "g", Assignees: graph.NamesSpec{Names: []string{"ann"}, Expr: "a"}, TTL: time.Hour,
 				Expiry: string(checkpoint.ExpiryResumeDefault), Default: "null",
+				People: &graph.PeopleSpec{
+					Users: graph.NamesSpec{Names: []string{"ann"}, Expr: "u"}, Groups: graph.NamesSpec{Names: []string{"ops"}, Expr: "g"},
+					Approvals: 2, Vetoes: 3, Agree: "c", NotRequester: true, Requester: "r",
+				},
 			}},
 			{Name: "s", Graph: &graph.SubgraphSpec{Name: "g2", Version: "v2", Persistence: "persist"}},
 			{Name: "r", Remote: &graph.RemoteSpec{Endpoint: "host:1", TLS: true}},

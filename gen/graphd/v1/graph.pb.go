@@ -949,7 +949,7 @@ type AskSpec struct {
 	// Expression that yields the nodes to go to; empty means the edges decide.
 	// `answer` is null when nothing was asked.
 	GotoExpr string `protobuf:"bytes,9,opt,name=goto_expr,json=gotoExpr,proto3" json:"goto_expr,omitempty"`
-	// People or groups who should answer; plain text.
+	// Who should answer; plain text. Anybody may; people says who may.
 	Assignees []string `protobuf:"bytes,10,rep,name=assignees,proto3" json:"assignees,omitempty"`
 	// How long the question stays open; unset means for ever.
 	Ttl *durationpb.Duration `protobuf:"bytes,11,opt,name=ttl,proto3" json:"ttl,omitempty"`
@@ -961,7 +961,11 @@ type AskSpec struct {
 	// question than was answered.
 	Drift Drift `protobuf:"varint,14,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
 	// Parts that may differ then, see Interrupt.drift_ignore.
-	DriftIgnore   []string `protobuf:"bytes,15,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
+	DriftIgnore []string `protobuf:"bytes,15,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
+	// Expression in place of assignees that yields a name or a list of names.
+	AssigneesExpr string `protobuf:"bytes,16,opt,name=assignees_expr,json=assigneesExpr,proto3" json:"assignees_expr,omitempty"`
+	// Who may answer and how many must; unset means everybody, and one.
+	People        *PeopleSpec `protobuf:"bytes,17,opt,name=people,proto3" json:"people,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1101,6 +1105,139 @@ func (x *AskSpec) GetDriftIgnore() []string {
 	return nil
 }
 
+func (x *AskSpec) GetAssigneesExpr() string {
+	if x != nil {
+		return x.AssigneesExpr
+	}
+	return ""
+}
+
+func (x *AskSpec) GetPeople() *PeopleSpec {
+	if x != nil {
+		return x.People
+	}
+	return nil
+}
+
+// Who may answer a question, and how many must, see People.
+type PeopleSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of users.
+	Users []string `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// Expression in place of users that yields a name or a list of names.
+	UsersExpr string `protobuf:"bytes,2,opt,name=users_expr,json=usersExpr,proto3" json:"users_expr,omitempty"`
+	// Names of groups.
+	Groups []string `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Expression in place of groups that yields a name or a list of names.
+	GroupsExpr string `protobuf:"bytes,4,opt,name=groups_expr,json=groupsExpr,proto3" json:"groups_expr,omitempty"`
+	// How many agreeing votes for one value decide; 0 means 1.
+	Approvals uint32 `protobuf:"varint,5,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// How many votes that do not agree decide; 0 means 1.
+	Vetoes uint32 `protobuf:"varint,6,opt,name=vetoes,proto3" json:"vetoes,omitempty"`
+	// CEL condition over `answer` alone: whether an answer agrees. Empty means
+	// every answer does.
+	Agree string `protobuf:"bytes,7,opt,name=agree,proto3" json:"agree,omitempty"`
+	// The requester may not answer.
+	NotRequester bool `protobuf:"varint,8,opt,name=not_requester,json=notRequester,proto3" json:"not_requester,omitempty"`
+	// Expression: who wants what is asked for. Empty means who started the run.
+	Requester     string `protobuf:"bytes,9,opt,name=requester,proto3" json:"requester,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeopleSpec) Reset() {
+	*x = PeopleSpec{}
+	mi := &file_graphd_v1_graph_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeopleSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeopleSpec) ProtoMessage() {}
+
+func (x *PeopleSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_graph_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeopleSpec.ProtoReflect.Descriptor instead.
+func (*PeopleSpec) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PeopleSpec) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *PeopleSpec) GetUsersExpr() string {
+	if x != nil {
+		return x.UsersExpr
+	}
+	return ""
+}
+
+func (x *PeopleSpec) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *PeopleSpec) GetGroupsExpr() string {
+	if x != nil {
+		return x.GroupsExpr
+	}
+	return ""
+}
+
+func (x *PeopleSpec) GetApprovals() uint32 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
+}
+
+func (x *PeopleSpec) GetVetoes() uint32 {
+	if x != nil {
+		return x.Vetoes
+	}
+	return 0
+}
+
+func (x *PeopleSpec) GetAgree() string {
+	if x != nil {
+		return x.Agree
+	}
+	return ""
+}
+
+func (x *PeopleSpec) GetNotRequester() bool {
+	if x != nil {
+		return x.NotRequester
+	}
+	return false
+}
+
+func (x *PeopleSpec) GetRequester() string {
+	if x != nil {
+		return x.Requester
+	}
+	return ""
+}
+
 // Runs another graph as a node.
 type SubgraphSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1116,7 +1253,7 @@ type SubgraphSpec struct {
 
 func (x *SubgraphSpec) Reset() {
 	*x = SubgraphSpec{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[8]
+	mi := &file_graphd_v1_graph_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1265,7 @@ func (x *SubgraphSpec) String() string {
 func (*SubgraphSpec) ProtoMessage() {}
 
 func (x *SubgraphSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[8]
+	mi := &file_graphd_v1_graph_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1278,7 @@ func (x *SubgraphSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubgraphSpec.ProtoReflect.Descriptor instead.
 func (*SubgraphSpec) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SubgraphSpec) GetGraph() string {
@@ -1178,7 +1315,7 @@ type RemoteSpec struct {
 
 func (x *RemoteSpec) Reset() {
 	*x = RemoteSpec{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[9]
+	mi := &file_graphd_v1_graph_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1327,7 @@ func (x *RemoteSpec) String() string {
 func (*RemoteSpec) ProtoMessage() {}
 
 func (x *RemoteSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[9]
+	mi := &file_graphd_v1_graph_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1340,7 @@ func (x *RemoteSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoteSpec.ProtoReflect.Descriptor instead.
 func (*RemoteSpec) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemoteSpec) GetEndpoint() string {
@@ -1234,7 +1371,7 @@ type EdgeSpec struct {
 
 func (x *EdgeSpec) Reset() {
 	*x = EdgeSpec{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[10]
+	mi := &file_graphd_v1_graph_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1383,7 @@ func (x *EdgeSpec) String() string {
 func (*EdgeSpec) ProtoMessage() {}
 
 func (x *EdgeSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[10]
+	mi := &file_graphd_v1_graph_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1396,7 @@ func (x *EdgeSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSpec.ProtoReflect.Descriptor instead.
 func (*EdgeSpec) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EdgeSpec) GetSources() []string {
@@ -1304,7 +1441,7 @@ type BranchSpec struct {
 
 func (x *BranchSpec) Reset() {
 	*x = BranchSpec{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[11]
+	mi := &file_graphd_v1_graph_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1453,7 @@ func (x *BranchSpec) String() string {
 func (*BranchSpec) ProtoMessage() {}
 
 func (x *BranchSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[11]
+	mi := &file_graphd_v1_graph_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1466,7 @@ func (x *BranchSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchSpec.ProtoReflect.Descriptor instead.
 func (*BranchSpec) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BranchSpec) GetSource() string {
@@ -1446,7 +1583,7 @@ type Cases struct {
 
 func (x *Cases) Reset() {
 	*x = Cases{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[12]
+	mi := &file_graphd_v1_graph_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1595,7 @@ func (x *Cases) String() string {
 func (*Cases) ProtoMessage() {}
 
 func (x *Cases) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[12]
+	mi := &file_graphd_v1_graph_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1608,7 @@ func (x *Cases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cases.ProtoReflect.Descriptor instead.
 func (*Cases) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cases) GetCases() []*Case {
@@ -1494,7 +1631,7 @@ type Case struct {
 
 func (x *Case) Reset() {
 	*x = Case{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[13]
+	mi := &file_graphd_v1_graph_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1643,7 @@ func (x *Case) String() string {
 func (*Case) ProtoMessage() {}
 
 func (x *Case) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[13]
+	mi := &file_graphd_v1_graph_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1656,7 @@ func (x *Case) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Case.ProtoReflect.Descriptor instead.
 func (*Case) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Case) GetCondition() string {
@@ -1554,7 +1691,7 @@ type PolicySpec struct {
 
 func (x *PolicySpec) Reset() {
 	*x = PolicySpec{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[14]
+	mi := &file_graphd_v1_graph_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1703,7 @@ func (x *PolicySpec) String() string {
 func (*PolicySpec) ProtoMessage() {}
 
 func (x *PolicySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[14]
+	mi := &file_graphd_v1_graph_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1716,7 @@ func (x *PolicySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySpec.ProtoReflect.Descriptor instead.
 func (*PolicySpec) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PolicySpec) GetRetry() []*RetrySpec {
@@ -1631,7 +1768,7 @@ type RetrySpec struct {
 
 func (x *RetrySpec) Reset() {
 	*x = RetrySpec{}
-	mi := &file_graphd_v1_graph_proto_msgTypes[15]
+	mi := &file_graphd_v1_graph_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1780,7 @@ func (x *RetrySpec) String() string {
 func (*RetrySpec) ProtoMessage() {}
 
 func (x *RetrySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_proto_msgTypes[15]
+	mi := &file_graphd_v1_graph_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1793,7 @@ func (x *RetrySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrySpec.ProtoReflect.Descriptor instead.
 func (*RetrySpec) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_graph_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RetrySpec) GetMaxAttempts() uint32 {
@@ -1780,7 +1917,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12\x12\n" +
-	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xd2\x04\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xa8\x05\n" +
 	"\aAskSpec\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
@@ -1797,7 +1934,22 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\rexpiry_action\x18\f \x01(\x0e2\x17.graphd.v1.ExpiryActionR\fexpiryAction\x12=\n" +
 	"\x10default_response\x18\r \x01(\v2\x12.graphd.v1.PayloadR\x0fdefaultResponse\x12&\n" +
 	"\x05drift\x18\x0e \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
-	"\fdrift_ignore\x18\x0f \x03(\tR\vdriftIgnore\"\x80\x01\n" +
+	"\fdrift_ignore\x18\x0f \x03(\tR\vdriftIgnore\x12%\n" +
+	"\x0eassignees_expr\x18\x10 \x01(\tR\rassigneesExpr\x12-\n" +
+	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\"\x89\x02\n" +
+	"\n" +
+	"PeopleSpec\x12\x14\n" +
+	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +
+	"\n" +
+	"users_expr\x18\x02 \x01(\tR\tusersExpr\x12\x16\n" +
+	"\x06groups\x18\x03 \x03(\tR\x06groups\x12\x1f\n" +
+	"\vgroups_expr\x18\x04 \x01(\tR\n" +
+	"groupsExpr\x12\x1c\n" +
+	"\tapprovals\x18\x05 \x01(\rR\tapprovals\x12\x16\n" +
+	"\x06vetoes\x18\x06 \x01(\rR\x06vetoes\x12\x14\n" +
+	"\x05agree\x18\a \x01(\tR\x05agree\x12#\n" +
+	"\rnot_requester\x18\b \x01(\bR\fnotRequester\x12\x1c\n" +
+	"\trequester\x18\t \x01(\tR\trequester\"\x80\x01\n" +
 	"\fSubgraphSpec\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12@\n" +
@@ -1866,7 +2018,7 @@ func file_graphd_v1_graph_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_graphd_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_graphd_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_graphd_v1_graph_proto_goTypes = []any{
 	(GraphView)(0),                // 0: graphd.v1.GraphView
 	(SubgraphPersistence)(0),      // 1: graphd.v1.SubgraphPersistence
@@ -1878,72 +2030,74 @@ var file_graphd_v1_graph_proto_goTypes = []any{
 	(*ExprSpec)(nil),              // 7: graphd.v1.ExprSpec
 	(*Assignment)(nil),            // 8: graphd.v1.Assignment
 	(*AskSpec)(nil),               // 9: graphd.v1.AskSpec
-	(*SubgraphSpec)(nil),          // 10: graphd.v1.SubgraphSpec
-	(*RemoteSpec)(nil),            // 11: graphd.v1.RemoteSpec
-	(*EdgeSpec)(nil),              // 12: graphd.v1.EdgeSpec
-	(*BranchSpec)(nil),            // 13: graphd.v1.BranchSpec
-	(*Cases)(nil),                 // 14: graphd.v1.Cases
-	(*Case)(nil),                  // 15: graphd.v1.Case
-	(*PolicySpec)(nil),            // 16: graphd.v1.PolicySpec
-	(*RetrySpec)(nil),             // 17: graphd.v1.RetrySpec
-	nil,                           // 18: graphd.v1.Graph.MetadataEntry
-	nil,                           // 19: graphd.v1.GraphSpec.MetadataEntry
-	nil,                           // 20: graphd.v1.NodeSpec.MetadataEntry
-	nil,                           // 21: graphd.v1.BranchSpec.PathsEntry
-	(*Payload)(nil),               // 22: graphd.v1.Payload
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(Drift)(0),                    // 25: graphd.v1.Drift
-	(ExpiryAction)(0),             // 26: graphd.v1.ExpiryAction
+	(*PeopleSpec)(nil),            // 10: graphd.v1.PeopleSpec
+	(*SubgraphSpec)(nil),          // 11: graphd.v1.SubgraphSpec
+	(*RemoteSpec)(nil),            // 12: graphd.v1.RemoteSpec
+	(*EdgeSpec)(nil),              // 13: graphd.v1.EdgeSpec
+	(*BranchSpec)(nil),            // 14: graphd.v1.BranchSpec
+	(*Cases)(nil),                 // 15: graphd.v1.Cases
+	(*Case)(nil),                  // 16: graphd.v1.Case
+	(*PolicySpec)(nil),            // 17: graphd.v1.PolicySpec
+	(*RetrySpec)(nil),             // 18: graphd.v1.RetrySpec
+	nil,                           // 19: graphd.v1.Graph.MetadataEntry
+	nil,                           // 20: graphd.v1.GraphSpec.MetadataEntry
+	nil,                           // 21: graphd.v1.NodeSpec.MetadataEntry
+	nil,                           // 22: graphd.v1.BranchSpec.PathsEntry
+	(*Payload)(nil),               // 23: graphd.v1.Payload
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(Drift)(0),                    // 26: graphd.v1.Drift
+	(ExpiryAction)(0),             // 27: graphd.v1.ExpiryAction
 }
 var file_graphd_v1_graph_proto_depIdxs = []int32{
-	18, // 0: graphd.v1.Graph.metadata:type_name -> graphd.v1.Graph.MetadataEntry
-	22, // 1: graphd.v1.Graph.input_schema:type_name -> graphd.v1.Payload
-	22, // 2: graphd.v1.Graph.output_schema:type_name -> graphd.v1.Payload
-	22, // 3: graphd.v1.Graph.context_schema:type_name -> graphd.v1.Payload
-	23, // 4: graphd.v1.Graph.create_time:type_name -> google.protobuf.Timestamp
+	19, // 0: graphd.v1.Graph.metadata:type_name -> graphd.v1.Graph.MetadataEntry
+	23, // 1: graphd.v1.Graph.input_schema:type_name -> graphd.v1.Payload
+	23, // 2: graphd.v1.Graph.output_schema:type_name -> graphd.v1.Payload
+	23, // 3: graphd.v1.Graph.context_schema:type_name -> graphd.v1.Payload
+	24, // 4: graphd.v1.Graph.create_time:type_name -> google.protobuf.Timestamp
 	3,  // 5: graphd.v1.Graph.spec:type_name -> graphd.v1.GraphSpec
-	19, // 6: graphd.v1.GraphSpec.metadata:type_name -> graphd.v1.GraphSpec.MetadataEntry
+	20, // 6: graphd.v1.GraphSpec.metadata:type_name -> graphd.v1.GraphSpec.MetadataEntry
 	4,  // 7: graphd.v1.GraphSpec.channels:type_name -> graphd.v1.ChannelSpec
-	22, // 8: graphd.v1.GraphSpec.input_schema:type_name -> graphd.v1.Payload
-	22, // 9: graphd.v1.GraphSpec.output_schema:type_name -> graphd.v1.Payload
-	22, // 10: graphd.v1.GraphSpec.context_schema:type_name -> graphd.v1.Payload
+	23, // 8: graphd.v1.GraphSpec.input_schema:type_name -> graphd.v1.Payload
+	23, // 9: graphd.v1.GraphSpec.output_schema:type_name -> graphd.v1.Payload
+	23, // 10: graphd.v1.GraphSpec.context_schema:type_name -> graphd.v1.Payload
 	5,  // 11: graphd.v1.GraphSpec.nodes:type_name -> graphd.v1.NodeSpec
-	12, // 12: graphd.v1.GraphSpec.edges:type_name -> graphd.v1.EdgeSpec
-	13, // 13: graphd.v1.GraphSpec.branches:type_name -> graphd.v1.BranchSpec
-	24, // 14: graphd.v1.GraphSpec.step_timeout:type_name -> google.protobuf.Duration
-	16, // 15: graphd.v1.GraphSpec.defaults:type_name -> graphd.v1.PolicySpec
-	25, // 16: graphd.v1.GraphSpec.drift:type_name -> graphd.v1.Drift
-	22, // 17: graphd.v1.ChannelSpec.default_value:type_name -> graphd.v1.Payload
-	20, // 18: graphd.v1.NodeSpec.metadata:type_name -> graphd.v1.NodeSpec.MetadataEntry
-	16, // 19: graphd.v1.NodeSpec.policy:type_name -> graphd.v1.PolicySpec
+	13, // 12: graphd.v1.GraphSpec.edges:type_name -> graphd.v1.EdgeSpec
+	14, // 13: graphd.v1.GraphSpec.branches:type_name -> graphd.v1.BranchSpec
+	25, // 14: graphd.v1.GraphSpec.step_timeout:type_name -> google.protobuf.Duration
+	17, // 15: graphd.v1.GraphSpec.defaults:type_name -> graphd.v1.PolicySpec
+	26, // 16: graphd.v1.GraphSpec.drift:type_name -> graphd.v1.Drift
+	23, // 17: graphd.v1.ChannelSpec.default_value:type_name -> graphd.v1.Payload
+	21, // 18: graphd.v1.NodeSpec.metadata:type_name -> graphd.v1.NodeSpec.MetadataEntry
+	17, // 19: graphd.v1.NodeSpec.policy:type_name -> graphd.v1.PolicySpec
 	6,  // 20: graphd.v1.NodeSpec.function:type_name -> graphd.v1.FunctionSpec
 	7,  // 21: graphd.v1.NodeSpec.expr:type_name -> graphd.v1.ExprSpec
 	9,  // 22: graphd.v1.NodeSpec.ask:type_name -> graphd.v1.AskSpec
-	10, // 23: graphd.v1.NodeSpec.graph:type_name -> graphd.v1.SubgraphSpec
-	11, // 24: graphd.v1.NodeSpec.remote:type_name -> graphd.v1.RemoteSpec
+	11, // 23: graphd.v1.NodeSpec.graph:type_name -> graphd.v1.SubgraphSpec
+	12, // 24: graphd.v1.NodeSpec.remote:type_name -> graphd.v1.RemoteSpec
 	8,  // 25: graphd.v1.ExprSpec.update:type_name -> graphd.v1.Assignment
-	22, // 26: graphd.v1.AskSpec.response_schema:type_name -> graphd.v1.Payload
+	23, // 26: graphd.v1.AskSpec.response_schema:type_name -> graphd.v1.Payload
 	8,  // 27: graphd.v1.AskSpec.update:type_name -> graphd.v1.Assignment
 	8,  // 28: graphd.v1.AskSpec.otherwise:type_name -> graphd.v1.Assignment
-	24, // 29: graphd.v1.AskSpec.ttl:type_name -> google.protobuf.Duration
-	26, // 30: graphd.v1.AskSpec.expiry_action:type_name -> graphd.v1.ExpiryAction
-	22, // 31: graphd.v1.AskSpec.default_response:type_name -> graphd.v1.Payload
-	25, // 32: graphd.v1.AskSpec.drift:type_name -> graphd.v1.Drift
-	1,  // 33: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
-	14, // 34: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
-	21, // 35: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
-	15, // 36: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
-	17, // 37: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
-	24, // 38: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
-	24, // 39: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
-	24, // 40: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
-	24, // 41: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	25, // 29: graphd.v1.AskSpec.ttl:type_name -> google.protobuf.Duration
+	27, // 30: graphd.v1.AskSpec.expiry_action:type_name -> graphd.v1.ExpiryAction
+	23, // 31: graphd.v1.AskSpec.default_response:type_name -> graphd.v1.Payload
+	26, // 32: graphd.v1.AskSpec.drift:type_name -> graphd.v1.Drift
+	10, // 33: graphd.v1.AskSpec.people:type_name -> graphd.v1.PeopleSpec
+	1,  // 34: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
+	15, // 35: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
+	22, // 36: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
+	16, // 37: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
+	18, // 38: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
+	25, // 39: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
+	25, // 40: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
+	25, // 41: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
+	25, // 42: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_proto_init() }
@@ -1960,7 +2114,7 @@ func file_graphd_v1_graph_proto_init() {
 		(*NodeSpec_Graph)(nil),
 		(*NodeSpec_Remote)(nil),
 	}
-	file_graphd_v1_graph_proto_msgTypes[11].OneofWrappers = []any{
+	file_graphd_v1_graph_proto_msgTypes[12].OneofWrappers = []any{
 		(*BranchSpec_Cases)(nil),
 		(*BranchSpec_Expr)(nil),
 		(*BranchSpec_Router)(nil),
@@ -1972,7 +2126,7 @@ func file_graphd_v1_graph_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_graph_proto_rawDesc), len(file_graphd_v1_graph_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -213,6 +213,193 @@ func (Drift) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
 }
 
+// Who may answer a question, and how many must. A server that does not know its
+// callers keeps no policy that names people or needs several: it refuses a graph
+// with one, and a task that asks with one fails.
+type People struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who may answer: these users, and members of groups. Both empty means
+	// everybody who may answer questions of the graph.
+	Users []string `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// Groups of the caller's credential, or of the server's rules.
+	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// How many agreeing votes for one value decide; 0 means 1.
+	Approvals uint32 `protobuf:"varint,3,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// How many votes that do not agree decide; 0 means 1.
+	Vetoes uint32 `protobuf:"varint,4,opt,name=vetoes,proto3" json:"vetoes,omitempty"`
+	// The requester may not answer.
+	NotRequester bool `protobuf:"varint,5,opt,name=not_requester,json=notRequester,proto3" json:"not_requester,omitempty"`
+	// Who wants what is asked for. Left out, it is who started the run.
+	Requester string `protobuf:"bytes,6,opt,name=requester,proto3" json:"requester,omitempty"`
+	// CEL condition over `answer`: whether an answer agrees. Empty means every
+	// answer does. A dismissal never agrees.
+	Agree         string `protobuf:"bytes,10,opt,name=agree,proto3" json:"agree,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *People) Reset() {
+	*x = People{}
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *People) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*People) ProtoMessage() {}
+
+func (x *People) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use People.ProtoReflect.Descriptor instead.
+func (*People) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *People) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *People) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *People) GetApprovals() uint32 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
+}
+
+func (x *People) GetVetoes() uint32 {
+	if x != nil {
+		return x.Vetoes
+	}
+	return 0
+}
+
+func (x *People) GetNotRequester() bool {
+	if x != nil {
+		return x.NotRequester
+	}
+	return false
+}
+
+func (x *People) GetRequester() string {
+	if x != nil {
+		return x.Requester
+	}
+	return ""
+}
+
+func (x *People) GetAgree() string {
+	if x != nil {
+		return x.Agree
+	}
+	return ""
+}
+
+// The answer of one person to a question with a policy. A person has one vote:
+// a later one for another value takes its place.
+type Vote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The authenticated caller.
+	Principal string `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// When the vote was cast.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// It agrees, as People.agree says.
+	Agrees bool `protobuf:"varint,3,opt,name=agrees,proto3" json:"agrees,omitempty"`
+	// The answer; unset when the voter declined to answer.
+	Value *Payload `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	// The voter's remark.
+	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vote) Reset() {
+	*x = Vote{}
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vote) ProtoMessage() {}
+
+func (x *Vote) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vote.ProtoReflect.Descriptor instead.
+func (*Vote) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Vote) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *Vote) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Vote) GetAgrees() bool {
+	if x != nil {
+		return x.Agrees
+	}
+	return false
+}
+
+func (x *Vote) GetValue() *Payload {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Vote) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 // One question of a node to a person, with its answer once there is one. A
 // breakpoint is a question with reason "breakpoint" that needs no answer.
 type Interrupt struct {
@@ -261,7 +448,7 @@ type Interrupt struct {
 	ExpiryAction ExpiryAction `protobuf:"varint,19,opt,name=expiry_action,json=expiryAction,proto3,enum=graphd.v1.ExpiryAction" json:"expiry_action,omitempty"`
 	// The answer of EXPIRY_ACTION_RESUME_DEFAULT.
 	DefaultResponse *Payload `protobuf:"bytes,20,opt,name=default_response,json=defaultResponse,proto3" json:"default_response,omitempty"`
-	// People or groups who should answer. graphd does not interpret them.
+	// Who should answer: inboxes filter by it. Anybody may; people says who may.
 	Assignees []string `protobuf:"bytes,21,rep,name=assignees,proto3" json:"assignees,omitempty"`
 	// The answer; unset while there is none and when the question was dismissed.
 	Response *Payload `protobuf:"bytes,22,opt,name=response,proto3" json:"response,omitempty"`
@@ -276,6 +463,11 @@ type Interrupt struct {
 	// (ETAG_MISMATCH) instead of overwriting the work of another client. Unset in the
 	// events of a run's stream.
 	Etag string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
+	// Who may answer and how many must; unset means everybody, and one.
+	People *People `protobuf:"bytes,27,opt,name=people,proto3" json:"people,omitempty"`
+	// Votes so far, in their order, the deciding one among them. The question is
+	// open until a vote decides. Empty without people.
+	Votes []*Vote `protobuf:"bytes,32,rep,name=votes,proto3" json:"votes,omitempty"`
 	// Digest of what the question shows: message, value and schema. An answer is
 	// for a question with this digest; docs/worker-protocol.md says how it is made.
 	// Unset in questions from before it was kept.
@@ -311,7 +503,7 @@ type Interrupt struct {
 
 func (x *Interrupt) Reset() {
 	*x = Interrupt{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[0]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +515,7 @@ func (x *Interrupt) String() string {
 func (*Interrupt) ProtoMessage() {}
 
 func (x *Interrupt) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[0]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +528,7 @@ func (x *Interrupt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupt.ProtoReflect.Descriptor instead.
 func (*Interrupt) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{0}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Interrupt) GetInterruptId() string {
@@ -521,6 +713,20 @@ func (x *Interrupt) GetEtag() string {
 	return ""
 }
 
+func (x *Interrupt) GetPeople() *People {
+	if x != nil {
+		return x.People
+	}
+	return nil
+}
+
+func (x *Interrupt) GetVotes() []*Vote {
+	if x != nil {
+		return x.Votes
+	}
+	return nil
+}
+
 func (x *Interrupt) GetSeen() string {
 	if x != nil {
 		return x.Seen
@@ -595,7 +801,22 @@ var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xa3\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xc5\x01\n" +
+	"\x06People\x12\x14\n" +
+	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x1c\n" +
+	"\tapprovals\x18\x03 \x01(\rR\tapprovals\x12\x16\n" +
+	"\x06vetoes\x18\x04 \x01(\rR\x06vetoes\x12#\n" +
+	"\rnot_requester\x18\x05 \x01(\bR\fnotRequester\x12\x1c\n" +
+	"\trequester\x18\x06 \x01(\tR\trequester\x12\x14\n" +
+	"\x05agree\x18\n" +
+	" \x01(\tR\x05agree\"\xaa\x01\n" +
+	"\x04Vote\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06agrees\x18\x03 \x01(\bR\x06agrees\x12(\n" +
+	"\x05value\x18\x04 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x12\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\"\xf5\n" +
 	"\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
@@ -629,7 +850,9 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\tdismissed\x18\x17 \x01(\bR\tdismissed\x12\x1c\n" +
 	"\tresponder\x18\x18 \x01(\tR\tresponder\x12\x12\n" +
 	"\x04note\x18\x19 \x01(\tR\x04note\x12\x12\n" +
-	"\x04etag\x18\x1a \x01(\tR\x04etag\x12\x12\n" +
+	"\x04etag\x18\x1a \x01(\tR\x04etag\x12)\n" +
+	"\x06people\x18\x1b \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12%\n" +
+	"\x05votes\x18  \x03(\v2\x0f.graphd.v1.VoteR\x05votes\x12\x12\n" +
 	"\x04seen\x18% \x01(\tR\x04seen\x12&\n" +
 	"\x05drift\x18( \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
 	"\fdrift_ignore\x18) \x03(\tR\vdriftIgnore\x12\x14\n" +
@@ -673,34 +896,40 @@ func file_graphd_v1_interrupt_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(InterruptState)(0),           // 0: graphd.v1.InterruptState
 	(ExpiryAction)(0),             // 1: graphd.v1.ExpiryAction
 	(Drift)(0),                    // 2: graphd.v1.Drift
-	(*Interrupt)(nil),             // 3: graphd.v1.Interrupt
-	(*CheckpointRef)(nil),         // 4: graphd.v1.CheckpointRef
-	(*Payload)(nil),               // 5: graphd.v1.Payload
+	(*People)(nil),                // 3: graphd.v1.People
+	(*Vote)(nil),                  // 4: graphd.v1.Vote
+	(*Interrupt)(nil),             // 5: graphd.v1.Interrupt
 	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*Payload)(nil),               // 7: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 8: graphd.v1.CheckpointRef
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
-	4,  // 0: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	5,  // 1: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	5,  // 2: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
-	0,  // 3: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	6,  // 4: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	6,  // 5: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	6,  // 6: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
-	1,  // 7: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	5,  // 8: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	5,  // 9: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
-	2,  // 10: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	6,  // 11: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	6,  // 0: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	7,  // 1: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
+	8,  // 2: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	7,  // 3: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	7,  // 4: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	0,  // 5: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
+	6,  // 6: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	6,  // 7: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	6,  // 8: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 9: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
+	7,  // 10: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	7,  // 11: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	3,  // 12: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
+	4,  // 13: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
+	2,  // 14: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
+	6,  // 15: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }
@@ -715,7 +944,7 @@ func file_graphd_v1_interrupt_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_proto_rawDesc), len(file_graphd_v1_interrupt_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   1,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

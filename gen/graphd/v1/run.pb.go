@@ -979,7 +979,11 @@ type InterruptResponse struct {
 	// etag. Empty means any.
 	Etag string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
 	// A remark to store next to the answer.
-	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	// Refuse the answer with QUESTION_CHANGED unless the question shows what has
+	// this digest: Interrupt.seen as it was read. Empty means any. Unlike etag it
+	// does not change when others vote, or the question is assigned.
+	Seen          string `protobuf:"bytes,6,opt,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,6 +1060,13 @@ func (x *InterruptResponse) GetEtag() string {
 func (x *InterruptResponse) GetNote() string {
 	if x != nil {
 		return x.Note
+	}
+	return ""
+}
+
+func (x *InterruptResponse) GetSeen() string {
+	if x != nil {
+		return x.Seen
 	}
 	return ""
 }
@@ -1198,13 +1209,14 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\x10interrupt_before\x18\x02 \x03(\tR\x0finterruptBefore\x12'\n" +
 	"\x0finterrupt_after\x18\x03 \x03(\tR\x0einterruptAfter\x12\x1d\n" +
 	"\n" +
-	"step_limit\x18\x04 \x01(\rR\tstepLimit\"\xcb\x01\n" +
+	"step_limit\x18\x04 \x01(\rR\tstepLimit\"\xdf\x01\n" +
 	"\x11InterruptResponse\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12*\n" +
 	"\x05value\x18\x02 \x01(\v2\x12.graphd.v1.PayloadH\x00R\x05value\x124\n" +
 	"\tdismissal\x18\x03 \x01(\v2\x14.graphd.v1.DismissalH\x00R\tdismissal\x12\x12\n" +
 	"\x04etag\x18\x04 \x01(\tR\x04etag\x12\x12\n" +
-	"\x04note\x18\x05 \x01(\tR\x04noteB\t\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12\x12\n" +
+	"\x04seen\x18\x06 \x01(\tR\x04seenB\t\n" +
 	"\aoutcome\"#\n" +
 	"\tDismissal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason*\x82\x02\n" +

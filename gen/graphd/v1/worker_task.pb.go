@@ -1765,7 +1765,9 @@ type Ask struct {
 	Drift Drift `protobuf:"varint,12,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
 	// Parts that may differ then, see Interrupt.drift_ignore, besides those of
 	// the journal.
-	DriftIgnore   []string `protobuf:"bytes,13,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
+	DriftIgnore []string `protobuf:"bytes,13,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
+	// Who may answer and how many must; unset means everybody, and one.
+	People        *People `protobuf:"bytes,14,opt,name=people,proto3" json:"people,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1887,6 +1889,13 @@ func (x *Ask) GetDrift() Drift {
 func (x *Ask) GetDriftIgnore() []string {
 	if x != nil {
 		return x.DriftIgnore
+	}
+	return nil
+}
+
+func (x *Ask) GetPeople() *People {
+	if x != nil {
+		return x.People
 	}
 	return nil
 }
@@ -2181,7 +2190,7 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\toverwrite\x18\x03 \x01(\bR\toverwrite\"i\n" +
 	"\x0fTaskInterrupted\x12\"\n" +
 	"\x04asks\x18\x01 \x03(\v2\x0e.graphd.v1.AskR\x04asks\x122\n" +
-	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xef\x03\n" +
+	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\x9a\x04\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
@@ -2196,7 +2205,8 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	" \x01(\v2\x12.graphd.v1.PayloadR\x0fdefaultResponse\x12\x1c\n" +
 	"\tassignees\x18\v \x03(\tR\tassignees\x12&\n" +
 	"\x05drift\x18\f \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
-	"\fdrift_ignore\x18\r \x03(\tR\vdriftIgnore\"\x95\x04\n" +
+	"\fdrift_ignore\x18\r \x03(\tR\vdriftIgnore\x12)\n" +
+	"\x06people\x18\x0e \x01(\v2\x11.graphd.v1.PeopleR\x06people\"\x95\x04\n" +
 	"\n" +
 	"TaskFailed\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +
@@ -2280,6 +2290,7 @@ var file_graphd_v1_worker_task_proto_goTypes = []any{
 	(*emptypb.Empty)(nil),         // 34: google.protobuf.Empty
 	(*Goto)(nil),                  // 35: graphd.v1.Goto
 	(ExpiryAction)(0),             // 36: graphd.v1.ExpiryAction
+	(*People)(nil),                // 37: graphd.v1.People
 }
 var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	3,  // 0: graphd.v1.WorkerManifest.nodes:type_name -> graphd.v1.ServedNode
@@ -2332,15 +2343,16 @@ var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	36, // 47: graphd.v1.Ask.expiry_action:type_name -> graphd.v1.ExpiryAction
 	28, // 48: graphd.v1.Ask.default_response:type_name -> graphd.v1.Payload
 	32, // 49: graphd.v1.Ask.drift:type_name -> graphd.v1.Drift
-	26, // 50: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
-	1,  // 51: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
-	24, // 52: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
-	28, // 53: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	37, // 50: graphd.v1.Ask.people:type_name -> graphd.v1.People
+	26, // 51: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
+	1,  // 52: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
+	24, // 53: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
+	28, // 54: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_task_proto_init() }

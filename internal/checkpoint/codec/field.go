@@ -126,6 +126,19 @@ const (
 	fResponderHow
 	fResponseMethod
 	fResponseTime
+	fPolicy
+	fUsers
+	fGroups
+	fApprovals
+	fVetoes
+	fAgree
+	fNotRequester
+	fRequester
+	fVotes
+	fVoter
+	fHow
+	fMethod
+	fAgrees
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -267,6 +280,19 @@ var fields = [...]struct {
 	fResponderHow:    {"responder_how", Plain},
 	fResponseMethod:  {"response_method", Plain},
 	fResponseTime:    {"response_time", Time},
+	fPolicy:          {"policy", Plain},
+	fUsers:           {"users", Plain},
+	fGroups:          {"groups", Plain},
+	fApprovals:       {"approvals", Plain},
+	fVetoes:          {"vetoes", Plain},
+	fAgree:           {"agree", Plain},
+	fNotRequester:    {"not_requester", Plain},
+	fRequester:       {"requester", Plain},
+	fVotes:           {"votes", Plain},
+	fVoter:           {"voter", Plain},
+	fHow:             {"how", Plain},
+	fMethod:          {"method", Plain},
+	fAgrees:          {"agrees", Plain},
 }
 
 // fieldNumbers are the fields by their names.

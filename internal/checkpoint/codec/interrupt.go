@@ -52,6 +52,8 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeString(w, fResponderHow, in.ResponderHow)
 	writeString(w, fResponseMethod, in.ResponseMethod)
 	w.WriteTime(fResponseTime, in.ResponseTime)
+	writePolicy(w, in.Policy)
+	writeVotes(w, in.Votes)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps
@@ -153,6 +155,10 @@ func readDriftField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field)
 		in.ResponseMethod = rd.ReadString()
 	case fResponseTime:
 		in.ResponseTime = rd.ReadTime()
+	case fPolicy:
+		in.Policy = readPolicy(rd)
+	case fVotes:
+		in.Votes = readVotes(rd)
 	default:
 		rd.SkipValue()
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"fmt"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -32,6 +33,7 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 			p.PrintLine("    %s  %s", p.Colorize(cyan, "value"), p.formatValue("      ", v.GetJson()))
 		}
 	}
+	p.printPeople(q)
 	if r := q.GetResponse(); r != nil {
 		p.PrintLine("    %s  %s", p.Colorize(Green, "answered"), p.formatValue("      ", r.GetJson()))
 		if list := q.GetAccepted(); len(list) > 0 {
@@ -46,6 +48,37 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	}
 	if q.GetExpireTime() != nil {
 		p.PrintLine("    %s  %s", p.Colorize(cyan, "expires"), FormatTime(q.GetExpireTime()))
+	}
+}
+
+// printPeople prints who may answer, how many must, and how they have voted.
+func (p *Printer) printPeople(q *graphdv1.Interrupt) {
+	people := q.GetPeople()
+	if people == nil {
+		return
+	}
+	var rules []string
+	if list := people.GetUsers(); len(list) > 0 {
+		rules = append(rules, strings.Join(list, ", "))
+	}
+	if list := people.GetGroups(); len(list) > 0 {
+		rules = append(rules, "members of "+strings.Join(list, ", "))
+	}
+	if n := people.GetApprovals(); n > 1 {
+		rules = append(rules, fmt.Sprintf("%d must agree", n))
+	}
+	if people.GetNotRequester() && people.GetRequester() != "" {
+		rules = append(rules, "not "+people.GetRequester())
+	}
+	if len(rules) > 0 {
+		p.PrintLine("    %s  %s", p.Colorize(cyan, "for"), strings.Join(rules, "; "))
+	}
+	for _, v := range q.GetVotes() {
+		says := SafeText("declines")
+		if v.GetValue() != nil {
+			says = p.formatValue("      ", v.GetValue().GetJson())
+		}
+		p.PrintLine("    %s  %s  %s  %s", p.Colorize(cyan, "vote"), v.GetPrincipal(), says, FormatTime(v.GetTime()))
 	}
 }
 

@@ -39,3 +39,10 @@ func UnusedPrices(tb testing.TB) []string {
 	}
 	return names
 }
+
+// CountCompiled returns how many conditions are kept.
+func (c *Conditions) CountCompiled() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.compiled)
+}

@@ -84,8 +84,13 @@ type Compiler struct {
 func New(options Options) (*Compiler, error) { return newCompiler(options) }
 
 func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
+	return newCompilerOf(options, append(variables(), more...)...)
+}
+
+// newCompilerOf makes a compiler of expressions that see the given variables.
+func newCompilerOf(options Options, variables ...cel.EnvOption) (*Compiler, error) {
 	options = options.withDefaults()
-	env, err := cel.NewEnv(append(envOptions(options), more...)...)
+	env, err := cel.NewEnv(append(envOptions(options), variables...)...)
 	if err != nil {
 		return nil, fmt.Errorf("expression environment: %w", err)
 	}
@@ -102,14 +107,20 @@ func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
 	}, nil
 }
 
-// envOptions declares the variables and functions of expressions.
-func envOptions(options Options) []cel.EnvOption {
+// variables declares the variables of the expressions of graphs.
+func variables() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable("state", cel.DynType),
 		cel.Variable("input", cel.DynType),
 		cel.Variable("answer", cel.DynType),
 		cel.Variable("context", cel.DynType),
 		cel.Variable("error", cel.DynType),
+	}
+}
+
+// envOptions declares the functions of expressions.
+func envOptions(options Options) []cel.EnvOption {
+	return []cel.EnvOption{
 		cel.Constant("END", cel.StringType, types.String(graph.End)),
 		cel.OptionalTypes(),
 		ext.Strings(), ext.Lists(), ext.Math(), ext.Sets(), ext.Encoders(),

@@ -88,6 +88,7 @@ nodes:
       update: {plain: answer}
       otherwise: {plain: null}
       assignees: [bob]
+      people: {users: [ana], groups: state.plain, approvals: 2, vetoes: 3, agree: answer != null, not_requester: true, requester: "'eva'"}
       ttl: 3d
       expiry: resume_default
       default: "yes"
@@ -116,7 +117,7 @@ func TestEveryField(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, positions.Line("version"))
 	require.Equal(t, 25, positions.Line("nodes.q.ask.value.user"))
-	require.Equal(t, 42, positions.Line("edges[5].to"), "the line of the edge")
+	require.Equal(t, 43, positions.Line("edges[5].to"), "the line of the edge")
 	require.Equal(t, 2, positions.Line("nothing.known"))
 
 	require.Equal(t, &graph.Spec{
@@ -142,7 +143,11 @@ func TestEveryField(t *testing.T) {
 			{Name: "q", Ask: &graph.AskSpec{
 				When: "state.sum > 1", Value: `{"user": state.plain, "list": [1, state.sum]}`, Message: "'m'", Key: "k",
 				Reason: "approval", Schema: `{"type":"string"}`, Update: []graph.Assignment{{Channel: "plain", Expr: "answer"}},
-				Otherwise: []graph.Assignment{{Channel: "plain", Expr: "null"}}, Assignees: []string{"bob"},
+				Otherwise: []graph.Assignment{{Channel: "plain", Expr: "null"}}, Assignees: graph.NamesSpec{Names: []string{"bob"}},
+				People: &graph.PeopleSpec{
+					Users: graph.NamesSpec{Names: []string{"ana"}}, Groups: graph.NamesSpec{Expr: "state.plain"}, Approvals: 2, Vetoes: 3,
+					Agree: "answer != null", NotRequester: true, Requester: "'eva'",
+				},
 				TTL: 72 * time.Hour, Expiry: "resume_default", Default: `"yes"`,
 			}},
 			{Name: "r", Remote: &graph.RemoteSpec{Endpoint: "host:1", TLS: true}, Policy: graph.PolicySpec{

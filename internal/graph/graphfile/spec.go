@@ -139,7 +139,8 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"update":    r.assignmentsInto(&s.Update),
 		"otherwise": r.assignmentsInto(&s.Otherwise),
 		"goto":      r.expressionInto(&s.Goto),
-		"assignees": r.textsInto(&s.Assignees),
+		"assignees": r.namesInto(&s.Assignees),
+		"people":    func(n *yaml.Node, path string) { s.People = r.readPeople(n, path) },
 		"ttl":       r.durationInto(&s.TTL),
 		"expiry":    r.textInto(&s.Expiry),
 		"default":   r.jsonInto(&s.Default),
@@ -148,6 +149,43 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"drift_ignore": r.textsInto(&s.DriftIgnore),
 	})
 	return s
+}
+
+// readPeople reads who may answer a question.
+func (r *specReader) readPeople(n *yaml.Node, path string) *graph.PeopleSpec {
+	s := &graph.PeopleSpec{}
+	r.readKnownFields(n, path, map[string]fieldReader{
+		"users":         r.namesInto(&s.Users),
+		"groups":        r.namesInto(&s.Groups),
+		"approvals":     r.positiveInto(&s.Approvals),
+		"vetoes":        r.positiveInto(&s.Vetoes),
+		"agree":         r.expressionInto(&s.Agree),
+		"not_requester": r.boolInto(&s.NotRequester),
+		"requester":     r.expressionInto(&s.Requester),
+	})
+	return s
+}
+
+// positiveInto reads a number that must be at least 1, where 0 stands for a field that is
+// left out.
+func (r *specReader) positiveInto(to *int) fieldReader {
+	return func(n *yaml.Node, path string) {
+		r.intInto(to)(n, path)
+		if *to == 0 && !isNull(n) {
+			*to = -1 // refused with the range
+		}
+	}
+}
+
+// namesInto reads a list of names, or a text: an expression that yields names.
+func (r *specReader) namesInto(to *graph.NamesSpec) fieldReader {
+	return func(n *yaml.Node, path string) {
+		if n.Kind == yaml.ScalarNode && !isNull(n) {
+			r.expressionInto(&to.Expr)(n, path)
+			return
+		}
+		r.textsInto(&to.Names)(n, path)
+	}
 }
 
 func (r *specReader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {

@@ -74,7 +74,9 @@ type Options struct {
 	Committer *commit.Committer
 	Env       *superstep.Env  // of the loops of the runs that begin
 	Schemas   runtime.Schemas // nil = values are not checked
-	Observer  runtime.Observer
+	// Conditions evaluates conditions of policies, nil = there are none.
+	Conditions runtime.Conditions
+	Observer   runtime.Observer
 
 	Views     Viewer
 	Owner     Owner

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -27,6 +28,7 @@ func (r *resumeCall) givenResponses(b *answerBatch) []runtime.Response {
 type answerBatch struct {
 	openInterrupts    []checkpoint.Interrupt // open interrupts of the thread
 	answered          []checkpoint.Interrupt // with their answers
+	voted             []checkpoint.Interrupt // with votes that do not decide
 	passedBreakpoints []checkpoint.Interrupt // breakpoints that the resume passes
 	singleResponse    []runtime.Response
 	needsAllAnswers   bool
@@ -34,7 +36,13 @@ type answerBatch struct {
 }
 
 func (b *answerBatch) hasNothingNew() bool {
-	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0
+	return len(b.answered) == 0 && len(b.voted) == 0 && len(b.passedBreakpoints) == 0
+}
+
+// hasOnlyVotes reports whether the thread does not go on: votes were cast that do not
+// decide.
+func (b *answerBatch) hasOnlyVotes() bool {
+	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0 && len(b.voted) > 0
 }
 
 // countLeftOpen returns how many interrupts stay open.
@@ -140,6 +148,10 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	default:
 		return b.nameSuccessor(&q, b.nameOpen(threads.ResolvedError(&q)))
 	}
+	if shown := q.DigestShown(); resp.Seen != "" && resp.Seen != shown {
+		return runtime.Errorf(runtime.ReasonQuestionChanged, "question %q shows something else than was answered; read it again", q.ID).
+			With("interruptId", q.ID).With("seen", shown)
+	}
 	if resp.Etag != "" && resp.Etag != strconv.FormatUint(q.Revision, 10) {
 		return runtime.Errorf(runtime.ReasonEtagMismatch, "question %q was changed", q.ID).With("current", strconv.FormatUint(q.Revision, 10))
 	}
@@ -154,6 +166,15 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			}
 			return err
 		}
+	}
+	switch outcome, err := r.castVote(ctx, &q, resp, field); {
+	case err != nil:
+		return err
+	case outcome == approval.Repeated:
+		return nil
+	case outcome == approval.Counted:
+		b.voted = append(b.voted, q)
+		return nil
 	}
 	q.State, q.Dismissed, q.Note = checkpoint.InterruptAnswered, resp.Dismissed, resp.Note
 	q.Request = r.req.RequestID
@@ -207,7 +228,7 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 		case q.Reason == checkpoint.ReasonBreakpoint:
 			q.State = checkpoint.InterruptConsumed
 			b.passedBreakpoints = append(b.passedBreakpoints, q)
-		case !slices.ContainsFunc(b.answered, func(a checkpoint.Interrupt) bool { return a.ID == q.ID }):
+		case !containsInterrupt(b.answered, q.ID) && !containsInterrupt(b.voted, q.ID):
 			missing = append(missing, q.ID)
 		}
 	}
@@ -225,8 +246,13 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 	return nil
 }
 
-// putAnswers adds the answers to a change.
+func containsInterrupt(list []checkpoint.Interrupt, id string) bool {
+	return slices.ContainsFunc(list, func(q checkpoint.Interrupt) bool { return q.ID == id })
+}
+
+// putAnswers adds the answers and votes to a change.
 func (b *answerBatch) putAnswers(t *commit.Tx) {
+	b.putVotes(t)
 	for i := range b.answered {
 		if q := &b.answered[i]; q.Responder != "" {
 			q.ResponseTime = t.Now
@@ -240,6 +266,9 @@ func (b *answerBatch) putAnswers(t *commit.Tx) {
 	t.Interrupts = append(t.Interrupts, all...)
 	t.Head.Open = max(0, t.Head.Open-len(all))
 	t.Head.Answered += len(b.answered)
+	if b.hasOnlyVotes() {
+		return // the thread stays as it is
+	}
 	t.Head.NeedsAllAnswers = b.needsAllAnswers
 	if len(all) > 0 {
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: all})

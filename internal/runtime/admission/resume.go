@@ -66,7 +66,7 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	}
 	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0
 	switch {
-	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers:
+	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers, b.hasOnlyVotes():
 		return r.storeAnswers(ctx, reader, head, b)
 	default:
 		return r.resumeRun(ctx, reader, head, b)

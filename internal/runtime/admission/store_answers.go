@@ -38,7 +38,7 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		if err := b.markQueued(ctx, reader, t); err != nil {
 			return err
 		}
-		if !b.needsAllAnswers && t.Head.Owner == "" {
+		if !b.needsAllAnswers && !b.hasOnlyVotes() && t.Head.Owner == "" {
 			t.Head.Due = t.Now
 		}
 		t.RecordRequest(r.req.RequestID, r.req.Digest, t.Head.Run)
@@ -91,7 +91,7 @@ func (r *resumeCall) storeCommand(ctx context.Context, reader *query.Reader, t *
 // checkUnchanged makes sure that the interrupts are still open when the change is
 // made through a session whose head has moved since they were read.
 func (b *answerBatch) checkUnchanged(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
-	for _, list := range [][]checkpoint.Interrupt{b.answered, b.passedBreakpoints} {
+	for _, list := range [][]checkpoint.Interrupt{b.answered, b.voted, b.passedBreakpoints} {
 		for _, a := range list {
 			q, err := reader.StoredInterrupt(ctx, t.Thread, a.ID)
 			if err != nil {

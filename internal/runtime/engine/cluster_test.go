@@ -294,6 +294,7 @@ func (c *cluster) startEngine(s checkpoint.Store) *engine.Engine {
 	if opts.PollInterval == 0 {
 		opts.PollInterval = 100 * time.Millisecond // another process may drive what is followed here
 	}
+	opts.KnowsCallers = true
 	e := engine.New(context.Background(), s, c.graphs, c.nodes, nil, opts)
 	c.engines = append(c.engines, e)
 	c.engine = e
@@ -377,12 +378,17 @@ func (c *cluster) waitRun(run checkpoint.Run) checkpoint.Run {
 // brackets. It returns false when none is open.
 func (c *cluster) answerOpen(run checkpoint.Run, name string, most int) bool {
 	c.t.Helper()
+	return c.answerOpenAs(ben, run, name, most)
+}
+
+func (c *cluster) answerOpenAs(by runtime.Actor, run checkpoint.Run, name string, most int) bool {
+	c.t.Helper()
 	open, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{
 		Thread: run.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
 	require.NoError(c.t, err)
 	slices.SortFunc(open, func(a, b checkpoint.Interrupt) int { return strings.Compare(string(a.Value), string(b.Value)) })
-	req := runtime.ResumeRequest{Thread: run.Thread, RequestID: name, Digest: name, By: ben}
+	req := runtime.ResumeRequest{Thread: run.Thread, RequestID: name, Digest: name, By: by}
 	for _, q := range open[:min(most, len(open))] {
 		if q.Reason == checkpoint.ReasonBreakpoint {
 			req.Responses = nil
@@ -472,10 +478,15 @@ func (c *cluster) describeInterrupts(thread string) []string {
 	for _, q := range list {
 		if q.Response != "" {
 			require.Equal(c.t, payload.Array([]payload.JSON{q.Value}), q.Response)
-			require.Equal(c.t, ben, responderOf(&q))
+			require.Contains(c.t, []runtime.Actor{ben, eve}, responderOf(&q))
 			require.False(c.t, q.ResponseTime.Before(q.Created) || q.ResponseTime.After(q.Updated))
 		}
-		out = append(out, fmt.Sprintf("%s %d %s %s %s %v %s", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs, q.Responder))
+		line := fmt.Sprintf("%s %d %s %s %s %v %s", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs, q.Responder)
+		for _, v := range q.Votes {
+			require.False(c.t, v.Time.Before(q.Created) || v.Time.After(q.Updated))
+			line += fmt.Sprintf(" %s:%s", v.Voter, v.Value)
+		}
+		out = append(out, line)
 	}
 	slices.Sort(out)
 	return out

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
@@ -66,8 +67,11 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 		}
 		return logUpdate(receipt + "," + answer + "," + mail)
 	}
+	both := func(_ context.Context, c *nodeCall) pregel.Result {
+		return logUpdate(c.askPeople(`"both?"`, &approval.Policy{Approvals: 2}))
+	}
 	code := map[string]nodeFunc{
-		"quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
+		"both": both, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
 		"slow": slow, "ask": ask, "ask2": ask, "inner": ask, "pay": pay,
 		"broken": func(context.Context, *nodeCall) pregel.Result { return failedResult("broken") },
 		"twice": func(_ context.Context, c *nodeCall) pregel.Result {
@@ -272,6 +276,12 @@ func crashCases() []crashCase {
 				Thread: "t", Graph: "g",
 				Request: checkpoint.RunRequest{From: old[2].ID},
 			}), 9)
+		}, false},
+		{"two must agree", singleSpec(parallelSpec("g", "both", "ask")), func(c *cluster) {
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.answerOpenAs(eve, r, "eve", 9)
+			c.answerToEnd(r, 9)
 		}, false},
 		{"discarded questions", singleSpec(parallelSpec("g", "fast", "ask")), func(c *cluster) {
 			c.waitRun(c.beginRun("r"))

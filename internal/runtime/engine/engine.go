@@ -63,6 +63,11 @@ type Options struct {
 	Tenants runtime.TenantLimits
 	// Callers limit what each caller holds in its tenant; nil = no caller has a limit.
 	Callers runtime.CallerLimits
+	// Conditions evaluates the conditions of policies; nil = a question with one is refused.
+	Conditions runtime.Conditions
+	// KnowsCallers says that the server knows who calls. Otherwise a question that is for
+	// certain people is refused.
+	KnowsCallers bool
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -202,7 +207,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		NewThread: e.owner.NewDetachedThread, ChangeFree: e.changer.ChangeFree,
 	})
 	e.admitter = admission.New(admission.Options{
-		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Observer: e.observer, Views: client, Owner: e.owner,
+		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Conditions: opts.Conditions, Observer: e.observer, Views: client, Owner: e.owner,
 		Changer: e.changer, Heads: e.threads, Versions: versions, Canceller: e.canceller, Capacity: e.capacity, Holdings: e.holdings, Commands: e.editor,
 		QueueLimit: opts.QueueLimit, Now: e.now, IsLive: e.held.IsLive, WakeScheduler: e.wakeScheduler,
 	})
@@ -298,6 +303,7 @@ func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.Inter
 func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
+		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
 		CommitTime: e.opts.CommitTime, MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
 		IsDraining: e.held.IsDraining, IsMemoryExceeded: e.capacity.IsExceeded,

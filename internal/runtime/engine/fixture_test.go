@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -46,9 +47,14 @@ type askPanic struct{ ask pregel.Ask }
 
 // askNext returns the answer to the next interrupt, or unwinds.
 func (c *nodeCall) askNext(value string) string {
+	return c.askPeople(value, nil)
+}
+
+// askPeople is askNext for those whom a policy names.
+func (c *nodeCall) askPeople(value string, policy *approval.Policy) string {
 	i := c.askCount
 	c.askCount++
-	q := pregel.Ask{Index: i, Value: payload.JSON(value)}
+	q := pregel.Ask{Index: i, Value: payload.JSON(value), Policy: policy}
 	q.SetDriftDefaults(c.Graph.Spec)
 	for _, a := range c.Journal.Answers {
 		if a.Scope == "" && a.Key == "" && a.Index == i && a.Matches(&q) {

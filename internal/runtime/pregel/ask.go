@@ -3,6 +3,7 @@ package pregel
 import (
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
@@ -20,6 +21,7 @@ type Ask struct {
 	Expiry    checkpoint.ExpiryAction
 	Default   payload.JSON
 	Assignees []string
+	Policy    *approval.Policy // who may answer and how many must, nil = everybody, and one
 	// Drift is the policy for a replay that asks something else at this place.
 	// DriftIgnore lists the parts that may differ.
 	Drift       checkpoint.Drift

@@ -9,21 +9,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// SetDriftDefaults sets the drift fields that the ask leaves to its graph or to its
-// reason.
+// SetDriftDefaults sets the drift fields that the ask leaves to its graph, or to its
+// reason and policy.
 func (a *Ask) SetDriftDefaults(spec *graph.Spec) {
 	if spec != nil {
 		a.Drift = cmp.Or(a.Drift, checkpoint.Drift(spec.Drift))
 		a.DriftIgnore = mergeNames(spec.DriftIgnore, a.DriftIgnore)
 	}
-	a.Drift = cmp.Or(a.Drift, defaultDrift(a.Reason))
+	a.Drift = cmp.Or(a.Drift, a.defaultDrift())
 }
 
-// defaultDrift returns the policy for an interrupt whose program sets none. A
+// defaultDrift returns the reaction for an interrupt whose program sets none. A
 // consent must not be asked for again and again until it is given.
-func defaultDrift(reason string) checkpoint.Drift {
-	switch reason {
-	case "approval", "tool_call":
+func (a *Ask) defaultDrift() checkpoint.Drift {
+	if a.Reason == "approval" || a.Reason == "tool_call" || a.Policy != nil {
 		return checkpoint.DriftFail
 	}
 	return checkpoint.DriftAskAgain
@@ -60,15 +59,6 @@ func (a *Ask) ShownParts() payload.JSON {
 
 // ShownDigest returns the digest of the shown parts.
 func (a *Ask) ShownDigest() string { return payload.ShownDigest(a.ShownParts()) }
-
-// ShownDigestOf returns the digest of a stored interrupt. It computes the digest for
-// records of earlier versions, which have none.
-func ShownDigestOf(q *checkpoint.Interrupt) string {
-	if q.ShownDigest != "" {
-		return q.ShownDigest
-	}
-	return payload.ShownDigest(payload.ShownParts(q.Message, q.Value, q.Schema, q.DriftIgnore))
-}
 
 // maxDifferences is the largest number of differences that are named.
 const maxDifferences = 10

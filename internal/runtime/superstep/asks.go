@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -92,6 +93,7 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
 		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
 		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
+		Policy: at.completePolicy(a.Policy),
 	}
 	if a.TTL > 0 {
 		q.Expires = at.env.Now().Add(a.TTL)
@@ -99,8 +101,21 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 	return q
 }
 
+// completePolicy names who asks for it where the node does not: who started the run.
+func (at *attempt) completePolicy(p *approval.Policy) *approval.Policy {
+	if p == nil || p.Requester != "" {
+		return p
+	}
+	complete := *p
+	complete.Requester = at.run.StartedBy
+	return &complete
+}
+
 // checkAskable says why no client could answer a question, "" if a client can.
 func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
+	if problem := e.checkPolicy(a.Policy); problem != "" {
+		return "the policy of " + placeText(a) + " can't be kept: " + problem
+	}
 	schemas := e.Schemas
 	if a.Schema == "" || schemas == nil {
 		return ""
@@ -111,6 +126,29 @@ func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
 		return "the response schema of " + placeText(a) + " can't be used: " + err.Error()
 	case a.Default != "" && len(wrong) > 0:
 		return "the default response of " + placeText(a) + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
+	}
+	return ""
+}
+
+// checkPolicy says why the server can't keep a policy, "" if it can.
+func (e *Env) checkPolicy(p *approval.Policy) string {
+	if p == nil {
+		return ""
+	}
+	if problems := p.Check(); len(problems) > 0 {
+		return "people." + problems[0].Field + " " + problems[0].Text
+	}
+	if p.NeedsCallers() && !e.KnowsCallers {
+		return "the server does not know who calls; start it with --api-keys, --token-issuers or --certificate-rules"
+	}
+	if p.Agree == "" {
+		return ""
+	}
+	if e.Conditions == nil {
+		return "the server evaluates no conditions, so people.agree has no use"
+	}
+	if err := e.Conditions.Check(p.Agree); err != nil {
+		return "people.agree: " + err.Error()
 	}
 	return ""
 }

@@ -54,14 +54,14 @@ func nextRound(before *checkpoint.Interrupt, a *pregel.Ask) int {
 
 // showsAsked reports whether an answer to an interrupt may be used for a question.
 func showsAsked(q *checkpoint.Interrupt, a *pregel.Ask) bool {
-	shown := pregel.Answer{ShownDigest: pregel.ShownDigestOf(q), Asked: q}
+	shown := pregel.Answer{ShownDigest: q.DigestShown(), Asked: q}
 	return a.Drift == checkpoint.DriftAccept || shown.Matches(a)
 }
 
 // replaceAnswered replaces an answered interrupt by a new interrupt, or returns why it
 // can't. times counts earlier replacements.
 func (o *outcome) replaceAnswered(before *checkpoint.Interrupt, q checkpoint.Interrupt, a *pregel.Ask, times int) *pregel.Failure {
-	if pregel.ShownDigestOf(before) == q.ShownDigest {
+	if before.DigestShown() == q.ShownDigest {
 		return permanentFailure(runtime.FailedNonDeterministic, "the node asked a question again that was answered; "+
 			"on replay the same calls must come in the same order, or carry keys")
 	}
@@ -200,7 +200,7 @@ func (at *attempt) checkUsedAnswers() *pregel.Failure {
 			return permanentFailure(runtime.FailedInvalidUpdate, "the node has used an answer to "+
 				positionText(use.Scope, use.Key, use.Index)+", which has none")
 		}
-		switch seen := pregel.ShownDigestOf(q); {
+		switch seen := q.DigestShown(); {
 		case use.Asked == nil && use.AskedDigest == seen:
 		case use.Asked == nil:
 			return permanentFailure(runtime.FailedNonDeterministic, "the node has used the answer to "+
@@ -217,7 +217,7 @@ func (at *attempt) checkUsedAnswers() *pregel.Failure {
 // acceptDrift records an answer that was used for something else than was shown.
 func (at *attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
 	a.SetDriftDefaults(at.Graph().Spec)
-	if a.ShownDigest() == pregel.ShownDigestOf(q) {
+	if a.ShownDigest() == q.DigestShown() {
 		return nil
 	}
 	differs := pregel.Differences(q, &a)

@@ -25,9 +25,12 @@ type Env struct {
 	Reader   *query.Reader
 	Executor runtime.Executor
 	Schemas  runtime.Schemas // nil = values are not checked
-	Observer runtime.Observer
-	Log      *zap.Logger
-	Now      func() time.Time // the store's time
+	// Conditions evaluates conditions of policies; nil = there can be none.
+	Conditions   runtime.Conditions
+	KnowsCallers bool // the server knows who answers
+	Observer     runtime.Observer
+	Log          *zap.Logger
+	Now          func() time.Time // the store's time
 
 	Limits           pregel.Limits
 	StepLimit        int   // supersteps of a run by default

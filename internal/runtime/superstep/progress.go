@@ -71,7 +71,7 @@ func (p *progress) buildJournal(task string) pregel.Journal {
 				InterruptID: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
 				Dismissed: i.Dismissed, Reason: i.Note,
 				Expired:     i.State == checkpoint.InterruptExpired && i.Response == "",
-				ShownDigest: pregel.ShownDigestOf(i), Asked: i,
+				ShownDigest: i.DigestShown(), Asked: i,
 			})
 		default: // no answer came, or none will
 		}

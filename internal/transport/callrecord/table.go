@@ -133,7 +133,7 @@ func otherMethods() []Row {
 		{
 			Method: interruptService + "UpdateInterrupt", Kind: Changes, Thread: "interrupt.thread_id", Questions: "interrupt.interrupt_id",
 			Shown:   []string{"update_mask.paths", "interrupt.assignees", "interrupt.etag"},
-			Skipped: []string{"interrupt.value", "interrupt.response_schema", "interrupt.default_response", "interrupt.response"},
+			Skipped: []string{"interrupt.value", "interrupt.response_schema", "interrupt.default_response", "interrupt.response", "interrupt.votes"},
 		},
 		{Method: interruptService + "WatchInterrupts", Kind: Shows, Shown: []string{"filter"}},
 

@@ -17,5 +17,5 @@ func ActorOf(ctx context.Context) runtime.Actor {
 		return runtime.Actor{}
 	}
 	method, _ := grpc.Method(ctx)
-	return runtime.Actor{Name: caller.Name, How: string(caller.How), Method: strings.TrimPrefix(method, "/")}
+	return runtime.Actor{Name: caller.Name, Groups: caller.Groups, How: string(caller.How), Method: strings.TrimPrefix(method, "/")}
 }

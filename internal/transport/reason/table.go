@@ -95,6 +95,7 @@ func Table() []Row {
 		{runtime.ReasonThreadBusy, codes.Aborted, []string{"activeRunId", "state"}},
 		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
 		{runtime.ReasonCheckpointConflict, codes.Aborted, []string{"current"}},
+		{runtime.ReasonQuestionChanged, codes.Aborted, []string{"interruptId", "seen"}},
 		{runtime.ReasonWorkerReplaced, codes.Aborted, []string{"workerId"}},
 
 		{runtime.ReasonCursorTrimmed, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
@@ -118,7 +119,7 @@ func Table() []Row {
 		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
 		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},
 
-		{runtime.ReasonAccessDenied, codes.PermissionDenied, []string{"rule", "graph"}},
+		{runtime.ReasonAccessDenied, codes.PermissionDenied, []string{"rule", "graph", "interruptId"}},
 		{string(identity.TokenInvalid), codes.Unauthenticated, []string{"field"}},
 		{string(identity.TokenExpired), codes.Unauthenticated, []string{"field"}},
 		{string(identity.TokenNotYetValid), codes.Unauthenticated, []string{"field"}},

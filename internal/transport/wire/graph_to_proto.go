@@ -87,7 +87,8 @@ func askSpecToProto(a *graph.AskSpec) *graphdv1.AskSpec {
 	return &graphdv1.AskSpec{
 		Condition: a.When, Value: a.Value, Message: a.Message, Key: a.Key, Reason: a.Reason,
 		ResponseSchema: JSONToProto(a.Schema), Update: channelAssignmentsToProto(a.Update),
-		Otherwise: channelAssignmentsToProto(a.Otherwise), GotoExpr: a.Goto, Assignees: a.Assignees,
+		Otherwise: channelAssignmentsToProto(a.Otherwise), GotoExpr: a.Goto,
+		Assignees: a.Assignees.Names, AssigneesExpr: a.Assignees.Expr, People: peopleSpecToProto(a.People),
 		Ttl: DurationToProto(a.TTL), ExpiryAction: expiryToProto(checkpoint.ExpiryAction(a.Expiry)),
 		DefaultResponse: JSONToProto(a.Default),
 		Drift:           driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,

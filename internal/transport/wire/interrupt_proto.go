@@ -22,6 +22,7 @@ func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
 		Etag: formatEtag(q.Revision), Seen: q.ShownDigest, Drift: driftToProto(q.Drift), DriftIgnore: q.DriftIgnore,
 		Round: ClampUint32(q.Round), Replaces: q.Replaces, Differs: q.Differs, Accepted: q.Accepted,
 		ResponderHow: q.ResponderHow, ResponseMethod: q.ResponseMethod, ResponseTime: TimeToProto(q.ResponseTime),
+		People: policyToProto(q.Policy), Votes: votesToProto(q.Votes),
 	}
 }
 

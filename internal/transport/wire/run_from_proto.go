@@ -120,7 +120,7 @@ func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID s
 func responseFromProto(v *Validator, at string, r *graphdv1.InterruptResponse) runtime.Response {
 	v.ParseEtag(at+".etag", r.GetEtag())
 	out := runtime.Response{
-		Interrupt: r.GetInterruptId(), Etag: r.GetEtag(), Note: v.CheckText(at+".note", r.GetNote()),
+		Interrupt: r.GetInterruptId(), Etag: r.GetEtag(), Seen: v.CheckName(at+".seen", r.GetSeen()), Note: v.CheckText(at+".note", r.GetNote()),
 	}
 	switch outcome := r.GetOutcome().(type) {
 	case *graphdv1.InterruptResponse_Value:

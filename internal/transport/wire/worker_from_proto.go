@@ -244,8 +244,8 @@ func askFromProto(v *Validator, at string, a *graphdv1.Ask) message.Ask {
 		Message: v.CheckText(at+".message", a.GetMessage()), Value: v.ConvertPayload(at+".value", a.GetValue()),
 		Schema: v.ConvertPayload(at+".response_schema", a.GetResponseSchema()), TTL: v.convertPositiveDuration(at+".ttl", a.GetTtl()),
 		Expiry: expiryFromProto(a.GetExpiryAction()), Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
-		Assignees: v.CheckNames(at+".assignees", a.GetAssignees()),
-		Drift:     driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(v, at+".drift_ignore", a.GetDriftIgnore()),
+		Assignees: v.CheckNames(at+".assignees", a.GetAssignees()), Policy: policyFromProto(v, at+".people", a.GetPeople()),
+		Drift: driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(v, at+".drift_ignore", a.GetDriftIgnore()),
 	}
 	if out.Value == "" {
 		out.Value = payload.Null

@@ -22,7 +22,8 @@ type Set struct {
 	Head, History, Values, Pending, Events    *goredis.Script
 	Runs, Members, Changes, Membership, Names *goredis.Script
 	View, Graph, Servers                      *goredis.Script
-	Interrupt, Interrupts, Migrate2, Migrate3 *goredis.Script
+	Interrupt, Interrupts                     *goredis.Script
+	Migrate2, Migrate3, Migrate4              *goredis.Script
 }
 
 // Script is a script that changes a thread.
@@ -46,7 +47,7 @@ func Load() (*Set, error) {
 		"head": &s.Head, "history": &s.History, "values": &s.Values,
 		"pending": &s.Pending, "events": &s.Events, "runs": &s.Runs, "members": &s.Members, "changes": &s.Changes,
 		"membership": &s.Membership, "names": &s.Names, "view": &s.View, "graph": &s.Graph,
-		"servers": &s.Servers, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "question": &s.Interrupt, "questions": &s.Interrupts,
+		"servers": &s.Servers, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "question": &s.Interrupt, "questions": &s.Interrupts,
 	} {
 		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {

@@ -205,7 +205,7 @@ func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) er
 // migrationSteps returns the scripts that bring a thread from an earlier format to the
 // present one, in order.
 func (m *migration) migrationSteps() []*goredis.Script {
-	all := []*goredis.Script{m.database.Scripts.Migrate2, m.database.Scripts.Migrate3}
+	all := []*goredis.Script{m.database.Scripts.Migrate2, m.database.Scripts.Migrate3, m.database.Scripts.Migrate4}
 	return all[max(m.From, layout.OldestFormat)-layout.OldestFormat:]
 }
 

@@ -32,7 +32,7 @@ type migrationStep func(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration
 
 // migrationSteps are those of all versions that a file can be migrated from.
 func migrationSteps() map[int64]migrationStep {
-	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5, 5: migrateToVersion6}
+	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5, 5: migrateToVersion6, 6: migrateToVersion7}
 }
 
 // migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
@@ -63,6 +63,12 @@ func migrateToVersion5(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration,
 // who did something, which an earlier graphd would drop when it writes a record anew.
 // Records without them are read as before.
 func migrateToVersion6(context.Context, *sql.Tx, *checkpoint.Migration, func(checkpoint.Migration)) error {
+	return nil
+}
+
+// migrateToVersion7 changes nothing but the number. Records of interrupts of version 7 have
+// fields for who may answer, and votes. Records without them are read as before.
+func migrateToVersion7(context.Context, *sql.Tx, *checkpoint.Migration, func(checkpoint.Migration)) error {
 	return nil
 }
 

@@ -15,6 +15,7 @@ from graphd.runtime import Runtime, get_runtime, scope
 from graphd.runtime.ask import amemo, interrupt, memo
 from graphd.security import Security
 from graphd.types import Command, Interrupt, Overwrite, RetryPolicy, Send, StateSnapshot
+from graphd.values.people import People
 from graphd.values.worker_limits import WorkerLimits
 
 install_finder()
@@ -31,6 +32,7 @@ __all__ = [
     "MemorySaver",
     "MessagesState",
     "Overwrite",
+    "People",
     "RetryPolicy",
     "Runtime",
     "Security",

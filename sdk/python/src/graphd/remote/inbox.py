@@ -158,10 +158,15 @@ class AsyncInbox:
 
 
 def _answer_call(question: Question, value: Any, note: str) -> Call[Run]:
-    answer = Answer(value, question.question_id, note=note, etag=question.etag)
+    answer = Answer(value, question.question_id, note=note, etag=_etag_for_answer(question), seen=question.seen)
     return run_calls.resume_run(run_calls.build_resume(question.thread_id, answer, _KEEP, subgraphs=False))
 
 
 def _dismiss_call(question: Question, reason: str) -> Call[Run]:
-    dismissal = Dismissal(reason, question.question_id, etag=question.etag)
+    dismissal = Dismissal(reason, question.question_id, etag=_etag_for_answer(question), seen=question.seen)
     return run_calls.resume_run(run_calls.build_resume(question.thread_id, dismissal, _KEEP, subgraphs=False))
+
+
+def _etag_for_answer(question: Question) -> str:
+    """Votes of others change a question, and must not stand in the way of an answer."""
+    return "" if question.people else question.etag

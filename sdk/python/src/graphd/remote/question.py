@@ -12,6 +12,7 @@ from graphd._gen.v1 import interrupt_pb2, run_pb2
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.names import public_levels, public_name
 from graphd.remote.fields import read_time, read_value, read_word
+from graphd.values.people import People
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Question:
     state: str
     """open, answered, consumed, expired, cancelled or superseded."""
     assignees: tuple[str, ...]
+    """Who should answer."""
+    people: People | None
+    """Who may answer and how many must; None for everybody, and one."""
+    votes: tuple[Vote, ...]
+    """How those have voted who may answer, in order, until the answer is decided."""
     key: str
     created_at: datetime.datetime | None
     updated_at: datetime.datetime | None
@@ -52,7 +58,9 @@ class Question:
     differs: tuple[str, ...]
     """JSON pointers to what differs from that question."""
     etag: str = field(repr=False)
-    """Changes with the question. An answer with it is refused when the question is another by then."""
+    """Changes with the question. A change with it is refused when the question has changed by then."""
+    seen: str = field(repr=False)
+    """Digest of what the question shows. An answer with it is refused when it shows something else by then."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,9 @@ class Answer:
     note: str = ""
     """A remark that is stored beside it."""
     etag: str = ""
-    """That of the question that was shown; "" for any."""
+    """That of the question that was shown; "" for any. It changes when others vote."""
+    seen: str = ""
+    """The digest of what was shown; "" for any."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,44 @@ class Dismissal:
     question_id: str = ""
     """"" for the only question that is open."""
     etag: str = ""
+    seen: str = ""
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The answer of one person to a question that several decide."""
+
+    principal: str
+    value: Any
+    """The answer; None also for one who declined."""
+    agrees: bool
+    dismissed: bool
+    """The voter declined to answer."""
+    note: str
+    time: datetime.datetime | None
+
+
+def _read_people(people: interrupt_pb2.People) -> People:
+    return People(
+        users=tuple(people.users),
+        groups=tuple(people.groups),
+        approvals=max(people.approvals, 1),
+        vetoes=max(people.vetoes, 1),
+        agree=people.agree,
+        not_requester=people.not_requester,
+        requester=people.requester,
+    )
+
+
+def _read_vote(vote: interrupt_pb2.Vote) -> Vote:
+    return Vote(
+        principal=vote.principal,
+        value=read_value(vote, "value"),
+        agrees=vote.agrees,
+        dismissed=not vote.HasField("value"),
+        note=vote.note,
+        time=read_time(vote, "time"),
+    )
 
 
 def read_question(question: interrupt_pb2.Interrupt) -> Question:
@@ -105,6 +153,8 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         schema=read_value(question, "response_schema"),
         state=read_word(interrupt_pb2.InterruptState, question.state, "INTERRUPT_STATE_"),
         assignees=tuple(question.assignees),
+        people=_read_people(question.people) if question.HasField("people") else None,
+        votes=tuple(_read_vote(v) for v in question.votes),
         key=question.key,
         created_at=read_time(question, "create_time"),
         updated_at=read_time(question, "update_time"),
@@ -116,6 +166,7 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         replaces=question.replaces,
         differs=tuple(question.differs),
         etag=question.etag,
+        seen=question.seen,
     )
 
 
@@ -153,11 +204,17 @@ def _check_id(question_id: Any) -> str:
 def _write_answer(answer: Any) -> run_pb2.InterruptResponse:
     if isinstance(answer, Dismissal):
         dismissal = run_pb2.Dismissal(reason=answer.reason)
-        return run_pb2.InterruptResponse(interrupt_id=answer.question_id, dismissal=dismissal, etag=answer.etag)
+        return run_pb2.InterruptResponse(
+            interrupt_id=answer.question_id, dismissal=dismissal, etag=answer.etag, seen=answer.seen
+        )
     if not isinstance(answer, Answer):
         raise TypeError(
             f"answers: {type(answer).__name__} is no answer; want a dict of values by question_id, Answer or Dismissal"
         )
     return run_pb2.InterruptResponse(
-        interrupt_id=answer.question_id, value=codec.to_payload(answer.value), etag=answer.etag, note=answer.note
+        interrupt_id=answer.question_id,
+        value=codec.to_payload(answer.value),
+        etag=answer.etag,
+        seen=answer.seen,
+        note=answer.note,
     )

@@ -14,6 +14,7 @@ from graphd.runtime.replay import Answer, Question
 from graphd.runtime.response_schema import RefusedAnswer, ResponseSchema, read_response_schema
 from graphd.runtime.task import CurrentTask, current_scope, required_task
 from graphd.values.command import Interrupt
+from graphd.values.people import People
 
 T = TypeVar("T")
 OnExpiry = Literal["fail_node", "resume_default", "cancel_run"]
@@ -31,6 +32,7 @@ def interrupt(
     on_expiry: OnExpiry | None = None,
     default: Any = None,
     assignees: tuple[str, ...] = (),
+    people: People | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> T: ...
@@ -49,6 +51,7 @@ def interrupt(
     on_expiry: OnExpiry | None = None,
     default: Any = None,
     assignees: tuple[str, ...] = (),
+    people: People | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> Any: ...
@@ -66,6 +69,7 @@ def interrupt(
     on_expiry: OnExpiry | None = None,
     default: Any = None,
     assignees: tuple[str, ...] = (),
+    people: People | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> Any:
@@ -84,10 +88,13 @@ def interrupt(
     pydantic's ValidationError; is_invalid_resume knows both. ``schema`` is the older
     name, for a JSON Schema.
 
+    ``assignees`` names who should answer, and inboxes filter by it. ``people`` says who may
+    answer and how many must: the server refuses everybody else.
+
     An answer is for the question that was shown. When the node asks something
     else on its replay, ``drift`` says what happens: ``"fail"``, ``"ask_again"``
     or ``"accept"``; left out, it is what ``compile(drift=...)`` says, or else
-    ``"fail"`` for the reasons ``approval`` and ``tool_call`` and
+    ``"fail"`` for the reasons ``approval`` and ``tool_call`` and with ``people``, and
     ``"ask_again"`` for all others. ``drift_ignore`` names parts that may
     differ: JSON pointers into the value, ``"message"``, ``"schema"``,
     ``"value"``. Use memo for what may change, like prices and times.
@@ -110,6 +117,7 @@ def interrupt(
         "on_expiry": on_expiry,
         "default": default,
         "assignees": tuple(assignees),
+        "people": people,
         "drift": drift,
         "drift_ignore": check_drift(drift, drift_ignore),
     }

@@ -15,6 +15,7 @@ from graphd.errors import InvalidUpdateError, NonDeterministicNode, ParentComman
 from graphd.runtime import exception_text
 from graphd.runtime.replay import Question, UsedAnswer
 from graphd.values.command import Command, Overwrite, Send
+from graphd.values.people import People
 from graphd.values.policy import RetryPolicy
 from graphd.worker.message_ids import MessageIds
 
@@ -154,11 +155,25 @@ def _build_ask(question: Question) -> pb.Ask:
         drift=_DRIFT[options.get("drift")],
         drift_ignore=options.get("drift_ignore") or (),
     )
+    if (people := options.get("people")) is not None:
+        ask.people.CopyFrom(_build_people(people))
     if options.get("schema") is not None:
         ask.response_schema.CopyFrom(codec.to_payload(options["schema"]))
     if options.get("on_expiry") == "resume_default":
         ask.default_response.CopyFrom(codec.to_payload(options.get("default")))
     return ask
+
+
+def _build_people(people: People) -> interrupt_pb2.People:
+    return interrupt_pb2.People(
+        users=people.users,
+        groups=people.groups,
+        approvals=people.approvals,
+        vetoes=people.vetoes,
+        agree=people.agree,
+        not_requester=people.not_requester,
+        requester=people.requester,
+    )
 
 
 def build_used_answers(answers: Iterable[UsedAnswer]) -> list[pb.UsedAnswer]:

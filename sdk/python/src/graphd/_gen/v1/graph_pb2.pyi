@@ -184,7 +184,7 @@ class Assignment(_message.Message):
     def __init__(self, channel: _Optional[str] = ..., expr: _Optional[str] = ...) -> None: ...
 
 class AskSpec(_message.Message):
-    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore")
+    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore", "assignees_expr", "people")
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -200,6 +200,8 @@ class AskSpec(_message.Message):
     DEFAULT_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     DRIFT_FIELD_NUMBER: _ClassVar[int]
     DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNEES_EXPR_FIELD_NUMBER: _ClassVar[int]
+    PEOPLE_FIELD_NUMBER: _ClassVar[int]
     condition: str
     value: str
     message: str
@@ -215,7 +217,31 @@ class AskSpec(_message.Message):
     default_response: _payload_pb2.Payload
     drift: _interrupt_pb2.Drift
     drift_ignore: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ...) -> None: ...
+    assignees_expr: str
+    people: PeopleSpec
+    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., assignees_expr: _Optional[str] = ..., people: _Optional[_Union[PeopleSpec, _Mapping]] = ...) -> None: ...
+
+class PeopleSpec(_message.Message):
+    __slots__ = ("users", "users_expr", "groups", "groups_expr", "approvals", "vetoes", "agree", "not_requester", "requester")
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    USERS_EXPR_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_EXPR_FIELD_NUMBER: _ClassVar[int]
+    APPROVALS_FIELD_NUMBER: _ClassVar[int]
+    VETOES_FIELD_NUMBER: _ClassVar[int]
+    AGREE_FIELD_NUMBER: _ClassVar[int]
+    NOT_REQUESTER_FIELD_NUMBER: _ClassVar[int]
+    REQUESTER_FIELD_NUMBER: _ClassVar[int]
+    users: _containers.RepeatedScalarFieldContainer[str]
+    users_expr: str
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    groups_expr: str
+    approvals: int
+    vetoes: int
+    agree: str
+    not_requester: bool
+    requester: str
+    def __init__(self, users: _Optional[_Iterable[str]] = ..., users_expr: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., groups_expr: _Optional[str] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., agree: _Optional[str] = ..., not_requester: bool = ..., requester: _Optional[str] = ...) -> None: ...
 
 class SubgraphSpec(_message.Message):
     __slots__ = ("graph", "version", "persistence")

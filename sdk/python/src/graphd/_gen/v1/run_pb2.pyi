@@ -206,18 +206,20 @@ class RunSettings(_message.Message):
     def __init__(self, context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ...) -> None: ...
 
 class InterruptResponse(_message.Message):
-    __slots__ = ("interrupt_id", "value", "dismissal", "etag", "note")
+    __slots__ = ("interrupt_id", "value", "dismissal", "etag", "note", "seen")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     DISMISSAL_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     value: _payload_pb2.Payload
     dismissal: Dismissal
     etag: str
     note: str
-    def __init__(self, interrupt_id: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissal: _Optional[_Union[Dismissal, _Mapping]] = ..., etag: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+    seen: str
+    def __init__(self, interrupt_id: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissal: _Optional[_Union[Dismissal, _Mapping]] = ..., etag: _Optional[str] = ..., note: _Optional[str] = ..., seen: _Optional[str] = ...) -> None: ...
 
 class Dismissal(_message.Message):
     __slots__ = ("reason",)

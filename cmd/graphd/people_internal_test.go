@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	grpcmetadata "google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/identity/apikey"
+	"github.com/graphd-dev/graphd/internal/server"
+)
+
+// peopleServer is a server that knows ana and ben of the group finance, carl of none, and
+// eva, who starts runs.
+type peopleServer struct {
+	conn   *grpc.ClientConn
+	tokens map[string]string
+}
+
+const refundGraph = `graph: refund
+channels: {order: {}, team: {}, wants: {}, decision: {}}
+nodes:
+  review:
+    ask:
+      message: "'Refund order ' + string(state.order) + '?'"
+      people:
+        groups: state.team
+        approvals: 2
+        agree: answer != 'no'
+        not_requester: true
+        requester: state.wants
+      update: {decision: answer}
+edges:
+- {from: __start__, to: review}
+- {from: review, to: __end__}
+`
+
+func startPeopleServer(t *testing.T) *peopleServer {
+	t.Helper()
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	s := &peopleServer{tokens: map[string]string{}}
+	for name, groups := range map[string][]string{"ana": {"finance"}, "ben": {"finance", "staff"}, "dora": {"finance"}, "carl": nil, "eva": {"finance"}} {
+		_, token, err := apikey.Create(t.Context(), keys, apikey.Key{Name: name, Groups: groups, Roles: []string{"admin"}}, time.Now())
+		require.NoError(t, err)
+		s.tokens[name] = token
+	}
+	started := startServerWith(t, server.Options{Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}})
+	var err error
+	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.conn.Close()) })
+	_, err = graphdv1.NewRegistryServiceClient(s.conn).PutGraph(s.as(t, "eva"), putRequest(refundGraph))
+	require.NoError(t, err)
+	return s
+}
+
+func putRequest(document string) *graphdv1.PutGraphRequest {
+	return &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{Document: document}, DocumentName: "refund.yaml"}
+}
+
+func (s *peopleServer) as(t *testing.T, caller string) context.Context {
+	t.Helper()
+	return grpcmetadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+s.tokens[caller])
+}
+
+// ask starts a run that asks, and returns the question.
+func (s *peopleServer) ask(t *testing.T, thread string) *graphdv1.Interrupt {
+	t.Helper()
+	runs := graphdv1.NewGraphServiceClient(s.conn)
+	run, err := runs.StartRun(s.as(t, "carl"), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		ThreadId: thread, CreateThread: true, Graph: "refund",
+		Start: &graphdv1.RunSpec_Input{Input: jsonPayload(`{"order": 7, "team": "finance", "wants": "eva"}`)},
+	}})
+	require.NoError(t, err)
+	_, err = runs.WaitRun(s.as(t, "carl"), &graphdv1.WaitRunRequest{ThreadId: thread, RunId: run.GetRunId()})
+	require.NoError(t, err)
+	return s.question(t, thread)
+}
+
+func (s *peopleServer) question(t *testing.T, thread string) *graphdv1.Interrupt {
+	t.Helper()
+	list, err := graphdv1.NewInterruptServiceClient(s.conn).ListInterrupts(s.as(t, "ana"), &graphdv1.ListInterruptsRequest{ThreadId: thread, Filter: `state = "*"`})
+	require.NoError(t, err)
+	require.Len(t, list.GetInterrupts(), 1)
+	return list.GetInterrupts()[0]
+}
+
+// answer answers by one of the two methods that take answers.
+func (s *peopleServer) answer(t *testing.T, method, caller, thread, value string) error {
+	t.Helper()
+	spec := &graphdv1.ResumeSpec{ThreadId: thread, Single: &graphdv1.InterruptResponse{
+		Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(value)}, Note: "by " + caller,
+	}}
+	runs := graphdv1.NewGraphServiceClient(s.conn)
+	if method == "ResumeRun" {
+		_, err := runs.ResumeRun(s.as(t, caller), &graphdv1.ResumeRunRequest{Resume: spec})
+		return err
+	}
+	stream, err := runs.Resume(s.as(t, caller), &graphdv1.ResumeRequest{Resume: spec})
+	require.NoError(t, err)
+	for {
+		if _, err := stream.Recv(); err != nil {
+			if strings.Contains(err.Error(), "EOF") {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+func refusalRule(t *testing.T, err error) string {
+	t.Helper()
+	require.Equal(t, codes.PermissionDenied, status.Code(err), "%v", err)
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetMetadata()["rule"]
+		}
+	}
+	return ""
+}
+
+func TestTwoOfAGroupDecide(t *testing.T) {
+	s := startPeopleServer(t)
+	for _, method := range []string{"Resume", "ResumeRun"} {
+		t.Run(method, func(t *testing.T) {
+			q := s.ask(t, method)
+			require.Equal(t, []string{"finance"}, q.GetPeople().GetGroups())
+			require.Equal(t, "eva", q.GetPeople().GetRequester())
+
+			require.Equal(t, "not_requester", refusalRule(t, s.answer(t, method, "eva", method, `"yes"`)))
+			require.Equal(t, "group", refusalRule(t, s.answer(t, method, "carl", method, `"yes"`)))
+			require.Empty(t, s.question(t, method).GetVotes(), "nothing is stored of what is refused")
+
+			require.NoError(t, s.answer(t, method, "ana", method, `"yes"`))
+			q = s.question(t, method)
+			require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, q.GetState())
+			require.Equal(t, "ana", q.GetVotes()[0].GetPrincipal())
+			require.True(t, q.GetVotes()[0].GetAgrees())
+			require.Equal(t, "by ana", q.GetVotes()[0].GetNote())
+			require.NotNil(t, q.GetVotes()[0].GetTime())
+
+			require.NoError(t, s.answer(t, method, "ben", method, `"yes"`))
+			require.Eventually(t, func() bool {
+				return s.question(t, method).GetState() == graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED
+			}, time.Minute, 10*time.Millisecond)
+			q = s.question(t, method)
+			require.Equal(t, "ben", q.GetResponder())
+			require.Len(t, q.GetVotes(), 2)
+			require.Equal(t, codes.FailedPrecondition, status.Code(s.answer(t, method, "dora", method, `"no"`)))
+		})
+	}
+}
+
+func TestAVetoDecides(t *testing.T) {
+	s := startPeopleServer(t)
+	s.ask(t, "veto")
+	require.NoError(t, s.answer(t, "ResumeRun", "ana", "veto", `"yes"`))
+	require.NoError(t, s.answer(t, "ResumeRun", "ben", "veto", `"no"`))
+	require.Eventually(t, func() bool { return s.question(t, "veto").GetResponse() != nil }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, `"no"`, s.question(t, "veto").GetResponse().GetJson())
+}
+
+// A server that does not know its callers refuses the graph, and says where and why.
+func TestPoliciesNeedCallers(t *testing.T) {
+	started := startServerWith(t, server.Options{Store: "memory"})
+	conn, err := grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	_, err = graphdv1.NewRegistryServiceClient(conn).PutGraph(t.Context(), putRequest(refundGraph))
+	require.ErrorContains(t, err, "does not know who calls")
+	require.ErrorContains(t, err, "nodes.review.ask.people")
+	require.ErrorContains(t, err, "line 7")
+	open := strings.Replace(refundGraph, "groups: state.team\n        approvals: 2\n        agree: answer != 'no'\n        not_requester: true\n        ", "", 1)
+	require.NotEqual(t, refundGraph, open)
+	_, err = graphdv1.NewRegistryServiceClient(conn).PutGraph(t.Context(), putRequest(open))
+	require.NoError(t, err, fmt.Sprint(open))
+}

@@ -1,0 +1,132 @@
+// Package approval decides who may answer a question of a graph, and when the answers of
+// several people are one decision. It has no state and does no I/O: the runtime calls it
+// in the change that stores an answer.
+package approval
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Bounds of a policy.
+const (
+	MaxAudience   = 16  // users and groups together
+	MaxVotes      = 100 // approvals, and vetoes
+	MaxNameLength = 256 // bytes of a user, a group, or a requester
+)
+
+// Policy says who may answer a question, and how many must. The zero Policy lets everybody
+// answer, and the first answer decides.
+type Policy struct {
+	// Users and Groups name who may answer: a user of Users, or a member of one of Groups.
+	// Both empty = everybody.
+	Users  []string
+	Groups []string
+	// Approvals is how many agreeing votes for one value decide; 0 = 1.
+	Approvals int
+	// Vetoes is how many votes that do not agree decide; 0 = 1.
+	Vetoes int
+	// Agree is a CEL condition over `answer`: whether an answer agrees. "" = every answer
+	// does. A dismissal never agrees.
+	Agree string
+	// NotRequester refuses the vote of the Requester.
+	NotRequester bool
+	Requester    string // who wants what is asked for; "" = not known
+}
+
+// IsZero reports whether the policy demands nothing.
+func (p *Policy) IsZero() bool {
+	return p == nil || len(p.Users) == 0 && len(p.Groups) == 0 && p.approvals() == 1 && p.vetoes() == 1 &&
+		p.Agree == "" && !p.NotRequester && p.Requester == ""
+}
+
+// NeedsCallers reports whether the policy can be kept only by a server that knows who
+// calls.
+func (p *Policy) NeedsCallers() bool {
+	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.approvals() > 1 || p.vetoes() > 1 || p.NotRequester)
+}
+
+func (p *Policy) approvals() int { return max(p.Approvals, 1) }
+
+func (p *Policy) vetoes() int { return max(p.Vetoes, 1) }
+
+// Equal reports whether two policies demand the same.
+func (p *Policy) Equal(other *Policy) bool {
+	if p.IsZero() || other.IsZero() {
+		return p.IsZero() == other.IsZero()
+	}
+	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) &&
+		p.approvals() == other.approvals() && p.vetoes() == other.vetoes() && p.Agree == other.Agree &&
+		p.NotRequester == other.NotRequester && p.Requester == other.Requester
+}
+
+// Problem is what is wrong with a field of a policy.
+type Problem struct {
+	Field string // like "users[1]"
+	Text  string
+}
+
+// Check returns what is wrong with the policy, whatever Agree says.
+func (p *Policy) Check() []Problem {
+	var problems []Problem
+	add := func(field, format string, args ...any) {
+		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
+	}
+	if n := len(p.Users) + len(p.Groups); n > MaxAudience {
+		add("users", "users and groups have %d names together, the limit is %d", n, MaxAudience)
+	}
+	checkNames := func(field string, names []string) {
+		for i, name := range names {
+			at := field + "[" + strconv.Itoa(i) + "]"
+			switch {
+			case name == "" || len(name) > MaxNameLength:
+				add(at, "has %d bytes; want 1 to %d", len(name), MaxNameLength)
+			case slices.Contains(names[:i], name):
+				add(at, "%q stands there twice", name)
+			}
+		}
+	}
+	checkNames("users", p.Users)
+	checkNames("groups", p.Groups)
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"approvals", p.Approvals}, {"vetoes", p.Vetoes}} {
+		if n.value < 0 || n.value > MaxVotes {
+			add(n.field, "is %d; want 1 to %d", n.value, MaxVotes)
+		}
+	}
+	if len(p.Users) > 0 && len(p.Groups) == 0 && p.approvals() > len(p.Users) {
+		add("approvals", "is %d, and users names %d who may answer", p.approvals(), len(p.Users))
+	}
+	if len(p.Requester) > MaxNameLength {
+		add("requester", "has %d bytes; the limit is %d", len(p.Requester), MaxNameLength)
+	}
+	return problems
+}
+
+// Size returns about how many bytes the policy takes in memory.
+func (p *Policy) Size() int {
+	if p == nil {
+		return 0
+	}
+	n := 128 + len(p.Agree) + len(p.Requester)
+	for _, name := range p.Users {
+		n += 16 + len(name)
+	}
+	for _, name := range p.Groups {
+		n += 16 + len(name)
+	}
+	return n
+}
+
+// SizeOfVotes returns about how many bytes votes take in memory.
+func SizeOfVotes(votes []Vote) int {
+	n := 0
+	for i := range votes {
+		v := &votes[i]
+		n += 160 + len(v.Voter) + len(v.How) + len(v.Method) + len(v.Value) + len(v.Note) + len(v.Request)
+	}
+	return n
+}

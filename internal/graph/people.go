@@ -1,0 +1,103 @@
+package graph
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// NamesSpec names people: either the names, or an expression over the state that yields a
+// name or a list of names.
+type NamesSpec struct {
+	Names []string
+	Expr  string // "" = Names
+}
+
+// IsEmpty reports whether nobody is named.
+func (n *NamesSpec) IsEmpty() bool { return len(n.Names) == 0 && n.Expr == "" }
+
+// PeopleSpec says who may answer a question, and how many must.
+type PeopleSpec struct {
+	Users        NamesSpec
+	Groups       NamesSpec
+	Approvals    int    // 0 = 1
+	Vetoes       int    // 0 = 1
+	Agree        string // CEL condition over `answer` alone; "" = every answer agrees
+	NotRequester bool
+	Requester    string // expression; "" = who started the run
+}
+
+// Policy returns the part of the policy that is known before the question is asked.
+func (s *PeopleSpec) Policy() approval.Policy {
+	return approval.Policy{
+		Users: s.Users.Names, Groups: s.Groups.Names, Approvals: s.Approvals, Vetoes: s.Vetoes,
+		Agree: s.Agree, NotRequester: s.NotRequester,
+	}
+}
+
+// needsCallers reports whether only a server that knows its callers can keep the policy.
+func (s *PeopleSpec) needsCallers() bool {
+	known := s.Policy()
+	return known.NeedsCallers() || s.Users.Expr != "" || s.Groups.Expr != ""
+}
+
+// buildPeople compiles the policy of a question.
+func (b *nodeBuilder) buildPeople(path string, n *Node, s *PeopleSpec) {
+	n.Users = b.compileNames(path+".users", &s.Users)
+	n.Groups = b.compileNames(path+".groups", &s.Groups)
+	n.Requester = b.compileExpression(path+".requester", s.Requester)
+	policy := s.Policy()
+	if s.Users.Expr != "" || s.Groups.Expr != "" {
+		policy.Users, policy.Groups = nil, nil // how many there will be is not known
+	}
+	for _, problem := range policy.Check() {
+		b.addProblem(path+"."+problem.Field, ReasonOutOfRange, "%s", problem.Text)
+	}
+	if s.Agree != "" && b.env.CheckCondition != nil {
+		if err := b.env.CheckCondition(s.Agree); err != nil {
+			b.addErrorProblem(path+".agree", ReasonInvalidExpression, "%v", err)
+		}
+	}
+	if b.env.HasNoCallers && s.needsCallers() {
+		b.addProblem(path, ReasonFeatureDisabled,
+			"the server does not know who calls, so it can't keep the policy; start it with --api-keys, --token-issuers or --certificate-rules")
+	}
+}
+
+// looksLikeExpression finds names that were meant as expressions.
+var looksLikeExpression = regexp.MustCompile(`^(state|context|input)[.\[]`)
+
+// compileNames compiles the expression of names, and checks the names.
+func (b *nodeBuilder) compileNames(path string, s *NamesSpec) Program {
+	if s.Names != nil && len(s.Names) == 0 && s.Expr == "" {
+		b.addProblem(path, ReasonMissing, "the list is empty; name at least one, or leave it out")
+	}
+	for i, name := range s.Names {
+		if looksLikeExpression.MatchString(name) {
+			field := path[strings.LastIndexByte(path, '.')+1:]
+			b.addProblem(indexPath(path, i), ReasonInvalidType,
+				"%q is a name here, in a list; an expression stands alone: `%s: %s`, or `%s: \"['ann', %s]\"` for several", name, field, name, field, name)
+		}
+	}
+	return b.compileExpression(path, s.Expr)
+}
+
+// addNames adds names, or the expression that yields them.
+func (o *jsonObject) addNames(key string, s *NamesSpec) {
+	o.addText(key, s.Expr)
+	o.addList(key, s.Names)
+}
+
+func encodePeople(s *PeopleSpec) payload.JSON {
+	o := jsonObject{}
+	o.addNames("users", &s.Users)
+	o.addNames("groups", &s.Groups)
+	o.addInt("approvals", s.Approvals)
+	o.addInt("vetoes", s.Vetoes)
+	o.addText("agree", s.Agree)
+	o.addBool("not_requester", s.NotRequester)
+	o.addText("requester", s.Requester)
+	return o.toJSON()
+}

@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+)
+
+// castVote counts an answer as the vote of its caller, and adds it to the question. Without
+// a policy each answer decides, and the question has no votes. Errors: ACCESS_DENIED with the
+// rule that refuses the caller, and INVALID_FIELD for an answer of which the policy can't say
+// whether it agrees.
+func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp runtime.Response, field string) (approval.Outcome, error) {
+	p := q.Policy
+	if p == nil {
+		return approval.Decided, nil
+	}
+	by := r.req.By
+	if err := p.CheckVoter(approval.Voter{Name: by.Name, Groups: by.Groups}); err != nil {
+		return 0, refuseVoter(q, err)
+	}
+	vote := approval.Vote{
+		Voter: by.Name, How: by.How, Method: by.Method, Agrees: !resp.Dismissed, Note: resp.Note, Request: r.req.RequestID,
+	}
+	if !resp.Dismissed {
+		vote.Value = resp.Value
+		if p.Agree != "" {
+			agrees, err := r.opts.Conditions.Holds(ctx, p.Agree, resp.Value)
+			if err != nil {
+				return 0, runtime.Errorf(runtime.ReasonInvalidField, "%s.value: whether the answer agrees can't be decided: %v", field, err).
+					WithViolation(field+".value", "must be an answer for which the policy's condition holds or not: %s", p.Agree).With("interruptId", q.ID)
+			}
+			vote.Agrees = agrees
+		}
+	}
+	votes, outcome := p.Cast(q.Votes, vote)
+	q.Votes = votes
+	return outcome, nil
+}
+
+// refuseVoter translates the refusal of a voter.
+func refuseVoter(q *checkpoint.Interrupt, err error) *runtime.Error {
+	refused := runtime.Errorf(runtime.ReasonAccessDenied, "access denied: question %q: %v", q.ID, err).With("interruptId", q.ID)
+	if by, ok := errors.AsType[*approval.RefusalError](err); ok {
+		refused = refused.With("rule", by.Rule)
+	}
+	return refused
+}
+
+// putVotes adds to a change the questions that got votes and stay open. The time of the last
+// vote of each question is that of the change.
+func (b *answerBatch) putVotes(t *commit.Tx) {
+	for i := range b.voted {
+		b.voted[i].Updated = t.Now
+	}
+	for _, list := range [][]checkpoint.Interrupt{b.voted, b.answered} {
+		for i := range list {
+			if votes := list[i].Votes; len(votes) > 0 {
+				votes[len(votes)-1].Time = t.Now // Cast has made them anew
+			}
+		}
+	}
+	t.Interrupts = append(t.Interrupts, b.voted...)
+}

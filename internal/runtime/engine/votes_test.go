@@ -1,0 +1,209 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// voteCase is a thread that asks "pay?" with a policy. What a caller says is written like
+// "ana: 1240", "ana/finance: true" with a group, or "ana:" for a dismissal.
+type voteCase struct {
+	*fixture
+
+	payments *[]string
+}
+
+func newVoteCase(tb testing.TB, policy *approval.Policy) *voteCase {
+	tb.Helper()
+	conditions, err := expr.NewConditions(expr.Options{})
+	require.NoError(tb, err)
+	var payments []string
+	code := map[string]nodeFunc{"pay": func(_ context.Context, c *nodeCall) pregel.Result {
+		answer := c.askPeople(`"pay?"`, policy)
+		payments = append(payments, answer)
+		return pregel.Result{Update: payload.JSON(`{"paid":` + answer + `}`)}
+	}}
+	f := newFixtureOn(tb, memory.New(memory.Options{}), engine.Options{Conditions: conditions, KnowsCallers: true}, code,
+		chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
+	run := f.beginAndWait(runtime.StartRequest{
+		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: "{}"}, By: runtime.Actor{Name: "eva"},
+	})
+	require.Equal(tb, checkpoint.RunInterrupted, run.State, "%+v", run.Failure)
+	return &voteCase{fixture: f, payments: &payments}
+}
+
+func (c *voteCase) say(e *engine.Engine, text string) (*runtime.Started, error) {
+	who, value, _ := strings.Cut(text, ":")
+	name, group, _ := strings.Cut(who, "/")
+	by := runtime.Actor{Name: name, How: "jwt", Method: "GraphService/Resume"}
+	if group != "" {
+		by.Groups = []string{group}
+	}
+	value = strings.TrimSpace(value)
+	return e.Resume(c.t.Context(), runtime.ResumeRequest{
+		Thread: "t", By: by, Single: &runtime.Response{Value: payload.JSON(value), Dismissed: value == ""},
+	})
+}
+
+// question is the only question of the thread.
+func (c *voteCase) question() checkpoint.Interrupt {
+	c.t.Helper()
+	list, err := c.engine.Interrupts(c.t.Context(), nil, checkpoint.InterruptQuery{Thread: "t"})
+	require.NoError(c.t, err)
+	require.Len(c.t, list, 1)
+	return list[0]
+}
+
+// votes lists the votes of the question as they are said, "!" before those that do not
+// agree.
+func (c *voteCase) votes() string {
+	var all []string
+	for _, v := range c.question().Votes {
+		text := v.Voter + ":" + string(v.Value)
+		if !v.Agrees {
+			text = "!" + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestVotes(t *testing.T) {
+	const agree = "answer != false"
+	for name, c := range map[string]struct {
+		policy approval.Policy
+		say    []string // "" after the last one that is refused: its rule stands in want
+		want   []string // after each: the number of votes, "paid", "failed", or the rule of a refusal
+		votes  string
+	}{
+		"two approve":                 {approval.Policy{Approvals: 2}, []string{"ana: true", "ben: true"}, []string{"1", "paid"}, "ana:true ben:true"},
+		"one approves twice":          {approval.Policy{Approvals: 2}, []string{"ana: true", "ana: true"}, []string{"1", "1"}, "ana:true"},
+		"one changes the vote":        {approval.Policy{Approvals: 2}, []string{"ana: 900", "ana: 1240", "ben: 1240"}, []string{"1", "1", "paid"}, "ana:1240 ben:1240"},
+		"votes are for a value":       {approval.Policy{Approvals: 2}, []string{"ben: 1240", "ana: 900", "dora: 1240"}, []string{"1", "2", "paid"}, "ben:1240 ana:900 dora:1240"},
+		"a veto":                      {approval.Policy{Approvals: 3, Agree: agree}, []string{"ana: true", "ben: false"}, []string{"1", "paid"}, "ana:true !ben:false"},
+		"a dismissal is a veto":       {approval.Policy{Approvals: 2}, []string{"ana: true", "ben:"}, []string{"1", "failed"}, "ana:true !ben:"},
+		"who asked for it":            {approval.Policy{NotRequester: true}, []string{"eva: true", "ana: true"}, []string{approval.RuleNotRequester, "paid"}, "ana:true"},
+		"a requester that is named":   {approval.Policy{NotRequester: true, Requester: "ana"}, []string{"ana: true", "eva: true"}, []string{approval.RuleNotRequester, "paid"}, "eva:true"},
+		"not of the group":            {approval.Policy{Groups: []string{"finance"}}, []string{"ana: true", "ben/it: true", "ben/finance: true"}, []string{approval.RuleGroup, approval.RuleGroup, "paid"}, "ben:true"},
+		"out of the group later":      {approval.Policy{Groups: []string{"finance"}, Approvals: 2}, []string{"ana/finance: true", "ana: false", "ben/finance: true"}, []string{"1", approval.RuleGroup, "paid"}, "ana:true ben:true"},
+		"no name":                     {approval.Policy{Approvals: 2}, []string{": true"}, []string{approval.RuleCallers}, ""},
+		"a condition of another kind": {approval.Policy{Agree: "answer.ok"}, []string{"ana: 5", `ana: {"ok":true}`}, []string{"invalid", "paid"}, `ana:{"ok":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVoteCase(t, &c.policy)
+			for i, text := range c.say {
+				s, err := v.say(v.engine, text)
+				switch want := c.want[i]; want {
+				case "paid":
+					require.NoError(t, err)
+					require.Equal(t, checkpoint.RunSucceeded, v.waitRun(s).State)
+				case "failed":
+					require.NoError(t, err)
+					require.Equal(t, checkpoint.RunFailed, v.waitRun(s).State)
+				case "invalid":
+					require.Equal(t, runtime.ReasonInvalidField, errorReason(err), "%v", err)
+				case "1", "2":
+					require.NoError(t, err)
+					require.Equal(t, checkpoint.RunInterrupted, v.waitRun(s).State)
+					require.Equal(t, want, fmt.Sprint(len(v.question().Votes)))
+				default:
+					require.Equal(t, runtime.ReasonAccessDenied, errorReason(err), "%v", err)
+					require.Equal(t, want, errorMeta(err, "rule"))
+				}
+			}
+			require.Equal(t, c.votes, v.votes())
+			require.LessOrEqual(t, len(*v.payments), 1)
+		})
+	}
+}
+
+func TestLateVoteNamesWhoAnswered(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	for _, text := range []string{"ana: true", "ben: true"} {
+		s, err := v.say(v.engine, text)
+		require.NoError(t, err)
+		v.waitRun(s)
+	}
+	q := v.question()
+	require.Equal(t, "ben", q.Responder)
+	require.False(t, q.Votes[0].Time.IsZero())
+	_, err := v.engine.Resume(t.Context(), runtime.ResumeRequest{
+		Thread: "t", By: runtime.Actor{Name: "dora"}, Responses: []runtime.Response{{Interrupt: q.ID, Value: "false"}},
+	})
+	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err), "%v", err)
+}
+
+// The last two votes come at the same instant, to two servers: one of them decides.
+func TestLastVotesAtOnce(t *testing.T) {
+	for range 200 {
+		v := newVoteCase(t, &approval.Policy{Approvals: 3})
+		other := engine.New(t.Context(), v.store, v.graphs, v.nodes, nil, v.opts)
+		_, err := v.say(v.engine, "eva: true")
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		begun := make(chan struct{})
+		for i, e := range []*engine.Engine{v.engine, other} {
+			group.Go(func() {
+				<-begun
+				_, err := v.say(e, fmt.Sprintf("voter%d: true", i))
+				require.NoError(t, err)
+			})
+		}
+		close(begun)
+		group.Wait()
+		require.Eventually(t, func() bool {
+			runs, err := v.store.Runs(t.Context(), "t", 0, 1)
+			require.NoError(t, err)
+			return runs[0].State == checkpoint.RunSucceeded
+		}, time.Minute, time.Millisecond)
+		require.Equal(t, []string{"true"}, *v.payments)
+		require.Len(t, v.question().Votes, 3)
+		other.Close()
+	}
+}
+
+// A policy that the server can't keep fails the task: it is never ignored.
+func TestPoliciesThatCantBeKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy  approval.Policy
+		options func(*engine.Options)
+		text    string
+	}{
+		"nobody is known":      {approval.Policy{Approvals: 2}, func(o *engine.Options) { o.KnowsCallers = false }, "does not know who calls"},
+		"no conditions":        {approval.Policy{Agree: "answer"}, func(o *engine.Options) { o.Conditions = nil }, "evaluates no conditions"},
+		"a broken condition":   {approval.Policy{Agree: "state.x"}, func(*engine.Options) {}, "people.agree"},
+		"a number too large":   {approval.Policy{Approvals: 101}, func(*engine.Options) {}, "people.approvals"},
+		"too few who may vote": {approval.Policy{Users: []string{"ana"}, Approvals: 2}, func(*engine.Options) {}, "people.approvals"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conditions, err := expr.NewConditions(expr.Options{})
+			require.NoError(t, err)
+			options := engine.Options{Conditions: conditions, KnowsCallers: true}
+			c.options(&options)
+			code := map[string]nodeFunc{"pay": func(_ context.Context, call *nodeCall) pregel.Result {
+				call.askPeople(`"pay?"`, &c.policy)
+				return pregel.Result{}
+			}}
+			f := newFixtureOn(t, memory.New(memory.Options{}), options, code, chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
+			run := f.runToStop("t", "g", "{}")
+			require.Equal(t, checkpoint.RunFailed, run.State)
+			require.Contains(t, run.Failure.Message, c.text)
+		})
+	}
+}

@@ -1,0 +1,40 @@
+"""Who may answer a question, and how many must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """Who may answer a question, and how many must.
+
+    The server refuses the answer of anybody else: AccessDeniedError. A server that does
+    not know its callers keeps no policy that names people or needs several: the node fails.
+    """
+
+    users: Sequence[str] = ()
+    """Who may answer: these users, and members of ``groups``. Without both, everybody may who may answer at all."""
+    groups: Sequence[str] = ()
+    approvals: int = 1
+    """How many people must give the same answer."""
+    vetoes: int = 1
+    """How many answers that do not agree decide."""
+    agree: str = ""
+    """A CEL condition over ``answer``, like ``"answer.decision != 'rejected'"``: whether an answer agrees. Without
+    one every answer does."""
+    not_requester: bool = False
+    """The requester may not answer."""
+    requester: str = ""
+    """Who wants what is asked for; left out, it is who started the run."""
+
+    def __post_init__(self) -> None:
+        for name in ("users", "groups"):
+            given = getattr(self, name)
+            if isinstance(given, str):
+                raise TypeError(f"{name} is {given!r}: want a list of names, like {name}=[{given!r}]")
+        for name in ("approvals", "vetoes"):
+            number = getattr(self, name)
+            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+                raise ValueError(f"{name} is {number!r}: want a number of people, at least 1")

@@ -1,0 +1,108 @@
+"""Questions that certain people answer, and several."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+from graphd import START, Client, Command, InMemorySaver, People, Security, StateGraph, interrupt
+from graphd.dev import dev, graphd_command
+from graphd.errors import AccessDeniedError, InvalidUpdateError
+
+
+class State(TypedDict, total=False):
+    order: int
+    decision: str
+
+
+TWO = People(groups=["finance"], approvals=2, agree="answer != 'no'", not_requester=True)
+
+
+def review(state: State) -> State:
+    return {"decision": interrupt({"order": state["order"]}, people=TWO)}
+
+
+def make_key(keys: Path, name: str, *groups: str) -> str:
+    given = [argument for group in groups for argument in ("--group", group)]
+    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, "--role", "admin", *given]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Client]]:
+    """A client of each person, of a server whose graph "refund" asks two of finance; eva starts its runs."""
+    keys = tmp_path_factory.mktemp("keys") / "keys.yaml"
+    groups = {"eva": ["finance"], "ana": ["finance"], "ben": ["finance", "staff"], "carl": ["staff"]}
+    tokens = {name: make_key(keys, name, *of) for name, of in groups.items()}
+    security = Security(token=tokens["eva"])
+    with dev(flags=["--api-keys", str(keys)], security=security) as server:
+        saver = InMemorySaver(server=server.address, security=security)
+        graph = StateGraph(State).add_node("review", review).add_edge(START, "review").compile(saver, name="refund")
+        graph.attach()
+        yield {name: Client(server.address, security=Security(token=token)) for name, token in tokens.items()}
+        graph.detach()
+
+
+def ask(people: dict[str, Client], thread: str) -> Any:
+    run = people["eva"].runs.start("refund", {"order": 7}, thread_id=thread)
+    assert people["eva"].runs.wait(thread, run.run_id).state == "interrupted"
+    return next(q for q in people["eva"].inbox.list() if q.thread_id == thread)
+
+
+def test_two_of_a_group_decide(people: dict[str, Client]) -> None:
+    question = ask(people, "two")
+    assert question.people == People(
+        groups=("finance",), approvals=2, agree="answer != 'no'", not_requester=True, requester="eva"
+    )
+    for name, rule in (("eva", "not_requester"), ("carl", "group")):
+        with pytest.raises(AccessDeniedError) as refused:
+            people[name].inbox.answer(question, "yes")
+        assert refused.value.metadata["rule"] == rule
+    people["ana"].inbox.answer(question, "yes")
+    question = people["ana"].inbox.get("two", question.question_id)
+    assert question.state == "open"
+    assert [(v.principal, v.value, v.agrees) for v in question.votes] == [("ana", "yes", True)]
+    people["ben"].inbox.answer(question, "yes")
+    assert people["eva"].runs.wait("two").output == {"order": 7, "decision": "yes"}
+
+
+def test_a_veto_decides(people: dict[str, Client]) -> None:
+    question = ask(people, "veto")
+    people["ana"].inbox.answer(question, "yes")
+    people["ben"].inbox.answer(question, "no")
+    assert people["eva"].runs.wait("veto").output == {"order": 7, "decision": "no"}
+
+
+def test_a_server_that_knows_nobody_refuses_the_question() -> None:
+    graph = StateGraph(State).add_node("review", review).add_edge(START, "review").compile(InMemorySaver())
+    with pytest.raises(InvalidUpdateError, match="does not know who calls"):
+        graph.invoke({"order": 7}, {"configurable": {"thread_id": "unknown"}})
+
+
+def test_an_answer_to_everybody_needs_no_callers() -> None:
+    def anybody(state: State) -> State:
+        return {"decision": interrupt("ok?", people=People(agree="answer == 'yes'"))}
+
+    graph = StateGraph(State).add_node("anybody", anybody).add_edge(START, "anybody").compile(InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "anybody"}}
+    graph.invoke({"order": 7}, config)
+    assert graph.invoke(Command(resume="yes"), config) == {"order": 7, "decision": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"users": "ana"}, TypeError),
+        ({"groups": "finance"}, TypeError),
+        ({"approvals": 0}, ValueError),
+        ({"vetoes": True}, ValueError),
+        ({"approvals": "2"}, ValueError),
+    ],
+)
+def test_a_policy_that_is_none_is_refused_at_once(given: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(given))):
+        People(**given)
