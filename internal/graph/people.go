@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/approval"
@@ -66,8 +65,15 @@ func (b *nodeBuilder) buildPeople(path string, n *Node, s *PeopleSpec) {
 	}
 }
 
-// looksLikeExpression finds names that were meant as expressions.
-var looksLikeExpression = regexp.MustCompile(`^(state|context|input)[.\[]`)
+// looksLikeExpression reports whether a name was meant as an expression.
+func looksLikeExpression(name string) bool {
+	for _, variable := range []string{"state", "context", "input"} {
+		if rest, ok := strings.CutPrefix(name, variable); ok && rest != "" && (rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
 
 // compileNames compiles the expression of names, and checks the names.
 func (b *nodeBuilder) compileNames(path string, s *NamesSpec) Program {
@@ -75,7 +81,7 @@ func (b *nodeBuilder) compileNames(path string, s *NamesSpec) Program {
 		b.addProblem(path, ReasonMissing, "the list is empty; name at least one, or leave it out")
 	}
 	for i, name := range s.Names {
-		if looksLikeExpression.MatchString(name) {
+		if looksLikeExpression(name) {
 			field := path[strings.LastIndexByte(path, '.')+1:]
 			b.addProblem(indexPath(path, i), ReasonInvalidType,
 				"%q is a name here, in a list; an expression stands alone: `%s: %s`, or `%s: \"['ann', %s]\"` for several", name, field, name, field, name)

@@ -89,7 +89,7 @@ func evalPolicy(n *graph.Node, vars graph.Vars) (*approval.Policy, *pregel.Failu
 	if p.Groups, err = evalNames(&spec.Groups, n.Groups, vars); err != nil {
 		return nil, expressionFailure("people.groups", err)
 	}
-	if len(p.Users)+len(p.Groups) == 0 && !(spec.Users.IsEmpty() && spec.Groups.IsEmpty()) {
+	if isNamed := !spec.Users.IsEmpty() || !spec.Groups.IsEmpty(); isNamed && len(p.Users)+len(p.Groups) == 0 {
 		return nil, expressionFailure("people", errors.New("the expressions yield nobody, and then everybody might answer; yield at least one user or group"))
 	}
 	if p.Requester, err = evalText(n.Requester, vars); err != nil {
@@ -109,10 +109,10 @@ func evalNames(s *graph.NamesSpec, p graph.Program, vars graph.Vars) ([]string, 
 		return nil, err
 	}
 	items := []payload.JSON{value}
-	switch payload.KindOf(value) {
-	case payload.NullKind:
+	if value == payload.Null {
 		return nil, nil
-	case payload.ArrayKind:
+	}
+	if payload.KindOf(value) == payload.ArrayKind {
 		if items, err = payload.Elements(value); err != nil {
 			return nil, err
 		}
