@@ -14,6 +14,9 @@ const (
 	MaxAudience   = 16  // users and groups together
 	MaxVotes      = 100 // approvals, and vetoes
 	MaxNameLength = 256 // bytes of a user, a group, or a requester
+	// MaxVoteBytes bounds the votes of a question that is open, as SizeOfVotes estimates
+	// them. A vote that decides, and the only vote, may be larger.
+	MaxVoteBytes = 1 << 20
 )
 
 // Policy says who may answer a question, and how many must. The zero Policy lets everybody

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -12,8 +13,8 @@ import (
 
 // castVote counts an answer as the vote of its caller, and adds it to the question. Without
 // a policy each answer decides, and the question has no votes. Errors: ACCESS_DENIED with the
-// rule that refuses the caller, and INVALID_FIELD for an answer of which the policy can't say
-// whether it agrees.
+// rule that refuses the caller, INVALID_FIELD for an answer of which the policy can't say
+// whether it agrees, and PAYLOAD_TOO_LARGE.
 func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp runtime.Response, field string) (approval.Outcome, error) {
 	p := q.Policy
 	if p == nil {
@@ -38,6 +39,11 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		}
 	}
 	votes, outcome := p.Cast(q.Votes, vote)
+	if n := approval.SizeOfVotes(votes); outcome == approval.Counted && len(votes) > 1 && n > approval.MaxVoteBytes {
+		return 0, runtime.Errorf(runtime.ReasonPayloadTooLarge,
+			"with this vote the votes of question %q would have some %d bytes, the limit is %d; agree with one of them, or answer shorter", q.ID, n, approval.MaxVoteBytes).
+			With("field", field+".value").With("sizeBytes", strconv.Itoa(n)).With("limitBytes", strconv.Itoa(approval.MaxVoteBytes))
+	}
 	q.Votes = votes
 	return outcome, nil
 }

@@ -149,6 +149,24 @@ func TestLateVoteNamesWhoAnswered(t *testing.T) {
 	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err), "%v", err)
 }
 
+// Votes that never decide do not fill the memory.
+func TestVotesHaveABound(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	large := func(n int) string { return fmt.Sprintf(`voter%d: "%d%s"`, n, n, strings.Repeat("x", 300_000)) }
+	for n := range 3 {
+		_, err := v.say(v.engine, large(n))
+		require.NoError(t, err)
+	}
+	_, err := v.say(v.engine, large(3))
+	require.Equal(t, runtime.ReasonPayloadTooLarge, errorReason(err), "%v", err)
+	require.Equal(t, "1048576", errorMeta(err, "limitBytes"))
+	require.Len(t, v.question().Votes, 3)
+	_, value, _ := strings.Cut(large(2), ": ")
+	s, err := v.say(v.engine, "voter9: "+value)
+	require.NoError(t, err, "a vote that decides")
+	require.Equal(t, checkpoint.RunSucceeded, v.waitRun(s).State)
+}
+
 // The last two votes come at the same instant, to two servers: one of them decides.
 func TestLastVotesAtOnce(t *testing.T) {
 	for range 200 {

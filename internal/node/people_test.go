@@ -1,0 +1,54 @@
+package node_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/node"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// askIn runs a node of kind ask over the state {"team": …}.
+func askIn(t *testing.T, ask, team string) pregel.Result {
+	t.Helper()
+	g := compileGraph(t, "graph: g\nchannels: {team: {}}\nnodes: {n: {ask: {message: \"'?'\", "+ask+"}}}\nedges: [START -> n -> END]\n")
+	return node.New(nil, node.Options{}).Execute(t.Context(), newTask(t, g, payload.JSON(`{"team": `+team+`}`)))
+}
+
+func TestPeopleOfAsk(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask, team string
+		want      approval.Policy
+		fails     string
+	}{
+		"names": {
+			ask: "people: {users: [ana], groups: [finance, ops], approvals: 2, vetoes: 3, agree: answer, not_requester: true}", team: "null",
+			want: approval.Policy{Users: []string{"ana"}, Groups: []string{"finance", "ops"}, Approvals: 2, Vetoes: 3, Agree: "answer", NotRequester: true},
+		},
+		"a name of the state":   {ask: "people: {groups: state.team, requester: state.team}", team: `"ops"`, want: approval.Policy{Groups: []string{"ops"}, Requester: "ops"}},
+		"names of the state":    {ask: "people: {users: state.team}", team: `["a", "b"]`, want: approval.Policy{Users: []string{"a", "b"}}},
+		"nobody of two":         {ask: "people: {users: state.team, groups: [ops]}", team: `null`, want: approval.Policy{Groups: []string{"ops"}}},
+		"nobody":                {ask: "people: {users: state.team}", team: `null`, fails: "yield nobody"},
+		"nobody in a list":      {ask: "people: {groups: state.team, approvals: 2}", team: `[]`, fails: "yield nobody"},
+		"a number":              {ask: "people: {users: state.team}", team: `5`, fails: "must yield a name or a list of names, not 5"},
+		"a number in a list":    {ask: "people: {users: state.team}", team: `["a", 5]`, fails: `must yield a name or a list of names, not ["a", 5]`},
+		"nobody that should":    {ask: "assignees: state.team", team: `null`},
+		"no name that should":   {ask: "assignees: state.team", team: `{}`, fails: "assignees"},
+		"nothing of the policy": {ask: "assignees: [ana]", team: `null`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := askIn(t, c.ask, c.team)
+			if c.fails != "" {
+				require.NotNil(t, r.Failure)
+				require.Contains(t, r.Failure.Message, c.fails)
+				return
+			}
+			require.Nil(t, r.Failure)
+			require.Len(t, r.Asks, 1)
+			require.True(t, c.want.Equal(r.Asks[0].Policy), "%+v", r.Asks[0].Policy)
+		})
+	}
+}
