@@ -147,6 +147,9 @@ func TestLateVoteNamesWhoAnswered(t *testing.T) {
 		Thread: "t", By: runtime.Actor{Name: "dora"}, Responses: []runtime.Response{{Interrupt: q.ID, Value: "false"}},
 	})
 	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err), "%v", err)
+	require.Equal(t, "ben", errorMeta(err, "responder"))
+	require.Equal(t, q.ResponseTime.UTC().Format(time.RFC3339), errorMeta(err, "resolveTime"))
+	require.ErrorContains(t, err, "was answered already by ben, at ")
 }
 
 // Votes that never decide do not fill the memory.

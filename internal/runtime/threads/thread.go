@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -294,7 +295,13 @@ func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
 	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
 		With("interruptId", q.ID).With("state", string(q.State))
 	if q.Responder != "" {
+		err.Message += " by " + q.Responder
 		err = err.With("responder", q.Responder)
+	}
+	if !q.ResponseTime.IsZero() {
+		at := q.ResponseTime.UTC().Format(time.RFC3339)
+		err.Message += ", at " + at
+		err = err.With("resolveTime", at)
 	}
 	return err
 }

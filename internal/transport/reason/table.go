@@ -77,7 +77,7 @@ func Table() []Row {
 		{runtime.ReasonThreadNotInterrupted, codes.FailedPrecondition, []string{"threadState"}},
 		{
 			runtime.ReasonInterruptAlreadyResolved, codes.FailedPrecondition,
-			[]string{"interruptId", "state", "responder", "supersededBy", "openInterruptIds"},
+			[]string{"interruptId", "state", "responder", "resolveTime", "supersededBy", "openInterruptIds"},
 		},
 		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime", "openInterruptIds"}},
 		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
