@@ -106,6 +106,20 @@ func TestAnAcceptedAnswerSaysWhatDiffered(t *testing.T) {
 		"    answered  true\n    accepted  for what the node asked later, which differs: /pay, message\n")
 }
 
+// A question says who may answer, and how they have voted.
+func TestAQuestionSaysWhoMayAnswer(t *testing.T) {
+	open := newPayInterrupt("one", `{"pay":100}`, func(q *graphdv1.Interrupt) {
+		q.People = &graphdv1.People{Users: []string{"ana"}, Groups: []string{"finance\x1b[2J"}, Approvals: 2, NotRequester: true, Requester: "eva"}
+		q.Votes = []*graphdv1.Vote{{Principal: "ana", Value: newPayload("true"), Agrees: true}, {Principal: "ben"}}
+	})
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{open}}
+	c, out := newSession(t, s, "")
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{}))
+	require.Contains(t, out.String(), "    for  ana; members of finance\\u{1b}[2J; 2 must agree; not eva\n")
+	require.Contains(t, out.String(), "    vote  ana  true")
+	require.Contains(t, out.String(), "    vote  ben  declines")
+}
+
 // Who did something is shown where it is known, and is fit for a terminal.
 func TestEventsAndQuestionsSayByWhom(t *testing.T) {
 	answered := newPayInterrupt("one", `{"pay":100}`, func(q *graphdv1.Interrupt) {
