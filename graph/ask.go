@@ -92,6 +92,9 @@ type People struct {
 // ForPeople says who may answer, and how many must.
 func ForPeople(people People) AskOption {
 	return func(q *Question) error {
+		if isNamed := people.Users != nil || people.Groups != nil; isNamed && len(people.Users)+len(people.Groups) == 0 {
+			return errors.New("the people of a question are an empty list, and then everybody might answer; name at least one user or group")
+		}
 		q.People = &people
 		return nil
 	}

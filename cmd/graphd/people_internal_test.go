@@ -162,6 +162,23 @@ func TestTwoOfAGroupDecide(t *testing.T) {
 	}
 }
 
+// A request id of one caller does not take the vote of another for a repetition.
+func TestARequestIDIsOfOneCaller(t *testing.T) {
+	s := startPeopleServer(t)
+	s.ask(t, "ids")
+	vote := func(caller string) error {
+		_, err := graphdv1.NewGraphServiceClient(s.conn).ResumeRun(s.as(t, caller), &graphdv1.ResumeRunRequest{RequestId: "approve", Resume: &graphdv1.ResumeSpec{
+			ThreadId: "ids", Single: &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(`"yes"`)}},
+		}})
+		return err
+	}
+	require.NoError(t, vote("ana"))
+	require.NoError(t, vote("ana"))
+	require.ErrorContains(t, vote("ben"), "approve")
+	require.Error(t, vote("carl"))
+	require.Len(t, s.question(t, "ids").GetVotes(), 1)
+}
+
 func TestAVetoDecides(t *testing.T) {
 	s := startPeopleServer(t)
 	s.ask(t, "veto")

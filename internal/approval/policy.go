@@ -100,13 +100,33 @@ func (p *Policy) Check() []Problem {
 			add(n.field, "is %d; want 1 to %d", n.value, MaxVotes)
 		}
 	}
-	if len(p.Users) > 0 && len(p.Groups) == 0 && p.approvals() > len(p.Users) {
-		add("approvals", "is %d, and users names %d who may answer", p.approvals(), len(p.Users))
+	if n := p.countUsers(); len(p.Users) > 0 && len(p.Groups) == 0 && p.approvals() > n {
+		add("approvals", "is %d, and users names %d who may answer", p.approvals(), n)
 	}
 	if len(p.Requester) > MaxNameLength {
 		add("requester", "has %d bytes; the limit is %d", len(p.Requester), MaxNameLength)
 	}
 	return problems
+}
+
+// countUsers returns how many of the users may answer.
+func (p *Policy) countUsers() int {
+	if p.NotRequester && slices.Contains(p.Users, p.Requester) {
+		return len(p.Users) - 1
+	}
+	return len(p.Users)
+}
+
+// Accepts reports whether answers that were given under the policy may be used where now is
+// demanded. A requester that now does not name is the one that the policy was completed
+// with.
+func (p *Policy) Accepts(now *Policy) bool {
+	if p.IsZero() || now.IsZero() || now.Requester != "" {
+		return p.Equal(now)
+	}
+	completed := *now
+	completed.Requester = p.Requester
+	return p.Equal(&completed)
 }
 
 // Size returns about how many bytes the policy takes in memory.

@@ -92,9 +92,17 @@ func evalPolicy(n *graph.Node, vars graph.Vars) (*approval.Policy, *pregel.Failu
 	if isNamed := !spec.Users.IsEmpty() || !spec.Groups.IsEmpty(); isNamed && len(p.Users)+len(p.Groups) == 0 {
 		return nil, expressionFailure("people", errors.New("the expressions yield nobody, and then everybody might answer; yield at least one user or group"))
 	}
-	if p.Requester, err = evalText(n.Requester, vars); err != nil {
+	if n.Requester == nil {
+		return &p, nil
+	}
+	named, err := evalNames(&graph.NamesSpec{}, n.Requester, vars)
+	if err == nil && (len(named) != 1 || named[0] == "") {
+		err = errors.New("must yield the name of one caller")
+	}
+	if err != nil {
 		return nil, expressionFailure("people.requester", err)
 	}
+	p.Requester = named[0]
 	return &p, nil
 }
 

@@ -29,6 +29,7 @@ type answerBatch struct {
 	openInterrupts    []checkpoint.Interrupt // open interrupts of the thread
 	answered          []checkpoint.Interrupt // with their answers
 	voted             []checkpoint.Interrupt // with votes that do not decide
+	repeated          []string               // ids of open interrupts that have the vote already
 	passedBreakpoints []checkpoint.Interrupt // breakpoints that the resume passes
 	singleResponse    []runtime.Response
 	needsAllAnswers   bool
@@ -138,8 +139,11 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			return b.nameOpen(expiredError(&q))
 		}
 	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
+		if err := r.checkLateVoter(&q); err != nil {
+			return err
+		}
 		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
-			(q.Dismissed || payload.Equal(q.Response, resp.Value)) {
+			(q.Dismissed || payload.Equal(q.Response, resp.Value)) && r.hasVoted(&q) {
 			return nil
 		}
 		return b.nameOpen(threads.ResolvedError(&q))
@@ -171,6 +175,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	case err != nil:
 		return err
 	case outcome == approval.Repeated:
+		b.repeated = append(b.repeated, q.ID)
 		return nil
 	case outcome == approval.Counted:
 		b.voted = append(b.voted, q)
@@ -222,13 +227,17 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 			return notInterruptedError(head)
 		}
 	}
+	// A repeated answer, or a vote that does not decide, passes no breakpoint.
+	goesOn := responses == 0 || len(b.answered) > 0 || r.hasCommand()
 	var missing []string
 	for _, q := range b.openInterrupts {
 		switch {
 		case q.Reason == checkpoint.ReasonBreakpoint:
-			q.State = checkpoint.InterruptConsumed
-			b.passedBreakpoints = append(b.passedBreakpoints, q)
-		case !containsInterrupt(b.answered, q.ID) && !containsInterrupt(b.voted, q.ID):
+			if goesOn {
+				q.State = checkpoint.InterruptConsumed
+				b.passedBreakpoints = append(b.passedBreakpoints, q)
+			}
+		case !containsInterrupt(b.answered, q.ID) && !containsInterrupt(b.voted, q.ID) && !slices.Contains(b.repeated, q.ID):
 			missing = append(missing, q.ID)
 		}
 	}

@@ -64,7 +64,13 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if r.req.Expected != "" && r.req.Expected != head.Checkpoint {
 		return nil, answerInPastError(head, r.req.Expected)
 	}
-	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0
+	if b.hasOnlyVotes() && r.hasCommand() {
+		return nil, runtime.Errorf(runtime.ReasonInvalidField, "the answer does not decide the question yet, so the run does not go on with an update or a goto").
+			WithViolation("resume.update", "must be empty with an answer that does not decide; so must goto_targets")
+	}
+	hasUndecided := len(b.voted)+len(b.repeated) > 0
+	collects := r.req.Coverage == runtime.CoverCollect || r.req.Coverage == runtime.CoverAll && hasUndecided
+	b.needsAllAnswers = collects && b.countLeftOpen() > 0
 	switch {
 	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers, b.hasOnlyVotes():
 		return r.storeAnswers(ctx, reader, head, b)
@@ -99,9 +105,13 @@ func (r *resumeCall) resumeRun(ctx context.Context, reader *query.Reader, head *
 		return l, err
 	})
 	switch {
+	case errors.Is(err, capacity.ErrNoCapacity) && head.State != checkpoint.ThreadInterrupted:
+		return nil, r.opts.Capacity.RefusalError(err) // nobody takes up a run that has ended
 	case errors.Is(err, capacity.ErrNoCapacity):
 		b.capacityErr = err
 		return r.storeAnswers(ctx, reader, head, b)
+	case errors.Is(err, ownership.ErrDraining) && head.State != checkpoint.ThreadInterrupted:
+		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, ownership.ErrDraining):
 		return r.storeAnswers(ctx, reader, head, b)
 	case errors.Is(err, ownership.ErrThreadHeld):

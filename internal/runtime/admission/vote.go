@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/graphd-dev/graphd/internal/approval"
@@ -46,6 +47,24 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 	}
 	q.Votes = votes
 	return outcome, nil
+}
+
+// checkLateVoter refuses a caller who could not have answered a question that is decided:
+// it learns nothing of the decision.
+func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
+	if q.Policy == nil {
+		return nil
+	}
+	if err := q.Policy.CheckVoter(approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups}); err != nil && !r.hasVoted(q) {
+		return refuseVoter(q, err)
+	}
+	return nil
+}
+
+// hasVoted reports whether an answer of the caller may be a repetition: with a policy only
+// that of somebody who has voted.
+func (r *resumeCall) hasVoted(q *checkpoint.Interrupt) bool {
+	return q.Policy == nil || slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == r.req.By.Name })
 }
 
 // refuseVoter translates the refusal of a voter.

@@ -163,6 +163,9 @@ func (c *Canceller) cancelParked(ctx context.Context, timeout time.Duration, hea
 			}
 			if old := t.Head.Cancel; old != nil && old.Run == run.ID {
 				request.Rollback = request.Rollback || old.Rollback
+				if !old.KeepsQuestions() {
+					request.Grace = max(request.Grace, 0) // a cancel is stronger than a pause
+				}
 			}
 			return c.endParkedRun(ctx, &memory, t, run, request)
 		})

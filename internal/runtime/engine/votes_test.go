@@ -152,6 +152,106 @@ func TestLateVoteNamesWhoAnswered(t *testing.T) {
 	require.ErrorContains(t, err, "was answered already by ben, at ")
 }
 
+// What a caller may not pass by with an answer that decides nothing.
+func TestVotesPassNothing(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2, Groups: []string{"finance"}})
+	vote := func(name, value string, change func(*runtime.ResumeRequest)) error {
+		req := runtime.ResumeRequest{
+			Thread: "t", By: runtime.Actor{Name: name, Groups: []string{"finance"}}, Single: &runtime.Response{Value: payload.JSON(value)},
+		}
+		if change != nil {
+			change(&req)
+		}
+		_, err := v.engine.Resume(t.Context(), req)
+		return err
+	}
+	before, err := v.store.Head(t.Context(), "t")
+	require.NoError(t, err)
+	err = vote("ana", "true", func(r *runtime.ResumeRequest) { r.Update = `{"paid":1}` })
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(err), "a command waits for the decision: %v", err)
+	after, err := v.store.Head(t.Context(), "t")
+	require.NoError(t, err)
+	require.Equal(t, before.Revision, after.Revision, "nothing is stored")
+
+	require.NoError(t, vote("ana", "true", nil))
+	require.NoError(t, vote("ana", "true", func(r *runtime.ResumeRequest) { r.Coverage = runtime.CoverAll }), "a repeated vote covers its question")
+	require.NoError(t, vote("ben", "true", nil))
+	sleepUntilRun(t, v, checkpoint.RunSucceeded)
+
+	q := v.question()
+	late := func(by runtime.Actor, value string) error {
+		_, err := v.engine.Resume(t.Context(), runtime.ResumeRequest{
+			Thread: "t", By: by, Responses: []runtime.Response{{Interrupt: q.ID, Value: payload.JSON(value)}},
+		})
+		return err
+	}
+	finance := []string{"finance"}
+	require.NoError(t, late(runtime.Actor{Name: "ana", Groups: finance}, "true"), "a repetition")
+	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(late(runtime.Actor{Name: "dora", Groups: finance}, "true")))
+	for _, value := range []string{"true", "false"} {
+		require.Equal(t, runtime.ReasonAccessDenied, errorReason(late(runtime.Actor{Name: "carl"}, value)), "the decision can't be guessed")
+	}
+}
+
+func sleepUntilRun(t *testing.T, v *voteCase, state checkpoint.RunState) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		runs, err := v.store.Runs(t.Context(), "t", 0, 1)
+		require.NoError(t, err)
+		return runs[0].State == state
+	}, time.Minute, time.Millisecond)
+}
+
+// A repeated answer passes no breakpoint at which the thread has come to stand since.
+func TestRepeatedAnswerPassesNoBreakpoint(t *testing.T) {
+	code := map[string]nodeFunc{
+		"ask":    func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(`"deploy?"`)) },
+		"deploy": updateNode(`{"log":["deployed"]}`),
+	}
+	spec := chainSpec("g", channelsLog, "ask", "deploy")
+	spec.InterruptBefore = []string{"deploy"}
+	f := newFixture(t, code, spec)
+	f.runToStop("t", "g", `{"log":[]}`)
+	open, err := f.engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{Thread: "t"})
+	require.NoError(t, err)
+	for range 2 {
+		s, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "t", Responses: []runtime.Response{{Interrupt: open[0].ID, Value: "1"}}})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunInterrupted, f.waitRun(s).State)
+		require.NotContains(t, f.stateValues("t"), "deployed")
+	}
+	s, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "t"})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunSucceeded, f.waitRun(s).State)
+}
+
+// An answer that was given under one policy is not used under another.
+func TestAnswersStayWithTheirPolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		later approval.Policy
+		want  checkpoint.RunState
+	}{
+		"the same policy":   {approval.Policy{Groups: []string{"finance"}}, checkpoint.RunSucceeded},
+		"another group":     {approval.Policy{Groups: []string{"board"}}, checkpoint.RunFailed},
+		"more must agree":   {approval.Policy{Groups: []string{"finance"}, Approvals: 2}, checkpoint.RunFailed},
+		"nobody any longer": {approval.Policy{}, checkpoint.RunFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := approval.Policy{Groups: []string{"finance"}}
+			v := newVoteCase(t, &policy)
+			policy = c.later
+			s, err := v.say(v.engine, "ana/finance: true")
+			require.NoError(t, err)
+			run := v.waitRun(s)
+			require.Equal(t, c.want, run.State, "%+v", run.Failure)
+			if c.want == checkpoint.RunFailed {
+				require.Equal(t, runtime.FailedNonDeterministic, run.Failure.Reason)
+				require.Empty(t, *v.payments)
+			}
+		})
+	}
+}
+
 // Votes that never decide do not fill the memory.
 func TestVotesHaveABound(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{Approvals: 2})
@@ -206,10 +306,14 @@ func TestPoliciesThatCantBeKept(t *testing.T) {
 		options func(*engine.Options)
 		text    string
 	}{
-		"nobody is known":      {approval.Policy{Approvals: 2}, func(o *engine.Options) { o.KnowsCallers = false }, "does not know who calls"},
-		"no conditions":        {approval.Policy{Agree: "answer"}, func(o *engine.Options) { o.Conditions = nil }, "evaluates no conditions"},
-		"a broken condition":   {approval.Policy{Agree: "state.x"}, func(*engine.Options) {}, "people.agree"},
-		"a number too large":   {approval.Policy{Approvals: 101}, func(*engine.Options) {}, "people.approvals"},
+		"nobody is known":       {approval.Policy{Approvals: 2}, func(o *engine.Options) { o.KnowsCallers = false }, "does not know who calls"},
+		"no conditions":         {approval.Policy{Agree: "answer"}, func(o *engine.Options) { o.Conditions = nil }, "evaluates no conditions"},
+		"a broken condition":    {approval.Policy{Agree: "state.x"}, func(*engine.Options) {}, "people.agree"},
+		"a number too large":    {approval.Policy{Approvals: 101}, func(*engine.Options) {}, "people.approvals"},
+		"nobody has started it": {approval.Policy{NotRequester: true}, func(*engine.Options) {}, "it is not known who started the run"},
+		"a requester that is needed": {
+			approval.Policy{Users: []string{"ana", "ben"}, Approvals: 2, NotRequester: true, Requester: "ana"}, func(*engine.Options) {}, "users names 1",
+		},
 		"too few who may vote": {approval.Policy{Users: []string{"ana"}, Approvals: 2}, func(*engine.Options) {}, "people.approvals"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,9 @@ func mergeNames(a, b []string) []string {
 // Matches reports whether the attempt asks the question that was shown to the person who
 // answered. SetDriftDefaults was called on the Ask.
 func (a *Answer) Matches(now *Ask) bool {
+	if a.Asked != nil && !a.Asked.Policy.Accepts(now.Policy) {
+		return false
+	}
 	if q := a.Asked; q != nil && q.Message == now.Message && q.Value == now.Value && q.Schema == now.Schema &&
 		slices.Equal(q.DriftIgnore, now.DriftIgnore) {
 		return true

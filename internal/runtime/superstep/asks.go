@@ -45,7 +45,9 @@ func (at *attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Fai
 	before := at.pending.currentInterrupt(at.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before, a)
 	id := pregel.InterruptID(at.task.ID, a.Scope, a.Key, a.Index, round)
-	if problem := at.env.checkAskable(ctx, a); problem != "" {
+	asked := *a
+	asked.Policy = at.completePolicy(a.Policy)
+	if problem := at.env.checkAskable(ctx, &asked); problem != "" {
 		return permanentFailure(runtime.FailedInvalidUpdate, problem)
 	}
 	at.openInterrupts = append(at.openInterrupts, id)
@@ -137,6 +139,9 @@ func (e *Env) checkPolicy(p *approval.Policy) string {
 	}
 	if problems := p.Check(); len(problems) > 0 {
 		return "people." + problems[0].Field + " " + problems[0].Text
+	}
+	if p.NotRequester && p.Requester == "" && e.KnowsCallers {
+		return "people.not_requester: it is not known who started the run; name the requester"
 	}
 	if p.NeedsCallers() && !e.KnowsCallers {
 		return "the server does not know who calls; start it with --api-keys, --token-issuers or --certificate-rules"

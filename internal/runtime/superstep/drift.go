@@ -61,6 +61,10 @@ func showsAsked(q *checkpoint.Interrupt, a *pregel.Ask) bool {
 // replaceAnswered replaces an answered interrupt by a new interrupt, or returns why it
 // can't. times counts earlier replacements.
 func (o *outcome) replaceAnswered(before *checkpoint.Interrupt, q checkpoint.Interrupt, a *pregel.Ask, times int) *pregel.Failure {
+	if !before.Policy.Accepts(a.Policy) {
+		q.Differs = append(pregel.Differences(before, a), "people")
+		return driftFailure(before, a, q.Differs, "; others may answer, or more must, than when the answer was given")
+	}
 	if before.DigestShown() == q.ShownDigest {
 		return permanentFailure(runtime.FailedNonDeterministic, "the node asked a question again that was answered; "+
 			"on replay the same calls must come in the same order, or carry keys")

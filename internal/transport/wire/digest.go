@@ -31,6 +31,16 @@ func DigestIfRepeatable(requestID string, effect proto.Message) (string, error) 
 	return digestMessage(effect)
 }
 
+// DigestForCaller returns the digest of a request whose effect depends on who makes it: the
+// vote of one caller is not that of another. "" stays "".
+func DigestForCaller(digest, caller string) string {
+	if digest == "" || caller == "" {
+		return digest
+	}
+	sum := sha256.Sum256([]byte(digest + "\x00" + caller))
+	return hex.EncodeToString(sum[:])
+}
+
 // repeatableRequest is a request that a client may send again under the same id.
 type repeatableRequest interface {
 	proto.Message

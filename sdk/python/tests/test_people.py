@@ -98,6 +98,8 @@ def test_an_answer_to_everybody_needs_no_callers() -> None:
     [
         ({"users": "ana"}, TypeError),
         ({"groups": "finance"}, TypeError),
+        ({"users": []}, ValueError),
+        ({"users": (), "groups": []}, ValueError),
         ({"approvals": 0}, ValueError),
         ({"vetoes": True}, ValueError),
         ({"approvals": "2"}, ValueError),

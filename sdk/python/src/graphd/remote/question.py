@@ -117,8 +117,8 @@ class Vote:
 
 def _read_people(people: interrupt_pb2.People) -> People:
     return People(
-        users=tuple(people.users),
-        groups=tuple(people.groups),
+        users=tuple(people.users) or None,
+        groups=tuple(people.groups) or None,
         approvals=max(people.approvals, 1),
         vetoes=max(people.vetoes, 1),
         agree=people.agree,

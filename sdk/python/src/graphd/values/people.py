@@ -14,9 +14,9 @@ class People:
     not know its callers keeps no policy that names people or needs several: the node fails.
     """
 
-    users: Sequence[str] = ()
+    users: Sequence[str] | None = None
     """Who may answer: these users, and members of ``groups``. Without both, everybody may who may answer at all."""
-    groups: Sequence[str] = ()
+    groups: Sequence[str] | None = None
     approvals: int = 1
     """How many people must give the same answer."""
     vetoes: int = 1
@@ -34,6 +34,9 @@ class People:
             given = getattr(self, name)
             if isinstance(given, str):
                 raise TypeError(f"{name} is {given!r}: want a list of names, like {name}=[{given!r}]")
+        named = [given for given in (self.users, self.groups) if given is not None]
+        if named and not any(named):
+            raise ValueError("users and groups are empty, and then everybody might answer: name one, or leave them out")
         for name in ("approvals", "vetoes"):
             number = getattr(self, name)
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:

@@ -166,8 +166,8 @@ def _build_ask(question: Question) -> pb.Ask:
 
 def _build_people(people: People) -> interrupt_pb2.People:
     return interrupt_pb2.People(
-        users=people.users,
-        groups=people.groups,
+        users=people.users or (),
+        groups=people.groups or (),
         approvals=people.approvals,
         vetoes=people.vetoes,
         agree=people.agree,
