@@ -70,7 +70,7 @@ func Message(text string) AskOption {
 }
 
 // People says who may answer a question, and how many must. The server refuses the answer of
-// anybody else. A server that does not know its callers keeps no policy that names people or
+// other callers. A server that does not know its callers keeps no policy that names people or
 // needs several: the task fails.
 type People struct {
 	// Users and Groups name who may answer: a user, or a member of a group. Both empty =
@@ -93,14 +93,14 @@ type People struct {
 func ForPeople(people People) AskOption {
 	return func(q *Question) error {
 		if isNamed := people.Users != nil || people.Groups != nil; isNamed && len(people.Users)+len(people.Groups) == 0 {
-			return errors.New("the people of a question are an empty list, and then everybody might answer; name at least one user or group")
+			return errors.New("the people of a question are an empty list, and then every caller might answer; name at least one user or group")
 		}
 		q.People = &people
 		return nil
 	}
 }
 
-// Assignees says who should answer. Anybody may, see [ForPeople].
+// Assignees says who should answer. It refuses no caller, see [ForPeople].
 func Assignees(who ...string) AskOption {
 	return func(q *Question) error {
 		q.Assignees = who

@@ -67,13 +67,15 @@ func TestCastKeepsTheVotesItIsGiven(t *testing.T) {
 	require.Equal(t, "ana", before[0].Voter)
 }
 
-func TestCountMissing(t *testing.T) {
+// The room that the first vote for a value needs is the room of all votes that decide it.
+func TestNeededBytes(t *testing.T) {
 	p := &approval.Policy{Approvals: 3, Vetoes: 2}
-	votes, _ := cast(p, "ana:1", "ben:1", "dora:2", "!eva:0")
-	require.Equal(t, 1, p.CountMissing(votes, "ana"))
-	require.Equal(t, 2, p.CountMissing(votes, "dora"))
-	require.Equal(t, 1, p.CountMissing(votes, "eva"))
-	require.Equal(t, 3, p.CountMissing(votes, "nobody"))
+	first, _ := cast(p, "ana:1")
+	all, _ := cast(p, "ana:1", "ben:1", "eva:1")
+	require.Equal(t, approval.SizeOfVotes(all), p.NeededBytes(first))
+	require.Equal(t, approval.SizeOfVotes(all), p.NeededBytes(all))
+	vetoed, _ := cast(p, "ana:1", "!eva:0")
+	require.Equal(t, 3*approval.SizeOfVotes(first), p.NeededBytes(vetoed))
 }
 
 func TestCheckVoter(t *testing.T) {

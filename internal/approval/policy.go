@@ -14,8 +14,8 @@ const (
 	MaxAudience   = 16  // users and groups together
 	MaxVotes      = 100 // approvals, and vetoes
 	MaxNameLength = 256 // bytes of a user, a group, or a requester
-	// MaxVoteBytes bounds the votes of a question that is open, as SizeOfVotes estimates
-	// them. A vote that decides, and the only vote, may be larger.
+	// MaxVoteBytes bounds the votes of a question that is open, with those that its
+	// approval still takes, as NeededBytes estimates them.
 	MaxVoteBytes = 1 << 20
 )
 
@@ -40,19 +40,19 @@ type Policy struct {
 
 // IsZero reports whether the policy demands nothing.
 func (p *Policy) IsZero() bool {
-	return p == nil || len(p.Users) == 0 && len(p.Groups) == 0 && p.approvals() == 1 && p.vetoes() == 1 &&
+	return p == nil || len(p.Users) == 0 && len(p.Groups) == 0 && p.minApprovals() == 1 && p.minVetoes() == 1 &&
 		p.Agree == "" && !p.NotRequester && p.Requester == ""
 }
 
 // NeedsCallers reports whether the policy can be kept only by a server that knows who
 // calls.
 func (p *Policy) NeedsCallers() bool {
-	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.approvals() > 1 || p.vetoes() > 1 || p.NotRequester)
+	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester)
 }
 
-func (p *Policy) approvals() int { return max(p.Approvals, 1) }
+func (p *Policy) minApprovals() int { return max(p.Approvals, 1) }
 
-func (p *Policy) vetoes() int { return max(p.Vetoes, 1) }
+func (p *Policy) minVetoes() int { return max(p.Vetoes, 1) }
 
 // Equal reports whether two policies demand the same.
 func (p *Policy) Equal(other *Policy) bool {
@@ -60,7 +60,7 @@ func (p *Policy) Equal(other *Policy) bool {
 		return p.IsZero() == other.IsZero()
 	}
 	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) &&
-		p.approvals() == other.approvals() && p.vetoes() == other.vetoes() && p.Agree == other.Agree &&
+		p.minApprovals() == other.minApprovals() && p.minVetoes() == other.minVetoes() && p.Agree == other.Agree &&
 		p.NotRequester == other.NotRequester && p.Requester == other.Requester
 }
 
@@ -100,8 +100,8 @@ func (p *Policy) Check() []Problem {
 			add(n.field, "is %d; want 1 to %d", n.value, MaxVotes)
 		}
 	}
-	if n := p.countUsers(); len(p.Users) > 0 && len(p.Groups) == 0 && p.approvals() > n {
-		add("approvals", "is %d, and users names %d who may answer", p.approvals(), n)
+	if n := p.countUsers(); len(p.Users) > 0 && len(p.Groups) == 0 && p.minApprovals() > n {
+		add("approvals", "is %d, and users names %d who may answer", p.minApprovals(), n)
 	}
 	if len(p.Requester) > MaxNameLength {
 		add("requester", "has %d bytes; the limit is %d", len(p.Requester), MaxNameLength)
@@ -149,7 +149,7 @@ func SizeOfVotes(votes []Vote) int {
 	n := 0
 	for i := range votes {
 		v := &votes[i]
-		n += 160 + len(v.Voter) + len(v.How) + len(v.Method) + len(v.Value) + len(v.Note) + len(v.Request)
+		n += v.size()
 	}
 	return n
 }

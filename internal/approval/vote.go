@@ -76,17 +76,18 @@ func (p *Policy) countMissing(votes []Vote, like *Vote) int {
 		}
 	}
 	if like.Agrees {
-		return max(0, p.approvals()-same)
+		return max(0, p.minApprovals()-same)
 	}
-	return max(0, p.vetoes()-same)
+	return max(0, p.minVetoes()-same)
 }
 
-// CountMissing returns how many more people must vote for the value of a vote that has
-// been cast.
-func (p *Policy) CountMissing(votes []Vote, voter string) int {
-	at := slices.IndexFunc(votes, func(v Vote) bool { return v.Voter == voter })
-	if at < 0 {
-		return p.approvals()
-	}
-	return p.countMissing(votes, &votes[at])
+// NeededBytes estimates how many bytes the votes take when the value of the last vote is
+// decided: further voters repeat it.
+func (p *Policy) NeededBytes(votes []Vote) int {
+	last := &votes[len(votes)-1]
+	return SizeOfVotes(votes) + p.countMissing(votes, last)*last.size()
+}
+
+func (v *Vote) size() int {
+	return 160 + len(v.Voter) + len(v.How) + len(v.Method) + len(v.Value) + len(v.Note) + len(v.Request)
 }

@@ -36,14 +36,14 @@ func (p *Policy) CheckVoter(v Voter) error {
 		return &RefusalError{RuleCallers, "the server does not know who calls, and the question is for certain people; start it with a way to know callers"}
 	case p.NotRequester && v.Name == p.Requester:
 		return &RefusalError{RuleNotRequester, strconv.Quote(v.Name) + " has asked for it, and may not answer; someone else must"}
-	case !p.includes(v):
+	case !p.includesVoter(v):
 		return &RefusalError{RuleGroup, strconv.Quote(v.Name) + " is not among those who may answer: " + p.nameAudience()}
 	}
 	return nil
 }
 
-// includes reports whether the policy is for the voter.
-func (p *Policy) includes(v Voter) bool {
+// includesVoter reports whether the policy is for the voter.
+func (p *Policy) includesVoter(v Voter) bool {
 	if len(p.Users) == 0 && len(p.Groups) == 0 {
 		return true
 	}

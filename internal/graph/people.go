@@ -14,7 +14,7 @@ type NamesSpec struct {
 	Expr  string // "" = Names
 }
 
-// IsEmpty reports whether nobody is named.
+// IsEmpty reports whether no name is given.
 func (n *NamesSpec) IsEmpty() bool { return len(n.Names) == 0 && n.Expr == "" }
 
 // PeopleSpec says who may answer a question, and how many must.

@@ -110,7 +110,7 @@ type AskSpec struct {
 	Update    []Assignment // from the answer
 	Otherwise []Assignment // when When is false
 	Goto      string       // may use answer; when not asked, answer is null
-	Assignees NamesSpec    // who should answer; anybody may
+	Assignees NamesSpec    // who should answer; refuses no caller
 	People    *PeopleSpec  // who may answer and how many must, nil = everybody, and one
 	TTL       time.Duration
 	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"

@@ -90,7 +90,7 @@ func evalPolicy(n *graph.Node, vars graph.Vars) (*approval.Policy, *pregel.Failu
 		return nil, expressionFailure("people.groups", err)
 	}
 	if isNamed := !spec.Users.IsEmpty() || !spec.Groups.IsEmpty(); isNamed && len(p.Users)+len(p.Groups) == 0 {
-		return nil, expressionFailure("people", errors.New("the expressions yield nobody, and then everybody might answer; yield at least one user or group"))
+		return nil, expressionFailure("people", errors.New("the expressions yield no name, and then every caller might answer; yield at least one user or group"))
 	}
 	if n.Requester == nil {
 		return &p, nil
@@ -107,7 +107,7 @@ func evalPolicy(n *graph.Node, vars graph.Vars) (*approval.Policy, *pregel.Failu
 }
 
 // evalNames evaluates an expression that yields a name, a list of names, or null for
-// nobody; without an expression the names are those of the spec.
+// no name; without an expression the names are those of the spec.
 func evalNames(s *graph.NamesSpec, p graph.Program, vars graph.Vars) ([]string, error) {
 	if p == nil {
 		return s.Names, nil

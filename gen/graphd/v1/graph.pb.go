@@ -949,7 +949,7 @@ type AskSpec struct {
 	// Expression that yields the nodes to go to; empty means the edges decide.
 	// `answer` is null when nothing was asked.
 	GotoExpr string `protobuf:"bytes,9,opt,name=goto_expr,json=gotoExpr,proto3" json:"goto_expr,omitempty"`
-	// Who should answer; plain text. Anybody may; people says who may.
+	// Who should answer; plain text. It refuses no caller, as people does.
 	Assignees []string `protobuf:"bytes,10,rep,name=assignees,proto3" json:"assignees,omitempty"`
 	// How long the question stays open; unset means for ever.
 	Ttl *durationpb.Duration `protobuf:"bytes,11,opt,name=ttl,proto3" json:"ttl,omitempty"`

@@ -448,7 +448,7 @@ type Interrupt struct {
 	ExpiryAction ExpiryAction `protobuf:"varint,19,opt,name=expiry_action,json=expiryAction,proto3,enum=graphd.v1.ExpiryAction" json:"expiry_action,omitempty"`
 	// The answer of EXPIRY_ACTION_RESUME_DEFAULT.
 	DefaultResponse *Payload `protobuf:"bytes,20,opt,name=default_response,json=defaultResponse,proto3" json:"default_response,omitempty"`
-	// Who should answer: inboxes filter by it. Anybody may; people says who may.
+	// Who should answer: inboxes filter by it. It refuses no caller, as people does.
 	Assignees []string `protobuf:"bytes,21,rep,name=assignees,proto3" json:"assignees,omitempty"`
 	// The answer; unset while there is none and when the question was dismissed.
 	Response *Payload `protobuf:"bytes,22,opt,name=response,proto3" json:"response,omitempty"`

@@ -11,8 +11,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// maxConditions is how many compiled conditions are kept.
-const maxConditions = 256
+// maxConditionBytes bounds the texts of the compiled conditions that are kept. A compiled
+// condition takes some 60 bytes for each byte of its text, and 6 KiB.
+const (
+	maxConditionBytes  = 64 << 10
+	conditionBaseBytes = 100
+)
 
 // Conditions evaluates conditions over an answer: expressions that see `answer` and nothing
 // else. They stand in questions that wait, so they are compiled when they are needed. It is
@@ -22,6 +26,7 @@ type Conditions struct {
 
 	mu       sync.Mutex
 	compiled map[string]graph.Program
+	bytes    int // of their texts, with conditionBaseBytes for each
 }
 
 // NewConditions returns an evaluator with the limits of options.
@@ -35,13 +40,13 @@ func NewConditions(options Options) (*Conditions, error) {
 
 // Check reports what is wrong with a condition.
 func (c *Conditions) Check(condition string) error {
-	_, err := c.compile(condition)
+	_, err := c.compileCondition(condition)
 	return err
 }
 
 // Holds evaluates a condition over an answer.
 func (c *Conditions) Holds(ctx context.Context, condition string, answer payload.JSON) (bool, error) {
-	p, err := c.compile(condition)
+	p, err := c.compileCondition(condition)
 	if err != nil {
 		return false, err
 	}
@@ -55,8 +60,8 @@ func (c *Conditions) Holds(ctx context.Context, condition string, answer payload
 	return false, fmt.Errorf("the condition yields %s for the answer; it must yield true or false", payload.KindOf(value))
 }
 
-// compile compiles a condition, unless it was compiled a while ago.
-func (c *Conditions) compile(condition string) (graph.Program, error) {
+// compileCondition compiles a condition, unless it was compiled a while ago.
+func (c *Conditions) compileCondition(condition string) (graph.Program, error) {
 	c.mu.Lock()
 	p := c.compiled[condition]
 	c.mu.Unlock()
@@ -72,8 +77,12 @@ func (c *Conditions) compile(condition string) (graph.Program, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.compiled) >= maxConditions {
+	if c.compiled[condition] != nil {
+		return p, nil
+	}
+	if c.bytes += conditionBaseBytes + len(condition); c.bytes > maxConditionBytes {
 		clear(c.compiled)
+		c.bytes = conditionBaseBytes + len(condition)
 	}
 	c.compiled[condition] = p
 	return p, nil

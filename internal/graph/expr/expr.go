@@ -84,7 +84,7 @@ type Compiler struct {
 func New(options Options) (*Compiler, error) { return newCompiler(options) }
 
 func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
-	return newCompilerOf(options, append(variables(), more...)...)
+	return newCompilerOf(options, append(declareVariables(), more...)...)
 }
 
 // newCompilerOf makes a compiler of expressions that see the given variables.
@@ -107,8 +107,8 @@ func newCompilerOf(options Options, variables ...cel.EnvOption) (*Compiler, erro
 	}, nil
 }
 
-// variables declares the variables of the expressions of graphs.
-func variables() []cel.EnvOption {
+// declareVariables declares the variables of the expressions of graphs.
+func declareVariables() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable("state", cel.DynType),
 		cel.Variable("input", cel.DynType),

@@ -106,7 +106,7 @@ func (r *resumeCall) resumeRun(ctx context.Context, reader *query.Reader, head *
 	})
 	switch {
 	case errors.Is(err, capacity.ErrNoCapacity) && head.State != checkpoint.ThreadInterrupted:
-		return nil, r.opts.Capacity.RefusalError(err) // nobody takes up a run that has ended
+		return nil, r.opts.Capacity.RefusalError(err) // no server takes up a run that has ended
 	case errors.Is(err, capacity.ErrNoCapacity):
 		b.capacityErr = err
 		return r.storeAnswers(ctx, reader, head, b)

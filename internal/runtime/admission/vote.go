@@ -22,7 +22,7 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		return approval.Decided, nil
 	}
 	by := r.req.By
-	if err := p.CheckVoter(approval.Voter{Name: by.Name, Groups: by.Groups}); err != nil {
+	if err := p.CheckVoter(r.voter()); err != nil {
 		return 0, refuseVoter(q, err)
 	}
 	vote := approval.Vote{
@@ -40,13 +40,19 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		}
 	}
 	votes, outcome := p.Cast(q.Votes, vote)
-	if n := approval.SizeOfVotes(votes); outcome == approval.Counted && len(votes) > 1 && n > approval.MaxVoteBytes {
-		return 0, runtime.Errorf(runtime.ReasonPayloadTooLarge,
-			"with this vote the votes of question %q would have some %d bytes, the limit is %d; agree with one of them, or answer shorter", q.ID, n, approval.MaxVoteBytes).
-			With("field", field+".value").With("sizeBytes", strconv.Itoa(n)).With("limitBytes", strconv.Itoa(approval.MaxVoteBytes))
+	if outcome == approval.Counted {
+		if n := p.NeededBytes(votes); n > approval.MaxVoteBytes {
+			return 0, runtime.Errorf(runtime.ReasonPayloadTooLarge,
+				"the votes of question %q, with those that this answer still needs, would have some %d bytes, the limit is %d; answer shorter", q.ID, n, approval.MaxVoteBytes).
+				With("field", field+".value").With("sizeBytes", strconv.Itoa(n)).With("limitBytes", strconv.Itoa(approval.MaxVoteBytes))
+		}
 	}
 	q.Votes = votes
 	return outcome, nil
+}
+
+func (r *resumeCall) voter() approval.Voter {
+	return approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups}
 }
 
 // checkLateVoter refuses a caller who could not have answered a question that is decided:
@@ -55,14 +61,14 @@ func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
 	if q.Policy == nil {
 		return nil
 	}
-	if err := q.Policy.CheckVoter(approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups}); err != nil && !r.hasVoted(q) {
+	if err := q.Policy.CheckVoter(r.voter()); err != nil && !r.hasVoted(q) {
 		return refuseVoter(q, err)
 	}
 	return nil
 }
 
 // hasVoted reports whether an answer of the caller may be a repetition: with a policy only
-// that of somebody who has voted.
+// that of a voter.
 func (r *resumeCall) hasVoted(q *checkpoint.Interrupt) bool {
 	return q.Policy == nil || slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == r.req.By.Name })
 }

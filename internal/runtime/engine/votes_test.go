@@ -88,7 +88,7 @@ func TestVotes(t *testing.T) {
 	const agree = "answer != false"
 	for name, c := range map[string]struct {
 		policy approval.Policy
-		say    []string // "" after the last one that is refused: its rule stands in want
+		say    []string
 		want   []string // after each: the number of votes, "paid", "failed", or the rule of a refusal
 		votes  string
 	}{
@@ -255,15 +255,15 @@ func TestAnswersStayWithTheirPolicy(t *testing.T) {
 // Votes that never decide do not fill the memory.
 func TestVotesHaveABound(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{Approvals: 2})
-	large := func(n int) string { return fmt.Sprintf(`voter%d: "%d%s"`, n, n, strings.Repeat("x", 300_000)) }
-	for n := range 3 {
+	large := func(n int) string { return fmt.Sprintf(`voter%d: "%d%s"`, n, n, strings.Repeat("x", 200_000)) }
+	for n := range 4 {
 		_, err := v.say(v.engine, large(n))
 		require.NoError(t, err)
 	}
-	_, err := v.say(v.engine, large(3))
+	_, err := v.say(v.engine, large(4))
 	require.Equal(t, runtime.ReasonPayloadTooLarge, errorReason(err), "%v", err)
 	require.Equal(t, "1048576", errorMeta(err, "limitBytes"))
-	require.Len(t, v.question().Votes, 3)
+	require.Len(t, v.question().Votes, 4)
 	_, value, _ := strings.Cut(large(2), ": ")
 	s, err := v.say(v.engine, "voter9: "+value)
 	require.NoError(t, err, "a vote that decides")

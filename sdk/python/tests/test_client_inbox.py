@@ -117,8 +117,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield clients
 
 
-def make_key(keys: Path, name: str, roles: Sequence[str]) -> str:
+def make_key(keys: Path, name: str, roles: Sequence[str], groups: Sequence[str] = ()) -> str:
     given = [argument for role in roles for argument in ("--role", role)]
+    given += [argument for group in groups for argument in ("--group", group)]
     command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, *given]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 
 from graphd import START, Client, Command, InMemorySaver, People, Security, StateGraph, interrupt
-from graphd.dev import dev, graphd_command
+from graphd.dev import dev
 from graphd.errors import AccessDeniedError, InvalidUpdateError
+from tests.test_client_inbox import make_key
 
 
 class State(TypedDict, total=False):
@@ -26,18 +25,12 @@ def review(state: State) -> State:
     return {"decision": interrupt({"order": state["order"]}, people=TWO)}
 
 
-def make_key(keys: Path, name: str, *groups: str) -> str:
-    given = [argument for group in groups for argument in ("--group", group)]
-    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, "--role", "admin", *given]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Client]]:
     """A client of each person, of a server whose graph "refund" asks two of finance; eva starts its runs."""
     keys = tmp_path_factory.mktemp("keys") / "keys.yaml"
     groups = {"eva": ["finance"], "ana": ["finance"], "ben": ["finance", "staff"], "carl": ["staff"]}
-    tokens = {name: make_key(keys, name, *of) for name, of in groups.items()}
+    tokens = {name: make_key(keys, name, ["admin"], of) for name, of in groups.items()}
     security = Security(token=tokens["eva"])
     with dev(flags=["--api-keys", str(keys)], security=security) as server:
         saver = InMemorySaver(server=server.address, security=security)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 class People:
     """Who may answer a question, and how many must.
 
-    The server refuses the answer of anybody else: AccessDeniedError. A server that does
+    The server refuses the answer of other callers: AccessDeniedError. A server that does
     not know its callers keeps no policy that names people or needs several: the node fails.
     """
 
     users: Sequence[str] | None = None
-    """Who may answer: these users, and members of ``groups``. Without both, everybody may who may answer at all."""
+    """Who may answer: these users, and members of ``groups``. Without both, every caller with the right to answer."""
     groups: Sequence[str] | None = None
     approvals: int = 1
     """How many people must give the same answer."""
@@ -36,7 +36,9 @@ class People:
                 raise TypeError(f"{name} is {given!r}: want a list of names, like {name}=[{given!r}]")
         named = [given for given in (self.users, self.groups) if given is not None]
         if named and not any(named):
-            raise ValueError("users and groups are empty, and then everybody might answer: name one, or leave them out")
+            raise ValueError(
+                "users and groups are empty, and then every caller might answer: name one, or leave them out"
+            )
         for name in ("approvals", "vetoes"):
             number = getattr(self, name)
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
