@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
 from graphd._gen.v1 import event_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
@@ -110,3 +112,34 @@ def test_no_event_is_lost_or_doubled_between_threads() -> None:
         items = [i for r in session.sent if r.update.lease_token == attempt.token for i in r.update.emit.items]
         assert [item.value.json for item in items] == [str(n) for n in range(500)]
         assert attempt.take_events() == (None, 500)
+
+
+@pytest.mark.parametrize("news", ["begun", "emitting", "wake"])
+def test_news_end_the_wait_for_them(news: str) -> None:
+    session = SessionStub()
+    attempt = session.begin(b"a")
+    session.progress.send()
+    attempt.started -= 1
+    session.progress.send()  # announced: nothing is left to tell
+    waited = threading.Thread(target=session.progress.wait_for_news, args=[60])
+    waited.start()
+    match news:
+        case "begun":
+            session.begin(b"b")
+        case "emitting":
+            attempt.emit_event("custom", "", 1, False)
+        case "wake":
+            while waited.is_alive():  # what comes before the wait is not waited for, and does not end it
+                session.progress.wake()
+    waited.join(30)
+    assert not waited.is_alive()
+
+
+def test_what_is_to_be_told_is_not_waited_for() -> None:
+    session = SessionStub()
+    session.begin(b"a")
+    session.progress.wait_for_news(60)
+
+
+def test_without_news_the_wait_ends_in_time() -> None:
+    SessionStub().progress.wait_for_news(0.01)

@@ -20,7 +20,7 @@ async def test_calls_end_with_a_node_that_is_stopped_while_it_waits_for_them() -
             seen.append("the call ends")
 
     async def node() -> None:
-        async with calls.aend_calls():
+        async with calls:
             calls.add_future(asyncio.ensure_future(call()))
         seen.append("the node goes on")
 
@@ -43,7 +43,7 @@ async def test_a_second_cancellation_waits_for_nothing() -> None:
             await go_on.wait()
 
     async def node() -> None:
-        async with calls.aend_calls():
+        async with calls:
             calls.add_future(asyncio.ensure_future(call()))
 
     running = asyncio.ensure_future(node())

@@ -43,7 +43,9 @@ class LocalRun:
 
     def find_traced(self, levels: Sequence[str]) -> TracedGraph | None:
         """The innermost graph around a namespace whose runs are traced."""
-        found = (self.traced.get(tuple(levels[:end])) for end in range(len(levels), -1, -1) if self.traced)
+        if not self.traced:
+            return None
+        found = (self.traced.get(tuple(levels[:end])) for end in range(len(levels), -1, -1))
         return next((graph for graph in found if graph is not None), None)
 
     def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from graphd.errors import GraphBubbleUp
@@ -52,25 +51,23 @@ class RunningCalls:
             self._plain.discard(future)
             self._async.discard(future)
 
-    @contextlib.contextmanager
-    def end_calls(self) -> Iterator[None]:
-        """A block after which no call runs that was begun in it: what tasks ask belongs to the result of the block."""
-        try:
-            yield
-        except BaseException as error:
-            self.wait_for_all(cancel=not isinstance(error, GraphBubbleUp))
-            raise
-        self.wait_for_all(cancel=False)
+    def __enter__(self) -> None:
+        """Begins a block after which no call runs that was begun in it: what tasks ask belongs to its result."""
 
-    @contextlib.asynccontextmanager
-    async def aend_calls(self) -> AsyncIterator[None]:
-        """Like end_calls, without blocking the loop."""
-        try:
-            yield
-        except BaseException as error:
-            await self.await_all(cancel=not isinstance(error, GraphBubbleUp))
-            raise
-        await self.await_all(cancel=False)
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._has_calls:
+            self.wait_for_all(cancel=_cancels_calls(error))
+
+    async def __aenter__(self) -> None:
+        """Like __enter__; the end of the block does not stop the loop."""
+
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._has_calls:
+            await self.await_all(cancel=_cancels_calls(error))
+
+    @property
+    def _has_calls(self) -> bool:
+        return bool(self._plain or self._async or self._threads)
 
     def wait_for_all(self, *, cancel: bool) -> None:
         """Waits until all calls have ended; ``cancel`` ends those that have not begun."""
@@ -119,6 +116,11 @@ class RunningCalls:
             threads, self._threads = self._threads, None
         if threads is not None:
             threads.shutdown(wait=False)
+
+
+def _cancels_calls(error: BaseException | None) -> bool:
+    """Whether calls that have not begun are to end with a block that has raised this."""
+    return error is not None and not isinstance(error, GraphBubbleUp)
 
 
 def _look_at_failure(ended: asyncio.Future[Any]) -> None:

@@ -32,6 +32,7 @@ _DRIFT: dict[str | None, interrupt_pb2.Drift] = {
     "ask_again": interrupt_pb2.DRIFT_ASK_AGAIN,
     "accept": interrupt_pb2.DRIFT_ACCEPT,
 }
+_DRIFT_WORDS: dict[int, str | None] = {number: word for word, number in _DRIFT.items()}
 
 
 class UnsendableError(Exception):
@@ -192,7 +193,7 @@ def build_used_answers(answers: Iterable[UsedAnswer]) -> list[pb.UsedAnswer]:
 
 def drift_of(number: int) -> str | None:
     """The word for what a graph says of replays that ask something else."""
-    return next((word for word, known in _DRIFT.items() if known == number), None)
+    return _DRIFT_WORDS.get(number)
 
 
 def build_failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFailed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 
@@ -19,14 +20,28 @@ class Progress:
     def __init__(self) -> None:
         self._emitting: deque[Attempt] = deque()
         self._begun: deque[Attempt] = deque()  # in the order of their starts
+        self._has_news = threading.Event()
 
     def add_begun(self, attempt: Attempt) -> None:
         """Takes an attempt that is announced if it has not ended a moment later."""
         self._begun.append(attempt)
+        self.wake()
 
     def add_emitting(self, attempt: Attempt) -> None:
         """Takes an attempt whose first waiting event is being added."""
         self._emitting.append(attempt)
+        self.wake()
+
+    def wake(self) -> None:
+        """Ends the wait for news."""
+        if not self._has_news.is_set():
+            self._has_news.set()
+
+    def wait_for_news(self, timeout: float) -> None:
+        """Waits until there is something to tell, for so many seconds at most."""
+        self._has_news.clear()
+        if not (self._begun or self._emitting):  # what comes from now on ends the wait
+            self._has_news.wait(timeout)
 
     def send(self) -> None:
         """Sends the events that wait, and says of tasks which take longer that they run."""

@@ -15,7 +15,7 @@ def run_work(work: Work) -> pb.TaskResult:
     """Calls the code and says what came of it."""
     positional, named = work.arguments
     try:
-        with work.task.running.end_calls():
+        with work.task.running:
             result = work.action.call(*positional, **named)
         if inspect.isawaitable(result):
             raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
@@ -28,7 +28,7 @@ async def arun_work(work: Work) -> pb.TaskResult:
     """Like run_work, for async code."""
     positional, named = work.arguments
     try:
-        async with work.task.running.aend_calls():
+        async with work.task.running:
             if work.streams and work.action.stream is not None:
                 value = await _add_pieces(work.action.stream(*positional, **named))
             else:

@@ -110,6 +110,11 @@ class Runner:
         if attempt.stopped:  # before there was something to cancel
             gate.withdraw(attempt.task)
 
+    @property
+    def holds_tasks(self) -> bool:
+        """Tasks wait for readers, or have done so at the last look."""
+        return bool(self._gates)
+
     def check_gates(self) -> None:
         """Begins the tasks that are held for readers which wait in vain. Called again and again."""
         with self._lock:  # a gate that begins to hold right now is added after this

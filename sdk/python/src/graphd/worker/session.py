@@ -32,7 +32,8 @@ from graphd.worker.tasks import SessionTasks
 
 log = logging.getLogger("graphd.worker")
 
-_TICK = 0.02
+_TICK = 0.02  # seconds between two looks while there is something to tell
+_IDLE_TICK = 0.5  # and while there is nothing
 _SILENT_BEATS = 3
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
 
@@ -133,6 +134,7 @@ class Session:
         while self._tasks.leases() and time.monotonic() < deadline:
             self._closed.wait(0.01)
         self._closed.set()
+        self._tasks.progress.wake()
         self._outbox.close()
         self._runner.close()
         self._connection.close()
@@ -305,6 +307,8 @@ class Session:
 
     def _watch_connection(self) -> None:
         while not self._closed.wait(_TICK):
+            if not self._runner.holds_tasks:
+                self._tasks.progress.wait_for_news(_IDLE_TICK)
             now = time.monotonic()
             if now - self._heard > max(_SILENT_BEATS * self._beat, _PATIENCE):
                 silence = now - self._heard
