@@ -87,6 +87,8 @@ type People struct {
 	// NotRequester refuses the answer of Requester.
 	NotRequester bool
 	Requester    string // who wants it; "" = who started the run
+	// Exclusive refuses the answer of everybody but the one who has claimed the question.
+	Exclusive bool
 }
 
 // ForPeople says who may answer, and how many must.

@@ -191,10 +191,14 @@ func requestTexts() map[string]string {
 		thread + "BulkUpdateState": `thread_id: "GRAPH" expected_checkpoint_id: "none" supersteps {updates {values {json: "{}"}}}`,
 		thread + "ListCheckpoints": `thread_id: "GRAPH"`,
 
-		interrupts + "ListInterrupts":  ``,
-		interrupts + "GetInterrupt":    `thread_id: "GRAPH" interrupt_id: "none"`,
-		interrupts + "UpdateInterrupt": `interrupt {thread_id: "GRAPH" interrupt_id: "none" assignees: "x"} update_mask {paths: "assignees"}`,
-		interrupts + "WatchInterrupts": ``,
+		interrupts + "ListInterrupts":   ``,
+		interrupts + "GetInterrupt":     `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "ClaimInterrupt":   `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "ReleaseInterrupt": `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "CommentInterrupt": `thread_id: "GRAPH" interrupt_id: "none" text: "x"`,
+		interrupts + "ListTrail":        `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "UpdateInterrupt":  `interrupt {thread_id: "GRAPH" interrupt_id: "none" assignees: "x"} update_mask {paths: "assignees"}`,
+		interrupts + "WatchInterrupts":  ``,
 
 		registry + "GetServerInfo":      ``,
 		registry + "ListGraphs":         ``,

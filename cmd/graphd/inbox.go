@@ -11,7 +11,7 @@ func (p *program) inboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "Show the open questions of all threads",
-		Args:  exactArgs(),
+		Args:  refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withSession(func(s *cli.Session) error { return s.ShowInbox(cmd.Context(), o) })
 		},
@@ -21,5 +21,8 @@ func (p *program) inboxCommand() *cobra.Command {
 	f.StringVar(&o.Filter, "filter", "", `which questions, like 'assignee = "ann"'; 'state = "*"' shows answered ones too`)
 	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most this many; 0 shows all")
 	f.BoolVarP(&o.Watch, "watch", "w", false, "go on showing what changes")
+	cmd.AddCommand(
+		p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxExtendCommand(), p.inboxTrailCommand(),
+	)
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity/apikey"
 	"github.com/graphd-dev/graphd/internal/server"
 )
@@ -24,8 +25,9 @@ import (
 // peopleServer is a server that knows ana and ben of the group finance, carl of none, and
 // eva, who starts runs.
 type peopleServer struct {
-	conn   *grpc.ClientConn
-	tokens map[string]string
+	conn     *grpc.ClientConn
+	tokens   map[string]string
+	commands commandRunner
 }
 
 const refundGraph = `graph: refund
@@ -56,6 +58,7 @@ func startPeopleServer(t *testing.T) *peopleServer {
 		s.tokens[name] = token
 	}
 	started := startServerWith(t, server.Options{Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}})
+	s.commands = started
 	var err error
 	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
@@ -202,4 +205,47 @@ func TestPoliciesNeedCallers(t *testing.T) {
 	require.NotEqual(t, refundGraph, open)
 	_, err = graphdv1.NewRegistryServiceClient(conn).PutGraph(t.Context(), putRequest(open))
 	require.NoError(t, err, fmt.Sprint(open))
+}
+
+// TestPeopleInTheTerminal takes, discusses and answers a question with commands alone, and
+// reads what happened.
+func TestPeopleInTheTerminal(t *testing.T) {
+	s := startPeopleServer(t)
+	id := s.ask(t, "order-7").GetInterruptId()
+	run := func(caller string, args ...string) commandResult {
+		t.Helper()
+		return s.commands.runCommand(t, append(args, "--token", s.tokens[caller])...)
+	}
+	must := func(caller string, args ...string) string {
+		t.Helper()
+		r := run(caller, args...)
+		require.Zero(t, r.code, "%s", r.err)
+		return r.out + r.err
+	}
+	require.Contains(t, must("ana", "inbox", "take", "order-7", "--for", "1h"), "question "+id+" of order-7: yours until ")
+	require.Contains(t, must("ben", "inbox"), "taken by  ana, until ")
+	refused := run("ben", "inbox", "take", "order-7")
+	require.NotZero(t, refused.code)
+	require.Contains(t, refused.err, "is claimed by ana until ")
+	require.Contains(t, must("ben", "inbox", "comment", "order-7", "is it\x1b[31m the right order?"), "| is it")
+	require.Contains(t, must("ana", "inbox", "give", "order-7", "--note", "on leave"), "nobody's")
+	require.Contains(t, must("eva", "inbox", "assign", "order-7", "dora", "ben"), "assigned to dora, ben")
+	require.Contains(t, must("eva", "inbox", "extend", "order-7", "--to", "48h"), "expires ")
+	require.Contains(t, run("eva", "inbox", "extend", "order-7").err, "give --to or --never")
+	require.Equal(t, exit.CodeWaiting, run("ben", "resume", "order-7", "--value", `"yes"`).code, "it still waits for a person")
+	must("dora", "resume", "order-7", "--value", `"yes"`)
+
+	out := must("carl", "inbox", "trail", "order-7", "--verify")
+	for _, line := range []string{
+		"asked", "for  2 of members of finance", "claimed by ana", "commented by ben", "| is it\\u{1b}[31m the right order?", "released by ana",
+		"| on leave", "changed by eva", "assignees  dora, ben", `voted by ben  "yes"`, `answered by dora  "yes"`, "used",
+		"10 entries, each follows the one before; the digest of the last is ",
+	} {
+		require.Contains(t, out, line)
+	}
+	require.NotContains(t, out, "\x1b[31m", "a comment can't color the terminal")
+	require.Contains(t, must("carl", "inbox", "trail", "order-7", "-o", "json"), `"kind": "TRAIL_KIND_RELEASED"`)
+	require.Contains(t, run("ana", "inbox", "take", "order-7").err, "has no such question")
+	require.Contains(t, run("ana", "inbox", "take", "order-8").err, "order-8")
+	require.Contains(t, run("ana", "inbox", "take", "order-7", "--interrupt", id).err, "was answered already by dora")
 }

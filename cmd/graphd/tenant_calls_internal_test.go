@@ -132,6 +132,7 @@ func (c *tenantClient) answerQuestions(nextQuestion func() *graphdv1.Interrupt) 
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ana"}, nextQuestion().GetAssignees())
+	c.discussQuestion(first.GetInterruptId(), nextQuestion)
 	answer := func(q *graphdv1.Interrupt) *graphdv1.ResumeSpec {
 		return &graphdv1.ResumeSpec{ThreadId: "t-new", Responses: []*graphdv1.InterruptResponse{{
 			InterruptId: q.GetInterruptId(), Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(`"yes"`)},
@@ -143,6 +144,23 @@ func (c *tenantClient) answerQuestions(nextQuestion func() *graphdv1.Interrupt) 
 	require.NoError(t, err)
 	_, err = c.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "t-new"})
 	require.NoError(t, err)
+}
+
+// discussQuestion claims and releases a question, comments it, and reads its trail.
+func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.Interrupt) {
+	t, ctx := c.t, c.ctx
+	claimed, err := c.ClaimInterrupt(ctx, &graphdv1.ClaimInterruptRequest{ThreadId: "t-new", InterruptId: id})
+	require.NoError(t, err)
+	require.Equal(t, claimed.GetClaimedBy(), nextQuestion().GetClaimedBy())
+	_, err = c.ReleaseInterrupt(ctx, &graphdv1.ReleaseInterruptRequest{ThreadId: "t-new", InterruptId: id, Note: "not mine"})
+	require.NoError(t, err)
+	require.Empty(t, nextQuestion().GetClaimedBy())
+	_, err = c.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{ThreadId: "t-new", InterruptId: id, Text: "why?"})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, nextQuestion().GetTrailSize())
+	trail, err := c.ListTrail(ctx, &graphdv1.ListTrailRequest{ThreadId: "t-new", InterruptId: id})
+	require.NoError(t, err)
+	require.Len(t, trail.GetEntries(), 5)
 }
 
 // changeThreads changes, forks, copies and prunes threads.

@@ -87,6 +87,10 @@ func Methods() []MethodRow {
 		{interruptService + "GetInterrupt", ScopeGraph, inbox},
 		{interruptService + "UpdateInterrupt", ScopeGraph, operators},
 		{interruptService + "WatchInterrupts", ScopeTenant, inbox},
+		{interruptService + "ClaimInterrupt", ScopeGraph, answerers},
+		{interruptService + "ReleaseInterrupt", ScopeGraph, answerers},
+		{interruptService + "CommentInterrupt", ScopeGraph, answerers},
+		{interruptService + "ListTrail", ScopeGraph, inbox},
 
 		{registryService + "GetServerInfo", ScopeServer, nil},
 		{registryService + "ListGraphs", ScopeTenant, readGraphs},

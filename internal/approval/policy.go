@@ -36,18 +36,20 @@ type Policy struct {
 	// NotRequester refuses the vote of the Requester.
 	NotRequester bool
 	Requester    string // who wants what is asked for; "" = not known
+	// Exclusive refuses the vote of everybody but the one who has claimed the question.
+	Exclusive bool
 }
 
 // IsZero reports whether the policy demands nothing.
 func (p *Policy) IsZero() bool {
 	return p == nil || len(p.Users) == 0 && len(p.Groups) == 0 && p.minApprovals() == 1 && p.minVetoes() == 1 &&
-		p.Agree == "" && !p.NotRequester && p.Requester == ""
+		p.Agree == "" && !p.NotRequester && p.Requester == "" && !p.Exclusive
 }
 
 // NeedsCallers reports whether the policy can be kept only by a server that knows who
 // calls.
 func (p *Policy) NeedsCallers() bool {
-	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester)
+	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester || p.Exclusive)
 }
 
 func (p *Policy) minApprovals() int { return max(p.Approvals, 1) }
@@ -61,7 +63,7 @@ func (p *Policy) Equal(other *Policy) bool {
 	}
 	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) &&
 		p.minApprovals() == other.minApprovals() && p.minVetoes() == other.minVetoes() && p.Agree == other.Agree &&
-		p.NotRequester == other.NotRequester && p.Requester == other.Requester
+		p.NotRequester == other.NotRequester && p.Requester == other.Requester && p.Exclusive == other.Exclusive
 }
 
 // Problem is what is wrong with a field of a policy.
@@ -115,6 +117,33 @@ func (p *Policy) countUsers() int {
 		return len(p.Users) - 1
 	}
 	return len(p.Users)
+}
+
+// String says in words who may answer, and how many must.
+func (p *Policy) String() string {
+	if p.IsZero() {
+		return "anybody"
+	}
+	text := "anybody"
+	if audience := p.nameAudience(); audience != "" {
+		text = audience
+	}
+	if n := p.minApprovals(); n > 1 {
+		text = strconv.Itoa(n) + " of " + text
+	}
+	if n := p.minVetoes(); n > 1 {
+		text += "; " + strconv.Itoa(n) + " vetoes"
+	}
+	if p.Agree != "" {
+		text += "; agrees when " + p.Agree
+	}
+	if p.NotRequester {
+		text += "; not " + strconv.Quote(p.Requester) + ", who has asked for it"
+	}
+	if p.Exclusive {
+		text += "; only who has claimed it"
+	}
+	return text
 }
 
 // Accepts reports whether answers that were given under the policy may be used where now is

@@ -18,6 +18,8 @@ type Vote struct {
 	Note   string
 	// Request is the id of the request that brought the vote.
 	Request string
+	// Entry is the number of the entry in the trail of the question, 0 = none yet.
+	Entry int
 }
 
 // IsDismissal reports whether the voter declined to answer.

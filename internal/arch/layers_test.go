@@ -50,6 +50,7 @@ var layers = []layer{
 	{path: "internal/filelock", neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
 	{path: "internal/approval", mayImport: []string{"internal/payload"}, isOpenToAll: true, neverLinks: outerPackages, isPure: true},
+	{path: "internal/trail", mayImport: []string{"internal/payload"}, isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
 	// CEL itself is built on protobuf, so only the wire is refused here.
 	{path: "internal/graph/expr/syntax", neverLinks: concatLists(wirePackages, driverPackages)},
@@ -266,6 +267,10 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/runtime/questions", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint"},
+	},
+	{
 		path: "internal/runtime/placement", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
 	},
@@ -307,7 +312,7 @@ var layers = []layer{
 		path: "internal/runtime/admission", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/ownership", "internal/runtime/query",
-			"internal/runtime/superstep", "internal/runtime/threads", "internal/checkpoint", "internal/graph", "internal/payload",
+			"internal/runtime/superstep", "internal/runtime/questions", "internal/runtime/threads", "internal/checkpoint", "internal/graph", "internal/payload",
 		},
 	},
 	{
@@ -322,7 +327,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
-			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions",
 			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},

@@ -105,7 +105,7 @@ func (e *Event) Size() int {
 // Size estimates how many bytes an interrupt holds.
 func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note) +
-		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod) + i.Policy.Size() + approval.SizeOfVotes(i.Votes)
+		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod) + i.Policy.Size() + approval.SizeOfVotes(i.Votes) + i.Trail.Size()
 	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted} {
 		for _, text := range list {
 			n += headerBytes + len(text)

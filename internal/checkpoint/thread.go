@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // ThreadState is the state of a thread; it is derived from its active run.
@@ -277,6 +278,15 @@ type Interrupt struct {
 	// Votes are those cast so far, in their order, the deciding vote among them. Without a
 	// Policy there are none.
 	Votes []approval.Vote
+
+	// ClaimedBy is the principal that has claimed the interrupt, "" = nobody. A claim ends at
+	// ClaimExpires by itself.
+	ClaimedBy    string
+	ClaimExpires time.Time
+
+	// Trail is what happened to the interrupt. An interrupt without a Policy to which nothing
+	// happened but its answer keeps none: FullTrail makes it of the record.
+	Trail trail.Log
 }
 
 // DigestShown returns the digest of what the interrupt shows. It computes the digest for

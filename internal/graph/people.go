@@ -26,13 +26,14 @@ type PeopleSpec struct {
 	Agree        string // CEL condition over `answer` alone; "" = every answer agrees
 	NotRequester bool
 	Requester    string // expression; "" = who started the run
+	Exclusive    bool   // only who has claimed the question may answer
 }
 
 // Policy returns the part of the policy that is known before the question is asked.
 func (s *PeopleSpec) Policy() approval.Policy {
 	return approval.Policy{
 		Users: s.Users.Names, Groups: s.Groups.Names, Approvals: s.Approvals, Vetoes: s.Vetoes,
-		Agree: s.Agree, NotRequester: s.NotRequester,
+		Agree: s.Agree, NotRequester: s.NotRequester, Exclusive: s.Exclusive,
 	}
 }
 
@@ -104,6 +105,7 @@ func encodePeople(s *PeopleSpec) payload.JSON {
 	o.addInt("vetoes", s.Vetoes)
 	o.addText("agree", s.Agree)
 	o.addBool("not_requester", s.NotRequester)
+	o.addBool("exclusive", s.Exclusive)
 	o.addText("requester", s.Requester)
 	return o.toJSON()
 }

@@ -43,6 +43,8 @@ const (
 	ReasonThreadNotInterrupted     = "THREAD_NOT_INTERRUPTED"
 	ReasonInterruptAlreadyResolved = "INTERRUPT_ALREADY_RESOLVED"
 	ReasonInterruptExpired         = "INTERRUPT_EXPIRED"
+	ReasonInterruptClaimed         = "INTERRUPT_CLAIMED"
+	ReasonTrailFull                = "TRAIL_FULL"
 	ReasonResponsesIncomplete      = "RESPONSES_INCOMPLETE"
 	ReasonResponseAmbiguous        = "RESPONSE_AMBIGUOUS"
 	ReasonAmbiguousNode            = "AMBIGUOUS_NODE"

@@ -86,17 +86,6 @@ type HistoryQuery struct {
 	Memory   *CallMemory // of the call that shows them; nil = none
 }
 
-// UpdateInterruptRequest changes the fields of an open interrupt that a caller
-// may change.
-type UpdateInterruptRequest struct {
-	Thread    string
-	Interrupt string
-	Etag      uint64     // revision the interrupt must be at, 0 = any
-	Assignees *[]string  // nil = stays
-	Expires   *time.Time // nil = stays, zero = never
-	By        Actor
-}
-
 // GraphEntry is one version of a graph in a registry.
 type GraphEntry struct {
 	Graph    *graph.Graph

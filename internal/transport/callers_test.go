@@ -220,19 +220,22 @@ func TestRequestsHaveTheirActor(t *testing.T) {
 	}
 	supersteps := []*graphdv1.StateSuperstep{{Updates: []*graphdv1.StateUpdate{{Values: value}}}}
 	for method, request := range map[string]proto.Message{
-		"GraphService/StartRun":            &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{Metadata: said}},
-		"GraphService/Stream":              &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{Metadata: said}},
-		"GraphService/ResumeRun":           &graphdv1.ResumeRunRequest{Resume: answer},
-		"GraphService/Resume":              &graphdv1.ResumeRequest{Resume: answer},
-		"GraphService/CancelRun":           &graphdv1.CancelRunRequest{ThreadId: "t1", Reason: "eve"},
-		"ThreadService/CreateThread":       &graphdv1.CreateThreadRequest{Thread: &graphdv1.Thread{Metadata: said}},
-		"ThreadService/UpdateThread":       &graphdv1.UpdateThreadRequest{Thread: &graphdv1.Thread{ThreadId: "t1", Metadata: said}},
-		"ThreadService/ForkThread":         &graphdv1.ForkThreadRequest{SourceThreadId: "t1", Metadata: said},
-		"ThreadService/CopyThread":         &graphdv1.CopyThreadRequest{SourceThreadId: "t1", Metadata: said},
-		"ThreadService/PruneThread":        &graphdv1.PruneThreadRequest{ThreadId: "t1", KeepCheckpoints: 1},
-		"ThreadService/UpdateState":        &graphdv1.UpdateStateRequest{ThreadId: "t1", Values: value},
-		"ThreadService/BulkUpdateState":    &graphdv1.BulkUpdateStateRequest{ThreadId: "t1", Supersteps: supersteps},
-		"InterruptService/UpdateInterrupt": &graphdv1.UpdateInterruptRequest{Interrupt: question},
+		"GraphService/StartRun":             &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{Metadata: said}},
+		"GraphService/Stream":               &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{Metadata: said}},
+		"GraphService/ResumeRun":            &graphdv1.ResumeRunRequest{Resume: answer},
+		"GraphService/Resume":               &graphdv1.ResumeRequest{Resume: answer},
+		"GraphService/CancelRun":            &graphdv1.CancelRunRequest{ThreadId: "t1", Reason: "eve"},
+		"ThreadService/CreateThread":        &graphdv1.CreateThreadRequest{Thread: &graphdv1.Thread{Metadata: said}},
+		"ThreadService/UpdateThread":        &graphdv1.UpdateThreadRequest{Thread: &graphdv1.Thread{ThreadId: "t1", Metadata: said}},
+		"ThreadService/ForkThread":          &graphdv1.ForkThreadRequest{SourceThreadId: "t1", Metadata: said},
+		"ThreadService/CopyThread":          &graphdv1.CopyThreadRequest{SourceThreadId: "t1", Metadata: said},
+		"ThreadService/PruneThread":         &graphdv1.PruneThreadRequest{ThreadId: "t1", KeepCheckpoints: 1},
+		"ThreadService/UpdateState":         &graphdv1.UpdateStateRequest{ThreadId: "t1", Values: value},
+		"ThreadService/BulkUpdateState":     &graphdv1.BulkUpdateStateRequest{ThreadId: "t1", Supersteps: supersteps},
+		"InterruptService/UpdateInterrupt":  &graphdv1.UpdateInterruptRequest{Interrupt: question},
+		"InterruptService/ClaimInterrupt":   &graphdv1.ClaimInterruptRequest{ThreadId: "t1", InterruptId: "q1"},
+		"InterruptService/ReleaseInterrupt": &graphdv1.ReleaseInterruptRequest{ThreadId: "t1", InterruptId: "q1", Note: "eve"},
+		"InterruptService/CommentInterrupt": &graphdv1.CommentInterruptRequest{ThreadId: "t1", InterruptId: "q1", Text: "eve"},
 	} {
 		method = "graphd.v1." + method
 		e := newFakeEngine()

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/tenant"
+	"github.com/graphd-dev/graphd/internal/trail"
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
@@ -472,8 +475,80 @@ func TestInterruptCalls(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, runtime.UpdateInterruptRequest{
-		Thread: "t1", Interrupt: "i1", Etag: 3, Assignees: &[]string{"bob"}, Expires: &time.Time{},
+		Question: runtime.Question{Thread: "t1", Interrupt: "i1"}, Etag: 3, Assignees: &[]string{"bob"}, Expires: &time.Time{},
 	}, e.lastRequest(t))
+}
+
+func TestQuestionCalls(t *testing.T) {
+	e := newFakeEngine()
+	at := time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
+	e.interrupts = []checkpoint.Interrupt{{
+		ID: "i1", Thread: "t1", ClaimedBy: "ana", ClaimExpires: at, Policy: &approval.Policy{Exclusive: true},
+		Votes: []approval.Vote{{Voter: "ana", Entry: 3}}, Trail: trail.Log{Records: []string{"1", "2", "3"}},
+	}}
+	c := startServer(t, e)
+	ctx := t.Context()
+	name := runtime.Question{Thread: "t1", Interrupt: "i1"}
+
+	claimed, err := c.ClaimInterrupt(ctx, &graphdv1.ClaimInterruptRequest{ThreadId: "t1", InterruptId: "i1"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ClaimRequest{Question: name, Duration: runtime.DefaultClaim}, e.lastRequest(t))
+	require.Equal(t, "ana", claimed.GetClaimedBy())
+	require.True(t, at.Equal(claimed.GetClaimExpireTime().AsTime()))
+	require.True(t, claimed.GetPeople().GetExclusive())
+	require.EqualValues(t, 3, claimed.GetTrailSize())
+	require.EqualValues(t, 3, claimed.GetVotes()[0].GetTrail())
+	_, err = c.ClaimInterrupt(ctx, &graphdv1.ClaimInterruptRequest{ThreadId: "t1", InterruptId: "i1", Duration: durationpb.New(time.Hour)})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ClaimRequest{Question: name, Duration: time.Hour}, e.lastRequest(t))
+	for _, wrong := range []time.Duration{0, -time.Second, 25 * time.Hour} {
+		_, err = c.ClaimInterrupt(ctx, &graphdv1.ClaimInterruptRequest{ThreadId: "t1", InterruptId: "i1", Duration: durationpb.New(wrong)})
+		require.ErrorContains(t, err, "duration", "%v", wrong)
+	}
+
+	_, err = c.ReleaseInterrupt(ctx, &graphdv1.ReleaseInterruptRequest{ThreadId: "t1", InterruptId: "i1", Note: "not mine"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ReleaseRequest{Question: name, Note: "not mine"}, e.lastRequest(t))
+
+	comment, err := c.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{ThreadId: "t1", InterruptId: "i1", Text: "why?", RequestId: "r1"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.CommentRequest{Question: name, Text: "why?", RequestID: "r1"}, e.lastRequest(t))
+	require.Equal(t, graphdv1.TrailKind_TRAIL_KIND_COMMENTED, comment.GetKind())
+	require.Equal(t, "why?", comment.GetNote())
+	for _, wrong := range []string{"", strings.Repeat("x", 5000)} {
+		_, err = c.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{ThreadId: "t1", InterruptId: "i1", Text: wrong})
+		require.ErrorContains(t, err, "text", "%d bytes", len(wrong))
+	}
+}
+
+// Every kind of entry has a name of its own.
+func TestListTrail(t *testing.T) {
+	e := newFakeEngine()
+	kinds := []trail.Kind{
+		trail.Asked, trail.Voted, trail.Answered, trail.Used, trail.Expired, trail.Cancelled, trail.Superseded, trail.Claimed,
+		trail.Released, trail.Commented, trail.Changed, trail.Copied,
+	}
+	for n, kind := range kinds {
+		e.trail = append(e.trail, trail.Entry{Number: n + 1, Kind: kind, Record: string(kind), From: "acme@t0"})
+	}
+	c := startServer(t, e)
+	var names []string
+	for token := ""; ; {
+		page, err := c.ListTrail(t.Context(), &graphdv1.ListTrailRequest{ThreadId: "t1", InterruptId: "i1", PageSize: 5, PageToken: token})
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page.GetEntries()), 5)
+		for _, entry := range page.GetEntries() {
+			require.EqualValues(t, len(names)+1, entry.GetNumber())
+			require.Equal(t, "TRAIL_KIND_"+strings.ToUpper(entry.GetRecord()), entry.GetKind().String())
+			require.Equal(t, "t0", entry.GetFromThreadId())
+			names = append(names, entry.GetRecord())
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	require.Len(t, names, len(kinds))
+	require.Equal(t, runtime.Question{Thread: "t1", Interrupt: "i1"}, e.lastRequest(t))
 }
 
 func TestWatchInterrupts(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/trail"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
@@ -34,6 +35,7 @@ type fakeEngine struct {
 	started    *runtime.Started
 	state      runtime.Snapshot
 	states     []runtime.Snapshot
+	trail      []trail.Entry
 	values     payload.JSON
 	interrupts []checkpoint.Interrupt
 	log        []checkpoint.Event
@@ -259,10 +261,30 @@ func (e *fakeEngine) Interrupt(_ context.Context, thread, id string) (checkpoint
 }
 
 func (e *fakeEngine) UpdateInterrupt(_ context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
-	if err := e.recordRequest(c); err != nil {
+	return e.changeInterrupt(c)
+}
+
+func (e *fakeEngine) ClaimInterrupt(_ context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {
+	return e.changeInterrupt(c)
+}
+
+func (e *fakeEngine) ReleaseInterrupt(_ context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
+	return e.changeInterrupt(c)
+}
+
+func (e *fakeEngine) changeInterrupt(request any) (checkpoint.Interrupt, error) {
+	if err := e.recordRequest(request); err != nil {
 		return checkpoint.Interrupt{}, err
 	}
 	return e.interrupts[0], nil
+}
+
+func (e *fakeEngine) CommentInterrupt(_ context.Context, c runtime.CommentRequest) (trail.Entry, error) {
+	return trail.Entry{Number: 2, Kind: trail.Commented, Note: c.Text}, e.recordRequest(c)
+}
+
+func (e *fakeEngine) ListTrail(_ context.Context, question runtime.Question) ([]trail.Entry, error) {
+	return e.trail, e.recordRequest(question)
 }
 
 // fakeFollower reads the log of an engine.

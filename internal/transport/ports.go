@@ -7,6 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // RunController begins, continues and stops runs.
@@ -67,6 +68,11 @@ type Interrupts interface {
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)
+	ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error)
+	ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error)
+	CommentInterrupt(ctx context.Context, c runtime.CommentRequest) (trail.Entry, error)
+	// ListTrail returns what happened to a question, oldest first.
+	ListTrail(ctx context.Context, question runtime.Question) ([]trail.Entry, error)
 }
 
 // Engine has the methods of the runtime that transport calls, without following.

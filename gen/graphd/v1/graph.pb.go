@@ -1140,7 +1140,9 @@ type PeopleSpec struct {
 	// The requester may not answer.
 	NotRequester bool `protobuf:"varint,8,opt,name=not_requester,json=notRequester,proto3" json:"not_requester,omitempty"`
 	// Expression: who wants what is asked for. Empty means who started the run.
-	Requester     string `protobuf:"bytes,9,opt,name=requester,proto3" json:"requester,omitempty"`
+	Requester string `protobuf:"bytes,9,opt,name=requester,proto3" json:"requester,omitempty"`
+	// Only who has claimed the question may answer it.
+	Exclusive     bool `protobuf:"varint,10,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,6 +1238,13 @@ func (x *PeopleSpec) GetRequester() string {
 		return x.Requester
 	}
 	return ""
+}
+
+func (x *PeopleSpec) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
 }
 
 // Runs another graph as a node.
@@ -1936,7 +1945,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x05drift\x18\x0e \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
 	"\fdrift_ignore\x18\x0f \x03(\tR\vdriftIgnore\x12%\n" +
 	"\x0eassignees_expr\x18\x10 \x01(\tR\rassigneesExpr\x12-\n" +
-	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\"\x89\x02\n" +
+	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\"\xa7\x02\n" +
 	"\n" +
 	"PeopleSpec\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +
@@ -1949,7 +1958,9 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x06vetoes\x18\x06 \x01(\rR\x06vetoes\x12\x14\n" +
 	"\x05agree\x18\a \x01(\tR\x05agree\x12#\n" +
 	"\rnot_requester\x18\b \x01(\bR\fnotRequester\x12\x1c\n" +
-	"\trequester\x18\t \x01(\tR\trequester\"\x80\x01\n" +
+	"\trequester\x18\t \x01(\tR\trequester\x12\x1c\n" +
+	"\texclusive\x18\n" +
+	" \x01(\bR\texclusive\"\x80\x01\n" +
 	"\fSubgraphSpec\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12@\n" +

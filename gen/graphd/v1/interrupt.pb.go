@@ -213,6 +213,99 @@ func (Drift) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
 }
 
+// What an entry of a trail tells.
+type TrailKind int32
+
+const (
+	// Never sent by the server.
+	TrailKind_TRAIL_KIND_UNSPECIFIED TrailKind = 0
+	// The node asked.
+	TrailKind_TRAIL_KIND_ASKED TrailKind = 1
+	// Somebody has claimed the question.
+	TrailKind_TRAIL_KIND_CLAIMED TrailKind = 2
+	// The holder has given the claim up.
+	TrailKind_TRAIL_KIND_RELEASED TrailKind = 3
+	// The assignees or the expiry were changed.
+	TrailKind_TRAIL_KIND_CHANGED TrailKind = 4
+	// Somebody said something.
+	TrailKind_TRAIL_KIND_COMMENTED TrailKind = 6
+	// A vote was cast.
+	TrailKind_TRAIL_KIND_VOTED TrailKind = 7
+	// The question has an answer.
+	TrailKind_TRAIL_KIND_ANSWERED TrailKind = 8
+	// The node has used the answer.
+	TrailKind_TRAIL_KIND_USED TrailKind = 9
+	// No answer came in time.
+	TrailKind_TRAIL_KIND_EXPIRED TrailKind = 12
+	// The run was cancelled.
+	TrailKind_TRAIL_KIND_CANCELLED TrailKind = 13
+	// The question became void.
+	TrailKind_TRAIL_KIND_SUPERSEDED TrailKind = 14
+	// The question was copied with its thread.
+	TrailKind_TRAIL_KIND_COPIED TrailKind = 15
+)
+
+// Enum value maps for TrailKind.
+var (
+	TrailKind_name = map[int32]string{
+		0:  "TRAIL_KIND_UNSPECIFIED",
+		1:  "TRAIL_KIND_ASKED",
+		2:  "TRAIL_KIND_CLAIMED",
+		3:  "TRAIL_KIND_RELEASED",
+		4:  "TRAIL_KIND_CHANGED",
+		6:  "TRAIL_KIND_COMMENTED",
+		7:  "TRAIL_KIND_VOTED",
+		8:  "TRAIL_KIND_ANSWERED",
+		9:  "TRAIL_KIND_USED",
+		12: "TRAIL_KIND_EXPIRED",
+		13: "TRAIL_KIND_CANCELLED",
+		14: "TRAIL_KIND_SUPERSEDED",
+		15: "TRAIL_KIND_COPIED",
+	}
+	TrailKind_value = map[string]int32{
+		"TRAIL_KIND_UNSPECIFIED": 0,
+		"TRAIL_KIND_ASKED":       1,
+		"TRAIL_KIND_CLAIMED":     2,
+		"TRAIL_KIND_RELEASED":    3,
+		"TRAIL_KIND_CHANGED":     4,
+		"TRAIL_KIND_COMMENTED":   6,
+		"TRAIL_KIND_VOTED":       7,
+		"TRAIL_KIND_ANSWERED":    8,
+		"TRAIL_KIND_USED":        9,
+		"TRAIL_KIND_EXPIRED":     12,
+		"TRAIL_KIND_CANCELLED":   13,
+		"TRAIL_KIND_SUPERSEDED":  14,
+		"TRAIL_KIND_COPIED":      15,
+	}
+)
+
+func (x TrailKind) Enum() *TrailKind {
+	p := new(TrailKind)
+	*p = x
+	return p
+}
+
+func (x TrailKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TrailKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_graphd_v1_interrupt_proto_enumTypes[3].Descriptor()
+}
+
+func (TrailKind) Type() protoreflect.EnumType {
+	return &file_graphd_v1_interrupt_proto_enumTypes[3]
+}
+
+func (x TrailKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TrailKind.Descriptor instead.
+func (TrailKind) EnumDescriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
+}
+
 // Who may answer a question, and how many must. A server that does not know its
 // callers keeps no policy that names people or needs several: it refuses a graph
 // with one, and a task that asks with one fails.
@@ -231,6 +324,8 @@ type People struct {
 	NotRequester bool `protobuf:"varint,5,opt,name=not_requester,json=notRequester,proto3" json:"not_requester,omitempty"`
 	// Who wants what is asked for. Left out, it is who started the run.
 	Requester string `protobuf:"bytes,6,opt,name=requester,proto3" json:"requester,omitempty"`
+	// Only who has claimed the question may answer it.
+	Exclusive bool `protobuf:"varint,7,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
 	// CEL condition over `answer`: whether an answer agrees. Empty means every
 	// answer does. A dismissal never agrees.
 	Agree         string `protobuf:"bytes,10,opt,name=agree,proto3" json:"agree,omitempty"`
@@ -310,6 +405,13 @@ func (x *People) GetRequester() string {
 	return ""
 }
 
+func (x *People) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
 func (x *People) GetAgree() string {
 	if x != nil {
 		return x.Agree
@@ -330,7 +432,9 @@ type Vote struct {
 	// The answer; unset when the voter declined to answer.
 	Value *Payload `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
 	// The voter's remark.
-	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	// Number of its entry in the trail of the question.
+	Trail         uint32 `protobuf:"varint,6,opt,name=trail,proto3" json:"trail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -396,6 +500,223 @@ func (x *Vote) GetValue() *Payload {
 func (x *Vote) GetNote() string {
 	if x != nil {
 		return x.Note
+	}
+	return ""
+}
+
+func (x *Vote) GetTrail() uint32 {
+	if x != nil {
+		return x.Trail
+	}
+	return 0
+}
+
+// One thing that happened to a question. It is stored in the change that did it,
+// and never changed. Each entry has the digest of the entry before.
+type TrailEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 for the first.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// When it happened.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// The authenticated caller; empty for what the server or the node did.
+	Principal string `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	// How the server knew the caller, as Interrupt.responder_how.
+	PrincipalHow string `protobuf:"bytes,4,opt,name=principal_how,json=principalHow,proto3" json:"principal_how,omitempty"`
+	// What it tells.
+	Kind TrailKind `protobuf:"varint,5,opt,name=kind,proto3,enum=graphd.v1.TrailKind" json:"kind,omitempty"`
+	// The caller's remark, or the text of a comment.
+	Note string `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`
+	// Method by which it came.
+	Method string `protobuf:"bytes,7,opt,name=method,proto3" json:"method,omitempty"`
+	// Id of the request that brought it.
+	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Of a vote: it agrees.
+	Agrees bool `protobuf:"varint,9,opt,name=agrees,proto3" json:"agrees,omitempty"`
+	// Of a vote or an answer: it declines to answer.
+	Dismissed bool `protobuf:"varint,10,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
+	// Of a vote or an answer: the value, when it has at most 1 KiB.
+	Value *Payload `protobuf:"bytes,11,opt,name=value,proto3" json:"value,omitempty"`
+	// The digest of a larger value: SHA-256 of its canonical JSON, in hex.
+	ValueDigest string `protobuf:"bytes,12,opt,name=value_digest,json=valueDigest,proto3" json:"value_digest,omitempty"`
+	// Of what was asked: the digest of what the question shows.
+	Seen string `protobuf:"bytes,13,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Of what was asked: who may answer, and how many must, in words.
+	Policy string `protobuf:"bytes,14,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The assignees as they were changed.
+	Assignees []string `protobuf:"bytes,15,rep,name=assignees,proto3" json:"assignees,omitempty"`
+	// The end of a claim, or the changed expiry.
+	Until *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=until,proto3" json:"until,omitempty"`
+	// The thread that was copied.
+	FromThreadId string `protobuf:"bytes,17,opt,name=from_thread_id,json=fromThreadId,proto3" json:"from_thread_id,omitempty"`
+	// The entry as it is stored, a JSON object; its "previous" is the digest of the
+	// entry before.
+	Record string `protobuf:"bytes,18,opt,name=record,proto3" json:"record,omitempty"`
+	// SHA-256 of record, in hex.
+	Digest        string `protobuf:"bytes,19,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrailEntry) Reset() {
+	*x = TrailEntry{}
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrailEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrailEntry) ProtoMessage() {}
+
+func (x *TrailEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrailEntry.ProtoReflect.Descriptor instead.
+func (*TrailEntry) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TrailEntry) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *TrailEntry) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *TrailEntry) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetPrincipalHow() string {
+	if x != nil {
+		return x.PrincipalHow
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetKind() TrailKind {
+	if x != nil {
+		return x.Kind
+	}
+	return TrailKind_TRAIL_KIND_UNSPECIFIED
+}
+
+func (x *TrailEntry) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetAgrees() bool {
+	if x != nil {
+		return x.Agrees
+	}
+	return false
+}
+
+func (x *TrailEntry) GetDismissed() bool {
+	if x != nil {
+		return x.Dismissed
+	}
+	return false
+}
+
+func (x *TrailEntry) GetValue() *Payload {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *TrailEntry) GetValueDigest() string {
+	if x != nil {
+		return x.ValueDigest
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetAssignees() []string {
+	if x != nil {
+		return x.Assignees
+	}
+	return nil
+}
+
+func (x *TrailEntry) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *TrailEntry) GetFromThreadId() string {
+	if x != nil {
+		return x.FromThreadId
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetRecord() string {
+	if x != nil {
+		return x.Record
+	}
+	return ""
+}
+
+func (x *TrailEntry) GetDigest() string {
+	if x != nil {
+		return x.Digest
 	}
 	return ""
 }
@@ -468,6 +789,13 @@ type Interrupt struct {
 	// Votes so far, in their order, the deciding one among them. The question is
 	// open until a vote decides. Empty without people.
 	Votes []*Vote `protobuf:"bytes,32,rep,name=votes,proto3" json:"votes,omitempty"`
+	// Who has claimed the question; empty for nobody.
+	ClaimedBy string `protobuf:"bytes,33,opt,name=claimed_by,json=claimedBy,proto3" json:"claimed_by,omitempty"`
+	// When the claim ends by itself.
+	ClaimExpireTime *timestamppb.Timestamp `protobuf:"bytes,34,opt,name=claim_expire_time,json=claimExpireTime,proto3" json:"claim_expire_time,omitempty"`
+	// Number of the last entry of its trail; 0 when it keeps none, and ListTrail
+	// makes it of the question.
+	TrailSize uint32 `protobuf:"varint,36,opt,name=trail_size,json=trailSize,proto3" json:"trail_size,omitempty"`
 	// Digest of what the question shows: message, value and schema. An answer is
 	// for a question with this digest; docs/worker-protocol.md says how it is made.
 	// Unset in questions from before it was kept.
@@ -503,7 +831,7 @@ type Interrupt struct {
 
 func (x *Interrupt) Reset() {
 	*x = Interrupt{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +843,7 @@ func (x *Interrupt) String() string {
 func (*Interrupt) ProtoMessage() {}
 
 func (x *Interrupt) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +856,7 @@ func (x *Interrupt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupt.ProtoReflect.Descriptor instead.
 func (*Interrupt) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Interrupt) GetInterruptId() string {
@@ -727,6 +1055,27 @@ func (x *Interrupt) GetVotes() []*Vote {
 	return nil
 }
 
+func (x *Interrupt) GetClaimedBy() string {
+	if x != nil {
+		return x.ClaimedBy
+	}
+	return ""
+}
+
+func (x *Interrupt) GetClaimExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClaimExpireTime
+	}
+	return nil
+}
+
+func (x *Interrupt) GetTrailSize() uint32 {
+	if x != nil {
+		return x.TrailSize
+	}
+	return 0
+}
+
 func (x *Interrupt) GetSeen() string {
 	if x != nil {
 		return x.Seen
@@ -801,23 +1150,47 @@ var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xc5\x01\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xe3\x01\n" +
 	"\x06People\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x1c\n" +
 	"\tapprovals\x18\x03 \x01(\rR\tapprovals\x12\x16\n" +
 	"\x06vetoes\x18\x04 \x01(\rR\x06vetoes\x12#\n" +
 	"\rnot_requester\x18\x05 \x01(\bR\fnotRequester\x12\x1c\n" +
-	"\trequester\x18\x06 \x01(\tR\trequester\x12\x14\n" +
+	"\trequester\x18\x06 \x01(\tR\trequester\x12\x1c\n" +
+	"\texclusive\x18\a \x01(\bR\texclusive\x12\x14\n" +
 	"\x05agree\x18\n" +
-	" \x01(\tR\x05agree\"\xaa\x01\n" +
+	" \x01(\tR\x05agree\"\xc0\x01\n" +
 	"\x04Vote\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
 	"\x06agrees\x18\x03 \x01(\bR\x06agrees\x12(\n" +
 	"\x05value\x18\x04 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x12\n" +
-	"\x04note\x18\x05 \x01(\tR\x04note\"\xf5\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12\x14\n" +
+	"\x05trail\x18\x06 \x01(\rR\x05trail\"\xe1\x04\n" +
 	"\n" +
+	"TrailEntry\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1c\n" +
+	"\tprincipal\x18\x03 \x01(\tR\tprincipal\x12#\n" +
+	"\rprincipal_how\x18\x04 \x01(\tR\fprincipalHow\x12(\n" +
+	"\x04kind\x18\x05 \x01(\x0e2\x14.graphd.v1.TrailKindR\x04kind\x12\x12\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\x12\x16\n" +
+	"\x06method\x18\a \x01(\tR\x06method\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\b \x01(\tR\trequestId\x12\x16\n" +
+	"\x06agrees\x18\t \x01(\bR\x06agrees\x12\x1c\n" +
+	"\tdismissed\x18\n" +
+	" \x01(\bR\tdismissed\x12(\n" +
+	"\x05value\x18\v \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12!\n" +
+	"\fvalue_digest\x18\f \x01(\tR\vvalueDigest\x12\x12\n" +
+	"\x04seen\x18\r \x01(\tR\x04seen\x12\x16\n" +
+	"\x06policy\x18\x0e \x01(\tR\x06policy\x12\x1c\n" +
+	"\tassignees\x18\x0f \x03(\tR\tassignees\x120\n" +
+	"\x05until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12$\n" +
+	"\x0efrom_thread_id\x18\x11 \x01(\tR\ffromThreadId\x12\x16\n" +
+	"\x06record\x18\x12 \x01(\tR\x06record\x12\x16\n" +
+	"\x06digest\x18\x13 \x01(\tR\x06digest\"\xfb\v\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -852,7 +1225,12 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x04note\x18\x19 \x01(\tR\x04note\x12\x12\n" +
 	"\x04etag\x18\x1a \x01(\tR\x04etag\x12)\n" +
 	"\x06people\x18\x1b \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12%\n" +
-	"\x05votes\x18  \x03(\v2\x0f.graphd.v1.VoteR\x05votes\x12\x12\n" +
+	"\x05votes\x18  \x03(\v2\x0f.graphd.v1.VoteR\x05votes\x12\x1d\n" +
+	"\n" +
+	"claimed_by\x18! \x01(\tR\tclaimedBy\x12F\n" +
+	"\x11claim_expire_time\x18\" \x01(\v2\x1a.google.protobuf.TimestampR\x0fclaimExpireTime\x12\x1d\n" +
+	"\n" +
+	"trail_size\x18$ \x01(\rR\ttrailSize\x12\x12\n" +
 	"\x04seen\x18% \x01(\tR\x04seen\x12&\n" +
 	"\x05drift\x18( \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
 	"\fdrift_ignore\x18) \x03(\tR\vdriftIgnore\x12\x14\n" +
@@ -881,7 +1259,21 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
 	"DRIFT_FAIL\x10\x01\x12\x13\n" +
 	"\x0fDRIFT_ASK_AGAIN\x10\x02\x12\x10\n" +
-	"\fDRIFT_ACCEPT\x10\x03B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\fDRIFT_ACCEPT\x10\x03*\xc8\x02\n" +
+	"\tTrailKind\x12\x1a\n" +
+	"\x16TRAIL_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10TRAIL_KIND_ASKED\x10\x01\x12\x16\n" +
+	"\x12TRAIL_KIND_CLAIMED\x10\x02\x12\x17\n" +
+	"\x13TRAIL_KIND_RELEASED\x10\x03\x12\x16\n" +
+	"\x12TRAIL_KIND_CHANGED\x10\x04\x12\x18\n" +
+	"\x14TRAIL_KIND_COMMENTED\x10\x06\x12\x14\n" +
+	"\x10TRAIL_KIND_VOTED\x10\a\x12\x17\n" +
+	"\x13TRAIL_KIND_ANSWERED\x10\b\x12\x13\n" +
+	"\x0fTRAIL_KIND_USED\x10\t\x12\x16\n" +
+	"\x12TRAIL_KIND_EXPIRED\x10\f\x12\x18\n" +
+	"\x14TRAIL_KIND_CANCELLED\x10\r\x12\x19\n" +
+	"\x15TRAIL_KIND_SUPERSEDED\x10\x0e\x12\x15\n" +
+	"\x11TRAIL_KIND_COPIED\x10\x0fB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_proto_rawDescOnce sync.Once
@@ -895,41 +1287,48 @@ func file_graphd_v1_interrupt_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(InterruptState)(0),           // 0: graphd.v1.InterruptState
 	(ExpiryAction)(0),             // 1: graphd.v1.ExpiryAction
 	(Drift)(0),                    // 2: graphd.v1.Drift
-	(*People)(nil),                // 3: graphd.v1.People
-	(*Vote)(nil),                  // 4: graphd.v1.Vote
-	(*Interrupt)(nil),             // 5: graphd.v1.Interrupt
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(*Payload)(nil),               // 7: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 8: graphd.v1.CheckpointRef
+	(TrailKind)(0),                // 3: graphd.v1.TrailKind
+	(*People)(nil),                // 4: graphd.v1.People
+	(*Vote)(nil),                  // 5: graphd.v1.Vote
+	(*TrailEntry)(nil),            // 6: graphd.v1.TrailEntry
+	(*Interrupt)(nil),             // 7: graphd.v1.Interrupt
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*Payload)(nil),               // 9: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 10: graphd.v1.CheckpointRef
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
-	6,  // 0: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	7,  // 1: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
-	8,  // 2: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	7,  // 3: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	7,  // 4: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
-	0,  // 5: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	6,  // 6: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	6,  // 7: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	6,  // 8: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
-	1,  // 9: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	7,  // 10: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	7,  // 11: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
-	3,  // 12: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
-	4,  // 13: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
-	2,  // 14: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	6,  // 15: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	8,  // 0: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	9,  // 1: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
+	8,  // 2: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
+	3,  // 3: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
+	9,  // 4: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
+	8,  // 5: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
+	10, // 6: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	9,  // 7: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	9,  // 8: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	0,  // 9: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
+	8,  // 10: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	8,  // 11: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	8,  // 12: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 13: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
+	9,  // 14: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	9,  // 15: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	4,  // 16: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
+	5,  // 17: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
+	8,  // 18: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
+	2,  // 19: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
+	8,  // 20: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }
@@ -943,8 +1342,8 @@ func file_graphd_v1_interrupt_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_proto_rawDesc), len(file_graphd_v1_interrupt_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   3,
+			NumEnums:      4,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,6 +9,7 @@ package graphdv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	reflect "reflect"
 	sync "sync"
@@ -387,11 +388,340 @@ func (x *InterruptChange) GetBookmark() bool {
 	return false
 }
 
+// Asks for a claim.
+type ClaimInterruptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// How long the claim lasts, at most 24 hours; unset means 15 minutes.
+	Duration      *durationpb.Duration `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimInterruptRequest) Reset() {
+	*x = ClaimInterruptRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimInterruptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimInterruptRequest) ProtoMessage() {}
+
+func (x *ClaimInterruptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimInterruptRequest.ProtoReflect.Descriptor instead.
+func (*ClaimInterruptRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ClaimInterruptRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *ClaimInterruptRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *ClaimInterruptRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+// Asks to give a claim up.
+type ReleaseInterruptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// Why, for the trail; at most 4 KiB.
+	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseInterruptRequest) Reset() {
+	*x = ReleaseInterruptRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseInterruptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseInterruptRequest) ProtoMessage() {}
+
+func (x *ReleaseInterruptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseInterruptRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseInterruptRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReleaseInterruptRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *ReleaseInterruptRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *ReleaseInterruptRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+// Asks to add a comment.
+type CommentInterruptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// The comment, at most 4 KiB.
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// Makes a repeated request add nothing.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommentInterruptRequest) Reset() {
+	*x = CommentInterruptRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommentInterruptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommentInterruptRequest) ProtoMessage() {}
+
+func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
+func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CommentInterruptRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *CommentInterruptRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *CommentInterruptRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *CommentInterruptRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// Asks for a trail.
+type ListTrailRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// Entries per page: 0 means 50, more than 500 counts as 500.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on: next_page_token of the page before.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTrailRequest) Reset() {
+	*x = ListTrailRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTrailRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTrailRequest) ProtoMessage() {}
+
+func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
+func (*ListTrailRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListTrailRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *ListTrailRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *ListTrailRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTrailRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// One page of a trail.
+type ListTrailResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entries, oldest first.
+	Entries []*TrailEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Token of the next page; empty after the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTrailResponse) Reset() {
+	*x = ListTrailResponse{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTrailResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTrailResponse) ProtoMessage() {}
+
+func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
+func (*ListTrailResponse) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListTrailResponse) GetEntries() []*TrailEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListTrailResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_graphd_v1_interrupt_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\n" +
-	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\"\x88\x01\n" +
+	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\"\x88\x01\n" +
 	"\x15ListInterruptsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -416,12 +746,39 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x0fInterruptChange\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1a\n" +
-	"\bbookmark\x18\x03 \x01(\bR\bbookmark2\xcf\x02\n" +
+	"\bbookmark\x18\x03 \x01(\bR\bbookmark\"\x8e\x01\n" +
+	"\x15ClaimInterruptRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x125\n" +
+	"\bduration\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bduration\"m\n" +
+	"\x17ReleaseInterruptRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"\x8c\x01\n" +
+	"\x17CommentInterruptRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\"\x8e\x01\n" +
+	"\x10ListTrailRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"l\n" +
+	"\x11ListTrailResponse\x12/\n" +
+	"\aentries\x18\x01 \x03(\v2\x15.graphd.v1.TrailEntryR\aentries\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xfe\x04\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12D\n" +
 	"\fGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
 	"\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n" +
-	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n" +
+	"\x0eClaimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n" +
+	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
+	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
+	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_service_proto_rawDescOnce sync.Once
@@ -435,35 +792,52 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_service_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
-	(*ListInterruptsRequest)(nil),  // 0: graphd.v1.ListInterruptsRequest
-	(*ListInterruptsResponse)(nil), // 1: graphd.v1.ListInterruptsResponse
-	(*GetInterruptRequest)(nil),    // 2: graphd.v1.GetInterruptRequest
-	(*UpdateInterruptRequest)(nil), // 3: graphd.v1.UpdateInterruptRequest
-	(*WatchInterruptsRequest)(nil), // 4: graphd.v1.WatchInterruptsRequest
-	(*InterruptChange)(nil),        // 5: graphd.v1.InterruptChange
-	(*Interrupt)(nil),              // 6: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),  // 7: google.protobuf.FieldMask
+	(*ListInterruptsRequest)(nil),   // 0: graphd.v1.ListInterruptsRequest
+	(*ListInterruptsResponse)(nil),  // 1: graphd.v1.ListInterruptsResponse
+	(*GetInterruptRequest)(nil),     // 2: graphd.v1.GetInterruptRequest
+	(*UpdateInterruptRequest)(nil),  // 3: graphd.v1.UpdateInterruptRequest
+	(*WatchInterruptsRequest)(nil),  // 4: graphd.v1.WatchInterruptsRequest
+	(*InterruptChange)(nil),         // 5: graphd.v1.InterruptChange
+	(*ClaimInterruptRequest)(nil),   // 6: graphd.v1.ClaimInterruptRequest
+	(*ReleaseInterruptRequest)(nil), // 7: graphd.v1.ReleaseInterruptRequest
+	(*CommentInterruptRequest)(nil), // 8: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),        // 9: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),       // 10: graphd.v1.ListTrailResponse
+	(*Interrupt)(nil),               // 11: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),   // 12: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),     // 13: google.protobuf.Duration
+	(*TrailEntry)(nil),              // 14: graphd.v1.TrailEntry
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	6, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	6, // 1: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	7, // 2: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	6, // 3: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	0, // 4: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	2, // 5: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	3, // 6: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	4, // 7: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	1, // 8: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	6, // 9: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	6, // 10: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	5, // 11: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	8, // [8:12] is the sub-list for method output_type
-	4, // [4:8] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	11, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	11, // 1: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	12, // 2: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	11, // 3: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	13, // 4: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	14, // 5: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	0,  // 6: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	2,  // 7: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	3,  // 8: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	4,  // 9: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	6,  // 10: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	7,  // 11: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	8,  // 12: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	9,  // 13: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	1,  // 14: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	11, // 15: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	11, // 16: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	5,  // 17: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	11, // 18: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	11, // 19: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	14, // 20: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	10, // 21: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	14, // [14:22] is the sub-list for method output_type
+	6,  // [6:14] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -478,7 +852,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

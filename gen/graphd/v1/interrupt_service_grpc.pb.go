@@ -19,10 +19,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	InterruptService_ListInterrupts_FullMethodName  = "/graphd.v1.InterruptService/ListInterrupts"
-	InterruptService_GetInterrupt_FullMethodName    = "/graphd.v1.InterruptService/GetInterrupt"
-	InterruptService_UpdateInterrupt_FullMethodName = "/graphd.v1.InterruptService/UpdateInterrupt"
-	InterruptService_WatchInterrupts_FullMethodName = "/graphd.v1.InterruptService/WatchInterrupts"
+	InterruptService_ListInterrupts_FullMethodName   = "/graphd.v1.InterruptService/ListInterrupts"
+	InterruptService_GetInterrupt_FullMethodName     = "/graphd.v1.InterruptService/GetInterrupt"
+	InterruptService_UpdateInterrupt_FullMethodName  = "/graphd.v1.InterruptService/UpdateInterrupt"
+	InterruptService_WatchInterrupts_FullMethodName  = "/graphd.v1.InterruptService/WatchInterrupts"
+	InterruptService_ClaimInterrupt_FullMethodName   = "/graphd.v1.InterruptService/ClaimInterrupt"
+	InterruptService_ReleaseInterrupt_FullMethodName = "/graphd.v1.InterruptService/ReleaseInterrupt"
+	InterruptService_CommentInterrupt_FullMethodName = "/graphd.v1.InterruptService/CommentInterrupt"
+	InterruptService_ListTrail_FullMethodName        = "/graphd.v1.InterruptService/ListTrail"
 )
 
 // InterruptServiceClient is the client API for InterruptService service.
@@ -44,6 +48,22 @@ type InterruptServiceClient interface {
 	// with the last token. Errors: INVALID_FIELD, INVALID_CURSOR,
 	// SERVER_DRAINING, SLOW_CONSUMER.
 	WatchInterrupts(ctx context.Context, in *WatchInterruptsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InterruptChange], error)
+	// Claims an open question: others see that the caller looks after it. A claim
+	// ends by itself, and refuses nobody's answer unless the question says so
+	// (People.exclusive). The holder's claim again extends it. Errors:
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED, TRAIL_FULL,
+	// ACCESS_DENIED.
+	ClaimInterrupt(ctx context.Context, in *ClaimInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
+	// Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
+	ReleaseInterrupt(ctx context.Context, in *ReleaseInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
+	// Adds a comment to the trail of an open question. It answers nothing. Errors:
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, TRAIL_FULL,
+	// REQUEST_ID_CONFLICT.
+	CommentInterrupt(ctx context.Context, in *CommentInterruptRequest, opts ...grpc.CallOption) (*TrailEntry, error)
+	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
+	// CHECKPOINT_CORRUPT for a trail that is not what it was.
+	ListTrail(ctx context.Context, in *ListTrailRequest, opts ...grpc.CallOption) (*ListTrailResponse, error)
 }
 
 type interruptServiceClient struct {
@@ -103,6 +123,46 @@ func (c *interruptServiceClient) WatchInterrupts(ctx context.Context, in *WatchI
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type InterruptService_WatchInterruptsClient = grpc.ServerStreamingClient[InterruptChange]
 
+func (c *interruptServiceClient) ClaimInterrupt(ctx context.Context, in *ClaimInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Interrupt)
+	err := c.cc.Invoke(ctx, InterruptService_ClaimInterrupt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *interruptServiceClient) ReleaseInterrupt(ctx context.Context, in *ReleaseInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Interrupt)
+	err := c.cc.Invoke(ctx, InterruptService_ReleaseInterrupt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *interruptServiceClient) CommentInterrupt(ctx context.Context, in *CommentInterruptRequest, opts ...grpc.CallOption) (*TrailEntry, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TrailEntry)
+	err := c.cc.Invoke(ctx, InterruptService_CommentInterrupt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *interruptServiceClient) ListTrail(ctx context.Context, in *ListTrailRequest, opts ...grpc.CallOption) (*ListTrailResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTrailResponse)
+	err := c.cc.Invoke(ctx, InterruptService_ListTrail_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // InterruptServiceServer is the server API for InterruptService service.
 // All implementations must embed UnimplementedInterruptServiceServer
 // for forward compatibility.
@@ -122,6 +182,22 @@ type InterruptServiceServer interface {
 	// with the last token. Errors: INVALID_FIELD, INVALID_CURSOR,
 	// SERVER_DRAINING, SLOW_CONSUMER.
 	WatchInterrupts(*WatchInterruptsRequest, grpc.ServerStreamingServer[InterruptChange]) error
+	// Claims an open question: others see that the caller looks after it. A claim
+	// ends by itself, and refuses nobody's answer unless the question says so
+	// (People.exclusive). The holder's claim again extends it. Errors:
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED, TRAIL_FULL,
+	// ACCESS_DENIED.
+	ClaimInterrupt(context.Context, *ClaimInterruptRequest) (*Interrupt, error)
+	// Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
+	ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error)
+	// Adds a comment to the trail of an open question. It answers nothing. Errors:
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, TRAIL_FULL,
+	// REQUEST_ID_CONFLICT.
+	CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error)
+	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
+	// CHECKPOINT_CORRUPT for a trail that is not what it was.
+	ListTrail(context.Context, *ListTrailRequest) (*ListTrailResponse, error)
 	mustEmbedUnimplementedInterruptServiceServer()
 }
 
@@ -143,6 +219,18 @@ func (UnimplementedInterruptServiceServer) UpdateInterrupt(context.Context, *Upd
 }
 func (UnimplementedInterruptServiceServer) WatchInterrupts(*WatchInterruptsRequest, grpc.ServerStreamingServer[InterruptChange]) error {
 	return status.Error(codes.Unimplemented, "method WatchInterrupts not implemented")
+}
+func (UnimplementedInterruptServiceServer) ClaimInterrupt(context.Context, *ClaimInterruptRequest) (*Interrupt, error) {
+	return nil, status.Error(codes.Unimplemented, "method ClaimInterrupt not implemented")
+}
+func (UnimplementedInterruptServiceServer) ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReleaseInterrupt not implemented")
+}
+func (UnimplementedInterruptServiceServer) CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error) {
+	return nil, status.Error(codes.Unimplemented, "method CommentInterrupt not implemented")
+}
+func (UnimplementedInterruptServiceServer) ListTrail(context.Context, *ListTrailRequest) (*ListTrailResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTrail not implemented")
 }
 func (UnimplementedInterruptServiceServer) mustEmbedUnimplementedInterruptServiceServer() {}
 func (UnimplementedInterruptServiceServer) testEmbeddedByValue()                          {}
@@ -230,6 +318,78 @@ func _InterruptService_WatchInterrupts_Handler(srv interface{}, stream grpc.Serv
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type InterruptService_WatchInterruptsServer = grpc.ServerStreamingServer[InterruptChange]
 
+func _InterruptService_ClaimInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClaimInterruptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).ClaimInterrupt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_ClaimInterrupt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).ClaimInterrupt(ctx, req.(*ClaimInterruptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InterruptService_ReleaseInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseInterruptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).ReleaseInterrupt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_ReleaseInterrupt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).ReleaseInterrupt(ctx, req.(*ReleaseInterruptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InterruptService_CommentInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CommentInterruptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).CommentInterrupt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_CommentInterrupt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).CommentInterrupt(ctx, req.(*CommentInterruptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InterruptService_ListTrail_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTrailRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).ListTrail(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_ListTrail_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).ListTrail(ctx, req.(*ListTrailRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // InterruptService_ServiceDesc is the grpc.ServiceDesc for InterruptService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -248,6 +408,22 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateInterrupt",
 			Handler:    _InterruptService_UpdateInterrupt_Handler,
+		},
+		{
+			MethodName: "ClaimInterrupt",
+			Handler:    _InterruptService_ClaimInterrupt_Handler,
+		},
+		{
+			MethodName: "ReleaseInterrupt",
+			Handler:    _InterruptService_ReleaseInterrupt_Handler,
+		},
+		{
+			MethodName: "CommentInterrupt",
+			Handler:    _InterruptService_CommentInterrupt_Handler,
+		},
+		{
+			MethodName: "ListTrail",
+			Handler:    _InterruptService_ListTrail_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

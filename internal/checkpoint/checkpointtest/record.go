@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 func recordCases() []testCase {
@@ -119,12 +120,14 @@ func recordQuestion(e *env) {
 	q.State, q.Response, q.Note, q.Responder, q.Request = checkpoint.InterruptAnswered, "null", "why", "me", "req"
 	q.ResponderHow, q.ResponseMethod, q.ResponseTime = "api key", "GraphService/Resume", testDay(2)
 	q.Policy = &approval.Policy{
-		Users: []string{"ana"}, Groups: []string{"finance", "ops"}, Approvals: 2, Vetoes: 3, Agree: "answer != 'no'", NotRequester: true, Requester: "eva",
+		Users: []string{"ana"}, Groups: []string{"finance", "ops"}, Approvals: 2, Vetoes: 3, Agree: "answer != 'no'", NotRequester: true, Requester: "eva", Exclusive: true,
 	}
 	q.Votes = []approval.Vote{
-		{Voter: "ana", How: "jwt", Method: "GraphService/Resume", Time: testDay(2), Agrees: true, Value: `{"b": 1.0}`, Note: "ünïcode", Request: "req"},
+		{Voter: "ana", How: "jwt", Method: "GraphService/Resume", Time: testDay(2), Agrees: true, Value: `{"b": 1.0}`, Note: "ünïcode", Request: "req", Entry: 2},
 		{Voter: "ben", Time: testDay(3)},
 	}
+	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
+	q.AppendTrail(trail.Entry{Time: testDay(3), Kind: trail.Commented, Principal: "ben", Note: "ünïcode"})
 	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q, newInterrupt("t", "q2", "c")} })
 	second, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)

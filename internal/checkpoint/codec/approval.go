@@ -2,7 +2,9 @@ package codec
 
 import (
 	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 func writePolicy(w *packed.Writer, p *approval.Policy) {
@@ -17,6 +19,7 @@ func writePolicy(w *packed.Writer, p *approval.Policy) {
 	writeString(w, fAgree, p.Agree)
 	w.WriteBool(fNotRequester, p.NotRequester)
 	writeString(w, fRequester, p.Requester)
+	w.WriteBool(fExclusive, p.Exclusive)
 	w.CloseObject()
 }
 
@@ -38,6 +41,8 @@ func readPolicy(rd *packed.Reader) *approval.Policy {
 			p.NotRequester = rd.ReadBool()
 		case fRequester:
 			p.Requester = rd.ReadString()
+		case fExclusive:
+			p.Exclusive = rd.ReadBool()
 		default:
 			rd.SkipValue()
 		}
@@ -61,6 +66,7 @@ func writeVotes(w *packed.Writer, votes []approval.Vote) {
 		w.WriteJSON(fValue, v.Value)
 		writeString(w, fNote, v.Note)
 		writeString(w, fRequest, v.Request)
+		writeInt(w, fEntry, v.Entry)
 		w.CloseObject()
 	}
 	w.CloseArray()
@@ -94,6 +100,60 @@ func readVoteField(rd *packed.Reader, v *approval.Vote, f packed.Field) {
 		v.Note = rd.ReadString()
 	case fRequest:
 		v.Request = rd.ReadString()
+	case fEntry:
+		v.Entry = int(rd.ReadInt())
+	default:
+		rd.SkipValue()
+	}
+}
+
+// writeClaim writes who has claimed an interrupt.
+func writeClaim(w *packed.Writer, in *checkpoint.Interrupt) {
+	writeString(w, fClaimedBy, in.ClaimedBy)
+	w.WriteTime(fClaimExpires, in.ClaimExpires)
+}
+
+func writeTrail(w *packed.Writer, l *trail.Log) {
+	if l.IsEmpty() {
+		return
+	}
+	w.OpenObject(fTrail)
+	w.WriteStrings(fRecords, l.Records)
+	writeString(w, fDigest, l.Digest)
+	writeString(w, fState, l.State)
+	w.CloseObject()
+}
+
+func readTrail(rd *packed.Reader) trail.Log {
+	var l trail.Log
+	rd.ReadObject(func(f packed.Field) {
+		switch f {
+		case fRecords:
+			l.Records = rd.ReadStrings()
+		case fDigest:
+			l.Digest = rd.ReadString()
+		case fState:
+			l.State = rd.ReadString()
+		default:
+			rd.SkipValue()
+		}
+	})
+	return l
+}
+
+// readPeopleField reads a field of who may answer, and of what happened.
+func readPeopleField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
+	switch f {
+	case fPolicy:
+		in.Policy = readPolicy(rd)
+	case fVotes:
+		in.Votes = readVotes(rd)
+	case fClaimedBy:
+		in.ClaimedBy = rd.ReadString()
+	case fClaimExpires:
+		in.ClaimExpires = rd.ReadTime()
+	case fTrail:
+		in.Trail = readTrail(rd)
 	default:
 		rd.SkipValue()
 	}

@@ -139,6 +139,12 @@ const (
 	fHow
 	fMethod
 	fAgrees
+	fExclusive
+	fEntry
+	fClaimedBy
+	fClaimExpires
+	fTrail
+	fRecords
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -293,6 +299,12 @@ var fields = [...]struct {
 	fHow:             {"how", Plain},
 	fMethod:          {"method", Plain},
 	fAgrees:          {"agrees", Plain},
+	fExclusive:       {"exclusive", Plain},
+	fEntry:           {"entry", Plain},
+	fClaimedBy:       {"claimed_by", Plain},
+	fClaimExpires:    {"claim_expires", Time},
+	fTrail:           {"trail", Plain},
+	fRecords:         {"records", Plain},
 }
 
 // fieldNumbers are the fields by their names.

@@ -54,6 +54,8 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	w.WriteTime(fResponseTime, in.ResponseTime)
 	writePolicy(w, in.Policy)
 	writeVotes(w, in.Votes)
+	writeClaim(w, in)
+	writeTrail(w, &in.Trail)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps
@@ -155,12 +157,8 @@ func readDriftField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field)
 		in.ResponseMethod = rd.ReadString()
 	case fResponseTime:
 		in.ResponseTime = rd.ReadTime()
-	case fPolicy:
-		in.Policy = readPolicy(rd)
-	case fVotes:
-		in.Votes = readVotes(rd)
 	default:
-		rd.SkipValue()
+		readPeopleField(rd, in, f)
 	}
 }
 

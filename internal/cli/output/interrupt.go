@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli/form"
@@ -34,6 +35,9 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 		}
 	}
 	p.printPeople(q)
+	if q.GetClaimedBy() != "" && q.GetClaimExpireTime().AsTime().After(time.Now()) {
+		p.PrintLine("    %s  %s, until %s", p.Colorize(cyan, "taken by"), q.GetClaimedBy(), FormatTime(q.GetClaimExpireTime()))
+	}
 	if r := q.GetResponse(); r != nil {
 		p.PrintLine("    %s  %s", p.Colorize(Green, "answered"), p.formatValue("      ", r.GetJson()))
 		if list := q.GetAccepted(); len(list) > 0 {
@@ -66,6 +70,9 @@ func (p *Printer) printPeople(q *graphdv1.Interrupt) {
 	}
 	if n := people.GetApprovals(); n > 1 {
 		rules = append(rules, fmt.Sprintf("%d must agree", n))
+	}
+	if people.GetExclusive() {
+		rules = append(rules, "only who has taken it")
 	}
 	if people.GetNotRequester() && people.GetRequester() != "" {
 		rules = append(rules, "not "+people.GetRequester())

@@ -161,6 +161,7 @@ func (r *specReader) readPeople(n *yaml.Node, path string) *graph.PeopleSpec {
 		"vetoes":        r.positiveInto(&s.Vetoes),
 		"agree":         r.expressionInto(&s.Agree),
 		"not_requester": r.boolInto(&s.NotRequester),
+		"exclusive":     r.boolInto(&s.Exclusive),
 		"requester":     r.expressionInto(&s.Requester),
 	})
 	return s

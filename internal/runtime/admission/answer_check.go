@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
-	"github.com/graphd-dev/graphd/internal/runtime/threads"
+	"github.com/graphd-dev/graphd/internal/runtime/questions"
 )
 
 func (r *resumeCall) givenResponses(b *answerBatch) []runtime.Response {
@@ -146,11 +146,11 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			(q.Dismissed || payload.Equal(q.Response, resp.Value)) && r.hasVoted(&q) {
 			return nil
 		}
-		return b.nameOpen(threads.ResolvedError(&q))
+		return b.nameOpen(questions.ResolvedError(&q))
 	case checkpoint.InterruptExpired:
 		return b.nameOpen(expiredError(&q))
 	default:
-		return b.nameSuccessor(&q, b.nameOpen(threads.ResolvedError(&q)))
+		return b.nameSuccessor(&q, b.nameOpen(questions.ResolvedError(&q)))
 	}
 	if shown := q.DigestShown(); resp.Seen != "" && resp.Seen != shown {
 		return runtime.Errorf(runtime.ReasonQuestionChanged, "question %q shows something else than was answered; read it again", q.ID).

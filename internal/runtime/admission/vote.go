@@ -2,14 +2,15 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/questions"
 )
 
 // castVote counts an answer as the vote of its caller, and adds it to the question. Without
@@ -23,7 +24,10 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 	}
 	by := r.req.By
 	if err := p.CheckVoter(r.voter()); err != nil {
-		return 0, refuseVoter(q, err)
+		return 0, questions.RefuseVoter(q, err)
+	}
+	if err := r.checkClaim(q); err != nil {
+		return 0, err
 	}
 	vote := approval.Vote{
 		Voter: by.Name, How: by.How, Method: by.Method, Agrees: !resp.Dismissed, Note: resp.Note, Request: r.req.RequestID,
@@ -48,7 +52,22 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		}
 	}
 	q.Votes = votes
+	if q.ClaimedBy == by.Name {
+		q.ClaimedBy, q.ClaimExpires = "", time.Time{} // it has done what it was for
+	}
 	return outcome, nil
+}
+
+// checkClaim refuses a caller who does not hold the claim of an exclusive question.
+func (r *resumeCall) checkClaim(q *checkpoint.Interrupt) error {
+	holder := q.ClaimHolder(r.opts.Now())
+	switch {
+	case !q.Policy.Exclusive || holder == r.req.By.Name:
+		return nil
+	case holder != "":
+		return questions.ClaimedError(q)
+	}
+	return questions.RefuseVoter(q, &approval.RefusalError{Rule: approval.RuleExclusive, Text: "only who has claimed it may answer; claim it first"})
 }
 
 func (r *resumeCall) voter() approval.Voter {
@@ -62,7 +81,7 @@ func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
 		return nil
 	}
 	if err := q.Policy.CheckVoter(r.voter()); err != nil && !r.hasVoted(q) {
-		return refuseVoter(q, err)
+		return questions.RefuseVoter(q, err)
 	}
 	return nil
 }
@@ -71,15 +90,6 @@ func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
 // that of a voter.
 func (r *resumeCall) hasVoted(q *checkpoint.Interrupt) bool {
 	return q.Policy == nil || slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == r.req.By.Name })
-}
-
-// refuseVoter translates the refusal of a voter.
-func refuseVoter(q *checkpoint.Interrupt, err error) *runtime.Error {
-	refused := runtime.Errorf(runtime.ReasonAccessDenied, "access denied: question %q: %v", q.ID, err).With("interruptId", q.ID)
-	if by, ok := errors.AsType[*approval.RefusalError](err); ok {
-		refused = refused.With("rule", by.Rule)
-	}
-	return refused
 }
 
 // putVotes adds to a change the questions that got votes and stay open. The time of the last

@@ -49,6 +49,7 @@ func (t *Tx) StartFrom(head *checkpoint.Head, now time.Time) *Tx {
 func (t *Tx) EmitEvent(e checkpoint.Event) {
 	t.Head.LastEvent++
 	e.Seq, e.Time = t.Head.LastEvent, t.Now
+	e.Interrupts = withoutTrails(e.Interrupts)
 	if e.Run == "" {
 		e.Run = t.Head.Run
 	}
@@ -105,6 +106,7 @@ func (t *Tx) trimEvents(limit uint64) {
 // state they show: it is in the checkpoint already.
 func (t *Tx) buildChange(op string) *checkpoint.Change {
 	t.Op = op
+	t.recordTrails()
 	t.Events = t.LiveEvents
 	if len(t.redactions) > 0 {
 		t.Events = stripStates(t.LiveEvents)

@@ -325,7 +325,9 @@ func TestCrash(t *testing.T) {
 	for i, d := range crashCases() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			crashAtCalls(t, &d, i, *crashEvery, func(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) })
+			crashAtCalls(t, &d, i, *crashEvery, func(t *testing.T) checkpoint.Store {
+				return guardTrails(t, memory.New(memory.Options{}))
+			})
 		})
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/questions"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/snapshot"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
@@ -131,6 +132,7 @@ type Engine struct {
 	reader       *query.Reader
 	snapshots    *snapshot.Reader
 	threads      *threads.Manager
+	questions    *questions.Editor
 	committer    *commit.Committer
 	loopEnv      *superstep.Env // parts of the server that all loops use
 	schemas      runtime.Schemas
@@ -189,6 +191,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changer.ChangeFrom, WakeScheduler: e.wakeScheduler,
 	})
 	versions := placement.NewVersionChooser(graphs, e.peers, e.log)
+	e.questions = questions.NewEditor(questions.Options{Reader: e.reader, Change: e.changer.ChangeThread, WakeScheduler: e.wakeScheduler})
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Versions: versions, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // Start begins a run, or queues it, or attaches to the run that the same request began
@@ -67,7 +68,31 @@ func (e *Engine) UpdateThread(ctx context.Context, req runtime.UpdateThreadReque
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
 // the store.
 func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
-	return e.threads.UpdateInterrupt(ctx, c)
+	return e.questions.UpdateInterrupt(ctx, c)
+}
+
+// ClaimInterrupt claims an open question for the caller. The errors are those of
+// questions.Editor.ClaimInterrupt.
+func (e *Engine) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {
+	return e.questions.ClaimInterrupt(ctx, c)
+}
+
+// ReleaseInterrupt gives up the claim of the caller. The errors are those of
+// questions.Editor.ReleaseInterrupt.
+func (e *Engine) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
+	return e.questions.ReleaseInterrupt(ctx, c)
+}
+
+// CommentInterrupt adds a comment to the trail of an open question. The errors are those of
+// questions.Editor.CommentInterrupt.
+func (e *Engine) CommentInterrupt(ctx context.Context, c runtime.CommentRequest) (trail.Entry, error) {
+	return e.questions.CommentInterrupt(ctx, c)
+}
+
+// ListTrail returns what happened to a question. The errors are those of
+// questions.Editor.ListTrail.
+func (e *Engine) ListTrail(ctx context.Context, question runtime.Question) ([]trail.Entry, error) {
+	return e.questions.ListTrail(ctx, question)
 }
 
 // CopyThread makes a copy of a thread: its state and history, its runs, and its

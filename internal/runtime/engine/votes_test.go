@@ -39,7 +39,7 @@ func newVoteCase(tb testing.TB, policy *approval.Policy) *voteCase {
 		payments = append(payments, answer)
 		return pregel.Result{Update: payload.JSON(`{"paid":` + answer + `}`)}
 	}}
-	f := newFixtureOn(tb, memory.New(memory.Options{}), engine.Options{Conditions: conditions, KnowsCallers: true}, code,
+	f := newFixtureOn(tb, guardTrails(tb, memory.New(memory.Options{})), engine.Options{Conditions: conditions, KnowsCallers: true}, code,
 		chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
 	run := f.beginAndWait(runtime.StartRequest{
 		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: "{}"}, By: runtime.Actor{Name: "eva"},

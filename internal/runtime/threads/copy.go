@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // maxCopiedCheckpoints is the number of a thread's newest checkpoints that a
@@ -59,7 +60,7 @@ func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (chec
 			}
 		}
 		copied := m.newCopyHead(&source, req)
-		c := threadCopier{manager: m, ctx: ctx, source: source, change: commit.NewTx(&copied, m.opts.Now())}
+		c := threadCopier{manager: m, ctx: ctx, source: source, by: req.By, change: commit.NewTx(&copied, m.opts.Now())}
 		err = c.readAll()
 		if now, again := m.opts.Reader.Thread(ctx, req.Source); again != nil {
 			return source, again
@@ -106,6 +107,7 @@ type threadCopier struct {
 	ctx         context.Context //nolint:containedctx // of the one call it is made for
 	source      checkpoint.Head
 	change      *commit.Tx
+	by          runtime.Actor
 	eventOffset uint64 // subtracted from the numbers of events
 	readBytes   int    // that were read
 }
@@ -168,6 +170,13 @@ func (c *threadCopier) readInterrupts() error {
 		}
 	})
 	c.change.Interrupts = c.adoptInterrupts(c.change.Interrupts)
+	for i := range c.change.Interrupts {
+		if q := &c.change.Interrupts[i]; !q.Trail.IsEmpty() {
+			q.AppendTrail(trail.Entry{
+				Time: c.change.Now, Kind: trail.Copied, Principal: c.by.Name, How: c.by.How, Method: c.by.Method, From: c.source.Thread,
+			})
+		}
+	}
 	return cmp.Or(err, full)
 }
 

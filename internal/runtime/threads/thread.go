@@ -8,7 +8,6 @@ import (
 	"errors"
 	"maps"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -220,39 +219,6 @@ func putForkedState(t *commit.Tx, origin *pregel.State) error {
 	return nil
 }
 
-// UpdateInterrupt changes the assignees and the expiry of an interrupt. The
-// errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
-// ETAG_MISMATCH, and those of the store.
-func (m *Manager) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
-	_, err := m.opts.Change(ctx, c.Thread, func(t *commit.Tx) error {
-		q, err := m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
-		if err != nil {
-			return err
-		}
-		if err := checkRevision(q.Revision, c.Etag); err != nil {
-			return err
-		}
-		if q.State != checkpoint.InterruptOpen {
-			return ResolvedError(&q)
-		}
-		if c.Assignees != nil {
-			q.Assignees = *c.Assignees
-		}
-		if c.Expires != nil {
-			q.Expires = *c.Expires
-			t.ScheduleBy(q.Expires)
-		}
-		q.Updated = t.Now
-		t.Interrupts = append(t.Interrupts, q)
-		return nil
-	})
-	if err != nil {
-		return checkpoint.Interrupt{}, err
-	}
-	m.opts.WakeScheduler()
-	return m.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
-}
-
 // NewThreadID makes the id of a thread of a tenant, "" = tenant.Default. The same request
 // id yields the same thread id in a tenant, so that a repeated call finds its thread.
 func NewThreadID(owner, request string) string {
@@ -281,27 +247,4 @@ func (m *Manager) NewHead(thread string) checkpoint.Head {
 	return checkpoint.Head{
 		Thread: thread, LogID: uuid.NewString()[:8], Created: m.opts.Now(), State: checkpoint.ThreadIdle,
 	}
-}
-
-// ResolvedError refuses to change an interrupt that is over.
-func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
-	how := string(q.State)
-	switch {
-	case q.Dismissed:
-		how = "dismissed"
-	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
-		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
-	}
-	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
-		With("interruptId", q.ID).With("state", string(q.State))
-	if q.Responder != "" {
-		err.Message += " by " + q.Responder
-		err = err.With("responder", q.Responder)
-	}
-	if !q.ResponseTime.IsZero() {
-		at := q.ResponseTime.UTC().Format(time.RFC3339)
-		err.Message += ", at " + at
-		err = err.With("resolveTime", at)
-	}
-	return err
 }

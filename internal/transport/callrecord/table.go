@@ -135,6 +135,13 @@ func otherMethods() []Row {
 			Shown:   []string{"update_mask.paths", "interrupt.assignees", "interrupt.etag"},
 			Skipped: []string{"interrupt.value", "interrupt.response_schema", "interrupt.default_response", "interrupt.response", "interrupt.votes"},
 		},
+		{Method: interruptService + "ClaimInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id"},
+		{Method: interruptService + "ReleaseInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
+		{
+			Method: interruptService + "CommentInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id",
+			Shown: []string{"request_id"}, Digests: []string{"text"},
+		},
+		{Method: interruptService + "ListTrail", Kind: Shows, Thread: "thread_id", Questions: "interrupt_id"},
 		{Method: interruptService + "WatchInterrupts", Kind: Shows, Shown: []string{"filter"}},
 
 		{Method: registryService + "GetServerInfo", Kind: Plain},

@@ -80,6 +80,8 @@ func Table() []Row {
 			[]string{"interruptId", "state", "responder", "resolveTime", "supersededBy", "openInterruptIds"},
 		},
 		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime", "openInterruptIds"}},
+		{runtime.ReasonInterruptClaimed, codes.FailedPrecondition, []string{"interruptId", "claimedBy", "claimExpireTime"}},
+		{runtime.ReasonTrailFull, codes.FailedPrecondition, []string{"interruptId", "limitBytes"}},
 		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
 		{runtime.ReasonResponseAmbiguous, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
 		{runtime.ReasonAmbiguousNode, codes.FailedPrecondition, []string{"nodes"}},

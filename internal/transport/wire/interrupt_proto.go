@@ -23,6 +23,7 @@ func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
 		Round: ClampUint32(q.Round), Replaces: q.Replaces, Differs: q.Differs, Accepted: q.Accepted,
 		ResponderHow: q.ResponderHow, ResponseMethod: q.ResponseMethod, ResponseTime: TimeToProto(q.ResponseTime),
 		People: policyToProto(q.Policy), Votes: votesToProto(q.Votes),
+		ClaimedBy: q.ClaimedBy, ClaimExpireTime: TimeToProto(q.ClaimExpires), TrailSize: ClampUint32(len(q.Trail.Records)),
 	}
 }
 
@@ -43,9 +44,8 @@ func InterruptChangeFromProto(v *Validator, req *graphdv1.UpdateInterruptRequest
 	q := req.GetInterrupt()
 	v.RequireSet("interrupt", q != nil)
 	c := runtime.UpdateInterruptRequest{
-		Thread:    v.CheckThread("interrupt.thread_id", q.GetThreadId()),
-		Interrupt: v.CheckID("interrupt.interrupt_id", q.GetInterruptId()),
-		Etag:      v.ParseEtag("interrupt.etag", q.GetEtag()),
+		Question: questionFromProto(v, "interrupt.", q),
+		Etag:     v.ParseEtag("interrupt.etag", q.GetEtag()),
 	}
 	assignees := v.CheckNames("interrupt.assignees", q.GetAssignees())
 	expires := v.convertTime("interrupt.expire_time", q.GetExpireTime())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import pytest
 
-from graphd import START, Client, Command, InMemorySaver, People, Security, StateGraph, interrupt
+from graphd import START, AsyncClient, Client, Command, InMemorySaver, People, Security, StateGraph, interrupt
 from graphd.dev import dev
-from graphd.errors import AccessDeniedError, InvalidUpdateError
+from graphd.errors import AccessDeniedError, GraphdError, InvalidUpdateError
 from tests.test_client_inbox import make_key
 
 
@@ -101,3 +104,45 @@ def test_an_answer_to_everybody_needs_no_callers() -> None:
 def test_a_policy_that_is_none_is_refused_at_once(given: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(given))):
         People(**given)
+
+
+def test_a_claim_is_seen_and_ends(people: dict[str, Client]) -> None:
+    question = ask(people, "claimed")
+    claimed = people["ana"].inbox.claim(question, 3600)
+    assert claimed.claimed_by == "ana" and claimed.claim_expires_at is not None
+    with pytest.raises(GraphdError) as refused:
+        people["ben"].inbox.claim(question)
+    assert refused.value.reason == "INTERRUPT_CLAIMED" and refused.value.metadata["claimedBy"] == "ana"
+    assert people["ana"].inbox.release(question, "on leave").claimed_by == ""
+    assert people["ben"].inbox.claim(question).claimed_by == "ben"
+
+
+def test_what_happened_is_told(people: dict[str, Client]) -> None:
+    question = ask(people, "told")
+    comment = people["ben"].inbox.comment(question, "is it the right order?")
+    assert (comment.number, comment.kind, comment.principal) == (2, "commented", "ben")
+    people["ana"].inbox.answer(question, "yes", note="a good customer")  # as it was read before the comment
+    people["ben"].inbox.answer(question, "yes")
+    assert people["eva"].runs.wait("told").state == "succeeded"
+    trail = list(people["carl"].inbox.trail(question))
+    assert [(e.kind, e.principal, e.value, e.note) for e in trail] == [
+        ("asked", "", None, ""),
+        ("commented", "ben", None, "is it the right order?"),
+        ("voted", "ana", "yes", "a good customer"),
+        ("voted", "ben", "yes", ""),
+        ("answered", "ben", "yes", ""),
+        ("used", "", None, ""),
+    ]
+    for before, after in itertools.pairwise(trail):
+        assert hashlib.sha256(before.record.encode()).hexdigest() == before.digest
+        assert json.loads(after.record)["previous"] == before.digest
+
+
+async def test_async_programs_discuss_questions(people: dict[str, Client]) -> None:
+    question = ask(people, "async")
+    target = people["ana"].inbox._caller.server.target
+    client = AsyncClient(target.address, security=target.security)
+    assert (await client.inbox.claim(question)).claimed_by == "ana"
+    assert (await client.inbox.release(question)).claimed_by == ""
+    assert (await client.inbox.comment(question, "hm")).kind == "commented"
+    assert [e.kind async for e in client.inbox.trail(question)] == ["asked", "claimed", "released", "commented"]

@@ -8,6 +8,7 @@ from graphd.remote.run import Failure, Run
 from graphd.remote.run_options import ResumeOptions, RunOptions
 from graphd.remote.run_stream import AsyncRunStream, RunStream, StreamItem
 from graphd.remote.thread import Thread
+from graphd.remote.trail import TrailEntry
 
 __all__ = [
     "Answer",
@@ -26,4 +27,5 @@ __all__ = [
     "RunStream",
     "StreamItem",
     "Thread",
+    "TrailEntry",
 ]

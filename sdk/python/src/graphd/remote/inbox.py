@@ -13,6 +13,7 @@ from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_change
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
 from graphd.remote.run import Run
 from graphd.remote.run_options import ResumeOptions
+from graphd.remote.trail import TrailEntry
 from graphd.transport.attempts import Deadline
 from graphd.transport.unary import Call
 
@@ -71,7 +72,7 @@ class Inbox:
     def answer(self, question: Question, value: Any, *, note: str = "") -> Run:
         """Answers a question as it was read, and returns the run that goes on.
 
-        ConflictError is raised when the question has changed since it was read, InvalidResumeError when the answer
+        ConflictError is raised when the question shows something else by now, InvalidResumeError when the answer
         does not fit its schema: the question stays open.
         """
         return self._caller.perform(_answer_call(question, value, note))
@@ -92,6 +93,26 @@ class Inbox:
         Raises ConflictError, or NothingToResumeError for a question that is not open.
         """
         return self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
+
+    def claim(self, question: Question, seconds: float | None = None) -> Question:
+        """Claims an open question: others see that the caller looks after it, for 15 minutes or so many seconds.
+
+        The claim of the holder again extends it. Raises GraphdError with the reason INTERRUPT_CLAIMED while another
+        caller holds one.
+        """
+        return self._caller.perform(inbox_calls.claim_question(question, seconds))
+
+    def release(self, question: Question, note: str = "") -> Question:
+        """Gives up the caller's claim."""
+        return self._caller.perform(inbox_calls.release_question(question, note))
+
+    def comment(self, question: Question, text: str) -> TrailEntry:
+        """Adds a comment to the trail of an open question. It answers nothing."""
+        return self._caller.perform(inbox_calls.comment_question(question, text))
+
+    def trail(self, question: Question) -> Iterator[TrailEntry]:
+        """Lists what happened to a question, oldest first."""
+        return self._caller.list_entries(lambda token: inbox_calls.list_trail(question, token))
 
 
 class AsyncInbox:
@@ -156,6 +177,22 @@ class AsyncInbox:
         """Like Inbox.update."""
         return await self._caller.perform(inbox_calls.update_question(question, assignees, expires_at))
 
+    async def claim(self, question: Question, seconds: float | None = None) -> Question:
+        """Like Inbox.claim."""
+        return await self._caller.perform(inbox_calls.claim_question(question, seconds))
+
+    async def release(self, question: Question, note: str = "") -> Question:
+        """Like Inbox.release."""
+        return await self._caller.perform(inbox_calls.release_question(question, note))
+
+    async def comment(self, question: Question, text: str) -> TrailEntry:
+        """Like Inbox.comment."""
+        return await self._caller.perform(inbox_calls.comment_question(question, text))
+
+    def trail(self, question: Question) -> AsyncIterator[TrailEntry]:
+        """Like Inbox.trail; for ``async for``."""
+        return self._caller.list_entries(lambda token: inbox_calls.list_trail(question, token))
+
 
 def _answer_call(question: Question, value: Any, note: str) -> Call[Run]:
     answer = Answer(value, question.question_id, note=note, etag=_etag_for_answer(question), seen=question.seen)
@@ -168,5 +205,6 @@ def _dismiss_call(question: Question, reason: str) -> Call[Run]:
 
 
 def _etag_for_answer(question: Question) -> str:
-    """Votes of others change a question, and must not stand in the way of an answer."""
-    return "" if question.people else question.etag
+    """Votes, claims and comments of others change a question, and must not stand in the way of an answer to what it
+    shows."""
+    return "" if question.seen else question.etag

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import uuid
 from collections.abc import Sequence
 
 from graphd._gen.v1 import interrupt_service_pb2 as ins
@@ -11,6 +12,7 @@ from graphd.names import wire_thread
 from graphd.remote.caller import Page
 from graphd.remote.fields import write_filter
 from graphd.remote.question import Question, read_question
+from graphd.remote.trail import TrailEntry, read_entry
 from graphd.transport.unary import Call
 
 _PAGE = 100
@@ -81,3 +83,37 @@ def get_question(thread_id: str, question_id: str) -> Call[Question]:
     """Reads a question."""
     request = ins.GetInterruptRequest(thread_id=wire_thread("", thread_id), interrupt_id=question_id)
     return Call(lambda s: s.interrupts.GetInterrupt, request, read_question)
+
+
+def claim_question(question: Question, seconds: float | None) -> Call[Question]:
+    """Claims an open question for the caller."""
+    request = ins.ClaimInterruptRequest(thread_id=question.thread_id, interrupt_id=question.question_id)
+    if seconds is not None:
+        request.duration.FromTimedelta(datetime.timedelta(seconds=seconds))
+    return Call(lambda s: s.interrupts.ClaimInterrupt, request, read_question, repeatable=False)
+
+
+def release_question(question: Question, note: str) -> Call[Question]:
+    """Gives up the claim of the caller."""
+    request = ins.ReleaseInterruptRequest(thread_id=question.thread_id, interrupt_id=question.question_id, note=note)
+    return Call(lambda s: s.interrupts.ReleaseInterrupt, request, read_question, repeatable=False)
+
+
+def comment_question(question: Question, text: str) -> Call[TrailEntry]:
+    """Adds a comment to an open question."""
+    request = ins.CommentInterruptRequest(
+        thread_id=question.thread_id, interrupt_id=question.question_id, text=text, request_id=uuid.uuid4().hex
+    )
+    return Call(lambda s: s.interrupts.CommentInterrupt, request, read_entry)
+
+
+def list_trail(question: Question, token: str) -> Call[Page[TrailEntry]]:
+    """Reads a page of what happened to a question."""
+    request = ins.ListTrailRequest(
+        thread_id=question.thread_id, interrupt_id=question.question_id, page_size=_PAGE, page_token=token
+    )
+    return Call(
+        lambda s: s.interrupts.ListTrail,
+        request,
+        lambda r: Page([read_entry(one) for one in r.entries], r.next_page_token),
+    )

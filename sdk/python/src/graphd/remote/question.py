@@ -44,6 +44,9 @@ class Question:
     """Who may answer and how many must; None for everybody, and one."""
     votes: tuple[Vote, ...]
     """How those have voted who may answer, in order, until the answer is decided."""
+    claimed_by: str
+    """Who looks after it, until ``claim_expires_at``; "" for nobody."""
+    claim_expires_at: datetime.datetime | None
     key: str
     created_at: datetime.datetime | None
     updated_at: datetime.datetime | None
@@ -123,6 +126,7 @@ def _read_people(people: interrupt_pb2.People) -> People:
         vetoes=max(people.vetoes, 1),
         agree=people.agree,
         not_requester=people.not_requester,
+        exclusive=people.exclusive,
         requester=people.requester,
     )
 
@@ -155,6 +159,8 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         assignees=tuple(question.assignees),
         people=_read_people(question.people) if question.HasField("people") else None,
         votes=tuple(_read_vote(v) for v in question.votes),
+        claimed_by=question.claimed_by,
+        claim_expires_at=read_time(question, "claim_expire_time"),
         key=question.key,
         created_at=read_time(question, "create_time"),
         updated_at=read_time(question, "update_time"),

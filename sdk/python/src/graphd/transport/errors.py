@@ -110,6 +110,8 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "INVALID_CURSOR",
         "REQUEST_ID_CONFLICT",
         "RESPONSES_INCOMPLETE",
+        "INTERRUPT_CLAIMED",
+        "TRAIL_FULL",
         "RUN_NOT_CANCELLABLE",
         "GRAPH_VERSION_UNAVAILABLE",
         "GRAPH_IN_USE",

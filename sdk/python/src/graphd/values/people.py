@@ -28,6 +28,8 @@ class People:
     """The requester may not answer."""
     requester: str = ""
     """Who wants what is asked for; left out, it is who started the run."""
+    exclusive: bool = False
+    """Only who has claimed the question may answer it."""
 
     def __post_init__(self) -> None:
         for name in ("users", "groups"):

@@ -173,6 +173,7 @@ def _build_people(people: People) -> interrupt_pb2.People:
         vetoes=people.vetoes,
         agree=people.agree,
         not_requester=people.not_requester,
+        exclusive=people.exclusive,
         requester=people.requester,
     )
 

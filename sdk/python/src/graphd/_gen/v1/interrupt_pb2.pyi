@@ -31,6 +31,22 @@ class Drift(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DRIFT_FAIL: _ClassVar[Drift]
     DRIFT_ASK_AGAIN: _ClassVar[Drift]
     DRIFT_ACCEPT: _ClassVar[Drift]
+
+class TrailKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRAIL_KIND_UNSPECIFIED: _ClassVar[TrailKind]
+    TRAIL_KIND_ASKED: _ClassVar[TrailKind]
+    TRAIL_KIND_CLAIMED: _ClassVar[TrailKind]
+    TRAIL_KIND_RELEASED: _ClassVar[TrailKind]
+    TRAIL_KIND_CHANGED: _ClassVar[TrailKind]
+    TRAIL_KIND_COMMENTED: _ClassVar[TrailKind]
+    TRAIL_KIND_VOTED: _ClassVar[TrailKind]
+    TRAIL_KIND_ANSWERED: _ClassVar[TrailKind]
+    TRAIL_KIND_USED: _ClassVar[TrailKind]
+    TRAIL_KIND_EXPIRED: _ClassVar[TrailKind]
+    TRAIL_KIND_CANCELLED: _ClassVar[TrailKind]
+    TRAIL_KIND_SUPERSEDED: _ClassVar[TrailKind]
+    TRAIL_KIND_COPIED: _ClassVar[TrailKind]
 INTERRUPT_STATE_UNSPECIFIED: InterruptState
 INTERRUPT_STATE_OPEN: InterruptState
 INTERRUPT_STATE_ANSWERED: InterruptState
@@ -46,15 +62,29 @@ DRIFT_UNSPECIFIED: Drift
 DRIFT_FAIL: Drift
 DRIFT_ASK_AGAIN: Drift
 DRIFT_ACCEPT: Drift
+TRAIL_KIND_UNSPECIFIED: TrailKind
+TRAIL_KIND_ASKED: TrailKind
+TRAIL_KIND_CLAIMED: TrailKind
+TRAIL_KIND_RELEASED: TrailKind
+TRAIL_KIND_CHANGED: TrailKind
+TRAIL_KIND_COMMENTED: TrailKind
+TRAIL_KIND_VOTED: TrailKind
+TRAIL_KIND_ANSWERED: TrailKind
+TRAIL_KIND_USED: TrailKind
+TRAIL_KIND_EXPIRED: TrailKind
+TRAIL_KIND_CANCELLED: TrailKind
+TRAIL_KIND_SUPERSEDED: TrailKind
+TRAIL_KIND_COPIED: TrailKind
 
 class People(_message.Message):
-    __slots__ = ("users", "groups", "approvals", "vetoes", "not_requester", "requester", "agree")
+    __slots__ = ("users", "groups", "approvals", "vetoes", "not_requester", "requester", "exclusive", "agree")
     USERS_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     APPROVALS_FIELD_NUMBER: _ClassVar[int]
     VETOES_FIELD_NUMBER: _ClassVar[int]
     NOT_REQUESTER_FIELD_NUMBER: _ClassVar[int]
     REQUESTER_FIELD_NUMBER: _ClassVar[int]
+    EXCLUSIVE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedScalarFieldContainer[str]
     groups: _containers.RepeatedScalarFieldContainer[str]
@@ -62,25 +92,70 @@ class People(_message.Message):
     vetoes: int
     not_requester: bool
     requester: str
+    exclusive: bool
     agree: str
-    def __init__(self, users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., agree: _Optional[str] = ...) -> None: ...
+    def __init__(self, users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., agree: _Optional[str] = ...) -> None: ...
 
 class Vote(_message.Message):
-    __slots__ = ("principal", "time", "agrees", "value", "note")
+    __slots__ = ("principal", "time", "agrees", "value", "note", "trail")
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     AGREES_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_FIELD_NUMBER: _ClassVar[int]
     principal: str
     time: _timestamp_pb2.Timestamp
     agrees: bool
     value: _payload_pb2.Payload
     note: str
-    def __init__(self, principal: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., agrees: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., note: _Optional[str] = ...) -> None: ...
+    trail: int
+    def __init__(self, principal: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., agrees: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., note: _Optional[str] = ..., trail: _Optional[int] = ...) -> None: ...
+
+class TrailEntry(_message.Message):
+    __slots__ = ("number", "time", "principal", "principal_how", "kind", "note", "method", "request_id", "agrees", "dismissed", "value", "value_digest", "seen", "policy", "assignees", "until", "from_thread_id", "record", "digest")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_HOW_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    METHOD_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    AGREES_FIELD_NUMBER: _ClassVar[int]
+    DISMISSED_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    VALUE_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNEES_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    FROM_THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    time: _timestamp_pb2.Timestamp
+    principal: str
+    principal_how: str
+    kind: TrailKind
+    note: str
+    method: str
+    request_id: str
+    agrees: bool
+    dismissed: bool
+    value: _payload_pb2.Payload
+    value_digest: str
+    seen: str
+    policy: str
+    assignees: _containers.RepeatedScalarFieldContainer[str]
+    until: _timestamp_pb2.Timestamp
+    from_thread_id: str
+    record: str
+    digest: str
+    def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ...) -> None: ...
 
 class Interrupt(_message.Message):
-    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "votes", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time")
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "votes", "claimed_by", "claim_expire_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +184,9 @@ class Interrupt(_message.Message):
     ETAG_FIELD_NUMBER: _ClassVar[int]
     PEOPLE_FIELD_NUMBER: _ClassVar[int]
     VOTES_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_BY_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_SIZE_FIELD_NUMBER: _ClassVar[int]
     SEEN_FIELD_NUMBER: _ClassVar[int]
     DRIFT_FIELD_NUMBER: _ClassVar[int]
     DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
@@ -147,6 +225,9 @@ class Interrupt(_message.Message):
     etag: str
     people: People
     votes: _containers.RepeatedCompositeFieldContainer[Vote]
+    claimed_by: str
+    claim_expire_time: _timestamp_pb2.Timestamp
+    trail_size: int
     seen: str
     drift: Drift
     drift_ignore: _containers.RepeatedScalarFieldContainer[str]
@@ -157,4 +238,4 @@ class Interrupt(_message.Message):
     responder_how: str
     response_method: str
     response_time: _timestamp_pb2.Timestamp
-    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -12,11 +12,12 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from graphd._gen.v1 import interrupt_pb2 as graphd_dot_v1_dot_interrupt__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\"a\n\x15ListInterruptsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"[\n\x16ListInterruptsResponse\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\">\n\x13GetInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\"r\n\x16UpdateInterruptRequest\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\">\n\x16WatchInterruptsRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\"b\n\x0fInterruptChange\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x10\n\x08\x62ookmark\x18\x03 \x01(\x08\x32\xcf\x02\n\x10InterruptService\x12U\n\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12\x44\n\x0cGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\"a\n\x15ListInterruptsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"[\n\x16ListInterruptsResponse\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\">\n\x13GetInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\"r\n\x16UpdateInterruptRequest\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\">\n\x16WatchInterruptsRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\"b\n\x0fInterruptChange\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x10\n\x08\x62ookmark\x18\x03 \x01(\x08\"m\n\x15\x43laimInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12+\n\x08\x64uration\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"P\n\x17ReleaseInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"d\n\x17\x43ommentInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"b\n\x10ListTrailRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x11ListTrailResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.graphd.v1.TrailEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xfe\x04\n\x10InterruptService\x12U\n\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12\x44\n\x0cGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n\x0e\x43laimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12M\n\x10\x43ommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12\x46\n\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -24,18 +25,28 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'graphd.v1.interrupt_service
 if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['DESCRIPTOR']._options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1'
-  _globals['_LISTINTERRUPTSREQUEST']._serialized_start=109
-  _globals['_LISTINTERRUPTSREQUEST']._serialized_end=206
-  _globals['_LISTINTERRUPTSRESPONSE']._serialized_start=208
-  _globals['_LISTINTERRUPTSRESPONSE']._serialized_end=299
-  _globals['_GETINTERRUPTREQUEST']._serialized_start=301
-  _globals['_GETINTERRUPTREQUEST']._serialized_end=363
-  _globals['_UPDATEINTERRUPTREQUEST']._serialized_start=365
-  _globals['_UPDATEINTERRUPTREQUEST']._serialized_end=479
-  _globals['_WATCHINTERRUPTSREQUEST']._serialized_start=481
-  _globals['_WATCHINTERRUPTSREQUEST']._serialized_end=543
-  _globals['_INTERRUPTCHANGE']._serialized_start=545
-  _globals['_INTERRUPTCHANGE']._serialized_end=643
-  _globals['_INTERRUPTSERVICE']._serialized_start=646
-  _globals['_INTERRUPTSERVICE']._serialized_end=981
+  _globals['_LISTINTERRUPTSREQUEST']._serialized_start=141
+  _globals['_LISTINTERRUPTSREQUEST']._serialized_end=238
+  _globals['_LISTINTERRUPTSRESPONSE']._serialized_start=240
+  _globals['_LISTINTERRUPTSRESPONSE']._serialized_end=331
+  _globals['_GETINTERRUPTREQUEST']._serialized_start=333
+  _globals['_GETINTERRUPTREQUEST']._serialized_end=395
+  _globals['_UPDATEINTERRUPTREQUEST']._serialized_start=397
+  _globals['_UPDATEINTERRUPTREQUEST']._serialized_end=511
+  _globals['_WATCHINTERRUPTSREQUEST']._serialized_start=513
+  _globals['_WATCHINTERRUPTSREQUEST']._serialized_end=575
+  _globals['_INTERRUPTCHANGE']._serialized_start=577
+  _globals['_INTERRUPTCHANGE']._serialized_end=675
+  _globals['_CLAIMINTERRUPTREQUEST']._serialized_start=677
+  _globals['_CLAIMINTERRUPTREQUEST']._serialized_end=786
+  _globals['_RELEASEINTERRUPTREQUEST']._serialized_start=788
+  _globals['_RELEASEINTERRUPTREQUEST']._serialized_end=868
+  _globals['_COMMENTINTERRUPTREQUEST']._serialized_start=870
+  _globals['_COMMENTINTERRUPTREQUEST']._serialized_end=970
+  _globals['_LISTTRAILREQUEST']._serialized_start=972
+  _globals['_LISTTRAILREQUEST']._serialized_end=1070
+  _globals['_LISTTRAILRESPONSE']._serialized_start=1072
+  _globals['_LISTTRAILRESPONSE']._serialized_end=1156
+  _globals['_INTERRUPTSERVICE']._serialized_start=1159
+  _globals['_INTERRUPTSERVICE']._serialized_end=1797
 # @@protoc_insertion_point(module_scope)

@@ -1,3 +1,4 @@
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from graphd._gen.v1 import interrupt_pb2 as _interrupt_pb2
 from google.protobuf.internal import containers as _containers
@@ -60,3 +61,55 @@ class InterruptChange(_message.Message):
     resume_token: str
     bookmark: bool
     def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., resume_token: _Optional[str] = ..., bookmark: bool = ...) -> None: ...
+
+class ClaimInterruptRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "duration")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    duration: _duration_pb2.Duration
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class ReleaseInterruptRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "note")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    note: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
+class CommentInterruptRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "text", "request_id")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    text: str
+    request_id: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., text: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ListTrailRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "page_size", "page_token")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    page_size: int
+    page_token: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListTrailResponse(_message.Message):
+    __slots__ = ("entries", "next_page_token")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.TrailEntry]
+    next_page_token: str
+    def __init__(self, entries: _Optional[_Iterable[_Union[_interrupt_pb2.TrailEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...

@@ -37,6 +37,26 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.WatchInterruptsRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.InterruptChange.FromString,
                 )
+        self.ClaimInterrupt = channel.unary_unary(
+                '/graphd.v1.InterruptService/ClaimInterrupt',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ClaimInterruptRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+                )
+        self.ReleaseInterrupt = channel.unary_unary(
+                '/graphd.v1.InterruptService/ReleaseInterrupt',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+                )
+        self.CommentInterrupt = channel.unary_unary(
+                '/graphd.v1.InterruptService/CommentInterrupt',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__pb2.TrailEntry.FromString,
+                )
+        self.ListTrail = channel.unary_unary(
+                '/graphd.v1.InterruptService/ListTrail',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailResponse.FromString,
+                )
 
 
 class InterruptServiceServicer(object):
@@ -76,6 +96,42 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ClaimInterrupt(self, request, context):
+        """Claims an open question: others see that the caller looks after it. A claim
+        ends by itself, and refuses nobody's answer unless the question says so
+        (People.exclusive). The holder's claim again extends it. Errors:
+        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED, TRAIL_FULL,
+        ACCESS_DENIED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReleaseInterrupt(self, request, context):
+        """Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
+        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CommentInterrupt(self, request, context):
+        """Adds a comment to the trail of an open question. It answers nothing. Errors:
+        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, TRAIL_FULL,
+        REQUEST_ID_CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTrail(self, request, context):
+        """Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
+        CHECKPOINT_CORRUPT for a trail that is not what it was.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InterruptServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -98,6 +154,26 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     servicer.WatchInterrupts,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.WatchInterruptsRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.InterruptChange.SerializeToString,
+            ),
+            'ClaimInterrupt': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClaimInterrupt,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ClaimInterruptRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
+            ),
+            'ReleaseInterrupt': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseInterrupt,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
+            ),
+            'CommentInterrupt': grpc.unary_unary_rpc_method_handler(
+                    servicer.CommentInterrupt,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__pb2.TrailEntry.SerializeToString,
+            ),
+            'ListTrail': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTrail,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -176,5 +252,73 @@ class InterruptService(object):
         return grpc.experimental.unary_stream(request, target, '/graphd.v1.InterruptService/WatchInterrupts',
             graphd_dot_v1_dot_interrupt__service__pb2.WatchInterruptsRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__service__pb2.InterruptChange.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ClaimInterrupt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ClaimInterrupt',
+            graphd_dot_v1_dot_interrupt__service__pb2.ClaimInterruptRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ReleaseInterrupt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ReleaseInterrupt',
+            graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def CommentInterrupt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/CommentInterrupt',
+            graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__pb2.TrailEntry.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ListTrail(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ListTrail',
+            graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.ListTrailResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+)
+
+// questionCommand makes a command about one question of a thread.
+func (p *program) questionCommand(use, short string, run func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, args []string) error) *cobra.Command {
+	var name cli.QuestionName
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: exactArgs("THREAD"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name.Thread = args[0]
+			return p.withSession(func(s *cli.Session) error { return run(cmd, s, name, args[1:]) })
+		},
+	}
+	cmd.Flags().StringVar(&name.Interrupt, "interrupt", "", "id of the question (default: the only open one)")
+	return cmd
+}
+
+func (p *program) inboxTakeCommand() *cobra.Command {
+	var duration time.Duration
+	cmd := p.questionCommand("take THREAD", "Take a question: others see that you look after it",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			return s.TakeQuestion(cmd.Context(), name, duration)
+		})
+	cmd.Flags().DurationVar(&duration, "for", 0, "how long; then the question is free again (default 15m)")
+	return cmd
+}
+
+func (p *program) inboxGiveCommand() *cobra.Command {
+	var note string
+	cmd := p.questionCommand("give THREAD", "Give a question back that you have taken",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			return s.GiveQuestion(cmd.Context(), name, note)
+		})
+	cmd.Flags().StringVar(&note, "note", "", "why, for the trail")
+	return cmd
+}
+
+func (p *program) inboxCommentCommand() *cobra.Command {
+	var requestID string
+	cmd := p.questionCommand("comment THREAD TEXT", "Say something about a question without answering it",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, args []string) error {
+			return s.CommentQuestion(cmd.Context(), name, args[0], requestID)
+		})
+	cmd.Args = exactArgs("THREAD", "TEXT")
+	cmd.Example = "  graphd inbox comment ticket-1 'is the receipt the right one?'"
+	cmd.Flags().StringVar(&requestID, "request-id", "", "makes the call repeatable")
+	return cmd
+}
+
+func (p *program) inboxAssignCommand() *cobra.Command {
+	cmd := p.questionCommand("assign THREAD [PERSON…]", "Say who should answer a question; without a person, nobody in particular",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, people []string) error {
+			return s.AssignQuestion(cmd.Context(), name, people)
+		})
+	cmd.Args = cobra.MinimumNArgs(1)
+	return cmd
+}
+
+func (p *program) inboxExtendCommand() *cobra.Command {
+	var by time.Duration
+	var never bool
+	cmd := p.questionCommand("extend THREAD", "Change when a question expires",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			if (by > 0) == never {
+				return exit.Usagef("%s: give --to or --never", cmd.CommandPath()).WithHint("%s --to 2h", cmd.CommandPath()+" "+name.Thread)
+			}
+			return s.ExtendQuestion(cmd.Context(), name, by)
+		})
+	cmd.Flags().DurationVar(&by, "to", 0, "so long from now, like 2h")
+	cmd.Flags().BoolVar(&never, "never", false, "it never expires")
+	return cmd
+}
+
+func (p *program) inboxTrailCommand() *cobra.Command {
+	var verify bool
+	cmd := p.questionCommand("trail THREAD", "Show what happened to a question: who asked, voted, answered or said something",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			return s.ShowTrail(cmd.Context(), name, verify)
+		})
+	cmd.Flags().BoolVar(&verify, "verify", false, "check that each entry follows the one before, and show the digest of the last")
+	return cmd
+}

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/trail"
+)
+
+// QuestionName names a question of a thread.
+type QuestionName struct {
+	Thread    string
+	Interrupt string // "" = the only open one
+}
+
+// findQuestion finds the question that is named. Without a name it is the only open one of
+// the thread, or, where closed ones will do, the last one that was asked.
+func (s *Session) findQuestion(ctx context.Context, name QuestionName, closedToo bool) (*graphdv1.Interrupt, error) {
+	if name.Interrupt != "" {
+		return s.Interrupts.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: name.Thread, InterruptId: name.Interrupt})
+	}
+	open, err := s.listQuestions(ctx, name.Thread, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(open) == 0 {
+		if _, err := s.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: name.Thread}); err != nil {
+			return nil, err // there is no such thread
+		}
+	}
+	if len(open) == 0 && closedToo {
+		if open, err = s.listQuestions(ctx, name.Thread, `state = "*"`); err != nil {
+			return nil, err
+		}
+		open = form.WithoutBreakpoints(open)
+		open = open[max(0, len(open)-1):]
+	}
+	switch asked := form.WithoutBreakpoints(open); len(asked) {
+	case 1:
+		return asked[0], nil
+	case 0:
+		return nil, exit.Usagef("thread %q has no such question", name.Thread).WithHint("%s", s.Invocation.CommandLine("inbox"))
+	default:
+		ids := make([]string, len(asked))
+		for i, q := range asked {
+			ids[i] = q.GetInterruptId()
+		}
+		return nil, exit.Usagef("thread %q has %d open questions: %s", name.Thread, len(asked), strings.Join(ids, ", ")).
+			WithHint("name one with --interrupt ID")
+	}
+}
+
+func (s *Session) listQuestions(ctx context.Context, thread, filter string) ([]*graphdv1.Interrupt, error) {
+	return client.CollectPages(0, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
+		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{ThreadId: thread, Filter: filter, PageSize: size, PageToken: token})
+		return resp.GetInterrupts(), resp.GetNextPageToken(), err
+	})
+}
+
+// TakeQuestion claims a question for the caller. Errors: those of findQuestion, gRPC
+// statuses, and those of the output.
+func (s *Session) TakeQuestion(ctx context.Context, name QuestionName, duration time.Duration) error {
+	q, err := s.findQuestion(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	req := &graphdv1.ClaimInterruptRequest{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId()}
+	if duration != 0 {
+		req.Duration = durationpb.New(duration)
+	}
+	claimed, err := s.Interrupts.ClaimInterrupt(ctx, req)
+	if err != nil {
+		return err
+	}
+	return s.showChanged(claimed, "yours until "+output.FormatTime(claimed.GetClaimExpireTime()))
+}
+
+// GiveQuestion gives up the caller's claim on a question. Errors: those of findQuestion,
+// gRPC statuses, and those of the output.
+func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note string) error {
+	q, err := s.findQuestion(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	given, err := s.Interrupts.ReleaseInterrupt(ctx, &graphdv1.ReleaseInterruptRequest{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Note: note})
+	if err != nil {
+		return err
+	}
+	return s.showChanged(given, "nobody's")
+}
+
+// CommentQuestion adds a comment to a question. Errors: those of findQuestion, gRPC
+// statuses, and those of the output.
+func (s *Session) CommentQuestion(ctx context.Context, name QuestionName, text, requestID string) error {
+	q, err := s.findQuestion(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	added, err := s.Interrupts.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{
+		ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Text: text, RequestId: requestID,
+	})
+	if err != nil {
+		return err
+	}
+	if s.Format != output.Text {
+		return s.ShowMessage(added)
+	}
+	p := s.NewPrinter()
+	p.PrintTrailEntry(added)
+	return p.WriteError()
+}
+
+// AssignQuestion changes who should answer a question. Errors: those of findQuestion, gRPC
+// statuses, and those of the output.
+func (s *Session) AssignQuestion(ctx context.Context, name QuestionName, people []string) error {
+	return s.updateQuestion(ctx, name, "assignees", func(q *graphdv1.Interrupt) { q.Assignees = people }, func(q *graphdv1.Interrupt) string {
+		if len(q.GetAssignees()) == 0 {
+			return "assigned to nobody"
+		}
+		return "assigned to " + strings.Join(q.GetAssignees(), ", ")
+	})
+}
+
+// ExtendQuestion changes when a question expires: so long from now, 0 = never. Errors: those
+// of findQuestion, gRPC statuses, and those of the output.
+func (s *Session) ExtendQuestion(ctx context.Context, name QuestionName, by time.Duration) error {
+	return s.updateQuestion(ctx, name, "expire_time", func(q *graphdv1.Interrupt) {
+		if by > 0 {
+			q.ExpireTime = timestamppb.New(time.Now().Add(by))
+		}
+	}, func(q *graphdv1.Interrupt) string {
+		if q.GetExpireTime() == nil {
+			return "never expires"
+		}
+		return "expires " + output.FormatTime(q.GetExpireTime())
+	})
+}
+
+func (s *Session) updateQuestion(
+	ctx context.Context, name QuestionName, path string, set func(*graphdv1.Interrupt), describe func(*graphdv1.Interrupt) string,
+) error {
+	q, err := s.findQuestion(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	change := &graphdv1.Interrupt{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Etag: q.GetEtag()}
+	set(change)
+	changed, err := s.Interrupts.UpdateInterrupt(ctx, &graphdv1.UpdateInterruptRequest{
+		Interrupt: change, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{path}},
+	})
+	if err != nil {
+		return err
+	}
+	return s.showChanged(changed, describe(changed))
+}
+
+// showChanged shows a question after a change, which is described in words.
+func (s *Session) showChanged(q *graphdv1.Interrupt, what string) error {
+	if s.Format != output.Text {
+		return s.ShowMessage(q)
+	}
+	p := s.NewPrinter()
+	p.PrintLine("question %s of %s: %s", q.GetInterruptId(), q.GetThreadId(), what)
+	return p.WriteError()
+}
+
+// ShowTrail shows what happened to a question. With verify it checks that each entry follows
+// the one before. Errors: those of findQuestion, gRPC statuses, *trail.BrokenError, and
+// those of the output.
+func (s *Session) ShowTrail(ctx context.Context, name QuestionName, verify bool) error {
+	q, err := s.findQuestion(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	entries, err := client.CollectPages(0, func(token string, size int32) ([]*graphdv1.TrailEntry, string, error) {
+		resp, err := s.Interrupts.ListTrail(ctx, &graphdv1.ListTrailRequest{
+			ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), PageSize: size, PageToken: token,
+		})
+		return resp.GetEntries(), resp.GetNextPageToken(), err
+	})
+	if err != nil {
+		return err
+	}
+	if s.Format != output.Text {
+		if err := output.ShowList(&s.Output, &graphdv1.ListTrailResponse{Entries: entries}, entries); err != nil {
+			return err
+		}
+	} else {
+		p := s.NewPrinter()
+		for _, e := range entries {
+			p.PrintTrailEntry(e)
+		}
+		if err := p.WriteError(); err != nil {
+			return err
+		}
+	}
+	if !verify {
+		return nil
+	}
+	digest, err := verifyTrail(entries)
+	if err != nil {
+		return err
+	}
+	s.PrintNote("%d entries, each follows the one before; the digest of the last is %s", len(entries), digest)
+	return nil
+}
+
+// verifyTrail checks the entries of a trail, and returns the digest of the last one.
+func verifyTrail(entries []*graphdv1.TrailEntry) (string, error) {
+	var log trail.Log
+	for _, e := range entries {
+		log.Records = append(log.Records, e.GetRecord())
+		log.Digest = e.GetDigest()
+	}
+	_, err := log.Entries()
+	return log.Digest, err
+}

@@ -1,0 +1,322 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/trail"
+)
+
+// trailGuard is a store that finds changes which take entries out of a trail, or store a
+// state or a vote without its entry.
+type trailGuard struct {
+	checkpoint.Store
+
+	mu      sync.Mutex
+	trouble []string
+}
+
+func (g *trailGuard) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	before := map[string]checkpoint.Interrupt{}
+	for i := range c.Interrupts {
+		if old, err := g.Interrupt(ctx, c.Thread, c.Interrupts[i].ID); err == nil {
+			before[old.ID] = old
+		}
+	}
+	r, err := g.Store.Apply(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	for i := range c.Interrupts {
+		q, err := g.Interrupt(ctx, c.Thread, c.Interrupts[i].ID)
+		old := before[q.ID]
+		if err != nil || q.Revision != old.Revision+1 {
+			continue // another change came between
+		}
+		if problem := findTrailProblem(&old, &q); problem != "" {
+			g.mu.Lock()
+			g.trouble = append(g.trouble, q.ID+": "+problem)
+			g.mu.Unlock()
+		}
+	}
+	return r, nil
+}
+
+// findTrailProblem says what is wrong with the trail of a question after a change, "" = nothing.
+func findTrailProblem(old, q *checkpoint.Interrupt) string {
+	if q.Policy == nil && q.Trail.IsEmpty() {
+		return ""
+	}
+	entries, err := q.Trail.Entries()
+	if err != nil {
+		return err.Error()
+	}
+	if q.Trail.State != string(q.State) {
+		return fmt.Sprintf("is %s, and its trail says %s", q.State, q.Trail.State)
+	}
+	for _, v := range q.Votes {
+		if v.Entry == 0 || entries[v.Entry-1].Principal != v.Voter || entries[v.Entry-1].Kind != trail.Voted {
+			return "has a vote of " + v.Voter + " without its entry"
+		}
+	}
+	if n, m := len(old.Trail.Records), len(q.Trail.Records); n > m || n > 0 && q.Trail.Records[n-1] != old.Trail.Records[n-1] {
+		return fmt.Sprintf("had %d entries, and has %d others", n, m)
+	}
+	return ""
+}
+
+// guardTrails makes a store that fails the test when a trail is not kept.
+func guardTrails(tb testing.TB, store checkpoint.Store) checkpoint.Store {
+	tb.Helper()
+	g := &trailGuard{Store: store}
+	tb.Cleanup(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, trouble := range g.trouble {
+			tb.Error(trouble)
+		}
+	})
+	return g
+}
+
+// trail lists the entries of the only question, like "voted ana true".
+func (c *voteCase) trail() []string {
+	c.t.Helper()
+	entries, err := c.engine.ListTrail(c.t.Context(), c.name())
+	require.NoError(c.t, err)
+	var all []string
+	for i := range entries {
+		e := &entries[i]
+		all = append(all, strings.Join(strings.Fields(fmt.Sprint(e.Kind, " ", e.Principal, " ", e.Value, " ", e.Note)), " "))
+	}
+	return all
+}
+
+func (c *voteCase) name() runtime.Question {
+	return runtime.Question{Thread: "t", Interrupt: c.question().ID}
+}
+
+func actor(name string) runtime.Actor {
+	return runtime.Actor{Name: name, Groups: []string{"finance"}, How: "jwt", Method: "InterruptService/ClaimInterrupt"}
+}
+
+func (c *voteCase) claim(who string, d time.Duration) error {
+	_, err := c.engine.ClaimInterrupt(c.t.Context(), runtime.ClaimRequest{Question: c.name(), Duration: d, By: actor(who)})
+	return err
+}
+
+func (c *voteCase) release(who string) error {
+	_, err := c.engine.ReleaseInterrupt(c.t.Context(), runtime.ReleaseRequest{Question: c.name(), Note: "not mine", By: actor(who)})
+	return err
+}
+
+func (c *voteCase) comment(who, text, request string) (trail.Entry, error) {
+	return c.engine.CommentInterrupt(c.t.Context(), runtime.CommentRequest{Question: c.name(), Text: text, RequestID: request, By: actor(who)})
+}
+
+func (c *voteCase) mustSay(text string) {
+	c.t.Helper()
+	s, err := c.say(c.engine, text)
+	require.NoError(c.t, err)
+	c.waitRun(s)
+}
+
+func TestTrailOfAnApproval(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2, Groups: []string{"finance"}})
+	require.NoError(t, v.claim("ana", time.Hour))
+	_, err := v.comment("ben", "why so much?", "")
+	require.NoError(t, err)
+	require.NoError(t, v.release("ana"))
+	v.mustSay("ana/finance: 900")
+	v.mustSay("ana/finance: 900")
+	v.mustSay("ana/finance: 1240")
+	_, err = v.say(v.engine, "eva: 5")
+	require.Error(t, err)
+	v.mustSay("ben/finance: 1240")
+	require.Equal(t, []string{
+		"asked", "claimed ana", "commented ben why so much?", "released ana not mine", "voted ana 900", "voted ana 1240", "voted ben 1240",
+		"answered ben 1240", "used",
+	}, v.trail())
+	q := v.question()
+	entries, err := q.Trail.Entries()
+	require.NoError(t, err)
+	require.Equal(t, q.ShownDigest, entries[0].Seen)
+	require.Equal(t, "2 of members of finance", entries[0].Policy)
+	require.Equal(t, "jwt", entries[4].How)
+	for i := range entries[1:] {
+		require.False(t, entries[i+1].Time.Before(entries[i].Time), "entry %d", i+2)
+	}
+	events, err := v.store.Events(t.Context(), "t", 0, 0)
+	require.NoError(t, err)
+	for _, event := range events {
+		for _, shown := range event.Interrupts {
+			require.Empty(t, shown.Trail.Records, "it is in the record")
+		}
+	}
+}
+
+func TestTrailOfAQuestionForEverybody(t *testing.T) {
+	v := newVoteCase(t, nil)
+	require.Equal(t, []string{"asked"}, v.trail())
+	require.Empty(t, v.question().Trail.Records, "the record says it")
+	v.mustSay("ana: true")
+	require.Equal(t, []string{"asked", "answered ana true", "used"}, v.trail())
+	require.Empty(t, v.question().Trail.Records)
+}
+
+func TestACommentStartsATrail(t *testing.T) {
+	v := newVoteCase(t, nil)
+	first, err := v.comment("ana", "please wait", "r1")
+	require.NoError(t, err)
+	require.Equal(t, 2, first.Number)
+	again, err := v.comment("ana", "please wait", "r1")
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	_, err = v.comment("ana", "something else", "r1")
+	require.Equal(t, runtime.ReasonRequestIDConflict, errorReason(err), "%v", err)
+	v.mustSay("ben: true")
+	require.Equal(t, []string{"asked", "commented ana please wait", "answered ben true", "used"}, v.trail())
+	_, err = v.comment("ana", "too late", "")
+	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err), "%v", err)
+}
+
+func TestTrailIsBounded(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	long := strings.Repeat("x", 4000)
+	var err error
+	for n := 0; err == nil && n < 100; n++ {
+		_, err = v.comment("ana", long, "")
+	}
+	require.Equal(t, runtime.ReasonTrailFull, errorReason(err), "%v", err)
+	for err = nil; err == nil; {
+		err = v.claim("ana", time.Hour)
+	}
+	require.Equal(t, runtime.ReasonTrailFull, errorReason(err), "%v", err)
+	v.mustSay("ana: true")
+	v.mustSay("ben: true")
+	require.Equal(t, "used", v.trail()[len(v.trail())-1], "votes are never refused for it")
+}
+
+func TestClaims(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Groups: []string{"finance"}})
+	require.NoError(t, v.release("ben"), "nobody holds a claim")
+	require.NoError(t, v.claim("ana", time.Hour))
+	require.NoError(t, v.claim("ana", 2*time.Hour), "the holder extends it")
+	err := v.claim("ben", time.Hour)
+	require.Equal(t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
+	require.Equal(t, "ana", errorMeta(err, "claimedBy"))
+	require.NotEmpty(t, errorMeta(err, "claimExpireTime"))
+	require.Equal(t, runtime.ReasonInterruptClaimed, errorReason(v.release("ben")))
+
+	_, err = v.engine.ClaimInterrupt(t.Context(), runtime.ClaimRequest{Question: v.name(), Duration: time.Hour, By: runtime.Actor{Name: "eva"}})
+	require.Equal(t, approval.RuleGroup, errorMeta(err, "rule"), "%v", err)
+	_, err = v.engine.ClaimInterrupt(t.Context(), runtime.ClaimRequest{Question: v.name(), Duration: time.Hour})
+	require.Equal(t, approval.RuleCallers, errorMeta(err, "rule"), "%v", err)
+
+	require.NoError(t, v.release("ana"))
+	require.Empty(t, v.question().ClaimedBy)
+	require.NoError(t, v.claim("ben", time.Millisecond))
+	require.Eventually(t, func() bool { return v.claim("ana", time.Hour) == nil }, time.Minute, time.Millisecond, "a claim ends by itself")
+	v.mustSay("ben/finance: true")
+	require.Equal(t, []string{"asked", "claimed ana", "claimed ana", "released ana not mine", "claimed ben", "claimed ana", "voted ben true", "answered ben true", "used"}, v.trail(),
+		"a claim refuses no answer")
+}
+
+func TestExclusiveQuestions(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Exclusive: true, Approvals: 2})
+	_, err := v.say(v.engine, "ana: true")
+	require.Equal(t, approval.RuleExclusive, errorMeta(err, "rule"), "%v", err)
+	require.NoError(t, v.claim("ana", time.Hour))
+	_, err = v.say(v.engine, "ben: true")
+	require.Equal(t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
+	v.mustSay("ana: true")
+	require.Empty(t, v.question().ClaimedBy, "her vote has ended it")
+	require.NoError(t, v.claim("ben", time.Hour))
+	v.mustSay("ben: true")
+	require.Equal(t, []string{"asked", "claimed ana", "voted ana true", "claimed ben", "voted ben true", "answered ben true", "used"}, v.trail())
+}
+
+func TestAChangeIsInTheTrail(t *testing.T) {
+	v := newVoteCase(t, nil)
+	until := time.Now().Add(time.Hour)
+	_, err := v.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{
+		Question: v.name(), Assignees: &[]string{"ana", "ben"}, Expires: &until, By: actor("eva"),
+	})
+	require.NoError(t, err)
+	q := v.question()
+	entries, err := q.Trail.Entries()
+	require.NoError(t, err)
+	require.Equal(t, []string{"ana", "ben"}, entries[1].Assignees)
+	require.WithinDuration(t, until, entries[1].Until, 0)
+	require.Equal(t, "eva", entries[1].Principal)
+}
+
+func TestTheEndOfARunIsInTheTrail(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	v.mustSay("ana: true")
+	_, err := v.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", By: actor("eva")})
+	require.NoError(t, err)
+	require.Equal(t, []string{"asked", "voted ana true", "cancelled"}, v.trail())
+
+	// The thread goes on, and asks the same question once more.
+	s, err := v.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", By: actor("eva")})
+	require.NoError(t, err)
+	v.waitRun(s)
+	require.Equal(t, []string{"asked", "voted ana true", "cancelled", "asked"}, v.trail())
+	require.Empty(t, v.question().Votes)
+	v.mustSay("ana: true")
+	v.mustSay("ben: true")
+	require.Equal(t, "used", v.trail()[len(v.trail())-1])
+}
+
+func TestACopyTakesTheTrailAlong(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	v.mustSay("ana: true")
+	_, err := v.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "t", Thread: "copy", By: actor("eva")})
+	require.NoError(t, err)
+	require.Equal(t, []string{"asked", "voted ana true"}, v.trail())
+	copied, err := v.engine.ListTrail(t.Context(), runtime.Question{Thread: "copy", Interrupt: v.question().ID})
+	require.NoError(t, err)
+	require.Len(t, copied, 3)
+	require.Equal(t, trail.Copied, copied[2].Kind)
+	require.Equal(t, "t", copied[2].From)
+}
+
+// Claims and votes from all sides leave a trail that is whole.
+func TestTrailUnderRaces(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 5})
+	var wg sync.WaitGroup
+	for i := range 5 {
+		wg.Go(func() {
+			who := fmt.Sprint("p", i)
+			for range 5 {
+				_ = v.claim(who, time.Millisecond)
+				_, err := v.comment(who, "hm", "")
+				if err != nil && errorReason(err) != runtime.ReasonInterruptAlreadyResolved {
+					t.Error(err)
+				}
+			}
+			if _, err := v.say(v.engine, who+": true"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Eventually(t, func() bool { return v.question().State == checkpoint.InterruptConsumed }, time.Minute, time.Millisecond)
+	votes := 0
+	for _, line := range v.trail() {
+		if strings.HasPrefix(line, "voted") {
+			votes++
+		}
+	}
+	require.Equal(t, 5, votes)
+}

@@ -1,0 +1,51 @@
+package runtime
+
+import "time"
+
+// Question names a question of a thread.
+type Question struct {
+	Thread    string
+	Interrupt string
+}
+
+// UpdateInterruptRequest changes the fields of an open interrupt that a caller
+// may change.
+type UpdateInterruptRequest struct {
+	Question
+
+	Etag      uint64     // revision the interrupt must be at, 0 = any
+	Assignees *[]string  // nil = stays
+	Expires   *time.Time // nil = stays, zero = never
+	By        Actor
+}
+
+// Durations of claims.
+const (
+	DefaultClaim = 15 * time.Minute
+	MaxClaim     = 24 * time.Hour
+)
+
+// ClaimRequest claims an open question for the caller.
+type ClaimRequest struct {
+	Question
+
+	Duration time.Duration
+	By       Actor
+}
+
+// ReleaseRequest gives up the claim of the caller.
+type ReleaseRequest struct {
+	Question
+
+	Note string
+	By   Actor
+}
+
+// CommentRequest adds a comment to a question.
+type CommentRequest struct {
+	Question
+
+	Text      string
+	RequestID string // "" = none
+	By        Actor
+}

@@ -1,0 +1,49 @@
+package questions
+
+import (
+	"errors"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// ResolvedError refuses to change an interrupt that is over.
+func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
+	how := string(q.State)
+	switch {
+	case q.Dismissed:
+		how = "dismissed"
+	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
+		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
+	}
+	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
+		With("interruptId", q.ID).With("state", string(q.State))
+	if q.Responder != "" {
+		err.Message += " by " + q.Responder
+		err = err.With("responder", q.Responder)
+	}
+	if !q.ResponseTime.IsZero() {
+		at := q.ResponseTime.UTC().Format(time.RFC3339)
+		err.Message += ", at " + at
+		err = err.With("resolveTime", at)
+	}
+	return err
+}
+
+// ClaimedError refuses what only the holder of the claim on a question may do.
+func ClaimedError(q *checkpoint.Interrupt) *runtime.Error {
+	until := q.ClaimExpires.UTC().Format(time.RFC3339)
+	return runtime.Errorf(runtime.ReasonInterruptClaimed, "question %q is claimed by %s until %s", q.ID, q.ClaimedBy, until).
+		With("interruptId", q.ID).With("claimedBy", q.ClaimedBy).With("claimExpireTime", until)
+}
+
+// RefuseVoter translates the refusal of a voter.
+func RefuseVoter(q *checkpoint.Interrupt, err error) *runtime.Error {
+	refused := runtime.Errorf(runtime.ReasonAccessDenied, "access denied: question %q: %v", q.ID, err).With("interruptId", q.ID)
+	if by, ok := errors.AsType[*approval.RefusalError](err); ok {
+		refused = refused.With("rule", by.Rule)
+	}
+	return refused
+}

@@ -1,0 +1,204 @@
+// Package questions changes open questions without answering them: it assigns and extends
+// them, claims and releases them, and keeps what people say of them. Each change puts its
+// entry into the trail of the question.
+package questions
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/trail"
+)
+
+// Reader reads interrupts. Errors: INTERRUPT_NOT_FOUND, THREAD_NOT_FOUND and those of the
+// store.
+type Reader interface {
+	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
+}
+
+// Options are the collaborators of an Editor.
+type Options struct {
+	Reader Reader
+	// Change makes one change to a thread that may be driven here.
+	Change func(ctx context.Context, thread string, b commit.Build) (checkpoint.Head, error)
+	// WakeScheduler makes the scheduler look for due threads.
+	WakeScheduler func()
+}
+
+// Editor changes open questions.
+type Editor struct{ opts Options }
+
+// NewEditor makes an editor.
+func NewEditor(opts Options) *Editor { return &Editor{opts: opts} }
+
+// UpdateInterrupt changes the assignees and the expiry of an interrupt. The
+// errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
+// ETAG_MISMATCH, TRAIL_FULL, and those of the store.
+func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
+	changed, err := e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		if c.Etag != 0 && c.Etag != q.Revision {
+			return runtime.Errorf(runtime.ReasonEtagMismatch, "the record was changed; read it again").With("current", strconv.FormatUint(q.Revision, 10))
+		}
+		entry := trail.Entry{Kind: trail.Changed}
+		if c.Assignees != nil {
+			q.Assignees, entry.Assignees = *c.Assignees, *c.Assignees
+		}
+		if c.Expires != nil {
+			q.Expires, entry.Until = *c.Expires, *c.Expires
+			t.ScheduleBy(q.Expires)
+		}
+		return appendEntry(t, q, c.By, entry)
+	})
+	if err == nil {
+		e.opts.WakeScheduler()
+	}
+	return changed, err
+}
+
+// ClaimInterrupt claims an open question for the caller, or extends the claim. The errors
+// are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED,
+// ACCESS_DENIED, TRAIL_FULL, and those of the store.
+func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {
+	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		if c.By.Name == "" {
+			return RefuseVoter(q, &approval.RefusalError{
+				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim is of somebody; start it with a way to know callers",
+			})
+		}
+		if err := q.Policy.CheckVoter(approval.Voter{Name: c.By.Name, Groups: c.By.Groups}); err != nil {
+			return RefuseVoter(q, err)
+		}
+		if holder := q.ClaimHolder(t.Now); holder != "" && holder != c.By.Name {
+			return ClaimedError(q)
+		}
+		q.ClaimedBy, q.ClaimExpires = c.By.Name, t.Now.Add(c.Duration)
+		return appendEntry(t, q, c.By, trail.Entry{Kind: trail.Claimed, Until: q.ClaimExpires})
+	})
+}
+
+// ReleaseInterrupt gives up the claim of the caller. Nothing changes when nobody holds one.
+// The errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
+// INTERRUPT_CLAIMED by another caller, TRAIL_FULL, and those of the store.
+func (e *Editor) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
+	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		switch q.ClaimHolder(t.Now) {
+		case "":
+			return commit.ErrNoChange
+		case c.By.Name:
+		default:
+			return ClaimedError(q)
+		}
+		q.ClaimedBy, q.ClaimExpires = "", time.Time{}
+		return appendEntry(t, q, c.By, trail.Entry{Kind: trail.Released, Note: c.Note})
+	})
+}
+
+// CommentInterrupt adds a comment to the trail of an open question. A repeated request adds
+// nothing. The errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
+// REQUEST_ID_CONFLICT, TRAIL_FULL, and those of the store.
+func (e *Editor) CommentInterrupt(ctx context.Context, c runtime.CommentRequest) (trail.Entry, error) {
+	var added int
+	changed, err := e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		earlier, err := findComment(q, &c)
+		if err != nil {
+			return err
+		}
+		if earlier > 0 {
+			added = earlier
+			return commit.ErrNoChange
+		}
+		err = appendEntry(t, q, c.By, trail.Entry{Kind: trail.Commented, Note: c.Text, Request: c.RequestID})
+		added = len(q.Trail.Records)
+		return err
+	})
+	if err != nil {
+		return trail.Entry{}, err
+	}
+	entries, err := readTrail(&changed)
+	if err != nil {
+		return trail.Entry{}, err
+	}
+	return entries[added-1], nil
+}
+
+// findComment returns the number of the comment that an earlier call of a request has added,
+// 0 = none.
+func findComment(q *checkpoint.Interrupt, c *runtime.CommentRequest) (int, error) {
+	if c.RequestID == "" {
+		return 0, nil
+	}
+	entries, err := readTrail(q)
+	if err != nil {
+		return 0, err
+	}
+	for i := range entries {
+		if entry := &entries[i]; entry.Kind == trail.Commented && entry.Request == c.RequestID {
+			if entry.Note != c.Text || entry.Principal != c.By.Name {
+				return 0, runtime.Errorf(runtime.ReasonRequestIDConflict, "request id %q was used for another comment", c.RequestID).With("requestId", c.RequestID)
+			}
+			return entry.Number, nil
+		}
+	}
+	return 0, nil
+}
+
+// ListTrail returns what happened to a question. The errors are *Error:
+// INTERRUPT_NOT_FOUND, CHECKPOINT_CORRUPT for a trail that is not what it was, and those of
+// the store.
+func (e *Editor) ListTrail(ctx context.Context, question runtime.Question) ([]trail.Entry, error) {
+	q, err := e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
+	if err != nil {
+		return nil, err
+	}
+	return readTrail(&q)
+}
+
+func readTrail(q *checkpoint.Interrupt) ([]trail.Entry, error) {
+	log := q.FullTrail()
+	entries, err := log.Entries()
+	if err != nil {
+		return nil, runtime.Errorf(runtime.ReasonCheckpointCorrupt, "question %q: %v", q.ID, err)
+	}
+	return entries, nil
+}
+
+// changeOpen makes one change of an open question, and returns it as it is then.
+func (e *Editor) changeOpen(
+	ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error,
+) (checkpoint.Interrupt, error) {
+	_, err := e.opts.Change(ctx, question.Thread, func(t *commit.Tx) error {
+		q, err := e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
+		if err != nil {
+			return err
+		}
+		if q.State != checkpoint.InterruptOpen {
+			return ResolvedError(&q)
+		}
+		if err := edit(t, &q); err != nil {
+			return err
+		}
+		q.Updated = t.Now
+		t.Interrupts = append(t.Interrupts, q)
+		return nil
+	})
+	if err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	return e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
+}
+
+// appendEntry appends an entry of a caller to the trail of a question.
+func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry trail.Entry) error {
+	entry.Time, entry.Principal, entry.How, entry.Method = t.Now, by.Name, by.How, by.Method
+	if !q.Trail.HasRoom(&entry) {
+		return runtime.Errorf(runtime.ReasonTrailFull, "the trail of question %q has %d bytes, the limit is %d; answer it, or let it expire", q.ID, q.Trail.Size(), trail.MaxBytes).
+			With("interruptId", q.ID).With("limitBytes", strconv.Itoa(trail.MaxBytes))
+	}
+	q.AppendTrail(entry)
+	return nil
+}
