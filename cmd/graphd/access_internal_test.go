@@ -196,6 +196,7 @@ func requestTexts() map[string]string {
 		interrupts + "ClaimInterrupt":   `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "ReleaseInterrupt": `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "CommentInterrupt": `thread_id: "GRAPH" interrupt_id: "none" text: "x"`,
+		interrupts + "AnswerInterrupts": `filter: "graph = \"GRAPH\"" expected_count: 9999 value {json: "1"}`,
 		interrupts + "ListTrail":        `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "UpdateInterrupt":  `interrupt {thread_id: "GRAPH" interrupt_id: "none" assignees: "x"} update_mask {paths: "assignees"}`,
 		interrupts + "WatchInterrupts":  ``,

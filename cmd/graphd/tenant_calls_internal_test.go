@@ -138,6 +138,16 @@ func (c *tenantClient) answerQuestions(nextQuestion func() *graphdv1.Interrupt) 
 			InterruptId: q.GetInterruptId(), Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(`"yes"`)},
 		}}}
 	}
+	bulk, err := c.AnswerInterrupts(ctx, &graphdv1.AnswerInterruptsRequest{
+		Which: &graphdv1.AnswerInterruptsRequest_Targets_{Targets: &graphdv1.AnswerInterruptsRequest_Targets{
+			Targets: []*graphdv1.AnswerInterruptsRequest_Target{{ThreadId: "t-new", InterruptId: "none"}},
+		}},
+		Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: jsonPayload("1")},
+	})
+	require.NoError(t, err)
+	outcome, err := bulk.Recv()
+	require.NoError(t, err)
+	require.Equal(t, "INTERRUPT_NOT_FOUND", outcome.GetReason())
 	_, err = readAll(c.Resume(ctx, &graphdv1.ResumeRequest{Resume: answer(first), Filter: allEvents()}))
 	require.NoError(t, err)
 	_, err = c.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: answer(second)})

@@ -91,6 +91,7 @@ func Methods() []MethodRow {
 		{interruptService + "ReleaseInterrupt", ScopeGraph, answerers},
 		{interruptService + "CommentInterrupt", ScopeGraph, answerers},
 		{interruptService + "ListTrail", ScopeGraph, inbox},
+		{interruptService + "AnswerInterrupts", ScopeTenant, answerers},
 
 		{registryService + "GetServerInfo", ScopeServer, nil},
 		{registryService + "ListGraphs", ScopeTenant, readGraphs},

@@ -59,6 +59,7 @@ const (
 	ReasonEtagMismatch       = "ETAG_MISMATCH"
 	ReasonCheckpointConflict = "CHECKPOINT_CONFLICT"
 	ReasonQuestionChanged    = "QUESTION_CHANGED"
+	ReasonCountChanged       = "COUNT_CHANGED"
 	ReasonWorkerReplaced     = "WORKER_REPLACED"
 	ReasonWorkerIDTaken      = "WORKER_ID_TAKEN"
 

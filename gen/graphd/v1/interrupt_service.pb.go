@@ -717,11 +717,371 @@ func (x *ListTrailResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Asks to answer many questions.
+type AnswerInterruptsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which questions; one must be set.
+	//
+	// Types that are valid to be assigned to Which:
+	//
+	//	*AnswerInterruptsRequest_Targets_
+	//	*AnswerInterruptsRequest_Filter
+	Which isAnswerInterruptsRequest_Which `protobuf_oneof:"which"`
+	// What to answer; one must be set.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*AnswerInterruptsRequest_Value
+	//	*AnswerInterruptsRequest_Dismissal
+	Outcome isAnswerInterruptsRequest_Outcome `protobuf_oneof:"outcome"`
+	// A remark to store next to each answer.
+	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	// Refuse the call with COUNT_CHANGED, before the first answer, unless as many
+	// questions are selected. 0 means any number, with targets.
+	ExpectedCount uint32 `protobuf:"varint,6,opt,name=expected_count,json=expectedCount,proto3" json:"expected_count,omitempty"`
+	// Makes the call repeatable: an answer that is stored is not stored again. With
+	// a filter a repeated call selects what is still open.
+	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerInterruptsRequest) Reset() {
+	*x = AnswerInterruptsRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerInterruptsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerInterruptsRequest) ProtoMessage() {}
+
+func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
+func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
+	if x != nil {
+		return x.Which
+	}
+	return nil
+}
+
+func (x *AnswerInterruptsRequest) GetTargets() *AnswerInterruptsRequest_Targets {
+	if x != nil {
+		if x, ok := x.Which.(*AnswerInterruptsRequest_Targets_); ok {
+			return x.Targets
+		}
+	}
+	return nil
+}
+
+func (x *AnswerInterruptsRequest) GetFilter() string {
+	if x != nil {
+		if x, ok := x.Which.(*AnswerInterruptsRequest_Filter); ok {
+			return x.Filter
+		}
+	}
+	return ""
+}
+
+func (x *AnswerInterruptsRequest) GetOutcome() isAnswerInterruptsRequest_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *AnswerInterruptsRequest) GetValue() *Payload {
+	if x != nil {
+		if x, ok := x.Outcome.(*AnswerInterruptsRequest_Value); ok {
+			return x.Value
+		}
+	}
+	return nil
+}
+
+func (x *AnswerInterruptsRequest) GetDismissal() *Dismissal {
+	if x != nil {
+		if x, ok := x.Outcome.(*AnswerInterruptsRequest_Dismissal); ok {
+			return x.Dismissal
+		}
+	}
+	return nil
+}
+
+func (x *AnswerInterruptsRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *AnswerInterruptsRequest) GetExpectedCount() uint32 {
+	if x != nil {
+		return x.ExpectedCount
+	}
+	return 0
+}
+
+func (x *AnswerInterruptsRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type isAnswerInterruptsRequest_Which interface {
+	isAnswerInterruptsRequest_Which()
+}
+
+type AnswerInterruptsRequest_Targets_ struct {
+	// Those of a list that was shown.
+	Targets *AnswerInterruptsRequest_Targets `protobuf:"bytes,1,opt,name=targets,proto3,oneof"`
+}
+
+type AnswerInterruptsRequest_Filter struct {
+	// The open ones that ListInterruptsRequest.filter selects when the call
+	// begins, at most 10000. Needs expected_count.
+	Filter string `protobuf:"bytes,2,opt,name=filter,proto3,oneof"`
+}
+
+func (*AnswerInterruptsRequest_Targets_) isAnswerInterruptsRequest_Which() {}
+
+func (*AnswerInterruptsRequest_Filter) isAnswerInterruptsRequest_Which() {}
+
+type isAnswerInterruptsRequest_Outcome interface {
+	isAnswerInterruptsRequest_Outcome()
+}
+
+type AnswerInterruptsRequest_Value struct {
+	// The answer to each.
+	Value *Payload `protobuf:"bytes,3,opt,name=value,proto3,oneof"`
+}
+
+type AnswerInterruptsRequest_Dismissal struct {
+	// No answer will come.
+	Dismissal *Dismissal `protobuf:"bytes,4,opt,name=dismissal,proto3,oneof"`
+}
+
+func (*AnswerInterruptsRequest_Value) isAnswerInterruptsRequest_Outcome() {}
+
+func (*AnswerInterruptsRequest_Dismissal) isAnswerInterruptsRequest_Outcome() {}
+
+// What came of one question.
+type AnswerOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// The answer is stored; with People it is a vote, and may not decide.
+	Stored bool `protobuf:"varint,3,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Why it is not: a reason as of the errors of ResumeRun.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The reason in words.
+	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerOutcome) Reset() {
+	*x = AnswerOutcome{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerOutcome) ProtoMessage() {}
+
+func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
+func (*AnswerOutcome) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AnswerOutcome) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *AnswerOutcome) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *AnswerOutcome) GetStored() bool {
+	if x != nil {
+		return x.Stored
+	}
+	return false
+}
+
+func (x *AnswerOutcome) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AnswerOutcome) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// A question by its name.
+type AnswerInterruptsRequest_Target struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// Skip the question with QUESTION_CHANGED unless it shows what has this
+	// digest: Interrupt.seen as it was read. Empty means any.
+	Seen          string `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerInterruptsRequest_Target) Reset() {
+	*x = AnswerInterruptsRequest_Target{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerInterruptsRequest_Target) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
+
+func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
+func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11, 0}
+}
+
+func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *AnswerInterruptsRequest_Target) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *AnswerInterruptsRequest_Target) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
+}
+
+// Questions by their names.
+type AnswerInterruptsRequest_Targets struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 10000, each once.
+	Targets       []*AnswerInterruptsRequest_Target `protobuf:"bytes,1,rep,name=targets,proto3" json:"targets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerInterruptsRequest_Targets) Reset() {
+	*x = AnswerInterruptsRequest_Targets{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerInterruptsRequest_Targets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
+
+func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
+func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11, 1}
+}
+
+func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\n" +
-	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\"\x88\x01\n" +
+	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\x88\x01\n" +
 	"\x15ListInterruptsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -769,7 +1129,30 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"l\n" +
 	"\x11ListTrailResponse\x12/\n" +
 	"\aentries\x18\x01 \x03(\v2\x15.graphd.v1.TrailEntryR\aentries\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xfe\x04\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf9\x03\n" +
+	"\x17AnswerInterruptsRequest\x12F\n" +
+	"\atargets\x18\x01 \x01(\v2*.graphd.v1.AnswerInterruptsRequest.TargetsH\x00R\atargets\x12\x18\n" +
+	"\x06filter\x18\x02 \x01(\tH\x00R\x06filter\x12*\n" +
+	"\x05value\x18\x03 \x01(\v2\x12.graphd.v1.PayloadH\x01R\x05value\x124\n" +
+	"\tdismissal\x18\x04 \x01(\v2\x14.graphd.v1.DismissalH\x01R\tdismissal\x12\x12\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12%\n" +
+	"\x0eexpected_count\x18\x06 \x01(\rR\rexpectedCount\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tR\trequestId\x1a\\\n" +
+	"\x06Target\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
+	"\x04seen\x18\x03 \x01(\tR\x04seen\x1aN\n" +
+	"\aTargets\x12C\n" +
+	"\atargets\x18\x01 \x03(\v2).graphd.v1.AnswerInterruptsRequest.TargetR\atargetsB\a\n" +
+	"\x05whichB\t\n" +
+	"\aoutcome\"\x99\x01\n" +
+	"\rAnswerOutcome\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xd2\x05\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12D\n" +
 	"\fGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
@@ -778,7 +1161,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x0eClaimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n" +
 	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
 	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
-	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n" +
+	"\x10AnswerInterrupts\x12\".graphd.v1.AnswerInterruptsRequest\x1a\x18.graphd.v1.AnswerOutcome0\x01B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_service_proto_rawDescOnce sync.Once
@@ -792,52 +1176,64 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_service_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
-	(*ListInterruptsRequest)(nil),   // 0: graphd.v1.ListInterruptsRequest
-	(*ListInterruptsResponse)(nil),  // 1: graphd.v1.ListInterruptsResponse
-	(*GetInterruptRequest)(nil),     // 2: graphd.v1.GetInterruptRequest
-	(*UpdateInterruptRequest)(nil),  // 3: graphd.v1.UpdateInterruptRequest
-	(*WatchInterruptsRequest)(nil),  // 4: graphd.v1.WatchInterruptsRequest
-	(*InterruptChange)(nil),         // 5: graphd.v1.InterruptChange
-	(*ClaimInterruptRequest)(nil),   // 6: graphd.v1.ClaimInterruptRequest
-	(*ReleaseInterruptRequest)(nil), // 7: graphd.v1.ReleaseInterruptRequest
-	(*CommentInterruptRequest)(nil), // 8: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),        // 9: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),       // 10: graphd.v1.ListTrailResponse
-	(*Interrupt)(nil),               // 11: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),   // 12: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),     // 13: google.protobuf.Duration
-	(*TrailEntry)(nil),              // 14: graphd.v1.TrailEntry
+	(*ListInterruptsRequest)(nil),           // 0: graphd.v1.ListInterruptsRequest
+	(*ListInterruptsResponse)(nil),          // 1: graphd.v1.ListInterruptsResponse
+	(*GetInterruptRequest)(nil),             // 2: graphd.v1.GetInterruptRequest
+	(*UpdateInterruptRequest)(nil),          // 3: graphd.v1.UpdateInterruptRequest
+	(*WatchInterruptsRequest)(nil),          // 4: graphd.v1.WatchInterruptsRequest
+	(*InterruptChange)(nil),                 // 5: graphd.v1.InterruptChange
+	(*ClaimInterruptRequest)(nil),           // 6: graphd.v1.ClaimInterruptRequest
+	(*ReleaseInterruptRequest)(nil),         // 7: graphd.v1.ReleaseInterruptRequest
+	(*CommentInterruptRequest)(nil),         // 8: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),                // 9: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 10: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 11: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 12: graphd.v1.AnswerOutcome
+	(*AnswerInterruptsRequest_Target)(nil),  // 13: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 14: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 15: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 16: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 17: google.protobuf.Duration
+	(*TrailEntry)(nil),                      // 18: graphd.v1.TrailEntry
+	(*Payload)(nil),                         // 19: graphd.v1.Payload
+	(*Dismissal)(nil),                       // 20: graphd.v1.Dismissal
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	11, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	11, // 1: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	12, // 2: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	11, // 3: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	13, // 4: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	14, // 5: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	0,  // 6: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	2,  // 7: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	3,  // 8: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	4,  // 9: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	6,  // 10: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	7,  // 11: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	8,  // 12: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	9,  // 13: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	1,  // 14: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	11, // 15: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	11, // 16: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	5,  // 17: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	11, // 18: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	11, // 19: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	14, // 20: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	10, // 21: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	14, // [14:22] is the sub-list for method output_type
-	6,  // [6:14] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	15, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	15, // 1: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	16, // 2: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	15, // 3: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	17, // 4: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	18, // 5: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	14, // 6: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	19, // 7: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	20, // 8: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	13, // 9: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	0,  // 10: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	2,  // 11: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	3,  // 12: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	4,  // 13: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	6,  // 14: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	7,  // 15: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	8,  // 16: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	9,  // 17: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	11, // 18: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	1,  // 19: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	15, // 20: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	15, // 21: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	5,  // 22: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	15, // 23: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	15, // 24: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	18, // 25: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	10, // 26: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	12, // 27: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	19, // [19:28] is the sub-list for method output_type
+	10, // [10:19] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -846,13 +1242,21 @@ func file_graphd_v1_interrupt_service_proto_init() {
 		return
 	}
 	file_graphd_v1_interrupt_proto_init()
+	file_graphd_v1_payload_proto_init()
+	file_graphd_v1_run_proto_init()
+	file_graphd_v1_interrupt_service_proto_msgTypes[11].OneofWrappers = []any{
+		(*AnswerInterruptsRequest_Targets_)(nil),
+		(*AnswerInterruptsRequest_Filter)(nil),
+		(*AnswerInterruptsRequest_Value)(nil),
+		(*AnswerInterruptsRequest_Dismissal)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	InterruptService_ReleaseInterrupt_FullMethodName = "/graphd.v1.InterruptService/ReleaseInterrupt"
 	InterruptService_CommentInterrupt_FullMethodName = "/graphd.v1.InterruptService/CommentInterrupt"
 	InterruptService_ListTrail_FullMethodName        = "/graphd.v1.InterruptService/ListTrail"
+	InterruptService_AnswerInterrupts_FullMethodName = "/graphd.v1.InterruptService/AnswerInterrupts"
 )
 
 // InterruptServiceClient is the client API for InterruptService service.
@@ -64,6 +65,12 @@ type InterruptServiceClient interface {
 	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
 	// CHECKPOINT_CORRUPT for a trail that is not what it was.
 	ListTrail(ctx context.Context, in *ListTrailRequest, opts ...grpc.CallOption) (*ListTrailResponse, error)
+	// Answers many questions with one value, each as ResumeRun does, and tells what
+	// came of each. It is not atomic over questions: a call that ends early has
+	// answered those it has told of, and perhaps some more. The same request_id
+	// again answers the rest, and tells that the others are stored. Errors:
+	// INVALID_FIELD, COUNT_CHANGED before the first answer, and SERVER_DRAINING.
+	AnswerInterrupts(ctx context.Context, in *AnswerInterruptsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AnswerOutcome], error)
 }
 
 type interruptServiceClient struct {
@@ -163,6 +170,25 @@ func (c *interruptServiceClient) ListTrail(ctx context.Context, in *ListTrailReq
 	return out, nil
 }
 
+func (c *interruptServiceClient) AnswerInterrupts(ctx context.Context, in *AnswerInterruptsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AnswerOutcome], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &InterruptService_ServiceDesc.Streams[1], InterruptService_AnswerInterrupts_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AnswerInterruptsRequest, AnswerOutcome]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type InterruptService_AnswerInterruptsClient = grpc.ServerStreamingClient[AnswerOutcome]
+
 // InterruptServiceServer is the server API for InterruptService service.
 // All implementations must embed UnimplementedInterruptServiceServer
 // for forward compatibility.
@@ -198,6 +224,12 @@ type InterruptServiceServer interface {
 	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
 	// CHECKPOINT_CORRUPT for a trail that is not what it was.
 	ListTrail(context.Context, *ListTrailRequest) (*ListTrailResponse, error)
+	// Answers many questions with one value, each as ResumeRun does, and tells what
+	// came of each. It is not atomic over questions: a call that ends early has
+	// answered those it has told of, and perhaps some more. The same request_id
+	// again answers the rest, and tells that the others are stored. Errors:
+	// INVALID_FIELD, COUNT_CHANGED before the first answer, and SERVER_DRAINING.
+	AnswerInterrupts(*AnswerInterruptsRequest, grpc.ServerStreamingServer[AnswerOutcome]) error
 	mustEmbedUnimplementedInterruptServiceServer()
 }
 
@@ -231,6 +263,9 @@ func (UnimplementedInterruptServiceServer) CommentInterrupt(context.Context, *Co
 }
 func (UnimplementedInterruptServiceServer) ListTrail(context.Context, *ListTrailRequest) (*ListTrailResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTrail not implemented")
+}
+func (UnimplementedInterruptServiceServer) AnswerInterrupts(*AnswerInterruptsRequest, grpc.ServerStreamingServer[AnswerOutcome]) error {
+	return status.Error(codes.Unimplemented, "method AnswerInterrupts not implemented")
 }
 func (UnimplementedInterruptServiceServer) mustEmbedUnimplementedInterruptServiceServer() {}
 func (UnimplementedInterruptServiceServer) testEmbeddedByValue()                          {}
@@ -390,6 +425,17 @@ func _InterruptService_ListTrail_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InterruptService_AnswerInterrupts_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AnswerInterruptsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(InterruptServiceServer).AnswerInterrupts(m, &grpc.GenericServerStream[AnswerInterruptsRequest, AnswerOutcome]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type InterruptService_AnswerInterruptsServer = grpc.ServerStreamingServer[AnswerOutcome]
+
 // InterruptService_ServiceDesc is the grpc.ServiceDesc for InterruptService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -430,6 +476,11 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "WatchInterrupts",
 			Handler:       _InterruptService_WatchInterrupts_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "AnswerInterrupts",
+			Handler:       _InterruptService_AnswerInterrupts_Handler,
 			ServerStreams: true,
 		},
 	},

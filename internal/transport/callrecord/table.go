@@ -141,6 +141,10 @@ func otherMethods() []Row {
 			Method: interruptService + "CommentInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id",
 			Shown: []string{"request_id"}, Digests: []string{"text"},
 		},
+		{
+			Method: interruptService + "AnswerInterrupts", Kind: Changes, Questions: "targets.targets.interrupt_id",
+			Shown: []string{"request_id", "filter", "expected_count", "targets.targets.thread_id"}, Digests: []string{"value", "dismissal.reason", "note"},
+		},
 		{Method: interruptService + "ListTrail", Kind: Shows, Thread: "thread_id", Questions: "interrupt_id"},
 		{Method: interruptService + "WatchInterrupts", Kind: Shows, Shown: []string{"filter"}},
 

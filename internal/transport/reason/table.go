@@ -98,6 +98,7 @@ func Table() []Row {
 		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
 		{runtime.ReasonCheckpointConflict, codes.Aborted, []string{"current"}},
 		{runtime.ReasonQuestionChanged, codes.Aborted, []string{"interruptId", "seen"}},
+		{runtime.ReasonCountChanged, codes.Aborted, []string{"count", "expectedCount"}},
 		{runtime.ReasonWorkerReplaced, codes.Aborted, []string{"workerId"}},
 
 		{runtime.ReasonCursorTrimmed, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
@@ -279,4 +280,21 @@ func toGraphError(build *graph.BuildError) *runtime.Error {
 		})
 	}
 	return e
+}
+
+// IsRefusal reports whether a reason is about what was asked for, and not about the server
+// or its store: asking for something else may be taken at once.
+func IsRefusal(reason string) bool {
+	for _, row := range Table() {
+		if row.Reason == reason {
+			switch row.Code {
+			case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.Aborted,
+				codes.PermissionDenied, codes.ResourceExhausted:
+				return reason != runtime.ReasonStoreFull && reason != runtime.ReasonStoreReplaced
+			default:
+				return false
+			}
+		}
+	}
+	return false
 }

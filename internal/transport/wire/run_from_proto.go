@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -102,7 +104,7 @@ func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID s
 			v.AddViolation(at+".interrupt_id", "%q is answered already by responses[%d]", r.GetInterruptId(), first)
 		}
 		seen[r.GetInterruptId()] = i
-		req.Responses = append(req.Responses, responseFromProto(v, at, r))
+		req.Responses = append(req.Responses, responseFromProto(v, at+".", r))
 	}
 	if single := spec.GetSingle(); single != nil {
 		if len(spec.GetResponses()) > 0 {
@@ -111,32 +113,34 @@ func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID s
 		if single.GetInterruptId() != "" {
 			v.AddViolation("resume.single.interrupt_id", "must be empty; put an answer with an id into responses")
 		}
-		answer := responseFromProto(v, "resume.single", single)
+		answer := responseFromProto(v, "resume.single.", single)
 		req.Single = &answer
 	}
 	return req
 }
 
-func responseFromProto(v *Validator, at string, r *graphdv1.InterruptResponse) runtime.Response {
-	v.ParseEtag(at+".etag", r.GetEtag())
+// responseFromProto converts an answer. prefix is what stands before the names of its fields,
+// like "resume.single.".
+func responseFromProto(v *Validator, prefix string, r *graphdv1.InterruptResponse) runtime.Response {
+	v.ParseEtag(prefix+"etag", r.GetEtag())
 	out := runtime.Response{
-		Interrupt: r.GetInterruptId(), Etag: r.GetEtag(), Seen: v.CheckName(at+".seen", r.GetSeen()), Note: v.CheckText(at+".note", r.GetNote()),
+		Interrupt: r.GetInterruptId(), Etag: r.GetEtag(), Seen: v.CheckName(prefix+"seen", r.GetSeen()), Note: v.CheckText(prefix+"note", r.GetNote()),
 	}
 	switch outcome := r.GetOutcome().(type) {
 	case *graphdv1.InterruptResponse_Value:
-		v.RequireSet(at+".value", outcome.Value != nil)
-		out.Value = v.ConvertPayload(at+".value", outcome.Value)
+		v.RequireSet(prefix+"value", outcome.Value != nil)
+		out.Value = v.ConvertPayload(prefix+"value", outcome.Value)
 	case *graphdv1.InterruptResponse_Dismissal:
 		out.Dismissed = true
-		reason := v.CheckText(at+".dismissal.reason", outcome.Dismissal.GetReason())
+		reason := v.CheckText(prefix+"dismissal.reason", outcome.Dismissal.GetReason())
 		if reason != "" && out.Note != "" {
-			v.AddViolation(at+".note", "is not allowed together with dismissal.reason; say it in one of them")
+			v.AddViolation(prefix+"note", "is not allowed together with dismissal.reason; say it in one of them")
 		}
 		if reason != "" {
 			out.Note = reason
 		}
 	default:
-		v.AddViolation(at, "must have a value or a dismissal; for the answer null set value.json to \"null\"")
+		v.AddViolation(cmp.Or(strings.TrimSuffix(prefix, "."), "value"), "must have a value or a dismissal; for the answer null set value.json to \"null\"")
 	}
 	return out
 }

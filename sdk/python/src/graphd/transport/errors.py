@@ -90,7 +90,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "CHECKPOINT_NOT_FOUND",
     ),
     AlreadyExistsError: ("THREAD_EXISTS", "RUN_EXISTS", "GRAPH_EXISTS"),
-    ConflictError: ("ETAG_MISMATCH", "CHECKPOINT_CONFLICT", "QUESTION_CHANGED"),
+    ConflictError: ("ETAG_MISMATCH", "CHECKPOINT_CONFLICT", "QUESTION_CHANGED", "COUNT_CHANGED"),
     OpenQuestionsError: ("THREAD_INTERRUPTED",),
     CallTimeoutError: ("WAIT_TIMEOUT", "DEADLINE_EXCEEDED"),
     ServerUnavailableError: (

@@ -1,6 +1,8 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from graphd._gen.v1 import interrupt_pb2 as _interrupt_pb2
+from graphd._gen.v1 import payload_pb2 as _payload_pb2
+from graphd._gen.v1 import run_pb2 as _run_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -113,3 +115,49 @@ class ListTrailResponse(_message.Message):
     entries: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.TrailEntry]
     next_page_token: str
     def __init__(self, entries: _Optional[_Iterable[_Union[_interrupt_pb2.TrailEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class AnswerInterruptsRequest(_message.Message):
+    __slots__ = ("targets", "filter", "value", "dismissal", "note", "expected_count", "request_id")
+    class Target(_message.Message):
+        __slots__ = ("thread_id", "interrupt_id", "seen")
+        THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+        INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+        SEEN_FIELD_NUMBER: _ClassVar[int]
+        thread_id: str
+        interrupt_id: str
+        seen: str
+        def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., seen: _Optional[str] = ...) -> None: ...
+    class Targets(_message.Message):
+        __slots__ = ("targets",)
+        TARGETS_FIELD_NUMBER: _ClassVar[int]
+        targets: _containers.RepeatedCompositeFieldContainer[AnswerInterruptsRequest.Target]
+        def __init__(self, targets: _Optional[_Iterable[_Union[AnswerInterruptsRequest.Target, _Mapping]]] = ...) -> None: ...
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    DISMISSAL_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    targets: AnswerInterruptsRequest.Targets
+    filter: str
+    value: _payload_pb2.Payload
+    dismissal: _run_pb2.Dismissal
+    note: str
+    expected_count: int
+    request_id: str
+    def __init__(self, targets: _Optional[_Union[AnswerInterruptsRequest.Targets, _Mapping]] = ..., filter: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissal: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., note: _Optional[str] = ..., expected_count: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class AnswerOutcome(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "stored", "reason", "message")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    STORED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    stored: bool
+    reason: str
+    message: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., stored: bool = ..., reason: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...

@@ -57,6 +57,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailResponse.FromString,
                 )
+        self.AnswerInterrupts = channel.unary_stream(
+                '/graphd.v1.InterruptService/AnswerInterrupts',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.AnswerInterruptsRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.AnswerOutcome.FromString,
+                )
 
 
 class InterruptServiceServicer(object):
@@ -132,6 +137,17 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AnswerInterrupts(self, request, context):
+        """Answers many questions with one value, each as ResumeRun does, and tells what
+        came of each. It is not atomic over questions: a call that ends early has
+        answered those it has told of, and perhaps some more. The same request_id
+        again answers the rest, and tells that the others are stored. Errors:
+        INVALID_FIELD, COUNT_CHANGED before the first answer, and SERVER_DRAINING.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InterruptServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -174,6 +190,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     servicer.ListTrail,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailResponse.SerializeToString,
+            ),
+            'AnswerInterrupts': grpc.unary_stream_rpc_method_handler(
+                    servicer.AnswerInterrupts,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.AnswerInterruptsRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.AnswerOutcome.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -320,5 +341,22 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ListTrail',
             graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__service__pb2.ListTrailResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def AnswerInterrupts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/graphd.v1.InterruptService/AnswerInterrupts',
+            graphd_dot_v1_dot_interrupt__service__pb2.AnswerInterruptsRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.AnswerOutcome.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

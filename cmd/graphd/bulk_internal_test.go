@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+const approveGraph = `graph: approve
+channels: {kind: {}, decision: {}}
+nodes:
+  plain:
+    ask: {message: "'ok?'", schema: {enum: ["yes", "no"]}, update: {decision: answer}}
+  number:
+    ask: {message: "'how many?'", schema: {type: integer}, update: {decision: answer}}
+  taken:
+    ask: {message: "'ok?'", people: {exclusive: true}, update: {decision: answer}}
+conditional_edges:
+- {from: __start__, expr: state.kind, then: [plain, number, taken]}
+edges:
+- {from: plain, to: __end__}
+- {from: number, to: __end__}
+- {from: taken, to: __end__}
+`
+
+// bulkCase is a server with questions of several kinds.
+type bulkCase struct {
+	*peopleServer
+
+	interrupts graphdv1.InterruptServiceClient
+	runs       graphdv1.GraphServiceClient
+}
+
+func startBulkCase(t *testing.T) *bulkCase {
+	t.Helper()
+	s := startPeopleServer(t)
+	_, err := graphdv1.NewRegistryServiceClient(s.conn).PutGraph(s.as(t, "eva"), putRequest(approveGraph))
+	require.NoError(t, err)
+	return &bulkCase{s, graphdv1.NewInterruptServiceClient(s.conn), graphdv1.NewGraphServiceClient(s.conn)}
+}
+
+// askMany starts runs that ask a question of a kind, in the threads KIND-0, KIND-1 ….
+func (b *bulkCase) askMany(t *testing.T, kind string, count int) []*graphdv1.AnswerInterruptsRequest_Target {
+	t.Helper()
+	var targets []*graphdv1.AnswerInterruptsRequest_Target
+	for n := range count {
+		thread := fmt.Sprintf("%s-%d", kind, n)
+		run, err := b.runs.StartRun(b.as(t, "carl"), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+			ThreadId: thread, CreateThread: true, Graph: "approve", Start: &graphdv1.RunSpec_Input{Input: jsonPayload(fmt.Sprintf(`{"kind": %q}`, kind))},
+		}})
+		require.NoError(t, err)
+		_, err = b.runs.WaitRun(b.as(t, "carl"), &graphdv1.WaitRunRequest{ThreadId: thread, RunId: run.GetRunId()})
+		require.NoError(t, err)
+		q := b.question(t, thread)
+		targets = append(targets, &graphdv1.AnswerInterruptsRequest_Target{ThreadId: thread, InterruptId: q.GetInterruptId(), Seen: q.GetSeen()})
+	}
+	return targets
+}
+
+func answerTargets(targets []*graphdv1.AnswerInterruptsRequest_Target, value, requestID string) *graphdv1.AnswerInterruptsRequest {
+	return &graphdv1.AnswerInterruptsRequest{
+		Which:   &graphdv1.AnswerInterruptsRequest_Targets_{Targets: &graphdv1.AnswerInterruptsRequest_Targets{Targets: targets}},
+		Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: jsonPayload(value)}, RequestId: requestID,
+	}
+}
+
+// answerMany returns how many outcomes there were of each kind: "stored", or the reason.
+func (b *bulkCase) answerMany(ctx context.Context, req *graphdv1.AnswerInterruptsRequest) (map[string]int, error) {
+	counts := map[string]int{}
+	outcomes, err := b.interrupts.AnswerInterrupts(ctx, req)
+	for err == nil {
+		var o *graphdv1.AnswerOutcome
+		if o, err = outcomes.Recv(); err == nil {
+			if o.GetStored() {
+				counts["stored"]++
+			} else {
+				counts[o.GetReason()]++
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return counts, err
+}
+
+// PP-26: those that can't be answered are skipped with their reason, and the rest is answered.
+func TestBulkAnswerTellsOfEachQuestion(t *testing.T) {
+	b := startBulkCase(t)
+	plain, number, taken := b.askMany(t, "plain", 20), b.askMany(t, "number", 2), b.askMany(t, "taken", 3)
+	_, err := b.interrupts.ClaimInterrupt(b.as(t, "ben"), &graphdv1.ClaimInterruptRequest{ThreadId: taken[0].GetThreadId(), InterruptId: taken[0].GetInterruptId()})
+	require.NoError(t, err)
+	_, err = b.interrupts.ClaimInterrupt(b.as(t, "ana"), &graphdv1.ClaimInterruptRequest{ThreadId: taken[1].GetThreadId(), InterruptId: taken[1].GetInterruptId()})
+	require.NoError(t, err)
+	require.NoError(t, b.answer(t, "ResumeRun", "ben", "plain-0", `"no"`))
+	plain[1].Seen = "of another question"
+	all := append(append(append(plain, number...), taken...), &graphdv1.AnswerInterruptsRequest_Target{ThreadId: "plain-2", InterruptId: "none"})
+
+	counts, err := b.answerMany(b.as(t, "ana"), answerTargets(all, `"yes"`, ""))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{
+		"stored": 18 + 1, "INTERRUPT_ALREADY_RESOLVED": 1, "QUESTION_CHANGED": 1, "RESPONSE_SCHEMA_MISMATCH": 2,
+		"INTERRUPT_CLAIMED": 1, "ACCESS_DENIED": 1, "INTERRUPT_NOT_FOUND": 1,
+	}, counts)
+	require.Equal(t, "ana", b.question(t, "plain-7").GetResponder())
+	require.Equal(t, "graphd.v1.InterruptService/AnswerInterrupts", b.question(t, "plain-7").GetResponseMethod())
+}
+
+// PP-24: a call that breaks off is repeated under its id, and answers each question once.
+func TestBulkAnswerIsRepeated(t *testing.T) {
+	b := startBulkCase(t)
+	targets := b.askMany(t, "plain", 60)
+	ctx, cancel := context.WithCancel(b.as(t, "ana"))
+	outcomes, err := b.interrupts.AnswerInterrupts(ctx, answerTargets(targets, `"yes"`, "bulk-1"))
+	require.NoError(t, err)
+	for range 5 {
+		_, err := outcomes.Recv()
+		require.NoError(t, err)
+	}
+	cancel()
+	counts, err := b.answerMany(b.as(t, "ana"), answerTargets(targets, `"yes"`, "bulk-1"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"stored": 60}, counts)
+	for _, target := range targets {
+		trail, err := b.interrupts.ListTrail(b.as(t, "ana"), &graphdv1.ListTrailRequest{ThreadId: target.GetThreadId(), InterruptId: target.GetInterruptId()})
+		require.NoError(t, err)
+		answers := 0
+		for _, e := range trail.GetEntries() {
+			if e.GetKind() == graphdv1.TrailKind_TRAIL_KIND_ANSWERED {
+				answers++
+			}
+		}
+		require.Equal(t, 1, answers)
+	}
+	counts, err = b.answerMany(b.as(t, "ana"), answerTargets(targets, `"no"`, "bulk-1"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"REQUEST_ID_CONFLICT": 60}, counts, "the id of another answer")
+}
+
+// PP-25: the call is refused before the first answer when others are selected than were
+// shown.
+func TestBulkAnswerByFilter(t *testing.T) {
+	b := startBulkCase(t)
+	b.askMany(t, "plain", 4)
+	b.ask(t, "order-7")
+	req := &graphdv1.AnswerInterruptsRequest{
+		Which:   &graphdv1.AnswerInterruptsRequest_Filter{Filter: `graph = "approve"`},
+		Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: jsonPayload(`"yes"`)}, ExpectedCount: 3,
+	}
+	_, err := b.answerMany(b.as(t, "ana"), req)
+	require.ErrorContains(t, err, "4 questions are selected, and 3 were expected")
+	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, b.question(t, "plain-0").GetState())
+	req.ExpectedCount = 4
+	counts, err := b.answerMany(b.as(t, "ana"), req)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"stored": 4}, counts)
+	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, b.question(t, "order-7").GetState())
+}
+
+func TestBulkAnswerRefusesWhatIsWrong(t *testing.T) {
+	b := startBulkCase(t)
+	target := func(id string) *graphdv1.AnswerInterruptsRequest_Target {
+		return &graphdv1.AnswerInterruptsRequest_Target{ThreadId: "t", InterruptId: id}
+	}
+	many := make([]*graphdv1.AnswerInterruptsRequest_Target, 10_001)
+	for i := range many {
+		many[i] = target(fmt.Sprint("q", i))
+	}
+	byFilter := answerTargets(nil, "1", "")
+	byFilter.Which = &graphdv1.AnswerInterruptsRequest_Filter{Filter: `graph = "approve"`}
+	noAnswer := answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q")}, "1", "")
+	noAnswer.Outcome = nil
+	for field, req := range map[string]*graphdv1.AnswerInterruptsRequest{
+		"targets: is missing": {Outcome: byFilter.GetOutcome()},
+		"10001":               answerTargets(many, "1", ""),
+		"0 questions":         answerTargets(nil, "1", ""),
+		"expected_count":      byFilter,
+		"dismissal":           noAnswer,
+		"twice":               answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q"), target("q")}, "1", ""),
+		"request_id":          answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q")}, "1", string(make([]byte, 300))),
+	} {
+		ctx, cancel := context.WithTimeout(b.as(t, "ana"), time.Minute)
+		_, err := b.answerMany(ctx, req)
+		cancel()
+		want := field
+		if field == "twice" {
+			want = "name each question once"
+		}
+		require.ErrorContains(t, err, want, "%s", status.Code(err))
+	}
+}
