@@ -197,3 +197,32 @@ func TestBulkAnswerRefusesWhatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, want, "%s", status.Code(err))
 	}
 }
+
+func TestBulkAnswerInTheTerminal(t *testing.T) {
+	b := startBulkCase(t)
+	b.askMany(t, "plain", 12)
+	b.askMany(t, "number", 1)
+	command := func(stdin string, isTerminal bool, args ...string) commandResult {
+		t.Helper()
+		c := b.commands
+		c.stdin, c.isTerminal = stdin, isTerminal
+		return c.runCommand(t, append([]string{"inbox", "answer", "--token", b.tokens["ana"], "--filter", `graph = "approve"`}, args...)...)
+	}
+	require.Contains(t, command("", false, "--value", `"yes"`).err, "13 questions are selected; give --yes")
+	require.Contains(t, command("", false).err, "give --value or --dismiss")
+	refused := command("n\n", true, "--value", `"yes"`)
+	require.Contains(t, refused.out, "and 3 more")
+	require.NotZero(t, refused.code)
+	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, b.question(t, "plain-0").GetState())
+
+	done := command("y\n", true, "--value", `"yes"`, "--note", "all of them")
+	require.Contains(t, done.out, "give this answer to all of them? [y/N]")
+	require.Contains(t, done.out, "number-0  skipped  RESPONSE_SCHEMA_MISMATCH: ")
+	require.Contains(t, done.out, "12 answered, 1 skipped")
+	require.Equal(t, 1, done.code)
+	require.Equal(t, "all of them", b.question(t, "plain-3").GetNote())
+	done = command("", false, "--value", "7", "--yes", "-o", "json")
+	require.Zero(t, done.code, done.err)
+	require.Contains(t, done.out, `"stored": true`)
+	require.Contains(t, command("", false, "--value", "7").out, "no open questions")
+}

@@ -23,6 +23,7 @@ func (p *program) inboxCommand() *cobra.Command {
 	f.BoolVarP(&o.Watch, "watch", "w", false, "go on showing what changes")
 	cmd.AddCommand(
 		p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxExtendCommand(), p.inboxTrailCommand(),
+		p.inboxAnswerCommand(),
 	)
 	return cmd
 }

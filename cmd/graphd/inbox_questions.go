@@ -35,11 +35,14 @@ func (p *program) inboxTakeCommand() *cobra.Command {
 
 func (p *program) inboxGiveCommand() *cobra.Command {
 	var note string
+	var force bool
 	cmd := p.questionCommand("give THREAD", "Give a question back that you have taken",
 		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
-			return s.GiveQuestion(cmd.Context(), name, note)
+			return s.GiveQuestion(cmd.Context(), name, note, force)
 		})
 	cmd.Flags().StringVar(&note, "note", "", "why, for the trail")
+	cmd.Flags().BoolVar(&force, "force", false, "whoever has taken it; for operators")
+	cmd.MarkFlagsMutuallyExclusive("note", "force")
 	return cmd
 }
 
@@ -69,7 +72,7 @@ func (p *program) inboxExtendCommand() *cobra.Command {
 	var never bool
 	cmd := p.questionCommand("extend THREAD", "Change when a question expires",
 		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
-			if (by > 0) == never {
+			if (by > 0) == never || by < 0 {
 				return exit.Usagef("%s: give --to or --never", cmd.CommandPath()).WithHint("%s --to 2h", cmd.CommandPath()+" "+name.Thread)
 			}
 			return s.ExtendQuestion(cmd.Context(), name, by)
@@ -86,5 +89,30 @@ func (p *program) inboxTrailCommand() *cobra.Command {
 			return s.ShowTrail(cmd.Context(), name, verify)
 		})
 	cmd.Flags().BoolVar(&verify, "verify", false, "check that each entry follows the one before, and show the digest of the last")
+	return cmd
+}
+
+func (p *program) inboxAnswerCommand() *cobra.Command {
+	var o cli.BulkOptions
+	cmd := &cobra.Command{
+		Use:   "answer",
+		Short: "Give one answer to many questions, after showing them",
+		Long: `Give one answer to many questions, after showing them.
+
+Each question is answered as it was shown: one that shows something else by then, that is answered already, or that
+does not take the answer, is skipped and named. graphd resume answers one question.`,
+		Example: `  graphd inbox answer --filter 'graph = "refund"' --value '{"decision": "approved"}'`,
+		Args:    exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withSession(func(s *cli.Session) error { return s.AnswerQuestions(cmd.Context(), o) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Filter, "filter", "", `which open questions, like 'graph = "refund"' (default: all)`)
+	f.StringVar(&o.Value, "value", "", "the answer: JSON, @FILE, or - for standard input")
+	f.StringVar(&o.Dismiss, "dismiss", "", "REASON: no answer will come")
+	f.StringVar(&o.Note, "note", "", "remark to store next to the answers")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "answer without asking first")
+	f.StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")
 	return cmd
 }

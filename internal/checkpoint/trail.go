@@ -48,15 +48,14 @@ func (i *Interrupt) recordMissing(now time.Time) {
 	if i.Trail.State == string(i.State) {
 		return
 	}
+	if isAsked := i.Trail.State == string(InterruptOpen); isAsked && i.hasAnswer() && i.State != InterruptExpired {
+		i.recordAnswer(trail.Answered)
+	}
 	switch i.State {
 	case InterruptOpen: // asked once more, after its run was cancelled
 		i.recordAsked(now)
 	case InterruptAnswered:
-		i.recordAnswer(trail.Answered)
 	case InterruptConsumed:
-		if i.Trail.State != string(InterruptAnswered) && i.Trail.State != string(InterruptExpired) {
-			i.recordAnswer(trail.Answered)
-		}
 		i.Trail.Append(trail.Entry{Time: now, Kind: trail.Used})
 	case InterruptExpired:
 		i.recordAnswer(trail.Expired)
@@ -67,6 +66,9 @@ func (i *Interrupt) recordMissing(now time.Time) {
 	}
 	i.Trail.State = string(i.State)
 }
+
+// hasAnswer reports whether the record has an answer of a person.
+func (i *Interrupt) hasAnswer() bool { return i.Response != "" || i.Dismissed }
 
 func (i *Interrupt) recordAsked(at time.Time) {
 	i.Trail.Append(trail.Entry{Time: at, Kind: trail.Asked, Seen: i.ShownDigest, Policy: i.Policy.String()})

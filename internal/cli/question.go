@@ -85,9 +85,12 @@ func (s *Session) TakeQuestion(ctx context.Context, name QuestionName, duration 
 	return s.showChanged(claimed, "yours until "+output.FormatTime(claimed.GetClaimExpireTime()))
 }
 
-// GiveQuestion gives up the caller's claim on a question. Errors: those of findQuestion,
-// gRPC statuses, and those of the output.
-func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note string) error {
+// GiveQuestion gives up the caller's claim on a question, or with force that of whoever
+// holds one. Errors: those of findQuestion, gRPC statuses, and those of the output.
+func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note string, force bool) error {
+	if force {
+		return s.updateQuestion(ctx, name, "claimed_by", func(*graphdv1.Interrupt) {}, func(*graphdv1.Interrupt) string { return "nobody's" })
+	}
 	q, err := s.findQuestion(ctx, name, false)
 	if err != nil {
 		return err
@@ -210,6 +213,10 @@ func (s *Session) ShowTrail(ctx context.Context, name QuestionName, verify bool)
 	digest, err := verifyTrail(entries)
 	if err != nil {
 		return err
+	}
+	if q.GetTrailSize() == 0 {
+		s.PrintNote("the question keeps no trail: these entries are made of its record")
+		return nil
 	}
 	s.PrintNote("%d entries, each follows the one before; the digest of the last is %s", len(entries), digest)
 	return nil

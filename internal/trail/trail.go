@@ -17,9 +17,15 @@ import (
 
 // Bounds of a trail.
 const (
-	// MaxBytes bounds the records of a trail, for entries that decide nothing. Entries of
-	// decisions are always appended: the votes and the states of a question bound them.
+	// MaxCommentBytes bounds the records of a trail to which a comment is appended.
+	MaxCommentBytes = 48 << 10
+	// MaxBytes bounds those to which a claim, its end or a change is appended. Beyond it they
+	// take effect without an entry: nobody can keep others from a question by filling its
+	// trail.
 	MaxBytes = 64 << 10
+	// MaxVoteBytes bounds those to which a vote is appended that takes the place of another
+	// one. A first vote, an answer and a state are always appended.
+	MaxVoteBytes = 256 << 10
 	// MaxValueBytes bounds the value of an entry. Of a larger value the entry has the digest.
 	MaxValueBytes = 1 << 10
 )
@@ -61,6 +67,7 @@ type Entry struct {
 	ValueDigest string
 	Seen        string    // of what was asked: digest of what the question shows
 	Policy      string    // of what was asked: who may answer, in words
+	Fields      []string  // that were changed
 	Assignees   []string  // as they were changed
 	Until       time.Time // the end of a claim, or the changed expiry
 	From        string    // the thread that was copied
@@ -86,6 +93,7 @@ type record struct {
 	ValueDigest string          `json:"value_digest,omitempty"`
 	Seen        string          `json:"seen,omitempty"`
 	Policy      string          `json:"policy,omitempty"`
+	Fields      []string        `json:"fields,omitempty"`
 	Assignees   []string        `json:"assignees,omitempty"`
 	Until       time.Time       `json:"until,omitzero"`
 	From        string          `json:"from,omitempty"`
@@ -103,8 +111,8 @@ type Log struct {
 // IsEmpty reports whether there are no entries.
 func (l *Log) IsEmpty() bool { return len(l.Records) == 0 }
 
-// HasRoom reports whether an entry that decides nothing may be appended.
-func (l *Log) HasRoom(e *Entry) bool { return l.Size()+e.size() <= MaxBytes }
+// HasRoom reports whether an entry fits into a trail of at most so many bytes.
+func (l *Log) HasRoom(e *Entry, most int) bool { return l.Size()+e.size() <= most }
 
 // Size returns about how many bytes the trail takes in memory.
 func (l *Log) Size() int {
@@ -130,7 +138,7 @@ func (l *Log) Append(e Entry) int {
 	r := record{
 		Number: len(l.Records) + 1, Previous: l.Digest, Time: e.Time.UTC(), Kind: e.Kind,
 		Principal: e.Principal, How: e.How, Method: e.Method, Request: e.Request, Note: e.Note, Agrees: e.Agrees, Dismisses: e.Dismisses,
-		Seen: e.Seen, Policy: e.Policy, Assignees: e.Assignees, From: e.From,
+		Seen: e.Seen, Policy: e.Policy, Fields: e.Fields, Assignees: e.Assignees, From: e.From,
 	}
 	if !e.Until.IsZero() {
 		r.Until = e.Until.UTC()
@@ -204,6 +212,6 @@ func (r *record) toEntry(text, digest string) Entry {
 	return Entry{
 		Number: r.Number, Time: r.Time, Kind: r.Kind, Principal: r.Principal, How: r.How, Method: r.Method, Request: r.Request,
 		Note: r.Note, Agrees: r.Agrees, Dismisses: r.Dismisses, Value: payload.JSON(r.Value), ValueDigest: r.ValueDigest,
-		Seen: r.Seen, Policy: r.Policy, Assignees: r.Assignees, Until: r.Until, From: r.From, Record: text, Digest: digest,
+		Seen: r.Seen, Policy: r.Policy, Fields: r.Fields, Assignees: r.Assignees, Until: r.Until, From: r.From, Record: text, Digest: digest,
 	}
 }

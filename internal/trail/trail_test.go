@@ -21,7 +21,7 @@ func sampleEntries() []trail.Entry {
 		{Time: start.Add(2 * time.Minute), Kind: trail.Commented, Principal: "ben", Note: "<b>why & how?</b>\n\u202e"},
 		{Time: start.Add(3 * time.Minute), Kind: trail.Voted, Principal: "ana", Request: "r1", Agrees: true, Value: `{"amount": 9007199254740993,` + "\n" + `"e":1e400}`},
 		{Time: start.Add(4 * time.Minute), Kind: trail.Voted, Principal: "ben", Dismisses: true, Note: "not mine"},
-		{Time: start.Add(5 * time.Minute), Kind: trail.Changed, Principal: "eva", Assignees: []string{"ana", "ben"}, Until: start.Add(2 * time.Hour)},
+		{Time: start.Add(5 * time.Minute), Kind: trail.Changed, Principal: "eva", Fields: []string{"assignees", "expire_time"}, Assignees: []string{"ana", "ben"}, Until: start.Add(2 * time.Hour)},
 		{Time: start.Add(6 * time.Minute), Kind: trail.Copied, From: "t1"},
 	}
 }
@@ -122,11 +122,11 @@ func TestMissingAndMovedEntriesAreFound(t *testing.T) {
 func TestRoom(t *testing.T) {
 	var l trail.Log
 	comment := trail.Entry{Time: start, Kind: trail.Commented, Note: strings.Repeat("x", 4096)}
-	for l.HasRoom(&comment) {
+	for l.HasRoom(&comment, trail.MaxCommentBytes) {
 		l.Append(comment)
 	}
-	require.LessOrEqual(t, l.Size(), trail.MaxBytes)
-	require.Greater(t, l.Size(), trail.MaxBytes/2)
+	require.LessOrEqual(t, l.Size(), trail.MaxCommentBytes)
+	require.Greater(t, l.Size(), trail.MaxCommentBytes/2)
 }
 
 func FuzzEntries(f *testing.F) {

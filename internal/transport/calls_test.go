@@ -529,7 +529,7 @@ func TestListTrail(t *testing.T) {
 		trail.Released, trail.Commented, trail.Changed, trail.Copied,
 	}
 	for n, kind := range kinds {
-		e.trail = append(e.trail, trail.Entry{Number: n + 1, Kind: kind, Record: string(kind), From: "acme@t0"})
+		e.trail = append(e.trail, trail.Entry{Number: n + 1, Kind: kind, Record: string(kind), From: "t0"})
 	}
 	c := startServer(t, e)
 	var names []string

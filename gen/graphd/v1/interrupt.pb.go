@@ -433,7 +433,8 @@ type Vote struct {
 	Value *Payload `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
 	// The voter's remark.
 	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
-	// Number of its entry in the trail of the question.
+	// Number of its entry in the trail of the question. Unset in the events of a
+	// run's stream.
 	Trail         uint32 `protobuf:"varint,6,opt,name=trail,proto3" json:"trail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -553,7 +554,9 @@ type TrailEntry struct {
 	// entry before.
 	Record string `protobuf:"bytes,18,opt,name=record,proto3" json:"record,omitempty"`
 	// SHA-256 of record, in hex.
-	Digest        string `protobuf:"bytes,19,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest string `protobuf:"bytes,19,opt,name=digest,proto3" json:"digest,omitempty"`
+	// What was changed: "assignees", "expire_time", "claimed_by".
+	Fields        []string `protobuf:"bytes,20,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,6 +724,13 @@ func (x *TrailEntry) GetDigest() string {
 	return ""
 }
 
+func (x *TrailEntry) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
 // One question of a node to a person, with its answer once there is one. A
 // breakpoint is a question with reason "breakpoint" that needs no answer.
 type Interrupt struct {
@@ -789,12 +799,13 @@ type Interrupt struct {
 	// Votes so far, in their order, the deciding one among them. The question is
 	// open until a vote decides. Empty without people.
 	Votes []*Vote `protobuf:"bytes,32,rep,name=votes,proto3" json:"votes,omitempty"`
-	// Who has claimed the question; empty for nobody.
+	// Who has claimed the question last; empty for nobody. The claim holds until
+	// claim_expire_time.
 	ClaimedBy string `protobuf:"bytes,33,opt,name=claimed_by,json=claimedBy,proto3" json:"claimed_by,omitempty"`
 	// When the claim ends by itself.
 	ClaimExpireTime *timestamppb.Timestamp `protobuf:"bytes,34,opt,name=claim_expire_time,json=claimExpireTime,proto3" json:"claim_expire_time,omitempty"`
 	// Number of the last entry of its trail; 0 when it keeps none, and ListTrail
-	// makes it of the question.
+	// makes it of the question. Unset in the events of a run's stream.
 	TrailSize uint32 `protobuf:"varint,36,opt,name=trail_size,json=trailSize,proto3" json:"trail_size,omitempty"`
 	// Digest of what the question shows: message, value and schema. An answer is
 	// for a question with this digest; docs/worker-protocol.md says how it is made.
@@ -1167,7 +1178,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x06agrees\x18\x03 \x01(\bR\x06agrees\x12(\n" +
 	"\x05value\x18\x04 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x12\n" +
 	"\x04note\x18\x05 \x01(\tR\x04note\x12\x14\n" +
-	"\x05trail\x18\x06 \x01(\rR\x05trail\"\xe1\x04\n" +
+	"\x05trail\x18\x06 \x01(\rR\x05trail\"\xf9\x04\n" +
 	"\n" +
 	"TrailEntry\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12.\n" +
@@ -1190,7 +1201,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x05until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12$\n" +
 	"\x0efrom_thread_id\x18\x11 \x01(\tR\ffromThreadId\x12\x16\n" +
 	"\x06record\x18\x12 \x01(\tR\x06record\x12\x16\n" +
-	"\x06digest\x18\x13 \x01(\tR\x06digest\"\xfb\v\n" +
+	"\x06digest\x18\x13 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06fields\x18\x14 \x03(\tR\x06fields\"\xfb\v\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +

@@ -52,15 +52,15 @@ type InterruptServiceClient interface {
 	// Claims an open question: others see that the caller looks after it. A claim
 	// ends by itself, and refuses nobody's answer unless the question says so
 	// (People.exclusive). The holder's claim again extends it. Errors:
-	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED, TRAIL_FULL,
-	// ACCESS_DENIED.
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+	// INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint.
 	ClaimInterrupt(ctx context.Context, in *ClaimInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(ctx context.Context, in *ReleaseInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
-	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, TRAIL_FULL,
-	// REQUEST_ID_CONFLICT.
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
 	CommentInterrupt(ctx context.Context, in *CommentInterruptRequest, opts ...grpc.CallOption) (*TrailEntry, error)
 	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
 	// CHECKPOINT_CORRUPT for a trail that is not what it was.
@@ -211,15 +211,15 @@ type InterruptServiceServer interface {
 	// Claims an open question: others see that the caller looks after it. A claim
 	// ends by itself, and refuses nobody's answer unless the question says so
 	// (People.exclusive). The holder's claim again extends it. Errors:
-	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED, TRAIL_FULL,
-	// ACCESS_DENIED.
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+	// INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint.
 	ClaimInterrupt(context.Context, *ClaimInterruptRequest) (*Interrupt, error)
 	// Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
-	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, TRAIL_FULL,
-	// REQUEST_ID_CONFLICT.
+	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
 	CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error)
 	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
 	// CHECKPOINT_CORRUPT for a trail that is not what it was.

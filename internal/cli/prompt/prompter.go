@@ -60,6 +60,17 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 	}
 }
 
+// Confirm asks for a yes or a no; an empty line is a no. Errors: ErrNoAnswer, and those of
+// the output.
+func (p *Prompter) Confirm(ctx context.Context, question string) (bool, error) {
+	p.PrintText("%s", p.Colorize(output.Bold, question+" [y/N] "))
+	if err := p.WriteError(); err != nil {
+		return false, err
+	}
+	line, err := p.readLine(ctx)
+	return line == "y" || line == "Y" || line == "yes", err
+}
+
 // readLine reads one line. A read of a terminal can't be cancelled, so the reading
 // goroutine is left behind when ctx ends, and ends with the process.
 func (p *Prompter) readLine(ctx context.Context) (string, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -136,7 +135,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	switch q.State {
 	case checkpoint.InterruptOpen:
 		if !q.Expires.IsZero() && !q.Expires.After(r.opts.Now()) {
-			return b.nameOpen(expiredError(&q))
+			return b.nameOpen(questions.ExpiredError(&q))
 		}
 	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
 		if err := r.checkLateVoter(&q); err != nil {
@@ -148,7 +147,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		}
 		return b.nameOpen(questions.ResolvedError(&q))
 	case checkpoint.InterruptExpired:
-		return b.nameOpen(expiredError(&q))
+		return b.nameOpen(questions.ExpiredError(&q))
 	default:
 		return b.nameSuccessor(&q, b.nameOpen(questions.ResolvedError(&q)))
 	}
@@ -209,11 +208,6 @@ func (b *answerBatch) nameSuccessor(q *checkpoint.Interrupt, refused *runtime.Er
 		}
 	}
 	return refused
-}
-
-func expiredError(q *checkpoint.Interrupt) *runtime.Error {
-	return runtime.Errorf(runtime.ReasonInterruptExpired, "question %q has expired", q.ID).
-		With("interruptId", q.ID).With("expireTime", q.Expires.UTC().Format(time.RFC3339))
 }
 
 // checkCoverage checks that the thread can go on with the batch, and adds the open

@@ -126,8 +126,8 @@ func (r *resumeCall) resumeRun(ctx context.Context, reader *query.Reader, head *
 // that goes on with the thread.
 func (r *resumeCall) applyRequest(ctx context.Context, t *commit.Tx, l *superstep.Loop, b *answerBatch) error {
 	b.putAnswers(t)
-	l.LoadAnswers(b.answered)
-	l.LoadAnswers(b.passedBreakpoints)
+	t.RecordTrails()
+	l.LoadAnswers(t.Interrupts)
 	t.RecordRequest(r.req.RequestID, r.req.Digest, l.Run().ID)
 	if err := r.applySettings(ctx, l); err != nil {
 		return err

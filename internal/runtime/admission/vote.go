@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/questions"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // castVote counts an answer as the vote of its caller, and adds it to the question. Without
@@ -25,9 +26,6 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 	by := r.req.By
 	if err := p.CheckVoter(r.voter()); err != nil {
 		return 0, questions.RefuseVoter(q, err)
-	}
-	if err := r.checkClaim(q); err != nil {
-		return 0, err
 	}
 	vote := approval.Vote{
 		Voter: by.Name, How: by.How, Method: by.Method, Agrees: !resp.Dismissed, Note: resp.Note, Request: r.req.RequestID,
@@ -44,6 +42,15 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		}
 	}
 	votes, outcome := p.Cast(q.Votes, vote)
+	if outcome == approval.Repeated {
+		return outcome, nil
+	}
+	if err := r.checkClaim(q); err != nil {
+		return 0, err
+	}
+	if isChanged := len(votes) == len(q.Votes); isChanged && q.Trail.Size() > trail.MaxVoteBytes {
+		return 0, questions.TrailFullError(q, trail.MaxVoteBytes)
+	}
 	if outcome == approval.Counted {
 		if n := p.NeededBytes(votes); n > approval.MaxVoteBytes {
 			return 0, runtime.Errorf(runtime.ReasonPayloadTooLarge,

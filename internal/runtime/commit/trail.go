@@ -5,9 +5,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-// recordTrails appends to the trails of the interrupts of a change what the change does to
-// them. All changes of interrupts come by here, so no state is stored without its entry.
-func (t *Tx) recordTrails() {
+// RecordTrails appends to the trails of the interrupts of a change what the change does to
+// them. All changes of interrupts come by here before they are stored, so no state is stored
+// without its entry. A run that goes on with interrupts of the change calls it before, so
+// that it has them as they are stored.
+func (t *Tx) RecordTrails() {
 	for i := range t.Interrupts {
 		q := &t.Interrupts[i]
 		if q.Policy == nil && q.Trail.IsEmpty() {

@@ -106,7 +106,7 @@ func (t *Tx) trimEvents(limit uint64) {
 // state they show: it is in the checkpoint already.
 func (t *Tx) buildChange(op string) *checkpoint.Change {
 	t.Op = op
-	t.recordTrails()
+	t.RecordTrails()
 	t.Events = t.LiveEvents
 	if len(t.redactions) > 0 {
 		t.Events = stripStates(t.LiveEvents)

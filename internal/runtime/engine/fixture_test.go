@@ -151,7 +151,7 @@ type fixture struct {
 
 func newFixture(tb testing.TB, code map[string]nodeFunc, specs ...*graph.Spec) *fixture {
 	tb.Helper()
-	return newFixtureOn(tb, memory.New(memory.Options{}), engine.Options{}, code, specs...)
+	return newFixtureOn(tb, guardTrails(tb, memory.New(memory.Options{})), engine.Options{}, code, specs...)
 }
 
 func newFixtureOn(

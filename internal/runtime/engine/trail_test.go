@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -93,6 +96,10 @@ func (c *voteCase) trail() []string {
 	c.t.Helper()
 	entries, err := c.engine.ListTrail(c.t.Context(), c.name())
 	require.NoError(c.t, err)
+	return describeTrail(entries)
+}
+
+func describeTrail(entries []trail.Entry) []string {
 	var all []string
 	for i := range entries {
 		e := &entries[i]
@@ -189,21 +196,40 @@ func TestACommentStartsATrail(t *testing.T) {
 	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err), "%v", err)
 }
 
+// A trail that is full takes no comments and no changed votes. It keeps nobody from claiming
+// the question, or from answering it.
 func TestTrailIsBounded(t *testing.T) {
-	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	v := newVoteCase(t, &approval.Policy{Approvals: 2, Exclusive: true})
 	long := strings.Repeat("x", 4000)
 	var err error
 	for n := 0; err == nil && n < 100; n++ {
 		_, err = v.comment("ana", long, "")
 	}
 	require.Equal(t, runtime.ReasonTrailFull, errorReason(err), "%v", err)
-	for err = nil; err == nil; {
-		err = v.claim("ana", time.Hour)
+	for range 100 {
+		require.NoError(t, v.claim("eva", time.Hour))
+		require.NoError(t, v.release("eva"))
+	}
+	q := v.question()
+	require.Less(t, q.Trail.Size(), trail.MaxBytes+1)
+
+	require.NoError(t, v.claim("ana", time.Hour))
+	v.mustSay("ana: true")
+	for n := 0; err == nil || errorReason(err) != runtime.ReasonTrailFull || n < 10; n++ {
+		require.Less(t, n, 2000)
+		require.NoError(t, v.claim("ana", time.Hour))
+		_, err = v.say(v.engine, "ana: "+strings.Repeat(" ", n%2)+fmt.Sprint(n))
+		if err == nil {
+			continue
+		}
+		break
 	}
 	require.Equal(t, runtime.ReasonTrailFull, errorReason(err), "%v", err)
-	v.mustSay("ana: true")
-	v.mustSay("ben: true")
-	require.Equal(t, "used", v.trail()[len(v.trail())-1], "votes are never refused for it")
+	value := v.question().Votes[0].Value
+	require.NoError(t, v.release("ana"))
+	require.NoError(t, v.claim("ben", time.Hour))
+	v.mustSay("ben: " + string(value))
+	require.Equal(t, "used", v.trail()[len(v.trail())-1], "a first vote is never refused for it")
 }
 
 func TestClaims(t *testing.T) {
@@ -227,7 +253,7 @@ func TestClaims(t *testing.T) {
 	require.NoError(t, v.claim("ben", time.Millisecond))
 	require.Eventually(t, func() bool { return v.claim("ana", time.Hour) == nil }, time.Minute, time.Millisecond, "a claim ends by itself")
 	v.mustSay("ben/finance: true")
-	require.Equal(t, []string{"asked", "claimed ana", "claimed ana", "released ana not mine", "claimed ben", "claimed ana", "voted ben true", "answered ben true", "used"}, v.trail(),
+	require.Equal(t, []string{"asked", "claimed ana", "released ana not mine", "claimed ben", "claimed ana", "voted ben true", "answered ben true", "used"}, v.trail(),
 		"a claim refuses no answer")
 }
 
@@ -240,6 +266,7 @@ func TestExclusiveQuestions(t *testing.T) {
 	require.Equal(t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
 	v.mustSay("ana: true")
 	require.Empty(t, v.question().ClaimedBy, "her vote has ended it")
+	v.mustSay("ana: true")
 	require.NoError(t, v.claim("ben", time.Hour))
 	v.mustSay("ben: true")
 	require.Equal(t, []string{"asked", "claimed ana", "voted ana true", "claimed ben", "voted ben true", "answered ben true", "used"}, v.trail())
@@ -258,6 +285,35 @@ func TestAChangeIsInTheTrail(t *testing.T) {
 	require.Equal(t, []string{"ana", "ben"}, entries[1].Assignees)
 	require.WithinDuration(t, until, entries[1].Until, 0)
 	require.Equal(t, "eva", entries[1].Principal)
+	require.Equal(t, []string{"assignees", "expire_time"}, entries[1].Fields)
+}
+
+func TestAnOperatorEndsAClaim(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Exclusive: true})
+	require.NoError(t, v.claim("ana", 24*time.Hour))
+	_, err := v.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{Question: v.name(), EndsClaim: true, By: actor("eva")})
+	require.NoError(t, err)
+	require.NoError(t, v.claim("ben", time.Hour))
+	require.Equal(t, []string{"asked", "claimed ana", "changed eva", "claimed ben"}, v.trail())
+}
+
+// A question whose time is over takes neither claims nor comments, though it is not processed
+// yet; and a breakpoint asks nothing.
+func TestWhatCantBeAnsweredIsNotClaimed(t *testing.T) {
+	v := newVoteCase(t, nil)
+	v.engine.Close()
+	past := time.Now().Add(-time.Second)
+	q := v.question()
+	q.Expires = past
+	head, err := v.store.Head(t.Context(), "t")
+	require.NoError(t, err)
+	head.Due = time.Time{}
+	_, err = v.store.Apply(t.Context(), &checkpoint.Change{Thread: "t", Expect: head.Revision, Head: head, Interrupts: []checkpoint.Interrupt{q}})
+	require.NoError(t, err)
+	v.startEngine()
+	require.Equal(t, runtime.ReasonInterruptExpired, errorReason(v.claim("ana", time.Hour)))
+	_, err = v.comment("ana", "late", "")
+	require.Equal(t, runtime.ReasonInterruptExpired, errorReason(err))
 }
 
 func TestTheEndOfARunIsInTheTrail(t *testing.T) {
@@ -319,4 +375,99 @@ func TestTrailUnderRaces(t *testing.T) {
 		}
 	}
 	require.Equal(t, 5, votes)
+}
+
+// The answer of a question stays in its trail when the node asks something else.
+func TestTrailWhenTheNodeAsksAgain(t *testing.T) {
+	for name, policy := range map[string]*approval.Policy{"two": {Approvals: 2}, "everybody": nil} {
+		t.Run(name, func(t *testing.T) {
+			var attempts atomic.Int64
+			v := newVoteCaseOn(t, func(_ context.Context, c *nodeCall) pregel.Result {
+				q := pregel.Ask{Value: payload.JSON(fmt.Sprint(attempts.Add(1))), Policy: policy, Drift: checkpoint.DriftAskAgain}
+				q.SetDriftDefaults(c.Graph.Spec)
+				return pregel.Result{Asks: []pregel.Ask{q}}
+			})
+			first := v.name()
+			v.mustSay("ana: true")
+			want := []string{"asked", "answered ana true", "superseded"}
+			if policy != nil {
+				v.mustSay("ben: true")
+				want = []string{"asked", "voted ana true", "voted ben true", "answered ben true", "superseded"}
+			}
+			entries, err := v.engine.ListTrail(t.Context(), first)
+			require.NoError(t, err)
+			require.Equal(t, want, describeTrail(entries))
+		})
+	}
+}
+
+// A question that is dropped and asked once more keeps what happened before.
+func TestTrailWhenQuestionsAreDropped(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	v.mustSay("ana: true")
+	s, err := v.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen, By: actor("eva")})
+	require.NoError(t, err)
+	v.waitRun(s)
+	require.Equal(t, []string{"asked", "voted ana true", "superseded", "asked"}, v.trail())
+}
+
+// A checkpoint at which people have voted is copied before it is run again.
+func TestTrailWhenACheckpointIsRunAgain(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	_, err := v.engine.ForkThread(t.Context(), runtime.ForkRequest{Source: "t", Thread: "fork", By: actor("eva")})
+	require.NoError(t, err)
+	again := func(from string) {
+		t.Helper()
+		s, err := v.engine.Start(t.Context(), runtime.StartRequest{
+			Thread: "fork", Open: runtime.DiscardOpen, By: actor("eva"), Request: checkpoint.RunRequest{From: from},
+		})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunInterrupted, v.waitRun(s).State)
+	}
+	again("")
+	_, err = v.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "fork", By: actor("ana"), Single: &runtime.Response{Value: "true"}})
+	require.NoError(t, err)
+	head, err := v.store.Head(t.Context(), "fork")
+	require.NoError(t, err)
+	again(head.Checkpoint)
+	all, err := v.engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{Thread: "fork"})
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	entries, err := v.engine.ListTrail(t.Context(), runtime.Question{Thread: "fork", Interrupt: all[0].ID})
+	require.NoError(t, err)
+	require.Equal(t, []string{"asked", "voted ana true", "superseded"}, describeTrail(entries))
+}
+
+// A breakpoint that is hit again keeps what was done with it.
+func TestTrailOfABreakpoint(t *testing.T) {
+	w := newFixture(t, map[string]nodeFunc{"a": func(context.Context, *nodeCall) pregel.Result { return logUpdate(`"a"`) }}, chainSpec("g", channelsLog, "a"))
+	run := w.beginAndWait(runtime.StartRequest{
+		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: "{}", InterruptBefore: []string{"a"}},
+	})
+	require.Equal(t, checkpoint.RunInterrupted, run.State)
+	v := &voteCase{fixture: w}
+	_, err := w.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{Question: v.name(), Assignees: &[]string{"ana"}, By: actor("eva")})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(v.claim("ana", time.Hour)))
+	_, err = v.comment("ana", "hm", "")
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(err))
+	_, err = w.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t"})
+	require.NoError(t, err)
+	s, err := w.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Request: checkpoint.RunRequest{InterruptBefore: []string{"a"}}})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunInterrupted, w.waitRun(s).State)
+	require.Equal(t, []string{"asked", "changed eva", "cancelled", "asked"}, v.trail())
+	s, err = w.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "t"})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunSucceeded, w.waitRun(s).State)
+	require.Equal(t, []string{"asked", "changed eva", "cancelled", "asked", "used"}, v.trail(), "nobody answers a breakpoint")
+}
+
+// An answer of a caller who is not known has one time in the trail.
+func TestTrailOfAnAnswerByNobody(t *testing.T) {
+	v := newVoteCase(t, nil)
+	_, err := v.comment("ana", "hm", "")
+	require.NoError(t, err)
+	v.mustSay(": true")
+	require.Equal(t, []string{"asked", "commented ana hm", "answered true", "used"}, v.trail())
 }

@@ -31,21 +31,28 @@ type voteCase struct {
 
 func newVoteCase(tb testing.TB, policy *approval.Policy) *voteCase {
 	tb.Helper()
-	conditions, err := expr.NewConditions(expr.Options{})
-	require.NoError(tb, err)
 	var payments []string
-	code := map[string]nodeFunc{"pay": func(_ context.Context, c *nodeCall) pregel.Result {
+	v := newVoteCaseOn(tb, func(_ context.Context, c *nodeCall) pregel.Result {
 		answer := c.askPeople(`"pay?"`, policy)
 		payments = append(payments, answer)
 		return pregel.Result{Update: payload.JSON(`{"paid":` + answer + `}`)}
-	}}
-	f := newFixtureOn(tb, guardTrails(tb, memory.New(memory.Options{})), engine.Options{Conditions: conditions, KnowsCallers: true}, code,
-		chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
+	})
+	v.payments = &payments
+	return v
+}
+
+// newVoteCaseOn begins a run of eva that asks in its node.
+func newVoteCaseOn(tb testing.TB, pay nodeFunc) *voteCase {
+	tb.Helper()
+	conditions, err := expr.NewConditions(expr.Options{})
+	require.NoError(tb, err)
+	f := newFixtureOn(tb, guardTrails(tb, memory.New(memory.Options{})), engine.Options{Conditions: conditions, KnowsCallers: true},
+		map[string]nodeFunc{"pay": pay}, chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
 	run := f.beginAndWait(runtime.StartRequest{
 		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: "{}"}, By: runtime.Actor{Name: "eva"},
 	})
 	require.Equal(tb, checkpoint.RunInterrupted, run.State, "%+v", run.Failure)
-	return &voteCase{fixture: f, payments: &payments}
+	return &voteCase{fixture: f}
 }
 
 func (c *voteCase) say(e *engine.Engine, text string) (*runtime.Started, error) {

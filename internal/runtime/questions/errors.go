@@ -2,6 +2,7 @@ package questions
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
@@ -46,4 +47,16 @@ func RefuseVoter(q *checkpoint.Interrupt, err error) *runtime.Error {
 		refused = refused.With("rule", by.Rule)
 	}
 	return refused
+}
+
+// ExpiredError refuses an interrupt whose time is over.
+func ExpiredError(q *checkpoint.Interrupt) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonInterruptExpired, "question %q has expired", q.ID).
+		With("interruptId", q.ID).With("expireTime", q.Expires.UTC().Format(time.RFC3339))
+}
+
+// TrailFullError refuses an entry for which the trail of a question has no room.
+func TrailFullError(q *checkpoint.Interrupt, most int) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonTrailFull, "the trail of question %q has %d bytes, and takes no more beyond %d", q.ID, q.Trail.Size(), most).
+		With("interruptId", q.ID).With("limitBytes", strconv.Itoa(most))
 }

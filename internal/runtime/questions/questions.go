@@ -36,9 +36,9 @@ type Editor struct{ opts Options }
 // NewEditor makes an editor.
 func NewEditor(opts Options) *Editor { return &Editor{opts: opts} }
 
-// UpdateInterrupt changes the assignees and the expiry of an interrupt. The
-// errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
-// ETAG_MISMATCH, TRAIL_FULL, and those of the store.
+// UpdateInterrupt changes the assignees and the expiry of an interrupt, or ends the claim
+// on it. The errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
+// ETAG_MISMATCH, and those of the store.
 func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
 	changed, err := e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		if c.Etag != 0 && c.Etag != q.Revision {
@@ -47,12 +47,19 @@ func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 		entry := trail.Entry{Kind: trail.Changed}
 		if c.Assignees != nil {
 			q.Assignees, entry.Assignees = *c.Assignees, *c.Assignees
+			entry.Fields = append(entry.Fields, "assignees")
 		}
 		if c.Expires != nil {
 			q.Expires, entry.Until = *c.Expires, *c.Expires
+			entry.Fields = append(entry.Fields, "expire_time")
 			t.ScheduleBy(q.Expires)
 		}
-		return appendEntry(t, q, c.By, entry)
+		if c.EndsClaim {
+			q.ClaimedBy, q.ClaimExpires = "", time.Time{}
+			entry.Fields = append(entry.Fields, "claimed_by")
+		}
+		appendEntry(t, q, c.By, entry)
+		return nil
 	})
 	if err == nil {
 		e.opts.WakeScheduler()
@@ -61,10 +68,13 @@ func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 }
 
 // ClaimInterrupt claims an open question for the caller, or extends the claim. The errors
-// are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED,
-// ACCESS_DENIED, TRAIL_FULL, and those of the store.
+// are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+// INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint, and those of the store.
 func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		if err := checkAsked(t, q); err != nil {
+			return err
+		}
 		if c.By.Name == "" {
 			return RefuseVoter(q, &approval.RefusalError{
 				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim is of somebody; start it with a way to know callers",
@@ -73,17 +83,21 @@ func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 		if err := q.Policy.CheckVoter(approval.Voter{Name: c.By.Name, Groups: c.By.Groups}); err != nil {
 			return RefuseVoter(q, err)
 		}
-		if holder := q.ClaimHolder(t.Now); holder != "" && holder != c.By.Name {
+		holder := q.ClaimHolder(t.Now)
+		if holder != "" && holder != c.By.Name {
 			return ClaimedError(q)
 		}
 		q.ClaimedBy, q.ClaimExpires = c.By.Name, t.Now.Add(c.Duration)
-		return appendEntry(t, q, c.By, trail.Entry{Kind: trail.Claimed, Until: q.ClaimExpires})
+		if holder == "" { // that a claim is extended is no news
+			appendEntry(t, q, c.By, trail.Entry{Kind: trail.Claimed, Until: q.ClaimExpires})
+		}
+		return nil
 	})
 }
 
 // ReleaseInterrupt gives up the claim of the caller. Nothing changes when nobody holds one.
 // The errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
-// INTERRUPT_CLAIMED by another caller, TRAIL_FULL, and those of the store.
+// INTERRUPT_CLAIMED by another caller, and those of the store.
 func (e *Editor) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		switch q.ClaimHolder(t.Now) {
@@ -94,57 +108,65 @@ func (e *Editor) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest)
 			return ClaimedError(q)
 		}
 		q.ClaimedBy, q.ClaimExpires = "", time.Time{}
-		return appendEntry(t, q, c.By, trail.Entry{Kind: trail.Released, Note: c.Note})
+		appendEntry(t, q, c.By, trail.Entry{Kind: trail.Released, Note: c.Note})
+		return nil
 	})
 }
 
 // CommentInterrupt adds a comment to the trail of an open question. A repeated request adds
 // nothing. The errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
-// REQUEST_ID_CONFLICT, TRAIL_FULL, and those of the store.
+// INTERRUPT_EXPIRED, REQUEST_ID_CONFLICT, TRAIL_FULL, INVALID_FIELD for a breakpoint, and
+// those of the store.
 func (e *Editor) CommentInterrupt(ctx context.Context, c runtime.CommentRequest) (trail.Entry, error) {
-	var added int
-	changed, err := e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+	var added trail.Entry
+	err := e.change(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		earlier, err := findComment(q, &c)
 		if err != nil {
 			return err
 		}
-		if earlier > 0 {
-			added = earlier
+		if earlier != nil {
+			added = *earlier
 			return commit.ErrNoChange
 		}
-		err = appendEntry(t, q, c.By, trail.Entry{Kind: trail.Commented, Note: c.Text, Request: c.RequestID})
-		added = len(q.Trail.Records)
-		return err
+		if err := checkOpen(q); err != nil {
+			return err
+		}
+		if err := checkAsked(t, q); err != nil {
+			return err
+		}
+		comment := trail.Entry{Kind: trail.Commented, Note: c.Text, Request: c.RequestID}
+		if !q.Trail.HasRoom(&comment, trail.MaxCommentBytes) {
+			return TrailFullError(q, trail.MaxCommentBytes)
+		}
+		appendEntry(t, q, c.By, comment)
+		entries, err := readTrail(q)
+		if err != nil {
+			return err
+		}
+		added = entries[len(entries)-1]
+		return nil
 	})
-	if err != nil {
-		return trail.Entry{}, err
-	}
-	entries, err := readTrail(&changed)
-	if err != nil {
-		return trail.Entry{}, err
-	}
-	return entries[added-1], nil
+	return added, err
 }
 
-// findComment returns the number of the comment that an earlier call of a request has added,
-// 0 = none.
-func findComment(q *checkpoint.Interrupt, c *runtime.CommentRequest) (int, error) {
+// findComment returns the comment that an earlier call of a request has added, nil for none.
+func findComment(q *checkpoint.Interrupt, c *runtime.CommentRequest) (*trail.Entry, error) {
 	if c.RequestID == "" {
-		return 0, nil
+		return nil, nil //nolint:nilnil // there is none
 	}
 	entries, err := readTrail(q)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for i := range entries {
 		if entry := &entries[i]; entry.Kind == trail.Commented && entry.Request == c.RequestID {
 			if entry.Note != c.Text || entry.Principal != c.By.Name {
-				return 0, runtime.Errorf(runtime.ReasonRequestIDConflict, "request id %q was used for another comment", c.RequestID).With("requestId", c.RequestID)
+				return nil, runtime.Errorf(runtime.ReasonRequestIDConflict, "request id %q was used for another comment", c.RequestID).With("requestId", c.RequestID)
 			}
-			return entry.Number, nil
+			return entry, nil
 		}
 	}
-	return 0, nil
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // ListTrail returns what happened to a question. The errors are *Error:
@@ -171,13 +193,24 @@ func readTrail(q *checkpoint.Interrupt) ([]trail.Entry, error) {
 func (e *Editor) changeOpen(
 	ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error,
 ) (checkpoint.Interrupt, error) {
+	err := e.change(ctx, question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		if err := checkOpen(q); err != nil {
+			return err
+		}
+		return edit(t, q)
+	})
+	if err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	return e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
+}
+
+// change makes one change of a question.
+func (e *Editor) change(ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error) error {
 	_, err := e.opts.Change(ctx, question.Thread, func(t *commit.Tx) error {
 		q, err := e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
 		if err != nil {
 			return err
-		}
-		if q.State != checkpoint.InterruptOpen {
-			return ResolvedError(&q)
 		}
 		if err := edit(t, &q); err != nil {
 			return err
@@ -186,19 +219,32 @@ func (e *Editor) changeOpen(
 		t.Interrupts = append(t.Interrupts, q)
 		return nil
 	})
-	if err != nil {
-		return checkpoint.Interrupt{}, err
-	}
-	return e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
+	return err
 }
 
-// appendEntry appends an entry of a caller to the trail of a question.
-func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry trail.Entry) error {
-	entry.Time, entry.Principal, entry.How, entry.Method = t.Now, by.Name, by.How, by.Method
-	if !q.Trail.HasRoom(&entry) {
-		return runtime.Errorf(runtime.ReasonTrailFull, "the trail of question %q has %d bytes, the limit is %d; answer it, or let it expire", q.ID, q.Trail.Size(), trail.MaxBytes).
-			With("interruptId", q.ID).With("limitBytes", strconv.Itoa(trail.MaxBytes))
+func checkOpen(q *checkpoint.Interrupt) error {
+	if q.State != checkpoint.InterruptOpen {
+		return ResolvedError(q)
 	}
-	q.AppendTrail(entry)
 	return nil
+}
+
+// checkAsked refuses what takes a question that can still be answered.
+func checkAsked(t *commit.Tx, q *checkpoint.Interrupt) error {
+	if q.Reason == checkpoint.ReasonBreakpoint {
+		return runtime.Errorf(runtime.ReasonInvalidField, "interrupt_id: %q is a breakpoint and asks nothing", q.ID).
+			WithViolation("interrupt_id", "must name a question")
+	}
+	if !q.Expires.IsZero() && !q.Expires.After(t.Now) {
+		return ExpiredError(q)
+	}
+	return nil
+}
+
+// appendEntry appends an entry of a caller to the trail of a question, while there is room.
+func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry trail.Entry) {
+	entry.Time, entry.Principal, entry.How, entry.Method = t.Now, by.Name, by.How, by.Method
+	if q.Trail.HasRoom(&entry, trail.MaxBytes) {
+		q.AppendTrail(entry)
+	}
 }

@@ -121,6 +121,7 @@ func continueThread(ctx context.Context, reader *query.Reader, t *commit.Tx, l *
 		return err
 	}
 	l.pending, l.maybeBegun = newProgress(p), true
+	t.RecordTrails()
 	l.pending.setAnswers(t.Interrupts)                 // interrupts that this change withdraws
 	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later answers are found by the count
 	if err := PutCommand(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {

@@ -77,7 +77,7 @@ func (fr *frame) Graph() *graph.Graph { return fr.state.Graph() }
 // lists the tasks of the last superstep, p is the progress of the next superstep.
 func (fr *frame) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progress) *End {
 	if hit := s.HitBreakpoints(fr.breakAfter, ran); len(hit) > 0 && !p.hasPassedBreakpoint(s, "after") {
-		return fr.breakpointEnd(s, "after", hit)
+		return fr.breakpointEnd(s, p, "after", hit)
 	}
 	if v := fr.withdrawnBreakpointEnd(s, p); v != nil {
 		return v
@@ -93,7 +93,7 @@ func (fr *frame) decideEnd(s *pregel.State, tasks, ran []*pregel.Task, p *progre
 		return &End{State: checkpoint.RunSucceeded}
 	}
 	if hit := s.HitBreakpoints(fr.breakBefore, tasks); len(hit) > 0 && len(p.tasks) == 0 && !p.hasPassedBreakpoint(s, "before") {
-		return fr.breakpointEnd(s, "before", hit)
+		return fr.breakpointEnd(s, p, "before", hit)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (fr *frame) withdrawnBreakpointEnd(s *pregel.State, p *progress) *End {
 
 // breakpointEnd returns the end of a graph at a static breakpoint: an interrupt that no
 // node has asked, so that it is listed and Resume can address it.
-func (fr *frame) breakpointEnd(s *pregel.State, when string, nodes []string) *End {
+func (fr *frame) breakpointEnd(s *pregel.State, p *progress, when string, nodes []string) *End {
 	cp := s.Checkpoint()
 	id := pregel.BreakpointID(cp.ID, when)
 	names := make([]payload.JSON, len(nodes))
@@ -145,6 +145,9 @@ func (fr *frame) breakpointEnd(s *pregel.State, when string, nodes []string) *En
 			{Key: "when", Value: payload.Quote(when)}, {Key: "nodes", Value: payload.Array(names)},
 		}),
 		State: checkpoint.InterruptOpen,
+	}
+	if before := p.findBreakpoint(s, when); before != nil { // cancelled with its run
+		q.Trail = before.Trail
 	}
 	return &End{State: checkpoint.RunInterrupted, openInterrupts: []string{id}, breakpoint: &q}
 }

@@ -96,7 +96,7 @@ func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 		return true
 	}
 	return len(newProgress(p).commands) > 0 || slices.ContainsFunc(p.Interrupts, func(q checkpoint.Interrupt) bool {
-		return q.State != checkpoint.InterruptOpen && q.State != checkpoint.InterruptSuperseded
+		return q.State != checkpoint.InterruptOpen && q.State != checkpoint.InterruptSuperseded || !q.Trail.IsEmpty()
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -173,7 +174,7 @@ func (c *threadCopier) readInterrupts() error {
 	for i := range c.change.Interrupts {
 		if q := &c.change.Interrupts[i]; !q.Trail.IsEmpty() {
 			q.AppendTrail(trail.Entry{
-				Time: c.change.Now, Kind: trail.Copied, Principal: c.by.Name, How: c.by.How, Method: c.by.Method, From: c.source.Thread,
+				Time: c.change.Now, Kind: trail.Copied, Principal: c.by.Name, How: c.by.How, Method: c.by.Method, From: tenant.ClientName(c.source.Thread),
 			})
 		}
 	}

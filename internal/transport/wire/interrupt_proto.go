@@ -36,7 +36,11 @@ func InterruptsToProto(list []checkpoint.Interrupt) []*graphdv1.Interrupt {
 	return out
 }
 
-const maskAssignees = "assignees"
+// Fields of an interrupt that a change may name.
+const (
+	maskAssignees = "assignees"
+	maskClaim     = "claimed_by"
+)
 
 // InterruptChangeFromProto converts a change of an interrupt. Fields that the mask does
 // not name are ignored.
@@ -69,8 +73,13 @@ func InterruptChangeFromProto(v *Validator, req *graphdv1.UpdateInterruptRequest
 			c.Expires = &expires
 		case maskAssignees:
 			c.Assignees = &assignees
+		case maskClaim:
+			c.EndsClaim = true
+			if q.GetClaimedBy() != "" {
+				v.AddViolation("interrupt.claimed_by", "must be empty: a change can end a claim, and make none")
+			}
 		default:
-			v.AddViolation("update_mask", "%q is not among *, expire_time, assignees", reason.ClipText(path, MaxNameLength))
+			v.AddViolation("update_mask", "%q is not among *, expire_time, assignees, claimed_by", reason.ClipText(path, MaxNameLength))
 		}
 	}
 	return c

@@ -7,7 +7,6 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -63,7 +62,7 @@ func TrailEntryToProto(e *trail.Entry) *graphdv1.TrailEntry {
 		Number: ClampUint32(e.Number), Time: TimeToProto(e.Time), Principal: e.Principal, PrincipalHow: e.How, Kind: trailKindToProto(e.Kind),
 		Note: e.Note, Method: e.Method, RequestId: e.Request, Agrees: e.Agrees, Dismissed: e.Dismisses, Value: JSONToProto(e.Value),
 		ValueDigest: e.ValueDigest, Seen: e.Seen, Policy: e.Policy, Assignees: e.Assignees, Until: TimeToProto(e.Until),
-		FromThreadId: tenant.ClientName(e.From), Record: e.Record, Digest: e.Digest,
+		FromThreadId: e.From, Fields: e.Fields, Record: e.Record, Digest: e.Digest,
 	}
 }
 

@@ -30,9 +30,15 @@ class TrailEntry:
     agrees: bool
     dismissed: bool
     """A vote or an answer that declines."""
+    fields: tuple[str, ...]
+    """What was changed: assignees, expire_time, claimed_by."""
     assignees: tuple[str, ...]
     until: datetime.datetime | None
     """The end of a claim, or the changed expiry."""
+    from_thread_id: str
+    """The thread that was copied."""
+    seen: str
+    """Of what was asked: the digest of what the question shows."""
     policy: str
     """Of what was asked: who may answer, and how many must, in words."""
     record: str = field(repr=False)
@@ -53,8 +59,11 @@ def read_entry(entry: interrupt_pb2.TrailEntry) -> TrailEntry:
         value_digest=entry.value_digest,
         agrees=entry.agrees,
         dismissed=entry.dismissed,
+        fields=tuple(entry.fields),
         assignees=tuple(entry.assignees),
         until=read_time(entry, "until"),
+        from_thread_id=entry.from_thread_id,
+        seen=entry.seen,
         policy=entry.policy,
         record=entry.record,
         digest=entry.digest,

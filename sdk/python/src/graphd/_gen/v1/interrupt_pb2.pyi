@@ -113,7 +113,7 @@ class Vote(_message.Message):
     def __init__(self, principal: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., agrees: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., note: _Optional[str] = ..., trail: _Optional[int] = ...) -> None: ...
 
 class TrailEntry(_message.Message):
-    __slots__ = ("number", "time", "principal", "principal_how", "kind", "note", "method", "request_id", "agrees", "dismissed", "value", "value_digest", "seen", "policy", "assignees", "until", "from_thread_id", "record", "digest")
+    __slots__ = ("number", "time", "principal", "principal_how", "kind", "note", "method", "request_id", "agrees", "dismissed", "value", "value_digest", "seen", "policy", "assignees", "until", "from_thread_id", "record", "digest", "fields")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +133,7 @@ class TrailEntry(_message.Message):
     FROM_THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RECORD_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
     number: int
     time: _timestamp_pb2.Timestamp
     principal: str
@@ -152,7 +153,8 @@ class TrailEntry(_message.Message):
     from_thread_id: str
     record: str
     digest: str
-    def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ...) -> None: ...
+    fields: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Interrupt(_message.Message):
     __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "votes", "claimed_by", "claim_expire_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time")

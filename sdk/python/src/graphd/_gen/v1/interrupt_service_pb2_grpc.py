@@ -105,8 +105,8 @@ class InterruptServiceServicer(object):
         """Claims an open question: others see that the caller looks after it. A claim
         ends by itself, and refuses nobody's answer unless the question says so
         (People.exclusive). The holder's claim again extends it. Errors:
-        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED, TRAIL_FULL,
-        ACCESS_DENIED.
+        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+        INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -122,8 +122,8 @@ class InterruptServiceServicer(object):
 
     def CommentInterrupt(self, request, context):
         """Adds a comment to the trail of an open question. It answers nothing. Errors:
-        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, TRAIL_FULL,
-        REQUEST_ID_CONFLICT.
+        INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+        TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
