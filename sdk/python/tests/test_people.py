@@ -146,3 +146,20 @@ async def test_async_programs_discuss_questions(people: dict[str, Client]) -> No
     assert (await client.inbox.release(question)).claimed_by == ""
     assert (await client.inbox.comment(question, "hm")).kind == "commented"
     assert [e.kind async for e in client.inbox.trail(question)] == ["asked", "claimed", "released", "commented"]
+
+
+def test_many_questions_get_one_answer(people: dict[str, Client]) -> None:
+    questions = [ask(people, f"many-{n}") for n in range(5)]
+    people["ana"].inbox.answer(questions[0], "no")
+    with pytest.raises(ValueError, match="0 questions"):
+        people["ana"].inbox.answer_many([], "yes")
+    outcomes = people["ana"].inbox.answer_many(questions, "yes", note="all of them")
+    assert {o.thread_id: o.reason for o in outcomes if not o.stored} == {"many-0": "INTERRUPT_ALREADY_RESOLVED"}
+    assert [v.note for v in people["ana"].inbox.get("many-3", questions[3].question_id).votes] == ["all of them"]
+
+
+async def test_async_programs_answer_many(people: dict[str, Client]) -> None:
+    questions = [ask(people, f"amany-{n}") for n in range(3)]
+    target = people["ben"].inbox._caller.server.target
+    outcomes = await AsyncClient(target.address, security=target.security).inbox.answer_many(questions, "yes")
+    assert sorted((o.thread_id, o.stored) for o in outcomes) == [(f"amany-{n}", True) for n in range(3)]

@@ -1,5 +1,6 @@
 """A client of a server, for programs that have no graph: ``Client`` and ``AsyncClient``, and what they return."""
 
+from graphd.remote.bulk_answer import AnswerOutcome
 from graphd.remote.client import AsyncClient, Client
 from graphd.remote.cursor import Cursor
 from graphd.remote.graphs import Graph
@@ -12,6 +13,7 @@ from graphd.remote.trail import TrailEntry
 
 __all__ = [
     "Answer",
+    "AnswerOutcome",
     "AsyncClient",
     "AsyncRunStream",
     "Client",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from graphd.remote import inbox_calls, run_calls
+from graphd.remote.bulk_answer import AnswerOutcome, aanswer_questions, answer_questions
 from graphd.remote.caller import AsyncCaller, Caller
 from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
@@ -76,6 +77,13 @@ class Inbox:
         does not fit its schema: the question stays open.
         """
         return self._caller.perform(_answer_call(question, value, note))
+
+    def answer_many(self, questions: Iterable[Question], value: Any, *, note: str = "") -> Sequence[AnswerOutcome]:
+        """Gives one answer to many questions, as they were read, and tells what came of each.
+
+        One that can't be answered is skipped, with the reason. The call goes on by itself after a lost connection.
+        """
+        return self._caller.perform(answer_questions(list(questions), value, note))
 
     def dismiss(self, question: Question, reason: str = "") -> Run:
         """Says that a question gets no answer; its node may handle that."""
@@ -162,6 +170,12 @@ class AsyncInbox:
     async def answer(self, question: Question, value: Any, *, note: str = "") -> Run:
         """Like Inbox.answer."""
         return await self._caller.perform(_answer_call(question, value, note))
+
+    async def answer_many(
+        self, questions: Iterable[Question], value: Any, *, note: str = ""
+    ) -> Sequence[AnswerOutcome]:
+        """Like Inbox.answer_many."""
+        return await self._caller.perform(aanswer_questions(list(questions), value, note))
 
     async def dismiss(self, question: Question, reason: str = "") -> Run:
         """Like Inbox.dismiss."""
