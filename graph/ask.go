@@ -102,6 +102,58 @@ func ForPeople(people People) AskOption {
 	}
 }
 
+// Priority is how urgent a question is. The zero Priority is [Normal].
+type Priority int
+
+// Priorities, from the least urgent on.
+const (
+	Low Priority = iota - 1
+	Normal
+	High
+	Urgent
+)
+
+// WithPriority says how urgent the question is.
+func WithPriority(p Priority) AskOption {
+	return func(q *Question) error {
+		if p < Low || p > Urgent {
+			return fmt.Errorf("%d is no priority; use Low, Normal, High or Urgent", p)
+		}
+		q.Priority = p
+		return nil
+	}
+}
+
+// Step is what happens when a question is not decided some time after it was asked: see
+// [Remind] and [Escalate].
+type Step struct {
+	After     time.Duration
+	Escalates bool
+	Users     []string
+	Groups    []string
+	Priority  Priority // of an escalation, from then on; Normal = stays
+}
+
+// Remind is a step that reminds users and groups, or all who may answer when it names
+// nobody.
+func Remind(after time.Duration, users, groups []string) Step {
+	return Step{After: after, Users: users, Groups: groups}
+}
+
+// Escalate is a step that lets users and groups answer as well, and may raise the priority.
+func Escalate(after time.Duration, users, groups []string, p Priority) Step {
+	return Step{After: after, Escalates: true, Users: users, Groups: groups, Priority: p}
+}
+
+// WithSteps says what happens while nobody decides, in order. How the question ends say
+// [ExpiresAfter] and [DefaultAfter].
+func WithSteps(steps ...Step) AskOption {
+	return func(q *Question) error {
+		q.Steps = append(q.Steps, steps...)
+		return nil
+	}
+}
+
 // Assignees says who should answer. It refuses no caller, see [ForPeople].
 func Assignees(who ...string) AskOption {
 	return func(q *Question) error {

@@ -76,6 +76,8 @@ type Question struct {
 	Expiry    ExpiryAction
 	Default   json.RawMessage // answer when it expires, nil = none
 	Assignees []string
+	Priority  Priority
+	Steps     []Step  // what happens while nobody decides
 	People    *People // nil = everybody may answer, and one answer decides
 	Drift     Drift
 	// DriftIgnore names parts that may differ when the function is run again.

@@ -5,13 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/server"
 )
 
 const approveGraph = `graph: approve
@@ -39,9 +45,9 @@ type bulkCase struct {
 	runs       graphdv1.GraphServiceClient
 }
 
-func startBulkCase(t *testing.T) *bulkCase {
+func startBulkCase(t *testing.T, change ...func(*server.Options)) *bulkCase {
 	t.Helper()
-	s := startPeopleServer(t)
+	s := startPeopleServer(t, change...)
 	_, err := graphdv1.NewRegistryServiceClient(s.conn).PutGraph(s.as(t, "eva"), putRequest(approveGraph))
 	require.NoError(t, err)
 	return &bulkCase{s, graphdv1.NewInterruptServiceClient(s.conn), graphdv1.NewGraphServiceClient(s.conn)}
@@ -153,12 +159,16 @@ func TestBulkAnswerByFilter(t *testing.T) {
 	b.ask(t, "order-7")
 	req := &graphdv1.AnswerInterruptsRequest{
 		Which:   &graphdv1.AnswerInterruptsRequest_Filter{Filter: `graph = "approve"`},
-		Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: jsonPayload(`"yes"`)}, ExpectedCount: 3,
+		Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: jsonPayload(`"yes"`)}, ExpectedCount: 3, AskedBefore: timestamppb.New(time.Now().Add(time.Minute)),
 	}
 	_, err := b.answerMany(b.as(t, "ana"), req)
 	require.ErrorContains(t, err, "4 questions are selected, and 3 were expected")
 	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, b.question(t, "plain-0").GetState())
 	req.ExpectedCount = 4
+	req.AskedBefore = b.question(t, "plain-3").GetCreateTime()
+	_, err = b.answerMany(b.as(t, "ana"), req)
+	require.ErrorContains(t, err, "3 questions are selected, and 4 were expected", "those that came since the list was shown are left out")
+	req.AskedBefore = timestamppb.New(time.Now().Add(time.Minute))
 	counts, err := b.answerMany(b.as(t, "ana"), req)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"stored": 4}, counts)
@@ -176,16 +186,26 @@ func TestBulkAnswerRefusesWhatIsWrong(t *testing.T) {
 	}
 	byFilter := answerTargets(nil, "1", "")
 	byFilter.Which = &graphdv1.AnswerInterruptsRequest_Filter{Filter: `graph = "approve"`}
+	noTime := proto.CloneOf(byFilter)
+	noTime.ExpectedCount = 1
+	withID := proto.CloneOf(noTime)
+	withID.AskedBefore, withID.RequestId = timestamppb.Now(), "r"
+	closed := answerTargets(nil, "1", "")
+	closed.Which, closed.ExpectedCount = &graphdv1.AnswerInterruptsRequest_Filter{Filter: `state = "*"`}, 1
+	closed.AskedBefore = timestamppb.Now()
 	noAnswer := answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q")}, "1", "")
 	noAnswer.Outcome = nil
 	for field, req := range map[string]*graphdv1.AnswerInterruptsRequest{
-		"targets: is missing": {Outcome: byFilter.GetOutcome()},
-		"10001":               answerTargets(many, "1", ""),
-		"0 questions":         answerTargets(nil, "1", ""),
-		"expected_count":      byFilter,
-		"dismissal":           noAnswer,
-		"twice":               answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q"), target("q")}, "1", ""),
-		"request_id":          answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q")}, "1", string(make([]byte, 300))),
+		"targets: is missing":              {Outcome: byFilter.GetOutcome()},
+		"10001":                            answerTargets(many, "1", ""),
+		"0 questions":                      answerTargets(nil, "1", ""),
+		"expected_count":                   byFilter,
+		"asked_before":                     noTime,
+		"not allowed together with filter": withID,
+		"must not name a state":            closed,
+		"dismissal":                        noAnswer,
+		"twice":                            answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q"), target("q")}, "1", ""),
+		"request_id":                       answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{target("q")}, "1", string(make([]byte, 300))),
 	} {
 		ctx, cancel := context.WithTimeout(b.as(t, "ana"), time.Minute)
 		_, err := b.answerMany(ctx, req)
@@ -225,4 +245,50 @@ func TestBulkAnswerInTheTerminal(t *testing.T) {
 	require.Zero(t, done.code, done.err)
 	require.Contains(t, done.out, `"stored": true`)
 	require.Contains(t, command("", false, "--value", "7").out, "no open questions")
+}
+
+// What the caller may not see is answered like what is not there, and each answer has its
+// record in the audit.
+func TestBulkAnswerShowsNothingHidden(t *testing.T) {
+	s := startAccessServer(t)
+	interrupts := graphdv1.NewInterruptServiceClient(s.conn)
+	b := &bulkCase{interrupts: interrupts}
+	answer := func(thread string) string {
+		t.Helper()
+		outcomes, err := b.interrupts.AnswerInterrupts(s.as(t.Context(), "answerer"),
+			answerTargets([]*graphdv1.AnswerInterruptsRequest_Target{{ThreadId: thread, InterruptId: "none"}}, "1", "r"))
+		require.NoError(t, err)
+		o, err := outcomes.Recv()
+		require.NoError(t, err)
+		require.False(t, o.GetStored())
+		return o.GetReason() + " " + strings.ReplaceAll(o.GetMessage(), thread, "THREAD")
+	}
+	hidden := answer("hidden")
+	require.Equal(t, answer("nothing"), hidden)
+	require.Contains(t, hidden, "THREAD_NOT_FOUND")
+	require.Contains(t, answer("asking"), "INTERRUPT_NOT_FOUND")
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(s.audit)
+		require.NoError(t, err)
+		recorded := 0
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "AnswerInterrupts") && strings.Contains(line, "_NOT_FOUND") {
+				recorded++
+			}
+		}
+		return recorded == 3
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// Each answer counts as a call that answers.
+func TestBulkAnswerKeepsTheRate(t *testing.T) {
+	quotas := filepath.Join(t.TempDir(), "quotas.yaml")
+	require.NoError(t, os.WriteFile(quotas, []byte("caller: {answers: {per_second: 20, burst: 1}}\n"), 0o600))
+	b := startBulkCase(t, func(o *server.Options) { o.Quotas = quotas })
+	targets := b.askMany(t, "plain", 8)
+	began := time.Now()
+	counts, err := b.answerMany(b.as(t, "ana"), answerTargets(targets, `"yes"`, "r"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"stored": 8}, counts)
+	require.Greater(t, time.Since(began), 300*time.Millisecond, "7 answers wait for 50 ms each")
 }

@@ -48,7 +48,7 @@ edges:
 - {from: review, to: __end__}
 `
 
-func startPeopleServer(t *testing.T) *peopleServer {
+func startPeopleServer(t *testing.T, change ...func(*server.Options)) *peopleServer {
 	t.Helper()
 	keys := filepath.Join(t.TempDir(), "keys.yaml")
 	s := &peopleServer{tokens: map[string]string{}}
@@ -57,7 +57,11 @@ func startPeopleServer(t *testing.T) *peopleServer {
 		require.NoError(t, err)
 		s.tokens[name] = token
 	}
-	started := startServerWith(t, server.Options{Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}})
+	options := server.Options{Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}}
+	for _, c := range change {
+		c(&options)
+	}
+	started := startServerWith(t, options)
 	s.commands = started
 	var err error
 	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -106,7 +106,10 @@ func (e *Event) Size() int {
 func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note) +
 		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod) + i.Policy.Size() + approval.SizeOfVotes(i.Votes) + i.Trail.Size()
-	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted} {
+	for j := range i.Steps {
+		n += i.Steps[j].Size()
+	}
+	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted, i.AddedUsers, i.AddedGroups} {
 		for _, text := range list {
 			n += headerBytes + len(text)
 		}

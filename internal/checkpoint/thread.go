@@ -279,6 +279,14 @@ type Interrupt struct {
 	// Policy there are none.
 	Votes []approval.Vote
 
+	Priority approval.Priority
+	// Steps happen while nobody decides, in order; NextStep is the number of the next one.
+	Steps    []approval.Step
+	NextStep int
+	// AddedUsers and AddedGroups are those to whom the interrupt was escalated.
+	AddedUsers  []string
+	AddedGroups []string
+
 	// ClaimedBy is the principal that has claimed the interrupt, "" = nobody. A claim ends at
 	// ClaimExpires by itself.
 	ClaimedBy    string

@@ -49,7 +49,11 @@ func (i *Interrupt) recordMissing(now time.Time) {
 		return
 	}
 	if isAsked := i.Trail.State == string(InterruptOpen); isAsked && i.hasAnswer() && i.State != InterruptExpired {
-		i.recordAnswer(trail.Answered)
+		kind := trail.Answered
+		if i.isDefaultAnswer() {
+			kind = trail.Expired
+		}
+		i.recordAnswer(kind)
 	}
 	switch i.State {
 	case InterruptOpen: // asked once more, after its run was cancelled
@@ -69,6 +73,12 @@ func (i *Interrupt) recordMissing(now time.Time) {
 
 // hasAnswer reports whether the record has an answer of a person.
 func (i *Interrupt) hasAnswer() bool { return i.Response != "" || i.Dismissed }
+
+// isDefaultAnswer reports whether the answer is the one that the interrupt has when nobody
+// gives another.
+func (i *Interrupt) isDefaultAnswer() bool {
+	return i.Expiry == ExpiryResumeDefault && i.Responder == "" && i.ResponseMethod == "" && i.Request == "" && i.Response == i.Default
+}
 
 func (i *Interrupt) recordAsked(at time.Time) {
 	i.Trail.Append(trail.Entry{Time: at, Kind: trail.Asked, Seen: i.ShownDigest, Policy: i.Policy.String()})
@@ -101,4 +111,19 @@ func (i *Interrupt) recordAnswer(kind trail.Kind) {
 		Time: at, Kind: kind, Principal: i.Responder, How: i.ResponderHow, Method: i.ResponseMethod, Request: i.Request, Note: i.Note,
 		Dismisses: i.Dismissed, Value: i.Response,
 	})
+}
+
+// CountVotes returns how many votes of a voter are in the trail.
+func (i *Interrupt) CountVotes(voter string) int {
+	entries, err := i.Trail.Entries()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for j := range entries {
+		if entries[j].Kind == trail.Voted && entries[j].Principal == voter {
+			n++
+		}
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -27,8 +28,12 @@ type BulkOptions struct {
 	RequestID string
 }
 
-// maxBulkAnswers is the number of questions that one call answers.
-const maxBulkAnswers = 10_000
+// maxBulkAnswers is the number of questions that one command answers, and answersPerCall
+// that of one call: what is done is shown after each.
+const (
+	maxBulkAnswers = 10_000
+	answersPerCall = 500
+)
 
 // previewedQuestions is how many questions are shown before they are answered.
 const previewedQuestions = 10
@@ -50,55 +55,65 @@ func (s *Session) AnswerQuestions(ctx context.Context, o BulkOptions) error {
 		}
 		req.Outcome = &graphdv1.AnswerInterruptsRequest_Value{Value: value}
 	}
-	all, err := client.CollectPages(maxBulkAnswers+1, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
-		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: o.Filter, PageSize: size, PageToken: token})
-		return resp.GetInterrupts(), resp.GetNextPageToken(), err
-	})
+	targets, preview, err := s.selectAnswers(ctx, o.Filter)
 	if err != nil {
 		return err
 	}
-	asked := form.WithoutBreakpoints(all)
-	if len(asked) > maxBulkAnswers {
-		return exit.Usagef("more than %d questions are selected; narrow --filter", maxBulkAnswers)
-	}
-	if err := s.confirmAnswers(ctx, asked, o); err != nil || len(asked) == 0 {
+	if err := s.confirmAnswers(ctx, len(targets), preview, o); err != nil || len(targets) == 0 {
 		return err
 	}
-	targets := &graphdv1.AnswerInterruptsRequest_Targets{}
-	for _, q := range asked {
-		targets.Targets = append(targets.Targets, &graphdv1.AnswerInterruptsRequest_Target{
-			ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Seen: q.GetSeen(),
-		})
-	}
-	req.Which = &graphdv1.AnswerInterruptsRequest_Targets_{Targets: targets}
-	return s.sendAnswers(ctx, req)
+	return s.sendAnswers(ctx, req, targets)
+}
+
+// selectAnswers lists the open questions that a filter selects. It returns their names, and
+// the first questions to show.
+func (s *Session) selectAnswers(
+	ctx context.Context, filter string,
+) (targets []*graphdv1.AnswerInterruptsRequest_Target, preview []*graphdv1.Interrupt, err error) {
+	_, err = client.CollectPages(0, func(token string, size int32) ([]struct{}, string, error) {
+		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: filter, PageSize: size, PageToken: token})
+		if err != nil {
+			return nil, "", err
+		}
+		for _, q := range form.WithoutBreakpoints(resp.GetInterrupts()) {
+			targets = append(targets, &graphdv1.AnswerInterruptsRequest_Target{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Seen: q.GetSeen()})
+			if len(preview) < previewedQuestions {
+				preview = append(preview, q)
+			}
+		}
+		if len(targets) > maxBulkAnswers {
+			return nil, "", exit.Usagef("more than %d questions are selected; narrow --filter", maxBulkAnswers)
+		}
+		return nil, resp.GetNextPageToken(), nil
+	})
+	return targets, preview, err
 }
 
 // confirmAnswers shows what is about to be answered, and asks for a yes.
-func (s *Session) confirmAnswers(ctx context.Context, asked []*graphdv1.Interrupt, o BulkOptions) error {
+func (s *Session) confirmAnswers(ctx context.Context, count int, preview []*graphdv1.Interrupt, o BulkOptions) error {
 	if s.Format != output.Text {
-		if !o.Yes && len(asked) > 0 {
-			return exit.Usagef("%d questions are selected; give --yes to answer them", len(asked))
+		if !o.Yes && count > 0 {
+			return exit.Usagef("%d questions are selected; give --yes to answer them", count)
 		}
 		return nil
 	}
 	p := s.NewPrinter()
-	if len(asked) == 0 {
+	if count == 0 {
 		p.PrintLine("%s", p.Colorize(output.Dim, "no open questions"))
 		return p.WriteError()
 	}
 	now := time.Now()
-	for _, q := range asked[:min(len(asked), previewedQuestions)] {
+	for _, q := range preview {
 		p.PrintLine("%s  %s  %s  %s", p.Colorize(output.Yellow, q.GetThreadId()), q.GetGraph(), output.FormatAge(q.GetCreateTime(), now)+" ago", q.GetMessage())
 	}
-	if n := len(asked) - previewedQuestions; n > 0 {
+	if n := count - len(preview); n > 0 {
 		p.PrintLine("and %d more", n)
 	}
 	if err := p.WriteError(); err != nil || o.Yes {
 		return err
 	}
 	if !s.IsTerminal {
-		return exit.Usagef("%d questions are selected; give --yes to answer them", len(asked))
+		return exit.Usagef("%d questions are selected; give --yes to answer them", count)
 	}
 	yes, err := prompt.NewPrompter(p, s.In).Confirm(ctx, "give this answer to all of them?")
 	if err != nil {
@@ -110,22 +125,54 @@ func (s *Session) confirmAnswers(ctx context.Context, asked []*graphdv1.Interrup
 	return nil
 }
 
-// sendAnswers makes the call until it has come to its end, and shows each question that was
+// sendAnswers answers the targets, some with each call, and shows each question that was
 // skipped.
-func (s *Session) sendAnswers(ctx context.Context, req *graphdv1.AnswerInterruptsRequest) error {
+func (s *Session) sendAnswers(ctx context.Context, req *graphdv1.AnswerInterruptsRequest, targets []*graphdv1.AnswerInterruptsRequest_Target) error {
+	stored, skipped := 0, 0
+	for some := range slices.Chunk(targets, answersPerCall) {
+		req.Which = &graphdv1.AnswerInterruptsRequest_Targets_{Targets: &graphdv1.AnswerInterruptsRequest_Targets{Targets: some}}
+		outcomes, err := s.answerSome(ctx, req)
+		stored, skipped = stored+countStored(outcomes), skipped+len(outcomes)-countStored(outcomes)
+		if shown := s.showOutcomes(outcomes); shown != nil {
+			return shown
+		}
+		if err != nil {
+			s.PrintNote("%d answered, %d skipped so far; to go on, repeat the command with --request-id %s", stored, skipped, req.GetRequestId())
+			return err
+		}
+	}
+	if s.Format == output.Text {
+		p := s.NewPrinter()
+		p.PrintLine("%d answered, %d skipped", stored, skipped)
+		if err := p.WriteError(); err != nil {
+			return err
+		}
+	}
+	if skipped > 0 {
+		return &exit.StatusError{Code: exit.CodeError}
+	}
+	return nil
+}
+
+// answerSome makes a call until it has come to its end. It returns what came of the last
+// attempt, also with an error.
+func (s *Session) answerSome(ctx context.Context, req *graphdv1.AnswerInterruptsRequest) ([]*graphdv1.AnswerOutcome, error) {
 	r := client.NewRetryTimer(stream.ReconnectTimeout)
 	defer r.StopTimer()
 	for {
 		outcomes, err := s.readOutcomes(ctx, req)
 		if err == nil {
-			return s.showOutcomes(outcomes)
+			return outcomes, nil
+		}
+		if len(outcomes) > 0 {
+			r.ResetDelay()
 		}
 		again, _ := client.IsRetryable(report.Reason(err))
 		if !again && !report.IsUnreachable(err) || !r.WaitForAttempt(ctx) {
-			return err
+			return outcomes, err
 		}
 		if s.Format == output.Text {
-			s.PrintNote("%d answered so far; %s", countStored(outcomes), report.ExplainReconnect(err))
+			s.PrintNote("%s", report.ExplainReconnect(err))
 		}
 	}
 }
@@ -157,7 +204,6 @@ func countStored(outcomes []*graphdv1.AnswerOutcome) (n int) {
 }
 
 func (s *Session) showOutcomes(outcomes []*graphdv1.AnswerOutcome) error {
-	stored := countStored(outcomes)
 	p := s.NewPrinter()
 	for _, o := range outcomes {
 		switch {
@@ -169,14 +215,5 @@ func (s *Session) showOutcomes(outcomes []*graphdv1.AnswerOutcome) error {
 			p.PrintLine("%s  skipped  %s: %s", p.Colorize(output.Yellow, o.GetThreadId()), o.GetReason(), o.GetMessage())
 		}
 	}
-	if s.Format == output.Text {
-		p.PrintLine("%d answered, %d skipped", stored, len(outcomes)-stored)
-		if err := p.WriteError(); err != nil {
-			return err
-		}
-	}
-	if stored < len(outcomes) {
-		return &exit.StatusError{Code: exit.CodeError}
-	}
-	return nil
+	return p.WriteError()
 }

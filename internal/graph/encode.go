@@ -122,6 +122,10 @@ func encodeAsk(s *AskSpec) payload.JSON {
 	if s.People != nil {
 		o.addJSON("people", encodePeople(s.People))
 	}
+	o.addText("priority", s.Priority)
+	if len(s.Steps) > 0 {
+		o.addJSON("steps", encodeSteps(s.Steps))
+	}
 	o.addDuration("ttl", s.TTL)
 	o.addText("expiry", s.Expiry)
 	o.addJSON("default", s.Default)

@@ -146,6 +146,7 @@ func (b *nodeBuilder) buildAsk(path string, n *Node, s *AskSpec) {
 	if s.When == "" && len(s.Otherwise) > 0 {
 		b.addProblem(path+".otherwise", ReasonConflict, "without when the question is always asked, so otherwise has no use")
 	}
+	b.checkSteps(path, s)
 	b.checkExpiry(path, s, b.checkSchema(path+".schema", s.Schema, b.env.CheckSchema))
 	b.checkDrift(path+".", s.Drift, s.DriftIgnore)
 }

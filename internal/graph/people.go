@@ -2,6 +2,7 @@ package graph
 
 import (
 	"strings"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -108,4 +109,82 @@ func encodePeople(s *PeopleSpec) payload.JSON {
 	o.addBool("exclusive", s.Exclusive)
 	o.addText("requester", s.Requester)
 	return o.toJSON()
+}
+
+// StepSpec is what happens when a question is not decided some time after it was asked.
+type StepSpec struct {
+	After     time.Duration
+	Escalates bool // its people may answer as well; else they are reminded
+	Users     []string
+	Groups    []string
+	Priority  string // "" = stays
+}
+
+// PriorityOf returns the priority that a checked graph names.
+func PriorityOf(word string) approval.Priority {
+	p, _ := approval.ParsePriority(word)
+	return p
+}
+
+// ApprovalSteps returns the steps as they are taken.
+func (s *AskSpec) ApprovalSteps() []approval.Step {
+	if len(s.Steps) == 0 {
+		return nil
+	}
+	steps := make([]approval.Step, len(s.Steps))
+	for i := range s.Steps {
+		one := &s.Steps[i]
+		steps[i] = approval.Step{
+			After: one.After, Escalates: one.Escalates, Users: one.Users, Groups: one.Groups, Priority: PriorityOf(one.Priority),
+		}
+	}
+	return steps
+}
+
+// checkSteps checks the priority and the steps of a question.
+func (b *nodeBuilder) checkSteps(path string, s *AskSpec) {
+	b.checkPriority(path+".priority", s.Priority)
+	for i := range s.Steps {
+		at := indexPath(path+".steps", i)
+		b.checkPriority(at+".priority", s.Steps[i].Priority)
+		if !s.Steps[i].Escalates && s.Steps[i].Priority != "" {
+			b.addProblem(at+".priority", ReasonConflict, "a reminder changes no priority; use escalate")
+		}
+	}
+	var policy approval.Policy
+	if s.People != nil {
+		policy = s.People.Policy()
+		if s.People.Users.Expr != "" || s.People.Groups.Expr != "" {
+			policy.Groups = []string{"of the expression"} // it names somebody, or the node fails
+		}
+	}
+	for _, problem := range approval.CheckSteps(&policy, s.ApprovalSteps(), s.TTL) {
+		b.addProblem(path+"."+problem.Field, ReasonOutOfRange, "%s", problem.Text)
+	}
+}
+
+func (b *nodeBuilder) checkPriority(path, word string) {
+	if _, ok := approval.ParsePriority(word); !ok {
+		b.addUnknown(path, ReasonUnknownValue, "priority", word, approval.Priorities)
+	}
+}
+
+func encodeSteps(steps []StepSpec) payload.JSON {
+	items := make([]payload.JSON, len(steps))
+	for i := range steps {
+		s := &steps[i]
+		people := jsonObject{}
+		people.addList("users", s.Users)
+		people.addList("groups", s.Groups)
+		people.addText("priority", s.Priority)
+		o := jsonObject{}
+		o.addDuration("after", s.After)
+		if s.Escalates {
+			o.addJSON("escalate", people.toJSON())
+		} else {
+			o.addJSON("remind", people.toJSON())
+		}
+		items[i] = o.toJSON()
+	}
+	return payload.Array(items)
 }

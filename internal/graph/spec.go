@@ -112,6 +112,8 @@ type AskSpec struct {
 	Goto      string       // may use answer; when not asked, answer is null
 	Assignees NamesSpec    // who should answer; refuses no caller
 	People    *PeopleSpec  // who may answer and how many must, nil = everybody, and one
+	Priority  string       // "", "low", "normal", "high", "urgent"
+	Steps     []StepSpec   // what happens while nobody decides, before the expiry
 	TTL       time.Duration
 	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"
 	Default   payload.JSON // the answer of resume_default

@@ -139,6 +139,7 @@ func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage
 		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
 		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
 		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore, Policy: policyOf(q.People),
+		Priority: approval.Priority(q.Priority), Steps: stepsOf(q.Steps),
 	}
 	if err := c.checkAsk(ctx, &ask); err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -158,6 +159,17 @@ func policyOf(p *api.People) *approval.Policy {
 		Users: p.Users, Groups: p.Groups, Approvals: p.Approvals, Vetoes: p.Vetoes, Agree: p.Agree,
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive,
 	}
+}
+
+// stepsOf returns the steps that a function gives to a question.
+func stepsOf(given []api.Step) []approval.Step {
+	var steps []approval.Step
+	for _, s := range given {
+		steps = append(steps, approval.Step{
+			After: s.After, Escalates: s.Escalates, Users: s.Users, Groups: s.Groups, Priority: approval.Priority(s.Priority),
+		})
+	}
+	return steps
 }
 
 // checkValue returns an error for a value that the server does not accept. The

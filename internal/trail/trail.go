@@ -19,13 +19,10 @@ import (
 const (
 	// MaxCommentBytes bounds the records of a trail to which a comment is appended.
 	MaxCommentBytes = 48 << 10
-	// MaxBytes bounds those to which a claim, its end or a change is appended. Beyond it they
-	// take effect without an entry: nobody can keep others from a question by filling its
-	// trail.
+	// MaxBytes bounds those to which a claim or its end is appended. Beyond it they take
+	// effect without an entry: nobody can keep others from a question by filling its trail.
+	// Votes, answers, states and what operators change are always appended.
 	MaxBytes = 64 << 10
-	// MaxVoteBytes bounds those to which a vote is appended that takes the place of another
-	// one. A first vote, an answer and a state are always appended.
-	MaxVoteBytes = 256 << 10
 	// MaxValueBytes bounds the value of an entry. Of a larger value the entry has the digest.
 	MaxValueBytes = 1 << 10
 )
@@ -47,6 +44,8 @@ const (
 	Commented  Kind = "commented"
 	Changed    Kind = "changed" // its assignees or its expiry
 	Copied     Kind = "copied"  // with its thread
+	Reminded   Kind = "reminded"
+	Escalated  Kind = "escalated"
 )
 
 // Entry is one thing that happened to a question. The zero value of a field says that the
@@ -65,8 +64,11 @@ type Entry struct {
 	Value     payload.JSON // of a vote or an answer of at most MaxValueBytes
 	// ValueDigest is the payload.CanonicalDigest of a larger value.
 	ValueDigest string
-	Seen        string    // of what was asked: digest of what the question shows
-	Policy      string    // of what was asked: who may answer, in words
+	Seen        string   // of what was asked: digest of what the question shows
+	Policy      string   // of what was asked: who may answer, in words
+	Users       []string // who were reminded, or may answer as well
+	Groups      []string
+	Priority    string    // the new one
 	Fields      []string  // that were changed
 	Assignees   []string  // as they were changed
 	Until       time.Time // the end of a claim, or the changed expiry
@@ -93,6 +95,9 @@ type record struct {
 	ValueDigest string          `json:"value_digest,omitempty"`
 	Seen        string          `json:"seen,omitempty"`
 	Policy      string          `json:"policy,omitempty"`
+	Users       []string        `json:"users,omitempty"`
+	Groups      []string        `json:"groups,omitempty"`
+	Priority    string          `json:"priority,omitempty"`
 	Fields      []string        `json:"fields,omitempty"`
 	Assignees   []string        `json:"assignees,omitempty"`
 	Until       time.Time       `json:"until,omitzero"`
@@ -138,7 +143,7 @@ func (l *Log) Append(e Entry) int {
 	r := record{
 		Number: len(l.Records) + 1, Previous: l.Digest, Time: e.Time.UTC(), Kind: e.Kind,
 		Principal: e.Principal, How: e.How, Method: e.Method, Request: e.Request, Note: e.Note, Agrees: e.Agrees, Dismisses: e.Dismisses,
-		Seen: e.Seen, Policy: e.Policy, Fields: e.Fields, Assignees: e.Assignees, From: e.From,
+		Seen: e.Seen, Policy: e.Policy, Users: e.Users, Groups: e.Groups, Priority: e.Priority, Fields: e.Fields, Assignees: e.Assignees, From: e.From,
 	}
 	if !e.Until.IsZero() {
 		r.Until = e.Until.UTC()
@@ -212,6 +217,6 @@ func (r *record) toEntry(text, digest string) Entry {
 	return Entry{
 		Number: r.Number, Time: r.Time, Kind: r.Kind, Principal: r.Principal, How: r.How, Method: r.Method, Request: r.Request,
 		Note: r.Note, Agrees: r.Agrees, Dismisses: r.Dismisses, Value: payload.JSON(r.Value), ValueDigest: r.ValueDigest,
-		Seen: r.Seen, Policy: r.Policy, Fields: r.Fields, Assignees: r.Assignees, Until: r.Until, From: r.From, Record: text, Digest: digest,
+		Seen: r.Seen, Policy: r.Policy, Users: r.Users, Groups: r.Groups, Priority: r.Priority, Fields: r.Fields, Assignees: r.Assignees, Until: r.Until, From: r.From, Record: text, Digest: digest,
 	}
 }

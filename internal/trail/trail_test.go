@@ -23,6 +23,7 @@ func sampleEntries() []trail.Entry {
 		{Time: start.Add(4 * time.Minute), Kind: trail.Voted, Principal: "ben", Dismisses: true, Note: "not mine"},
 		{Time: start.Add(5 * time.Minute), Kind: trail.Changed, Principal: "eva", Fields: []string{"assignees", "expire_time"}, Assignees: []string{"ana", "ben"}, Until: start.Add(2 * time.Hour)},
 		{Time: start.Add(6 * time.Minute), Kind: trail.Copied, From: "t1"},
+		{Time: start.Add(7 * time.Minute), Kind: trail.Escalated, Users: []string{"eva"}, Groups: []string{"finance"}, Priority: "urgent", Policy: "eva"},
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
-	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -34,8 +33,7 @@ type bulkAnswer struct {
 
 	request wire.BulkAnswer
 	by      runtime.Actor
-	filter  *permission.ItemFilter // of questions that the caller may answer
-	visible *permission.ItemFilter // of questions that the caller may see
+	value   *graphdv1.AnswerInterruptsRequest // for the audit
 }
 
 // AnswerInterrupts answers many questions with one value, and sends what came of each. A
@@ -51,28 +49,29 @@ func (s *interruptService) AnswerInterrupts(
 	defer s.streams.RemoveStream()
 	ctx := ss.Context()
 	v := s.newValidator(ctx)
-	b := &bulkAnswer{interruptService: s, request: wire.BulkAnswerFromProto(v, req), by: interceptor.ActorOf(ctx)}
+	b := &bulkAnswer{interruptService: s, request: wire.BulkAnswerFromProto(v, req), by: interceptor.ActorOf(ctx), value: req}
 	query := listing.InterruptQueryFromFilter(v, req.GetFilter(), "", checkpoint.InterruptOpen)
+	if len(query.States) != 1 || query.States[0] != checkpoint.InterruptOpen {
+		v.AddViolation("filter", "must not name a state: open questions are answered")
+	}
 	if err := v.Err(); err != nil {
 		return err
 	}
-	b.filter = s.access.NewItemFilter(ctx, graphdv1.InterruptService_AnswerInterrupts_FullMethodName)
-	b.visible = s.access.NewItemFilter(ctx, graphdv1.InterruptService_GetInterrupt_FullMethodName)
+	life, release := s.streams.NewLifetime(ctx)
+	defer release()
 	targets := b.request.Targets
 	if len(targets) == 0 {
 		var err error
-		if targets, err = b.selectTargets(ctx, query); err != nil {
-			return err
+		if targets, err = b.selectTargets(life, query); err != nil {
+			return drainingOr(life, err)
 		}
 	}
 	if n := b.request.ExpectedCount; n > 0 && n != len(targets) {
 		return runtime.Errorf(runtime.ReasonCountChanged, "%d questions are selected, and %d were expected; list them again", len(targets), n).
 			With("count", strconv.Itoa(len(targets))).With("expectedCount", strconv.Itoa(n))
 	}
-	life, release := s.streams.NewLifetime(ctx)
-	defer release()
 	sender := s.streams.NewSender(ss)
-	err := sender.FinishSending(ctx, b.answerAll(life, targets, func(o *graphdv1.AnswerOutcome) error {
+	err := sender.FinishSending(ctx, b.answerAll(ctx, life, targets, func(o *graphdv1.AnswerOutcome) error {
 		message, err := flow.EncodeMessage(o)
 		if err != nil {
 			return err
@@ -90,44 +89,62 @@ func (s *interruptService) AnswerInterrupts(
 
 // selectTargets names the open questions that a filter selects now, with what they show.
 func (b *bulkAnswer) selectTargets(ctx context.Context, q checkpoint.InterruptQuery) ([]wire.AnswerTarget, error) {
+	begun, err := b.streams.AcquireOpeningSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer begun()
 	memory := interceptor.CallMemoryOf(ctx)
+	filter := b.access.NewItemFilter(ctx, graphdv1.InterruptService_AnswerInterrupts_FullMethodName)
 	var targets []wire.AnswerTarget
 	for q.Limit = listing.MaxPageSize; ; {
 		page, err := b.engine.Interrupts(ctx, memory, q)
 		if err != nil {
 			return nil, err
 		}
+		more := checkpoint.IsPart(page, q.Limit, (*checkpoint.Interrupt).Size)
 		for i := range page {
 			in := &page[i]
 			q.After = interruptPosition(in)
-			if in.Reason == checkpoint.ReasonBreakpoint || !b.filter.Shows(in.Graph, in.Thread) {
-				continue
+			if !in.Created.Before(b.request.AskedBefore) {
+				more = false // the list is by age
+				break
 			}
-			targets = append(targets, wire.AnswerTarget{Question: runtime.Question{Thread: in.Thread, Interrupt: in.ID}, Seen: in.DigestShown()})
+			if in.Reason != checkpoint.ReasonBreakpoint && filter.Shows(in.Graph, in.Thread) {
+				targets = append(targets, wire.AnswerTarget{Question: runtime.Question{Thread: in.Thread, Interrupt: in.ID}, Seen: in.DigestShown()})
+			}
 		}
-		if len(targets) > wire.MaxAnswerTargets {
+		memory.Release()
+		switch {
+		case len(targets) > wire.MaxAnswerTargets:
 			return nil, runtime.Errorf(runtime.ReasonInvalidField, "filter: selects more than %d questions; narrow it", wire.MaxAnswerTargets).
 				WithViolation("filter", "must select at most %d questions", wire.MaxAnswerTargets)
-		}
-		more := checkpoint.IsPart(page, q.Limit, (*checkpoint.Interrupt).Size)
-		memory.Release()
-		if !more {
+		case !more:
 			return targets, nil
 		}
 	}
 }
 
-// answerAll answers the questions, some at a time, and hands each outcome to send. It
-// returns the first error that ends the call; answers under way are waited for.
-func (b *bulkAnswer) answerAll(ctx context.Context, targets []wire.AnswerTarget, send func(*graphdv1.AnswerOutcome) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
+// drainingOr returns the error of a draining server if that has ended the life of a stream.
+func drainingOr(life context.Context, err error) error {
+	if errors.Is(context.Cause(life), stream.ErrDraining) {
+		return stream.DrainingError()
+	}
+	return err
+}
+
+// answerAll answers the questions, some at a time, and hands each outcome to send. After
+// the first error that ends the call, and when life ends, it begins with no further
+// question; answers under way are waited for.
+func (b *bulkAnswer) answerAll(ctx, life context.Context, targets []wire.AnswerTarget, send func(*graphdv1.AnswerOutcome) error) error {
+	life, stop := context.WithCancelCause(life)
 	defer stop(nil)
 	next, outcomes := make(chan wire.AnswerTarget), make(chan *graphdv1.AnswerOutcome)
 	var workers sync.WaitGroup
 	for range min(parallelAnswers, len(targets)) {
 		workers.Go(contain.Func(func() {
 			for target := range next {
-				outcome, err := b.answerOne(ctx, &target)
+				outcome, err := b.answerOne(ctx, life, &target)
 				if err != nil {
 					stop(err)
 					return
@@ -143,61 +160,80 @@ func (b *bulkAnswer) answerAll(ctx context.Context, targets []wire.AnswerTarget,
 		for _, target := range targets {
 			select {
 			case next <- target:
-			case <-ctx.Done():
+			case <-life.Done():
 				return
 			}
 		}
 	}, func(caught *contain.PanicError) { stop(caught) })()
+	failed := false
 	for outcome := range outcomes { // to the end, so that no worker waits
-		if ctx.Err() != nil {
+		if failed {
 			continue
 		}
 		if err := send(outcome); err != nil {
+			failed = true
 			stop(err)
 		}
 	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, stream.ErrDraining):
-		return stream.DrainingError()
-	default:
-		return cause
-	}
+	return drainingOr(life, context.Cause(life))
 }
 
 // answerOne answers a question. The error ends the call.
-func (b *bulkAnswer) answerOne(ctx context.Context, target *wire.AnswerTarget) (*graphdv1.AnswerOutcome, error) {
+func (b *bulkAnswer) answerOne(ctx, life context.Context, target *wire.AnswerTarget) (*graphdv1.AnswerOutcome, error) {
+	if err := interceptor.WaitForAnswer(life); err != nil {
+		return nil, err
+	}
 	outcome := &graphdv1.AnswerOutcome{ThreadId: tenant.ClientName(target.Thread), InterruptId: target.Interrupt}
 	err := b.resume(ctx, target)
+	b.recordOutcome(ctx, target, err)
 	if err == nil {
 		outcome.Stored = true
 		return outcome, nil
 	}
 	refused := reason.ToClientError(err)
-	if refused == nil || ctx.Err() != nil || !reason.IsRefusal(refused.Reason) {
+	switch {
+	case ctx.Err() != nil, refused != nil && reason.EndsBatch(refused.Reason):
 		return nil, err
+	case refused == nil || refused.Reason == runtime.ReasonInternal:
+		outcome.Reason, outcome.Message = runtime.ReasonInternal, "internal error; answer the question alone to learn its id"
+	default:
+		outcome.Reason, outcome.Message = refused.Reason, refused.Message
 	}
-	outcome.Reason, outcome.Message = refused.Reason, refused.Message
 	return outcome, nil
 }
 
+// resume answers a question as GraphService.ResumeRun does, for a caller who could call
+// that.
 func (b *bulkAnswer) resume(ctx context.Context, target *wire.AnswerTarget) error {
-	q, err := b.engine.Interrupt(ctx, target.Thread, target.Interrupt)
-	switch {
-	case err != nil:
+	only, err := b.access.CheckThread(ctx, graphdv1.GraphService_ResumeRun_FullMethodName, tenant.ClientName(target.Thread))
+	if err != nil {
 		return err
-	case !b.visible.Shows(q.Graph, q.Thread):
-		return runtime.Errorf(runtime.ReasonInterruptNotFound, "the thread has no question %q", target.Interrupt).With("interruptId", target.Interrupt)
-	case !b.filter.Shows(q.Graph, q.Thread):
-		return runtime.Errorf(runtime.ReasonAccessDenied, "access denied: the caller may not answer questions of graph %q", tenant.ClientName(q.Graph)).
-			With("interruptId", target.Interrupt)
 	}
 	answer := b.request.Response
 	answer.Interrupt, answer.Seen = target.Interrupt, target.Seen
 	_, err = b.engine.Resume(ctx, runtime.ResumeRequest{
-		Thread: target.Thread, Responses: []runtime.Response{answer}, By: b.by, OnlyGraph: &q.Graph,
+		Thread: target.Thread, Responses: []runtime.Response{answer}, By: b.by, OnlyGraph: only,
 		RequestID: b.requestID(target), Digest: wire.DigestForCaller(b.request.Digest, b.by.Name),
 	})
 	return err
+}
+
+// recordOutcome records an answer in the audit, as a call of its own.
+func (b *bulkAnswer) recordOutcome(ctx context.Context, target *wire.AnswerTarget, err error) {
+	answer := &graphdv1.InterruptResponse{InterruptId: target.Interrupt, Note: b.value.GetNote(), Seen: target.Seen}
+	switch outcome := b.value.GetOutcome().(type) {
+	case *graphdv1.AnswerInterruptsRequest_Value:
+		answer.Outcome = &graphdv1.InterruptResponse_Value{Value: outcome.Value}
+	case *graphdv1.AnswerInterruptsRequest_Dismissal:
+		answer.Outcome = &graphdv1.InterruptResponse_Dismissal{Dismissal: outcome.Dismissal}
+	}
+	if refused := reason.ToClientError(err); refused != nil {
+		err = reason.BuildStatus(reason.CodeOf(refused.Reason), refused, nil)
+	}
+	interceptor.RecordPart(ctx, graphdv1.GraphService_ResumeRun_FullMethodName, &graphdv1.ResumeRunRequest{
+		RequestId: b.requestID(target),
+		Resume:    &graphdv1.ResumeSpec{ThreadId: tenant.ClientName(target.Thread), Responses: []*graphdv1.InterruptResponse{answer}},
+	}, err)
 }
 
 // requestID returns the id of the answer to one question, "" without an id of the call.

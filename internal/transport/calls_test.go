@@ -526,7 +526,7 @@ func TestListTrail(t *testing.T) {
 	e := newFakeEngine()
 	kinds := []trail.Kind{
 		trail.Asked, trail.Voted, trail.Answered, trail.Used, trail.Expired, trail.Cancelled, trail.Superseded, trail.Claimed,
-		trail.Released, trail.Commented, trail.Changed, trail.Copied,
+		trail.Released, trail.Commented, trail.Changed, trail.Copied, trail.Reminded, trail.Escalated,
 	}
 	for n, kind := range kinds {
 		e.trail = append(e.trail, trail.Entry{Number: n + 1, Kind: kind, Record: string(kind), From: "t0"})

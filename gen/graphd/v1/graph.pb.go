@@ -965,7 +965,11 @@ type AskSpec struct {
 	// Expression in place of assignees that yields a name or a list of names.
 	AssigneesExpr string `protobuf:"bytes,16,opt,name=assignees_expr,json=assigneesExpr,proto3" json:"assignees_expr,omitempty"`
 	// Who may answer and how many must; unset means everybody, and one.
-	People        *PeopleSpec `protobuf:"bytes,17,opt,name=people,proto3" json:"people,omitempty"`
+	People *PeopleSpec `protobuf:"bytes,17,opt,name=people,proto3" json:"people,omitempty"`
+	// How urgent the question is.
+	Priority Priority `protobuf:"varint,18,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
+	// What happens while nobody decides; at most 16, all before the ttl.
+	Steps         []*Step `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1115,6 +1119,20 @@ func (x *AskSpec) GetAssigneesExpr() string {
 func (x *AskSpec) GetPeople() *PeopleSpec {
 	if x != nil {
 		return x.People
+	}
+	return nil
+}
+
+func (x *AskSpec) GetPriority() Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return Priority_PRIORITY_UNSPECIFIED
+}
+
+func (x *AskSpec) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
 	}
 	return nil
 }
@@ -1926,7 +1944,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12\x12\n" +
-	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xa8\x05\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04expr\"\x80\x06\n" +
 	"\aAskSpec\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
@@ -1945,7 +1963,9 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x05drift\x18\x0e \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
 	"\fdrift_ignore\x18\x0f \x03(\tR\vdriftIgnore\x12%\n" +
 	"\x0eassignees_expr\x18\x10 \x01(\tR\rassigneesExpr\x12-\n" +
-	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\"\xa7\x02\n" +
+	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\x12/\n" +
+	"\bpriority\x18\x12 \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
+	"\x05steps\x18\x13 \x03(\v2\x0f.graphd.v1.StepR\x05steps\"\xa7\x02\n" +
 	"\n" +
 	"PeopleSpec\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +
@@ -2059,6 +2079,8 @@ var file_graphd_v1_graph_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
 	(Drift)(0),                    // 26: graphd.v1.Drift
 	(ExpiryAction)(0),             // 27: graphd.v1.ExpiryAction
+	(Priority)(0),                 // 28: graphd.v1.Priority
+	(*Step)(nil),                  // 29: graphd.v1.Step
 }
 var file_graphd_v1_graph_proto_depIdxs = []int32{
 	19, // 0: graphd.v1.Graph.metadata:type_name -> graphd.v1.Graph.MetadataEntry
@@ -2095,20 +2117,22 @@ var file_graphd_v1_graph_proto_depIdxs = []int32{
 	23, // 31: graphd.v1.AskSpec.default_response:type_name -> graphd.v1.Payload
 	26, // 32: graphd.v1.AskSpec.drift:type_name -> graphd.v1.Drift
 	10, // 33: graphd.v1.AskSpec.people:type_name -> graphd.v1.PeopleSpec
-	1,  // 34: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
-	15, // 35: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
-	22, // 36: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
-	16, // 37: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
-	18, // 38: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
-	25, // 39: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
-	25, // 40: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
-	25, // 41: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
-	25, // 42: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	28, // 34: graphd.v1.AskSpec.priority:type_name -> graphd.v1.Priority
+	29, // 35: graphd.v1.AskSpec.steps:type_name -> graphd.v1.Step
+	1,  // 36: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
+	15, // 37: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
+	22, // 38: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
+	16, // 39: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
+	18, // 40: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
+	25, // 41: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
+	25, // 42: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
+	25, // 43: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
+	25, // 44: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_proto_init() }

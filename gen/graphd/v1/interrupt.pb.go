@@ -11,6 +11,7 @@ package graphdv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -213,6 +214,67 @@ func (Drift) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
 }
 
+// How urgent a question is.
+type Priority int32
+
+const (
+	// The same as NORMAL.
+	Priority_PRIORITY_UNSPECIFIED Priority = 0
+	// Can wait.
+	Priority_PRIORITY_LOW Priority = 1
+	// As most are.
+	Priority_PRIORITY_NORMAL Priority = 2
+	// Comes before others.
+	Priority_PRIORITY_HIGH Priority = 3
+	// Comes first.
+	Priority_PRIORITY_URGENT Priority = 4
+)
+
+// Enum value maps for Priority.
+var (
+	Priority_name = map[int32]string{
+		0: "PRIORITY_UNSPECIFIED",
+		1: "PRIORITY_LOW",
+		2: "PRIORITY_NORMAL",
+		3: "PRIORITY_HIGH",
+		4: "PRIORITY_URGENT",
+	}
+	Priority_value = map[string]int32{
+		"PRIORITY_UNSPECIFIED": 0,
+		"PRIORITY_LOW":         1,
+		"PRIORITY_NORMAL":      2,
+		"PRIORITY_HIGH":        3,
+		"PRIORITY_URGENT":      4,
+	}
+)
+
+func (x Priority) Enum() *Priority {
+	p := new(Priority)
+	*p = x
+	return p
+}
+
+func (x Priority) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Priority) Descriptor() protoreflect.EnumDescriptor {
+	return file_graphd_v1_interrupt_proto_enumTypes[3].Descriptor()
+}
+
+func (Priority) Type() protoreflect.EnumType {
+	return &file_graphd_v1_interrupt_proto_enumTypes[3]
+}
+
+func (x Priority) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Priority.Descriptor instead.
+func (Priority) EnumDescriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
+}
+
 // What an entry of a trail tells.
 type TrailKind int32
 
@@ -235,6 +297,10 @@ const (
 	TrailKind_TRAIL_KIND_ANSWERED TrailKind = 8
 	// The node has used the answer.
 	TrailKind_TRAIL_KIND_USED TrailKind = 9
+	// Nobody had decided for some time, and people are reminded.
+	TrailKind_TRAIL_KIND_REMINDED TrailKind = 10
+	// Nobody had decided for some time, and further people may answer.
+	TrailKind_TRAIL_KIND_ESCALATED TrailKind = 11
 	// No answer came in time.
 	TrailKind_TRAIL_KIND_EXPIRED TrailKind = 12
 	// The run was cancelled.
@@ -257,6 +323,8 @@ var (
 		7:  "TRAIL_KIND_VOTED",
 		8:  "TRAIL_KIND_ANSWERED",
 		9:  "TRAIL_KIND_USED",
+		10: "TRAIL_KIND_REMINDED",
+		11: "TRAIL_KIND_ESCALATED",
 		12: "TRAIL_KIND_EXPIRED",
 		13: "TRAIL_KIND_CANCELLED",
 		14: "TRAIL_KIND_SUPERSEDED",
@@ -272,6 +340,8 @@ var (
 		"TRAIL_KIND_VOTED":       7,
 		"TRAIL_KIND_ANSWERED":    8,
 		"TRAIL_KIND_USED":        9,
+		"TRAIL_KIND_REMINDED":    10,
+		"TRAIL_KIND_ESCALATED":   11,
 		"TRAIL_KIND_EXPIRED":     12,
 		"TRAIL_KIND_CANCELLED":   13,
 		"TRAIL_KIND_SUPERSEDED":  14,
@@ -290,11 +360,11 @@ func (x TrailKind) String() string {
 }
 
 func (TrailKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_graphd_v1_interrupt_proto_enumTypes[3].Descriptor()
+	return file_graphd_v1_interrupt_proto_enumTypes[4].Descriptor()
 }
 
 func (TrailKind) Type() protoreflect.EnumType {
-	return &file_graphd_v1_interrupt_proto_enumTypes[3]
+	return &file_graphd_v1_interrupt_proto_enumTypes[4]
 }
 
 func (x TrailKind) Number() protoreflect.EnumNumber {
@@ -303,7 +373,7 @@ func (x TrailKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TrailKind.Descriptor instead.
 func (TrailKind) EnumDescriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{4}
 }
 
 // Who may answer a question, and how many must. A server that does not know its
@@ -419,6 +489,169 @@ func (x *People) GetAgree() string {
 	return ""
 }
 
+// Whom a step names.
+type Audience struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of users.
+	Users []string `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// Names of groups.
+	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The priority of the question from then on; unset means that it stays. Only of
+	// an escalation.
+	Priority      Priority `protobuf:"varint,3,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Audience) Reset() {
+	*x = Audience{}
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Audience) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Audience) ProtoMessage() {}
+
+func (x *Audience) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Audience.ProtoReflect.Descriptor instead.
+func (*Audience) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Audience) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *Audience) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Audience) GetPriority() Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return Priority_PRIORITY_UNSPECIFIED
+}
+
+// What happens when a question is not decided some time after it was asked. Steps
+// are taken in order, and late ones when a server is there again. How the
+// question ends says its expiry.
+type Step struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long after the question was asked; more than in the step before.
+	After *durationpb.Duration `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	// What happens; one must be set.
+	//
+	// Types that are valid to be assigned to Action:
+	//
+	//	*Step_Remind
+	//	*Step_Escalate
+	Action        isStep_Action `protobuf_oneof:"action"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Step) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *Step) GetAction() isStep_Action {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+func (x *Step) GetRemind() *Audience {
+	if x != nil {
+		if x, ok := x.Action.(*Step_Remind); ok {
+			return x.Remind
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetEscalate() *Audience {
+	if x != nil {
+		if x, ok := x.Action.(*Step_Escalate); ok {
+			return x.Escalate
+		}
+	}
+	return nil
+}
+
+type isStep_Action interface {
+	isStep_Action()
+}
+
+type Step_Remind struct {
+	// These are reminded, or all who may answer when it names nobody.
+	Remind *Audience `protobuf:"bytes,2,opt,name=remind,proto3,oneof"`
+}
+
+type Step_Escalate struct {
+	// These may answer as well, and the priority changes.
+	Escalate *Audience `protobuf:"bytes,3,opt,name=escalate,proto3,oneof"`
+}
+
+func (*Step_Remind) isStep_Action() {}
+
+func (*Step_Escalate) isStep_Action() {}
+
 // The answer of one person to a question with a policy. A person has one vote:
 // a later one for another value takes its place.
 type Vote struct {
@@ -442,7 +675,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +687,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +700,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{1}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Vote) GetPrincipal() string {
@@ -556,14 +789,20 @@ type TrailEntry struct {
 	// SHA-256 of record, in hex.
 	Digest string `protobuf:"bytes,19,opt,name=digest,proto3" json:"digest,omitempty"`
 	// What was changed: "assignees", "expire_time", "claimed_by".
-	Fields        []string `protobuf:"bytes,20,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields []string `protobuf:"bytes,20,rep,name=fields,proto3" json:"fields,omitempty"`
+	// Users who were reminded, or may answer as well.
+	Users []string `protobuf:"bytes,21,rep,name=users,proto3" json:"users,omitempty"`
+	// Groups who were reminded, or may answer as well.
+	Groups []string `protobuf:"bytes,22,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The new priority: "low", "high" or "urgent"; empty for none.
+	Priority      string `protobuf:"bytes,23,opt,name=priority,proto3" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TrailEntry) Reset() {
 	*x = TrailEntry{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +814,7 @@ func (x *TrailEntry) String() string {
 func (*TrailEntry) ProtoMessage() {}
 
 func (x *TrailEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +827,7 @@ func (x *TrailEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrailEntry.ProtoReflect.Descriptor instead.
 func (*TrailEntry) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TrailEntry) GetNumber() uint32 {
@@ -731,6 +970,27 @@ func (x *TrailEntry) GetFields() []string {
 	return nil
 }
 
+func (x *TrailEntry) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *TrailEntry) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *TrailEntry) GetPriority() string {
+	if x != nil {
+		return x.Priority
+	}
+	return ""
+}
+
 // One question of a node to a person, with its answer once there is one. A
 // breakpoint is a question with reason "breakpoint" that needs no answer.
 type Interrupt struct {
@@ -794,8 +1054,17 @@ type Interrupt struct {
 	// (ETAG_MISMATCH) instead of overwriting the work of another client. Unset in the
 	// events of a run's stream.
 	Etag string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
-	// Who may answer and how many must; unset means everybody, and one.
+	// Who may answer now, those to whom it was escalated among them, and how many
+	// must; unset means everybody, and one.
 	People *People `protobuf:"bytes,27,opt,name=people,proto3" json:"people,omitempty"`
+	// How urgent it is.
+	Priority Priority `protobuf:"varint,28,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
+	// What happens while nobody decides, before it expires.
+	Steps []*Step `protobuf:"bytes,29,rep,name=steps,proto3" json:"steps,omitempty"`
+	// Number of steps that were taken.
+	NextStep uint32 `protobuf:"varint,30,opt,name=next_step,json=nextStep,proto3" json:"next_step,omitempty"`
+	// When the next step is taken, or the question expires; unset means never.
+	DueTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
 	// Votes so far, in their order, the deciding one among them. The question is
 	// open until a vote decides. Empty without people.
 	Votes []*Vote `protobuf:"bytes,32,rep,name=votes,proto3" json:"votes,omitempty"`
@@ -842,7 +1111,7 @@ type Interrupt struct {
 
 func (x *Interrupt) Reset() {
 	*x = Interrupt{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +1123,7 @@ func (x *Interrupt) String() string {
 func (*Interrupt) ProtoMessage() {}
 
 func (x *Interrupt) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +1136,7 @@ func (x *Interrupt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupt.ProtoReflect.Descriptor instead.
 func (*Interrupt) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Interrupt) GetInterruptId() string {
@@ -1059,6 +1328,34 @@ func (x *Interrupt) GetPeople() *People {
 	return nil
 }
 
+func (x *Interrupt) GetPriority() Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return Priority_PRIORITY_UNSPECIFIED
+}
+
+func (x *Interrupt) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *Interrupt) GetNextStep() uint32 {
+	if x != nil {
+		return x.NextStep
+	}
+	return 0
+}
+
+func (x *Interrupt) GetDueTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DueTime
+	}
+	return nil
+}
+
 func (x *Interrupt) GetVotes() []*Vote {
 	if x != nil {
 		return x.Votes
@@ -1161,7 +1458,7 @@ var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xe3\x01\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xe3\x01\n" +
 	"\x06People\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x1c\n" +
@@ -1171,14 +1468,23 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\trequester\x18\x06 \x01(\tR\trequester\x12\x1c\n" +
 	"\texclusive\x18\a \x01(\bR\texclusive\x12\x14\n" +
 	"\x05agree\x18\n" +
-	" \x01(\tR\x05agree\"\xc0\x01\n" +
+	" \x01(\tR\x05agree\"i\n" +
+	"\bAudience\x12\x14\n" +
+	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\x12/\n" +
+	"\bpriority\x18\x03 \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\"\xa3\x01\n" +
+	"\x04Step\x12/\n" +
+	"\x05after\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12-\n" +
+	"\x06remind\x18\x02 \x01(\v2\x13.graphd.v1.AudienceH\x00R\x06remind\x121\n" +
+	"\bescalate\x18\x03 \x01(\v2\x13.graphd.v1.AudienceH\x00R\bescalateB\b\n" +
+	"\x06action\"\xc0\x01\n" +
 	"\x04Vote\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
 	"\x06agrees\x18\x03 \x01(\bR\x06agrees\x12(\n" +
 	"\x05value\x18\x04 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x12\n" +
 	"\x04note\x18\x05 \x01(\tR\x04note\x12\x14\n" +
-	"\x05trail\x18\x06 \x01(\rR\x05trail\"\xf9\x04\n" +
+	"\x05trail\x18\x06 \x01(\rR\x05trail\"\xc3\x05\n" +
 	"\n" +
 	"TrailEntry\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12.\n" +
@@ -1202,7 +1508,10 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x0efrom_thread_id\x18\x11 \x01(\tR\ffromThreadId\x12\x16\n" +
 	"\x06record\x18\x12 \x01(\tR\x06record\x12\x16\n" +
 	"\x06digest\x18\x13 \x01(\tR\x06digest\x12\x16\n" +
-	"\x06fields\x18\x14 \x03(\tR\x06fields\"\xfb\v\n" +
+	"\x06fields\x18\x14 \x03(\tR\x06fields\x12\x14\n" +
+	"\x05users\x18\x15 \x03(\tR\x05users\x12\x16\n" +
+	"\x06groups\x18\x16 \x03(\tR\x06groups\x12\x1a\n" +
+	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xa7\r\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -1236,7 +1545,11 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\tresponder\x18\x18 \x01(\tR\tresponder\x12\x12\n" +
 	"\x04note\x18\x19 \x01(\tR\x04note\x12\x12\n" +
 	"\x04etag\x18\x1a \x01(\tR\x04etag\x12)\n" +
-	"\x06people\x18\x1b \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12%\n" +
+	"\x06people\x18\x1b \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12/\n" +
+	"\bpriority\x18\x1c \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
+	"\x05steps\x18\x1d \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12\x1b\n" +
+	"\tnext_step\x18\x1e \x01(\rR\bnextStep\x125\n" +
+	"\bdue_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12%\n" +
 	"\x05votes\x18  \x03(\v2\x0f.graphd.v1.VoteR\x05votes\x12\x1d\n" +
 	"\n" +
 	"claimed_by\x18! \x01(\tR\tclaimedBy\x12F\n" +
@@ -1271,7 +1584,13 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
 	"DRIFT_FAIL\x10\x01\x12\x13\n" +
 	"\x0fDRIFT_ASK_AGAIN\x10\x02\x12\x10\n" +
-	"\fDRIFT_ACCEPT\x10\x03*\xc8\x02\n" +
+	"\fDRIFT_ACCEPT\x10\x03*s\n" +
+	"\bPriority\x12\x18\n" +
+	"\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fPRIORITY_LOW\x10\x01\x12\x13\n" +
+	"\x0fPRIORITY_NORMAL\x10\x02\x12\x11\n" +
+	"\rPRIORITY_HIGH\x10\x03\x12\x13\n" +
+	"\x0fPRIORITY_URGENT\x10\x04*\xfb\x02\n" +
 	"\tTrailKind\x12\x1a\n" +
 	"\x16TRAIL_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRAIL_KIND_ASKED\x10\x01\x12\x16\n" +
@@ -1281,7 +1600,10 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x14TRAIL_KIND_COMMENTED\x10\x06\x12\x14\n" +
 	"\x10TRAIL_KIND_VOTED\x10\a\x12\x17\n" +
 	"\x13TRAIL_KIND_ANSWERED\x10\b\x12\x13\n" +
-	"\x0fTRAIL_KIND_USED\x10\t\x12\x16\n" +
+	"\x0fTRAIL_KIND_USED\x10\t\x12\x17\n" +
+	"\x13TRAIL_KIND_REMINDED\x10\n" +
+	"\x12\x18\n" +
+	"\x14TRAIL_KIND_ESCALATED\x10\v\x12\x16\n" +
 	"\x12TRAIL_KIND_EXPIRED\x10\f\x12\x18\n" +
 	"\x14TRAIL_KIND_CANCELLED\x10\r\x12\x19\n" +
 	"\x15TRAIL_KIND_SUPERSEDED\x10\x0e\x12\x15\n" +
@@ -1299,48 +1621,59 @@ func file_graphd_v1_interrupt_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(InterruptState)(0),           // 0: graphd.v1.InterruptState
 	(ExpiryAction)(0),             // 1: graphd.v1.ExpiryAction
 	(Drift)(0),                    // 2: graphd.v1.Drift
-	(TrailKind)(0),                // 3: graphd.v1.TrailKind
-	(*People)(nil),                // 4: graphd.v1.People
-	(*Vote)(nil),                  // 5: graphd.v1.Vote
-	(*TrailEntry)(nil),            // 6: graphd.v1.TrailEntry
-	(*Interrupt)(nil),             // 7: graphd.v1.Interrupt
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*Payload)(nil),               // 9: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 10: graphd.v1.CheckpointRef
+	(Priority)(0),                 // 3: graphd.v1.Priority
+	(TrailKind)(0),                // 4: graphd.v1.TrailKind
+	(*People)(nil),                // 5: graphd.v1.People
+	(*Audience)(nil),              // 6: graphd.v1.Audience
+	(*Step)(nil),                  // 7: graphd.v1.Step
+	(*Vote)(nil),                  // 8: graphd.v1.Vote
+	(*TrailEntry)(nil),            // 9: graphd.v1.TrailEntry
+	(*Interrupt)(nil),             // 10: graphd.v1.Interrupt
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Payload)(nil),               // 13: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 14: graphd.v1.CheckpointRef
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
-	8,  // 0: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	9,  // 1: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
-	8,  // 2: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
-	3,  // 3: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
-	9,  // 4: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
-	8,  // 5: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
-	10, // 6: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	9,  // 7: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	9,  // 8: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
-	0,  // 9: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	8,  // 10: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	8,  // 11: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	8,  // 12: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
-	1,  // 13: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	9,  // 14: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	9,  // 15: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
-	4,  // 16: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
-	5,  // 17: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
-	8,  // 18: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
-	2,  // 19: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	8,  // 20: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	3,  // 0: graphd.v1.Audience.priority:type_name -> graphd.v1.Priority
+	11, // 1: graphd.v1.Step.after:type_name -> google.protobuf.Duration
+	6,  // 2: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
+	6,  // 3: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
+	12, // 4: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	13, // 5: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
+	12, // 6: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
+	4,  // 7: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
+	13, // 8: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
+	12, // 9: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
+	14, // 10: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	13, // 11: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	13, // 12: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	0,  // 13: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
+	12, // 14: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	12, // 15: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	12, // 16: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 17: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
+	13, // 18: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	13, // 19: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	5,  // 20: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
+	3,  // 21: graphd.v1.Interrupt.priority:type_name -> graphd.v1.Priority
+	7,  // 22: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
+	12, // 23: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
+	8,  // 24: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
+	12, // 25: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
+	2,  // 26: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
+	12, // 27: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }
@@ -1349,13 +1682,17 @@ func file_graphd_v1_interrupt_proto_init() {
 		return
 	}
 	file_graphd_v1_payload_proto_init()
+	file_graphd_v1_interrupt_proto_msgTypes[2].OneofWrappers = []any{
+		(*Step_Remind)(nil),
+		(*Step_Escalate)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_proto_rawDesc), len(file_graphd_v1_interrupt_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   4,
+			NumEnums:      5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -740,9 +741,12 @@ type AnswerInterruptsRequest struct {
 	// Refuse the call with COUNT_CHANGED, before the first answer, unless as many
 	// questions are selected. 0 means any number, with targets.
 	ExpectedCount uint32 `protobuf:"varint,6,opt,name=expected_count,json=expectedCount,proto3" json:"expected_count,omitempty"`
-	// Makes the call repeatable: an answer that is stored is not stored again. With
-	// a filter a repeated call selects what is still open.
-	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Makes the call repeatable: an answer that is stored is not stored again. Not
+	// with a filter, which would select others.
+	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// With filter, leave out questions that were asked at this time or later: that
+	// of the list that was shown.
+	AskedBefore   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=asked_before,json=askedBefore,proto3" json:"asked_before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,6 +852,13 @@ func (x *AnswerInterruptsRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *AnswerInterruptsRequest) GetAskedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AskedBefore
+	}
+	return nil
+}
+
 type isAnswerInterruptsRequest_Which interface {
 	isAnswerInterruptsRequest_Which()
 }
@@ -859,7 +870,8 @@ type AnswerInterruptsRequest_Targets_ struct {
 
 type AnswerInterruptsRequest_Filter struct {
 	// The open ones that ListInterruptsRequest.filter selects when the call
-	// begins, at most 10000. Needs expected_count.
+	// begins, at most 10000; it names no state. Needs expected_count and
+	// asked_before.
 	Filter string `protobuf:"bytes,2,opt,name=filter,proto3,oneof"`
 }
 
@@ -1082,7 +1094,7 @@ var File_graphd_v1_interrupt_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\n" +
-	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\x88\x01\n" +
+	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\x88\x01\n" +
 	"\x15ListInterruptsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -1130,7 +1142,7 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"l\n" +
 	"\x11ListTrailResponse\x12/\n" +
 	"\aentries\x18\x01 \x03(\v2\x15.graphd.v1.TrailEntryR\aentries\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf9\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb8\x04\n" +
 	"\x17AnswerInterruptsRequest\x12F\n" +
 	"\atargets\x18\x01 \x01(\v2*.graphd.v1.AnswerInterruptsRequest.TargetsH\x00R\atargets\x12\x18\n" +
 	"\x06filter\x18\x02 \x01(\tH\x00R\x06filter\x12*\n" +
@@ -1139,7 +1151,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x04note\x18\x05 \x01(\tR\x04note\x12%\n" +
 	"\x0eexpected_count\x18\x06 \x01(\rR\rexpectedCount\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\a \x01(\tR\trequestId\x1a\\\n" +
+	"request_id\x18\a \x01(\tR\trequestId\x12=\n" +
+	"\fasked_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vaskedBefore\x1a\\\n" +
 	"\x06Target\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
@@ -1200,6 +1213,7 @@ var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(*TrailEntry)(nil),                      // 18: graphd.v1.TrailEntry
 	(*Payload)(nil),                         // 19: graphd.v1.Payload
 	(*Dismissal)(nil),                       // 20: graphd.v1.Dismissal
+	(*timestamppb.Timestamp)(nil),           // 21: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
 	15, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
@@ -1211,30 +1225,31 @@ var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
 	14, // 6: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
 	19, // 7: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
 	20, // 8: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	13, // 9: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	0,  // 10: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	2,  // 11: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	3,  // 12: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	4,  // 13: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	6,  // 14: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	7,  // 15: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	8,  // 16: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	9,  // 17: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	11, // 18: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	1,  // 19: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	15, // 20: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	15, // 21: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	5,  // 22: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	15, // 23: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	15, // 24: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	18, // 25: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	10, // 26: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	12, // 27: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	19, // [19:28] is the sub-list for method output_type
-	10, // [10:19] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	21, // 9: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	13, // 10: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	0,  // 11: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	2,  // 12: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	3,  // 13: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	4,  // 14: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	6,  // 15: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	7,  // 16: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	8,  // 17: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	9,  // 18: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	11, // 19: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	1,  // 20: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	15, // 21: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	15, // 22: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	5,  // 23: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	15, // 24: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	15, // 25: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	18, // 26: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	10, // 27: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	12, // 28: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	20, // [20:29] is the sub-list for method output_type
+	11, // [11:20] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }

@@ -1767,7 +1767,11 @@ type Ask struct {
 	// the journal.
 	DriftIgnore []string `protobuf:"bytes,13,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
 	// Who may answer and how many must; unset means everybody, and one.
-	People        *People `protobuf:"bytes,14,opt,name=people,proto3" json:"people,omitempty"`
+	People *People `protobuf:"bytes,14,opt,name=people,proto3" json:"people,omitempty"`
+	// How urgent the question is.
+	Priority Priority `protobuf:"varint,15,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
+	// What happens while nobody decides; at most 16, all before the ttl.
+	Steps         []*Step `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1896,6 +1900,20 @@ func (x *Ask) GetDriftIgnore() []string {
 func (x *Ask) GetPeople() *People {
 	if x != nil {
 		return x.People
+	}
+	return nil
+}
+
+func (x *Ask) GetPriority() Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return Priority_PRIORITY_UNSPECIFIED
+}
+
+func (x *Ask) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
 	}
 	return nil
 }
@@ -2190,7 +2208,7 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\toverwrite\x18\x03 \x01(\bR\toverwrite\"i\n" +
 	"\x0fTaskInterrupted\x12\"\n" +
 	"\x04asks\x18\x01 \x03(\v2\x0e.graphd.v1.AskR\x04asks\x122\n" +
-	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\x9a\x04\n" +
+	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xf2\x04\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
@@ -2206,7 +2224,9 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\tassignees\x18\v \x03(\tR\tassignees\x12&\n" +
 	"\x05drift\x18\f \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
 	"\fdrift_ignore\x18\r \x03(\tR\vdriftIgnore\x12)\n" +
-	"\x06people\x18\x0e \x01(\v2\x11.graphd.v1.PeopleR\x06people\"\x95\x04\n" +
+	"\x06people\x18\x0e \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12/\n" +
+	"\bpriority\x18\x0f \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
+	"\x05steps\x18\x10 \x03(\v2\x0f.graphd.v1.StepR\x05steps\"\x95\x04\n" +
 	"\n" +
 	"TaskFailed\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +
@@ -2291,6 +2311,8 @@ var file_graphd_v1_worker_task_proto_goTypes = []any{
 	(*Goto)(nil),                  // 35: graphd.v1.Goto
 	(ExpiryAction)(0),             // 36: graphd.v1.ExpiryAction
 	(*People)(nil),                // 37: graphd.v1.People
+	(Priority)(0),                 // 38: graphd.v1.Priority
+	(*Step)(nil),                  // 39: graphd.v1.Step
 }
 var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	3,  // 0: graphd.v1.WorkerManifest.nodes:type_name -> graphd.v1.ServedNode
@@ -2344,15 +2366,17 @@ var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	28, // 48: graphd.v1.Ask.default_response:type_name -> graphd.v1.Payload
 	32, // 49: graphd.v1.Ask.drift:type_name -> graphd.v1.Drift
 	37, // 50: graphd.v1.Ask.people:type_name -> graphd.v1.People
-	26, // 51: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
-	1,  // 52: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
-	24, // 53: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
-	28, // 54: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	38, // 51: graphd.v1.Ask.priority:type_name -> graphd.v1.Priority
+	39, // 52: graphd.v1.Ask.steps:type_name -> graphd.v1.Step
+	26, // 53: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
+	1,  // 54: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
+	24, // 55: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
+	28, // 56: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_task_proto_init() }

@@ -127,6 +127,10 @@ func recordQuestion(e *env) {
 		{Voter: "ben", Time: testDay(3)},
 	}
 	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
+	q.Priority, q.NextStep, q.AddedUsers, q.AddedGroups = approval.Low, 1, []string{"eva"}, []string{"board"}
+	q.Steps = []approval.Step{
+		{After: time.Hour, Groups: []string{"finance"}}, {After: 2 * time.Hour, Escalates: true, Users: []string{"eva"}, Priority: approval.Urgent},
+	}
 	q.AppendTrail(trail.Entry{Time: testDay(3), Kind: trail.Commented, Principal: "ben", Note: "ünïcode"})
 	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q, newInterrupt("t", "q2", "c")} })
 	second, err := e.store.Interrupt(e.ctx, "t", "q")

@@ -107,6 +107,54 @@ func readVoteField(rd *packed.Reader, v *approval.Vote, f packed.Field) {
 	}
 }
 
+// writeSteps writes how urgent an interrupt is, and what happens while nobody decides.
+func writeSteps(w *packed.Writer, in *checkpoint.Interrupt) {
+	writeInt(w, fPriority, int(in.Priority))
+	writeInt(w, fNextStep, in.NextStep)
+	w.WriteStrings(fAddedUsers, in.AddedUsers)
+	w.WriteStrings(fAddedGroups, in.AddedGroups)
+	if len(in.Steps) == 0 {
+		return
+	}
+	w.OpenArray(fSteps)
+	for i := range in.Steps {
+		s := &in.Steps[i]
+		w.OpenElement()
+		w.WriteDuration(fAfter, s.After)
+		w.WriteBool(fEscalates, s.Escalates)
+		w.WriteStrings(fUsers, s.Users)
+		w.WriteStrings(fGroups, s.Groups)
+		writeInt(w, fPriority, int(s.Priority))
+		w.CloseObject()
+	}
+	w.CloseArray()
+}
+
+func readSteps(rd *packed.Reader) []approval.Step {
+	var steps []approval.Step
+	rd.ReadArray(func() {
+		var s approval.Step
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fAfter:
+				s.After = rd.ReadDuration()
+			case fEscalates:
+				s.Escalates = rd.ReadBool()
+			case fUsers:
+				s.Users = rd.ReadStrings()
+			case fGroups:
+				s.Groups = rd.ReadStrings()
+			case fPriority:
+				s.Priority = approval.Priority(rd.ReadInt())
+			default:
+				rd.SkipValue()
+			}
+		})
+		steps = append(steps, s)
+	})
+	return steps
+}
+
 // writeClaim writes who has claimed an interrupt.
 func writeClaim(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeString(w, fClaimedBy, in.ClaimedBy)
@@ -154,6 +202,24 @@ func readPeopleField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field
 		in.ClaimExpires = rd.ReadTime()
 	case fTrail:
 		in.Trail = readTrail(rd)
+	default:
+		readStepField(rd, in, f)
+	}
+}
+
+// readStepField reads a field of what happens while nobody decides.
+func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
+	switch f {
+	case fPriority:
+		in.Priority = approval.Priority(rd.ReadInt())
+	case fNextStep:
+		in.NextStep = int(rd.ReadInt())
+	case fSteps:
+		in.Steps = readSteps(rd)
+	case fAddedUsers:
+		in.AddedUsers = rd.ReadStrings()
+	case fAddedGroups:
+		in.AddedGroups = rd.ReadStrings()
 	default:
 		rd.SkipValue()
 	}

@@ -145,6 +145,13 @@ const (
 	fClaimExpires
 	fTrail
 	fRecords
+	fPriority
+	fSteps
+	fNextStep
+	fAfter
+	fEscalates
+	fAddedUsers
+	fAddedGroups
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -305,6 +312,13 @@ var fields = [...]struct {
 	fClaimExpires:    {"claim_expires", Time},
 	fTrail:           {"trail", Plain},
 	fRecords:         {"records", Plain},
+	fPriority:        {"priority", Plain},
+	fSteps:           {"steps", Plain},
+	fNextStep:        {"next_step", Plain},
+	fAfter:           {"after", Duration},
+	fEscalates:       {"escalates", Plain},
+	fAddedUsers:      {"added_users", Plain},
+	fAddedGroups:     {"added_groups", Plain},
 }
 
 // fieldNumbers are the fields by their names.

@@ -54,6 +54,7 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	w.WriteTime(fResponseTime, in.ResponseTime)
 	writePolicy(w, in.Policy)
 	writeVotes(w, in.Votes)
+	writeSteps(w, in)
 	writeClaim(w, in)
 	writeTrail(w, &in.Trail)
 }

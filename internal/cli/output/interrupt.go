@@ -16,6 +16,9 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	if q.GetReason() != "" {
 		what += " (" + q.GetReason() + ")"
 	}
+	if word := priorityWord(q.GetPriority()); word != "" {
+		what += ", " + word
+	}
 	if q.GetReason() == "breakpoint" {
 		what = " is a breakpoint"
 	}
@@ -50,9 +53,38 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	if wanted := form.ParseSchema(q.GetResponseSchema().GetJson()).DescribeAnswer(); wanted != "" {
 		p.PrintLine("    %s  %s", p.Colorize(Green, "answer"), wanted)
 	}
+	if due := q.GetDueTime(); due != nil && !due.AsTime().Equal(q.GetExpireTime().AsTime()) {
+		p.PrintLine("    %s  %s", p.Colorize(cyan, "next step"), FormatTime(due)+describeStep(q))
+	}
 	if q.GetExpireTime() != nil {
 		p.PrintLine("    %s  %s", p.Colorize(cyan, "expires"), FormatTime(q.GetExpireTime()))
 	}
+}
+
+// priorityWord returns the word for a priority, "" for the usual one.
+func priorityWord(p graphdv1.Priority) string {
+	if p == graphdv1.Priority_PRIORITY_UNSPECIFIED || p == graphdv1.Priority_PRIORITY_NORMAL {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(p.String(), "PRIORITY_"))
+}
+
+// describeStep says what the next step of a question does.
+func describeStep(q *graphdv1.Interrupt) string {
+	next := int(q.GetNextStep())
+	if next >= len(q.GetSteps()) {
+		return ""
+	}
+	step := q.GetSteps()[next]
+	what, people := ", reminds", step.GetRemind()
+	if step.GetEscalate() != nil {
+		what, people = ", goes to", step.GetEscalate()
+	}
+	names := append(append([]string{}, people.GetUsers()...), people.GetGroups()...)
+	if len(names) == 0 {
+		return what + " all who may answer"
+	}
+	return what + " " + strings.Join(names, ", ")
 }
 
 // printPeople prints who may answer, how many must, and how they have voted.

@@ -20,7 +20,7 @@ func (p *Printer) PrintTrailEntry(e *graphdv1.TrailEntry) {
 	}
 	p.PrintLine("%s  %s%s%s", p.Colorize(Dim, FormatTime(e.GetTime())), p.Colorize(Bold, kind), formatActor(" ", e.GetPrincipal()), says)
 	for _, fact := range []struct{ name, text string }{
-		{"for", e.GetPolicy()}, {"what", strings.Join(e.GetFields(), ", ")}, {"assignees", strings.Join(e.GetAssignees(), ", ")}, {"from", e.GetFromThreadId()},
+		{"for", e.GetPolicy()}, {"people", strings.Join(append(append([]string{}, e.GetUsers()...), e.GetGroups()...), ", ")}, {"priority", e.GetPriority()}, {"what", strings.Join(e.GetFields(), ", ")}, {"assignees", strings.Join(e.GetAssignees(), ", ")}, {"from", e.GetFromThreadId()},
 	} {
 		if fact.text != "" {
 			p.PrintLine("    %s  %s", p.Colorize(cyan, fact.name), fact.text)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,6 +69,69 @@ func TestPeople(t *testing.T) {
 			require.True(t, ok, "%v", err)
 			require.Len(t, problems.Problems, 1, "%v", err)
 			require.ErrorContains(t, err, c.problem)
+		})
+	}
+}
+
+const askWithSteps = `graph: refund
+channels: {amount: {}}
+nodes:
+  review:
+    ask:
+      message: "'Refund?'"
+      people: {groups: [finance]}
+      STEPS
+edges: [START -> review -> END]
+`
+
+// Steps are read with the one that ends the question, and what is wrong is said with its line.
+func TestSteps(t *testing.T) {
+	expressions, err := expr.New(expr.Options{})
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		steps   string
+		want    graph.AskSpec
+		problem string
+	}{
+		"all": {
+			steps: "priority: high\n      steps:\n      - {after: 30m, remind: {}}\n      - {after: 70m, escalate: {groups: [board], users: [eva], priority: urgent}}\n      - {after: 3h, default: 5}",
+			want: graph.AskSpec{
+				Priority: "high", TTL: 3 * time.Hour, Expiry: "resume_default", Default: "5",
+				Steps: []graph.StepSpec{
+					{After: 30 * time.Minute},
+					{After: 70 * time.Minute, Escalates: true, Users: []string{"eva"}, Groups: []string{"board"}, Priority: "urgent"},
+				},
+			},
+		},
+		"fails":                 {steps: "steps: [{after: 3h, fail: true}]", want: graph.AskSpec{TTL: 3 * time.Hour, Expiry: "fail_node"}},
+		"cancels":               {steps: "steps: [{after: 3h, cancel: true}]", want: graph.AskSpec{TTL: 3 * time.Hour, Expiry: "cancel_run"}},
+		"an expiry of its own":  {steps: "ttl: 3h\n      steps: [{after: 1h, remind: {}}]", want: graph.AskSpec{TTL: 3 * time.Hour, Steps: []graph.StepSpec{{After: time.Hour}}}},
+		"two ends":              {steps: "ttl: 3h\n      steps: [{after: 1h, fail: true}]", problem: "line 9: nodes.review.ask.steps[0]: the question has ttl, expiry or default as well"},
+		"a step after the end":  {steps: "steps: [{after: 1h, fail: true}, {after: 2h, remind: {}}]", problem: "nodes.review.ask.steps[1]: comes after the step that ends the question"},
+		"nothing":               {steps: "steps: [{after: 1h}]", problem: "nodes.review.ask.steps[0]: a step has one of remind, escalate, default, fail and cancel; this one has 0"},
+		"two actions":           {steps: "steps: [{after: 1h, remind: {}, fail: true}]", problem: "this one has 2"},
+		"a false end":           {steps: "steps: [{after: 1h, fail: false}]", problem: "fail is false; leave the step out"},
+		"no time":               {steps: "steps: [{remind: {}}]", problem: "nodes.review.ask.steps[0].after: is 0s; want more than 0s"},
+		"backwards":             {steps: "steps: [{after: 2h, remind: {}}, {after: 1h, fail: true}]", problem: "nodes.review.ask.steps[0].after: is 2h0m0s; want less than the 1h0m0s"},
+		"to nobody":             {steps: "steps: [{after: 1h, escalate: {}}]", problem: "escalates to nobody"},
+		"an unknown priority":   {steps: "priority: soon", problem: `line 8: nodes.review.ask.priority: unknown priority "soon"`},
+		"an urgent reminder":    {steps: "steps: [{after: 1h, remind: {priority: high}}]", problem: "a reminder changes no priority"},
+		"an unknown field":      {steps: "steps: [{after: 1h, remind: {group: finance}}]", problem: `unknown field "group"`},
+		"a default that misses": {steps: "steps: [{after: 1h, default: null}]", want: graph.AskSpec{TTL: time.Hour, Expiry: "resume_default", Default: "null"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, positions, err := graphfile.Parse("refund.yaml", []byte(strings.Replace(askWithSteps, "STEPS", c.steps, 1)))
+			if err == nil {
+				_, err = graph.Compile(spec, graph.Env{Expressions: expressions, Line: positions.Line})
+			}
+			if c.problem != "" {
+				require.ErrorContains(t, err, c.problem)
+				return
+			}
+			require.NoError(t, err)
+			ask := *spec.Nodes[0].Ask
+			ask.Message, ask.People = "", nil
+			require.Equal(t, c.want, ask)
 		})
 	}
 }

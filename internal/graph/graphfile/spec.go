@@ -2,6 +2,7 @@ package graphfile
 
 import (
 	"strings"
+	"time"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
@@ -129,6 +130,7 @@ func (r *specReader) readTextOrFields(n *yaml.Node, path string, to *string, rea
 
 func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 	s := &graph.AskSpec{}
+	var last lastStep
 	r.readKnownFields(n, path, map[string]fieldReader{
 		"when":      r.expressionInto(&s.When),
 		"value":     r.expressionInto(&s.Value),
@@ -141,6 +143,8 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"goto":      r.expressionInto(&s.Goto),
 		"assignees": r.namesInto(&s.Assignees),
 		"people":    func(n *yaml.Node, path string) { s.People = r.readPeople(n, path) },
+		"priority":  r.textInto(&s.Priority),
+		"steps":     func(n *yaml.Node, path string) { last = r.readSteps(n, path, s) },
 		"ttl":       r.durationInto(&s.TTL),
 		"expiry":    r.textInto(&s.Expiry),
 		"default":   r.jsonInto(&s.Default),
@@ -148,7 +152,87 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"drift":        r.textInto(&s.Drift),
 		"drift_ignore": r.textsInto(&s.DriftIgnore),
 	})
+	if last.node == nil {
+		return s
+	}
+	if s.TTL != 0 || s.Expiry != "" || s.Default != "" {
+		r.addProblem(last.node, last.path, graph.ReasonConflict, "the question has ttl, expiry or default as well; say in one of them what happens last")
+		return s
+	}
+	s.TTL, s.Expiry, s.Default = last.after, last.expiry, last.answer
 	return s
+}
+
+// lastStep is the step with which a question ends.
+type lastStep struct {
+	node   *yaml.Node // nil = there is none
+	path   string
+	after  time.Duration
+	expiry string
+	answer payload.JSON
+}
+
+// readSteps reads what happens while nobody decides. It returns the step that ends the
+// question, which a graph has as its expiry.
+func (r *specReader) readSteps(n *yaml.Node, path string, s *graph.AskSpec) (last lastStep) {
+	for i, item := range r.readItems(n, path) {
+		at := indexPath(path, i)
+		if last.node != nil {
+			r.addProblem(item, at, graph.ReasonConflict, "comes after the step that ends the question")
+			return last
+		}
+		step, end := r.readStep(item, at)
+		if end.node != nil {
+			last = end
+			continue
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return last
+}
+
+// readStep reads a step: one of remind, escalate, default, fail and cancel.
+func (r *specReader) readStep(n *yaml.Node, path string) (step graph.StepSpec, end lastStep) {
+	var given []string
+	note := func(name string, read fieldReader) fieldReader {
+		return func(n *yaml.Node, path string) {
+			given = append(given, name)
+			read(n, path)
+		}
+	}
+	var isFailing, isCancelling bool
+	people := func(n *yaml.Node, path string) {
+		r.readKnownFields(n, path, map[string]fieldReader{
+			"users": r.textsInto(&step.Users), "groups": r.textsInto(&step.Groups), "priority": r.textInto(&step.Priority),
+		})
+	}
+	r.readKnownFields(n, path, map[string]fieldReader{
+		"after":    r.durationInto(&step.After),
+		"remind":   note("remind", people),
+		"escalate": note("escalate", people),
+		"default":  note("default", r.jsonInto(&end.answer)),
+		"fail":     note("fail", r.boolInto(&isFailing)),
+		"cancel":   note("cancel", r.boolInto(&isCancelling)),
+	})
+	if len(given) != 1 {
+		r.addProblem(n, path, graph.ReasonMissing, "a step has one of remind, escalate, default, fail and cancel; this one has %d", len(given))
+		return step, end
+	}
+	step.Escalates = given[0] == "escalate"
+	switch {
+	case given[0] == "default":
+		end.expiry = graph.ExpiryResumeDefault
+	case isFailing:
+		end.expiry = graph.ExpiryFailNode
+	case isCancelling:
+		end.expiry = graph.ExpiryCancelRun
+	case given[0] == "fail" || given[0] == "cancel":
+		r.addProblem(n, path, graph.ReasonOutOfRange, "%s is false; leave the step out", given[0])
+	}
+	if end.expiry != "" {
+		end.node, end.path, end.after = n, path, step.After
+	}
+	return step, end
 }
 
 // readPeople reads who may answer a question.

@@ -11,7 +11,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/questions"
-	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // castVote counts an answer as the vote of its caller, and adds it to the question. Without
@@ -24,7 +23,7 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		return approval.Decided, nil
 	}
 	by := r.req.By
-	if err := p.CheckVoter(r.voter()); err != nil {
+	if err := q.VoterPolicy().CheckVoter(r.voter()); err != nil {
 		return 0, questions.RefuseVoter(q, err)
 	}
 	vote := approval.Vote{
@@ -48,8 +47,8 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 	if err := r.checkClaim(q); err != nil {
 		return 0, err
 	}
-	if isChanged := len(votes) == len(q.Votes); isChanged && q.Trail.Size() > trail.MaxVoteBytes {
-		return 0, questions.TrailFullError(q, trail.MaxVoteBytes)
+	if isChanged := len(votes) == len(q.Votes); isChanged && outcome == approval.Counted && q.CountVotes(by.Name) >= maxVotesOfVoter {
+		return 0, questions.TooManyVotesError(q, maxVotesOfVoter)
 	}
 	if outcome == approval.Counted {
 		if n := p.NeededBytes(votes); n > approval.MaxVoteBytes {
@@ -77,6 +76,10 @@ func (r *resumeCall) checkClaim(q *checkpoint.Interrupt) error {
 	return questions.RefuseVoter(q, &approval.RefusalError{Rule: approval.RuleExclusive, Text: "only who has claimed it may answer; claim it first"})
 }
 
+// maxVotesOfVoter is how often a person may vote on a question without deciding it. Each vote
+// stays in the trail.
+const maxVotesOfVoter = 20
+
 func (r *resumeCall) voter() approval.Voter {
 	return approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups}
 }
@@ -87,7 +90,7 @@ func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
 	if q.Policy == nil {
 		return nil
 	}
-	if err := q.Policy.CheckVoter(r.voter()); err != nil && !r.hasVoted(q) {
+	if err := q.VoterPolicy().CheckVoter(r.voter()); err != nil && !r.hasVoted(q) {
 		return questions.RefuseVoter(q, err)
 	}
 	return nil

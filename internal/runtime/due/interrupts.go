@@ -35,13 +35,17 @@ func (p *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) 
 	return err
 }
 
-// takeExpired returns the expired interrupts and schedules the thread for the
-// others.
+// takeExpired returns the expired interrupts, and schedules the thread for the others. It
+// puts the others whose steps are due into the change.
 func takeExpired(t *commit.Tx, open []checkpoint.Interrupt) []checkpoint.Interrupt {
 	var late []checkpoint.Interrupt
 	for _, q := range open {
+		stepped := q.TakeSteps(t.Now)
 		if q.Expires.IsZero() || q.Expires.After(t.Now) {
-			t.ScheduleBy(q.Expires)
+			t.ScheduleBy(q.DueTime())
+			if stepped {
+				t.Interrupts = append(t.Interrupts, q)
+			}
 			continue
 		}
 		q.State, q.Updated = checkpoint.InterruptExpired, t.Now

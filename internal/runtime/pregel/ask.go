@@ -22,6 +22,8 @@ type Ask struct {
 	Default   payload.JSON
 	Assignees []string
 	Policy    *approval.Policy // who may answer and how many must, nil = everybody, and one
+	Priority  approval.Priority
+	Steps     []approval.Step // what happens while nobody decides
 	// Drift is the policy for a replay that asks something else at this place.
 	// DriftIgnore lists the parts that may differ.
 	Drift       checkpoint.Drift

@@ -60,3 +60,9 @@ func TrailFullError(q *checkpoint.Interrupt, most int) *runtime.Error {
 	return runtime.Errorf(runtime.ReasonTrailFull, "the trail of question %q has %d bytes, and takes no more beyond %d", q.ID, q.Trail.Size(), most).
 		With("interruptId", q.ID).With("limitBytes", strconv.Itoa(most))
 }
+
+// TooManyVotesError refuses a caller who has voted too often on a question.
+func TooManyVotesError(q *checkpoint.Interrupt, most int) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonTrailFull, "question %q has %d votes of this caller in its trail, the limit; leave the last one, or give an answer that decides", q.ID, most).
+		With("interruptId", q.ID)
+}

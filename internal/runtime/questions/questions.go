@@ -52,13 +52,13 @@ func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 		if c.Expires != nil {
 			q.Expires, entry.Until = *c.Expires, *c.Expires
 			entry.Fields = append(entry.Fields, "expire_time")
-			t.ScheduleBy(q.Expires)
+			t.ScheduleBy(q.DueTime())
 		}
 		if c.EndsClaim {
 			q.ClaimedBy, q.ClaimExpires = "", time.Time{}
 			entry.Fields = append(entry.Fields, "claimed_by")
 		}
-		appendEntry(t, q, c.By, entry)
+		q.AppendTrail(withCaller(t, c.By, entry)) // an operator's
 		return nil
 	})
 	if err == nil {
@@ -80,7 +80,7 @@ func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim is of somebody; start it with a way to know callers",
 			})
 		}
-		if err := q.Policy.CheckVoter(approval.Voter{Name: c.By.Name, Groups: c.By.Groups}); err != nil {
+		if err := q.VoterPolicy().CheckVoter(approval.Voter{Name: c.By.Name, Groups: c.By.Groups}); err != nil {
 			return RefuseVoter(q, err)
 		}
 		holder := q.ClaimHolder(t.Now)
@@ -243,8 +243,13 @@ func checkAsked(t *commit.Tx, q *checkpoint.Interrupt) error {
 
 // appendEntry appends an entry of a caller to the trail of a question, while there is room.
 func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry trail.Entry) {
-	entry.Time, entry.Principal, entry.How, entry.Method = t.Now, by.Name, by.How, by.Method
+	entry = withCaller(t, by, entry)
 	if q.Trail.HasRoom(&entry, trail.MaxBytes) {
 		q.AppendTrail(entry)
 	}
+}
+
+func withCaller(t *commit.Tx, by runtime.Actor, entry trail.Entry) trail.Entry {
+	entry.Time, entry.Principal, entry.How, entry.Method = t.Now, by.Name, by.How, by.Method
+	return entry
 }

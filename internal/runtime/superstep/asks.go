@@ -95,7 +95,7 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
 		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
 		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
-		Policy: at.completePolicy(a.Policy),
+		Policy: at.completePolicy(a.Policy), Priority: a.Priority, Steps: a.Steps,
 	}
 	if a.TTL > 0 {
 		q.Expires = at.env.Now().Add(a.TTL)
@@ -117,6 +117,9 @@ func (at *attempt) completePolicy(p *approval.Policy) *approval.Policy {
 func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
 	if problem := e.checkPolicy(a.Policy); problem != "" {
 		return "the policy of " + placeText(a) + " can't be kept: " + problem
+	}
+	if problems := approval.CheckSteps(a.Policy, a.Steps, a.TTL); len(problems) > 0 {
+		return "the steps of " + placeText(a) + " can't be taken: " + problems[0].Field + " " + problems[0].Text
 	}
 	schemas := e.Schemas
 	if a.Schema == "" || schemas == nil {

@@ -179,7 +179,7 @@ func (cw changeWriter) putNewInterrupts(o *outcome) {
 	}
 	for i := range asks {
 		asks[i].Created, asks[i].Updated = cw.Now, cw.Now
-		cw.ScheduleBy(asks[i].Expires)
+		cw.ScheduleBy(asks[i].DueTime())
 	}
 	cw.Interrupts = append(cw.Interrupts, asks...)
 	cw.Head.Open += len(asks)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -57,6 +58,7 @@ type auditedCall struct {
 	mu      sync.Mutex    // a stream may send and receive at the same time
 	request proto.Message // nil = not read
 	isDone  bool
+	isPart  bool // its thread is that of its request
 }
 
 // newCall returns nil for calls that are never recorded.
@@ -113,12 +115,33 @@ func (a *auditedCall) writeRecord(ctx context.Context, answer any, err error) {
 	}
 	a.describe.Describe(&r, a.request, r.Outcome != audit.OutcomeRefused)
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		thread := r.Thread
 		c.describeCall(&r)
+		if a.isPart {
+			r.Thread = thread
+		}
 	}
 	if shown, ok := answer.(proto.Message); ok && err == nil {
 		a.describe.DescribeAnswer(&r, shown)
 	}
 	a.audit.to.RecordCall(r)
+}
+
+// RecordPart records a part of a call, which another method would have done by a call of its
+// own: as a call of the running method, described as that request.
+func RecordPart(ctx context.Context, like string, request proto.Message, err error) {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
+	if !ok || c.audit == nil {
+		return
+	}
+	part := c.audit.newCall(like)
+	if part == nil {
+		return
+	}
+	part.noteRequest(request)
+	part.method, _ = grpc.Method(ctx)
+	part.isPart = true
+	part.finishRecord(ctx, nil, err)
 }
 
 // isRecorded reports whether a call that ended so is recorded.

@@ -38,6 +38,7 @@ type callContext struct {
 	tenant    string              // set before the handler is called; "" = not decided
 	caller    *identity.Principal // set before the handler is called; nil = not known
 	onlyGraph *string             // set before the handler is called; nil = any graph
+	audit     *callAudit          // nil = calls are not recorded
 
 	mu     sync.Mutex
 	thread string

@@ -102,6 +102,7 @@ func (i *Interceptors) interceptUnary(
 	ctx, c := newCallContext(ctx, i.unread)
 	disableCompression(ctx)
 	audited := i.audit.newCall(info.FullMethod)
+	c.audit = i.audit
 	audited.noteRequest(req)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
@@ -135,6 +136,7 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	ctx, c := newCallContext(ss.Context(), i.unread)
 	disableCompression(ctx)
 	audited := i.audit.newCall(info.FullMethod)
+	c.audit = i.audit
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)

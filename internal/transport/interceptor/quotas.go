@@ -3,6 +3,7 @@ package interceptor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -73,6 +74,29 @@ func (c *callContext) refusalOr(err error) error {
 		return c.refusal
 	}
 	return err
+}
+
+// WaitForAnswer waits until the caller may give another answer, and counts it as a call that
+// answers. It returns the cause of the end of ctx.
+func WaitForAnswer(ctx context.Context) error {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
+	if !ok || c.quotas == nil {
+		return nil
+	}
+	for {
+		err := c.quotas.TakeCall(time.Now(), c.quotaCaller(), quota.Answers)
+		exceeded, ok := errors.AsType[*quota.ExceededError](err)
+		if !ok {
+			return err
+		}
+		timer := time.NewTimer(exceeded.RetryAfter)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // HoldStream counts a call as an open stream of its caller until the call ends. The

@@ -142,21 +142,41 @@ func (a *Authorizer) authorizeGraph(ctx context.Context, wanted access.Request, 
 // authorizeThread decides about a call for a thread that must exist. A caller that may do
 // it for every graph costs no read.
 func (a *Authorizer) authorizeThread(ctx context.Context, wanted access.Request, thread string) error {
+	only, err := a.decideThread(ctx, wanted, thread)
+	if only != nil {
+		interceptor.RecordOnlyGraph(ctx, *only)
+	}
+	return err
+}
+
+// decideThread decides about a thread that must exist, and returns the graph that alone it
+// may have, nil = any.
+func (a *Authorizer) decideThread(ctx context.Context, wanted access.Request, thread string) (only *string, err error) {
 	policy := a.opts.Policy()
 	wanted.Thread = thread
 	if isAllowedForAll(policy, wanted) {
-		return nil
+		return nil, nil //nolint:nilnil // any graph
 	}
 	graph, err := a.readGraph(ctx, thread)
 	if err != nil {
-		return hideFault(err, runtime.ThreadNotFoundError(thread))
+		return nil, hideFault(err, runtime.ThreadNotFoundError(thread))
 	}
 	wanted.Graph = graph
 	if d := policy.Decide(wanted); !d.Allowed {
-		return refuseThread(d, thread)
+		return nil, refuseThread(d, thread)
 	}
-	interceptor.RecordOnlyGraph(ctx, qualifyName(ctx, graph))
-	return nil
+	graph = qualifyName(ctx, graph)
+	return &graph, nil
+}
+
+// CheckThread decides about one of the threads that a call concerns, as about a call of a
+// method for that thread. thread is its name as clients know it. It returns the graph that
+// alone the thread may have, nil = any. Errors: those of AuthorizeCall.
+func (a *Authorizer) CheckThread(ctx context.Context, method, thread string) (only *string, err error) {
+	if a == nil {
+		return nil, nil //nolint:nilnil // any graph
+	}
+	return a.decideThread(ctx, a.newRequest(ctx, interceptor.CallerOf(ctx), method), thread)
 }
 
 // readGraph returns the graph of a thread of the call's tenant. Errors: those of

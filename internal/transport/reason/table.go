@@ -282,19 +282,22 @@ func toGraphError(build *graph.BuildError) *runtime.Error {
 	return e
 }
 
-// IsRefusal reports whether a reason is about what was asked for, and not about the server
-// or its store: asking for something else may be taken at once.
-func IsRefusal(reason string) bool {
+// EndsBatch reports whether a call that does many things ends with an error of this reason:
+// it is about the server or its store, and the rest would have the same error.
+func EndsBatch(reason string) bool {
+	switch reason {
+	case TooManyRequests, runtime.ReasonTooManyRuns, runtime.ReasonStoreFull, runtime.ReasonStoreReplaced, Cancelled, DeadlineExceeded:
+		return true
+	}
+	return CodeOf(reason) == codes.Unavailable
+}
+
+// CodeOf returns the code of a reason, codes.Internal for one that is not in the table.
+func CodeOf(reason string) codes.Code {
 	for _, row := range Table() {
 		if row.Reason == reason {
-			switch row.Code {
-			case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.Aborted,
-				codes.PermissionDenied, codes.ResourceExhausted:
-				return reason != runtime.ReasonStoreFull && reason != runtime.ReasonStoreReplaced
-			default:
-				return false
-			}
+			return row.Code
 		}
 	}
-	return false
+	return codes.Internal
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -21,6 +22,7 @@ type AnswerTarget struct {
 type BulkAnswer struct {
 	Targets       []AnswerTarget // empty = those of a filter
 	ExpectedCount int            // 0 = any
+	AskedBefore   time.Time      // of those of a filter
 	Response      runtime.Response
 	RequestID     string
 	Digest        string // of the answer, for RequestID
@@ -38,6 +40,11 @@ func BulkAnswerFromProto(v *Validator, req *graphdv1.AnswerInterruptsRequest) Bu
 		b.Targets = answerTargetsFromProto(v, which.Targets.GetTargets())
 	case *graphdv1.AnswerInterruptsRequest_Filter:
 		v.RequireSet("expected_count", b.ExpectedCount > 0)
+		v.RequireSet("asked_before", req.GetAskedBefore() != nil)
+		b.AskedBefore = v.convertTime("asked_before", req.GetAskedBefore())
+		if b.RequestID != "" {
+			v.AddViolation("request_id", "is not allowed together with filter, which may select others when the call is repeated; name the targets")
+		}
 	default:
 		v.AddViolation("targets", "is missing; name the questions, or select them with filter")
 	}

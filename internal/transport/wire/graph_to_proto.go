@@ -89,6 +89,7 @@ func askSpecToProto(a *graph.AskSpec) *graphdv1.AskSpec {
 		ResponseSchema: JSONToProto(a.Schema), Update: channelAssignmentsToProto(a.Update),
 		Otherwise: channelAssignmentsToProto(a.Otherwise), GotoExpr: a.Goto,
 		Assignees: a.Assignees.Names, AssigneesExpr: a.Assignees.Expr, People: peopleSpecToProto(a.People),
+		Priority: specPriorityToProto(a.Priority), Steps: stepsToProto(a.ApprovalSteps()),
 		Ttl: DurationToProto(a.TTL), ExpiryAction: expiryToProto(checkpoint.ExpiryAction(a.Expiry)),
 		DefaultResponse: JSONToProto(a.Default),
 		Drift:           driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,

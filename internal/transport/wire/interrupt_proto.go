@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -22,7 +24,8 @@ func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
 		Etag: formatEtag(q.Revision), Seen: q.ShownDigest, Drift: driftToProto(q.Drift), DriftIgnore: q.DriftIgnore,
 		Round: ClampUint32(q.Round), Replaces: q.Replaces, Differs: q.Differs, Accepted: q.Accepted,
 		ResponderHow: q.ResponderHow, ResponseMethod: q.ResponseMethod, ResponseTime: TimeToProto(q.ResponseTime),
-		People: policyToProto(q.Policy), Votes: votesToProto(q.Votes),
+		People: policyToProto(q.VoterPolicy()), Priority: priorityToProto(q.Priority), Steps: stepsToProto(q.Steps),
+		NextStep: ClampUint32(q.NextStep), DueTime: dueTimeToProto(&q), Votes: votesToProto(q.Votes),
 		ClaimedBy: q.ClaimedBy, ClaimExpireTime: TimeToProto(q.ClaimExpires), TrailSize: ClampUint32(len(q.Trail.Records)),
 	}
 }
@@ -83,4 +86,12 @@ func InterruptChangeFromProto(v *Validator, req *graphdv1.UpdateInterruptRequest
 		}
 	}
 	return c
+}
+
+// dueTimeToProto returns when something happens to an open question by itself.
+func dueTimeToProto(q *checkpoint.Interrupt) *timestamppb.Timestamp {
+	if q.State != checkpoint.InterruptOpen {
+		return nil
+	}
+	return TimeToProto(q.DueTime())
 }

@@ -70,3 +70,89 @@ func votesToProto(votes []approval.Vote) []*graphdv1.Vote {
 	}
 	return out
 }
+
+func priorityFromProto(v *Validator, at string, p graphdv1.Priority) approval.Priority {
+	switch p {
+	case graphdv1.Priority_PRIORITY_UNSPECIFIED, graphdv1.Priority_PRIORITY_NORMAL:
+		return approval.Normal
+	case graphdv1.Priority_PRIORITY_LOW:
+		return approval.Low
+	case graphdv1.Priority_PRIORITY_HIGH:
+		return approval.High
+	case graphdv1.Priority_PRIORITY_URGENT:
+		return approval.Urgent
+	}
+	v.AddViolation(at, "is %d, which is no priority", p)
+	return approval.Normal
+}
+
+func priorityToProto(p approval.Priority) graphdv1.Priority {
+	return graphdv1.Priority_PRIORITY_NORMAL + graphdv1.Priority(p)
+}
+
+// stepsFromProto converts the steps of a question.
+func stepsFromProto(v *Validator, at string, list []*graphdv1.Step) []approval.Step {
+	var steps []approval.Step
+	for i, s := range list[:min(len(list), approval.MaxSteps+1)] {
+		here := elementPath(at, i)
+		step := approval.Step{After: v.convertPositiveDuration(here+".after", s.GetAfter())}
+		people := s.GetRemind()
+		switch action := s.GetAction().(type) {
+		case *graphdv1.Step_Remind:
+			if action.Remind.GetPriority() != graphdv1.Priority_PRIORITY_UNSPECIFIED {
+				v.AddViolation(here+".remind.priority", "is not allowed: a reminder changes no priority")
+			}
+		case *graphdv1.Step_Escalate:
+			step.Escalates, people = true, action.Escalate
+			step.Priority = priorityFromProto(v, here+".escalate.priority", people.GetPriority())
+		default:
+			v.AddViolation(here, "must remind or escalate")
+		}
+		step.Users, step.Groups = v.CheckNames(here+".users", people.GetUsers()), v.CheckNames(here+".groups", people.GetGroups())
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+func stepsToProto(steps []approval.Step) []*graphdv1.Step {
+	var out []*graphdv1.Step
+	for i := range steps {
+		s := &steps[i]
+		people := &graphdv1.Audience{Users: s.Users, Groups: s.Groups}
+		step := &graphdv1.Step{After: DurationToProto(s.After), Action: &graphdv1.Step_Remind{Remind: people}}
+		if s.Escalates {
+			if s.Priority != approval.Normal {
+				people.Priority = priorityToProto(s.Priority)
+			}
+			step.Action = &graphdv1.Step_Escalate{Escalate: people}
+		}
+		out = append(out, step)
+	}
+	return out
+}
+
+// stepSpecsFromProto converts the steps of a question in a graph.
+func stepSpecsFromProto(v *Validator, at string, list []*graphdv1.Step) []graph.StepSpec {
+	var specs []graph.StepSpec
+	for _, s := range stepsFromProto(v, at, list) {
+		spec := graph.StepSpec{After: s.After, Escalates: s.Escalates, Users: s.Users, Groups: s.Groups}
+		spec.Priority = priorityWord(s.Priority)
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+// priorityWord returns the word of a priority in a graph, "" for the usual one.
+func priorityWord(p approval.Priority) string {
+	if p == approval.Normal {
+		return ""
+	}
+	return p.String()
+}
+
+func specPriorityToProto(word string) graphdv1.Priority {
+	if word == "" {
+		return graphdv1.Priority_PRIORITY_UNSPECIFIED
+	}
+	return priorityToProto(graph.PriorityOf(word))
+}

@@ -62,7 +62,8 @@ func TrailEntryToProto(e *trail.Entry) *graphdv1.TrailEntry {
 		Number: ClampUint32(e.Number), Time: TimeToProto(e.Time), Principal: e.Principal, PrincipalHow: e.How, Kind: trailKindToProto(e.Kind),
 		Note: e.Note, Method: e.Method, RequestId: e.Request, Agrees: e.Agrees, Dismissed: e.Dismisses, Value: JSONToProto(e.Value),
 		ValueDigest: e.ValueDigest, Seen: e.Seen, Policy: e.Policy, Assignees: e.Assignees, Until: TimeToProto(e.Until),
-		FromThreadId: e.From, Fields: e.Fields, Record: e.Record, Digest: e.Digest,
+		FromThreadId: e.From, Fields: e.Fields,
+		Users: e.Users, Groups: e.Groups, Priority: e.Priority, Record: e.Record, Digest: e.Digest,
 	}
 }
 
@@ -90,6 +91,10 @@ func trailKindToProto(k trail.Kind) graphdv1.TrailKind {
 		return graphdv1.TrailKind_TRAIL_KIND_COMMENTED
 	case trail.Changed:
 		return graphdv1.TrailKind_TRAIL_KIND_CHANGED
+	case trail.Reminded:
+		return graphdv1.TrailKind_TRAIL_KIND_REMINDED
+	case trail.Escalated:
+		return graphdv1.TrailKind_TRAIL_KIND_ESCALATED
 	case trail.Copied:
 		return graphdv1.TrailKind_TRAIL_KIND_COPIED
 	}

@@ -245,6 +245,7 @@ func askFromProto(v *Validator, at string, a *graphdv1.Ask) message.Ask {
 		Schema: v.ConvertPayload(at+".response_schema", a.GetResponseSchema()), TTL: v.convertPositiveDuration(at+".ttl", a.GetTtl()),
 		Expiry: expiryFromProto(a.GetExpiryAction()), Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Assignees: v.CheckNames(at+".assignees", a.GetAssignees()), Policy: policyFromProto(v, at+".people", a.GetPeople()),
+		Priority: priorityFromProto(v, at+".priority", a.GetPriority()), Steps: stepsFromProto(v, at+".steps", a.GetSteps()),
 		Drift: driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(v, at+".drift_ignore", a.GetDriftIgnore()),
 	}
 	if out.Value == "" {

@@ -5,12 +5,25 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import pytest
 
-from graphd import START, AsyncClient, Client, Command, InMemorySaver, People, Security, StateGraph, interrupt
+from graphd import (
+    START,
+    AsyncClient,
+    Client,
+    Command,
+    Escalate,
+    InMemorySaver,
+    People,
+    Remind,
+    Security,
+    StateGraph,
+    interrupt,
+)
 from graphd.dev import dev
 from graphd.errors import AccessDeniedError, GraphdError, InvalidUpdateError
 from tests.test_client_inbox import make_key
@@ -163,3 +176,45 @@ async def test_async_programs_answer_many(people: dict[str, Client]) -> None:
     target = people["ben"].inbox._caller.server.target
     outcomes = await AsyncClient(target.address, security=target.security).inbox.answer_many(questions, "yes")
     assert sorted((o.thread_id, o.stored) for o in outcomes) == [(f"amany-{n}", True) for n in range(3)]
+
+
+def test_steps_are_taken_while_nobody_decides(people: dict[str, Client]) -> None:
+    def hurried(state: State) -> State:
+        return {
+            "decision": interrupt(
+                "now?",
+                people=People(groups=["finance"]),
+                priority="high",
+                steps=[Remind(after=0.05), Escalate(after=0.1, groups=["staff"], priority="urgent")],
+                ttl=60,
+                on_expiry="resume_default",
+                default="too late",
+            )
+        }
+
+    target = people["eva"].inbox._caller.server.target
+    saver = InMemorySaver(server=target.address, security=target.security)
+    graph = StateGraph(State).add_node("review", hurried).add_edge(START, "review").compile(saver, name="hurried")
+    graph.attach()
+    try:
+        run = people["eva"].runs.start("hurried", {"order": 7}, thread_id="hurried")
+        people["eva"].runs.wait("hurried", run.run_id)
+        question = next(iter(people["eva"].inbox.list(thread_id="hurried")))
+        assert question.due_at is not None
+        while question.priority != "urgent":
+            time.sleep(0.05)
+            question = people["eva"].inbox.get("hurried", question.question_id)
+        assert question.people is not None and list(question.people.groups or ()) == ["finance", "staff"]
+        kinds = [(e.kind, e.groups, e.priority) for e in people["eva"].inbox.trail(question)]
+        assert kinds == [("asked", (), ""), ("reminded", (), ""), ("escalated", ("staff",), "urgent")]
+        people["carl"].inbox.answer(question, "yes")
+        assert people["eva"].runs.wait("hurried").output == {"order": 7, "decision": "yes"}
+    finally:
+        graph.detach()
+
+
+def test_steps_that_are_none_are_refused() -> None:
+    with pytest.raises(TypeError, match="want a list of names"):
+        Remind(after=1, users="ana")
+    with pytest.raises(ValueError, match="priority is 'soon'"):
+        Escalate(after=1, priority="soon")  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from graphd.runtime.ask import amemo, interrupt, memo
 from graphd.security import Security
 from graphd.types import Command, Interrupt, Overwrite, RetryPolicy, Send, StateSnapshot
 from graphd.values.people import People
+from graphd.values.steps import Escalate, Remind
 from graphd.values.worker_limits import WorkerLimits
 
 install_finder()
@@ -27,12 +28,14 @@ __all__ = [
     "Client",
     "Command",
     "DevServer",
+    "Escalate",
     "InMemorySaver",
     "Interrupt",
     "MemorySaver",
     "MessagesState",
     "Overwrite",
     "People",
+    "Remind",
     "RetryPolicy",
     "Runtime",
     "Security",

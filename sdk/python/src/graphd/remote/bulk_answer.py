@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from graphd.declare.writes import build_payload
 from graphd.remote.question import Question
 from graphd.transport.unary import Call
 
-MOST = 10_000  # questions in one call
+_PER_CALL = 500  # so that a call takes its time for some
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,39 @@ class AnswerOutcome:
     message: str
 
 
-def answer_questions(questions: Sequence[Question], value: Any, note: str) -> Call[list[AnswerOutcome]]:
+@dataclass(frozen=True)
+class BulkAnswer:
+    """The answer, and the id under which it is given."""
+
+    value: Any
+    note: str
+    request_id: str
+
+    @classmethod
+    def new(cls, value: Any, note: str, request_id: str | None) -> BulkAnswer:
+        """An answer; without an id, of a new one."""
+        return cls(value, note, request_id or uuid.uuid4().hex)
+
+
+def split_questions(questions: Iterable[Question]) -> Iterator[list[Question]]:
+    """The questions of each call; ValueError without any."""
+    left = list(questions)
+    if not left:
+        raise ValueError("there are 0 questions: want at least 1")
+    while left:
+        yield left[:_PER_CALL]
+        left = left[_PER_CALL:]
+
+
+def answer_questions(questions: Sequence[Question], answer: BulkAnswer) -> Call[list[AnswerOutcome]]:
     """Answers each question as it was read. Repeated, it answers those that are not answered yet."""
-    request = _build_request(questions, value, note)
+    request = _build_request(questions, answer)
     return Call(lambda s: s.interrupts.AnswerInterrupts, request, lambda stream: _read_outcomes(stream))
 
 
-def aanswer_questions(questions: Sequence[Question], value: Any, note: str) -> Call[list[AnswerOutcome]]:
+def aanswer_questions(questions: Sequence[Question], answer: BulkAnswer) -> Call[list[AnswerOutcome]]:
     """Like answer_questions, for async stubs."""
-    request = _build_request(questions, value, note)
+    request = _build_request(questions, answer)
 
     async def collect(stream: Any) -> list[ins.AnswerOutcome]:
         return [outcome async for outcome in stream]
@@ -48,14 +72,15 @@ def aanswer_questions(questions: Sequence[Question], value: Any, note: str) -> C
     )
 
 
-def _build_request(questions: Sequence[Question], value: Any, note: str) -> ins.AnswerInterruptsRequest:
-    if not 1 <= len(questions) <= MOST:
-        raise ValueError(f"there are {len(questions)} questions: want 1 to {MOST}")
+def _build_request(questions: Sequence[Question], answer: BulkAnswer) -> ins.AnswerInterruptsRequest:
     targets = ins.AnswerInterruptsRequest.Targets()
     for question in questions:
         targets.targets.add(thread_id=question.thread_id, interrupt_id=question.question_id, seen=question.seen)
     return ins.AnswerInterruptsRequest(
-        targets=targets, value=build_payload("the answer", value), note=note, request_id=uuid.uuid4().hex
+        targets=targets,
+        value=build_payload("the answer", answer.value),
+        note=answer.note,
+        request_id=answer.request_id,
     )
 
 
@@ -63,4 +88,4 @@ def _read_outcomes(outcomes: Iterable[ins.AnswerOutcome]) -> list[AnswerOutcome]
     return [AnswerOutcome(o.thread_id, o.interrupt_id, o.stored, o.reason, o.message) for o in outcomes]
 
 
-__all__ = ["AnswerOutcome", "aanswer_questions", "answer_questions"]
+__all__ = ["AnswerOutcome", "BulkAnswer", "aanswer_questions", "answer_questions", "split_questions"]

@@ -7,7 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, 
 from typing import Any
 
 from graphd.remote import inbox_calls, run_calls
-from graphd.remote.bulk_answer import AnswerOutcome, aanswer_questions, answer_questions
+from graphd.remote.bulk_answer import (
+    AnswerOutcome,
+    BulkAnswer,
+    aanswer_questions,
+    answer_questions,
+    split_questions,
+)
 from graphd.remote.caller import AsyncCaller, Caller
 from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
@@ -78,12 +84,17 @@ class Inbox:
         """
         return self._caller.perform(_answer_call(question, value, note))
 
-    def answer_many(self, questions: Iterable[Question], value: Any, *, note: str = "") -> Sequence[AnswerOutcome]:
+    def answer_many(
+        self, questions: Iterable[Question], value: Any, *, note: str = "", request_id: str | None = None
+    ) -> Sequence[AnswerOutcome]:
         """Gives one answer to many questions, as they were read, and tells what came of each.
 
-        One that can't be answered is skipped, with the reason. The call goes on by itself after a lost connection.
+        One that can't be answered is skipped, with the reason. The call goes on by itself after a lost connection. A
+        program that may end meanwhile gives a ``request_id``: with the same one it goes on, and answers none twice.
         """
-        return self._caller.perform(answer_questions(list(questions), value, note))
+        answer = BulkAnswer.new(value, note, request_id)
+        some = [self._caller.perform(answer_questions(part, answer)) for part in split_questions(questions)]
+        return [outcome for outcomes in some for outcome in outcomes]
 
     def dismiss(self, question: Question, reason: str = "") -> Run:
         """Says that a question gets no answer; its node may handle that."""
@@ -172,10 +183,12 @@ class AsyncInbox:
         return await self._caller.perform(_answer_call(question, value, note))
 
     async def answer_many(
-        self, questions: Iterable[Question], value: Any, *, note: str = ""
+        self, questions: Iterable[Question], value: Any, *, note: str = "", request_id: str | None = None
     ) -> Sequence[AnswerOutcome]:
         """Like Inbox.answer_many."""
-        return await self._caller.perform(aanswer_questions(list(questions), value, note))
+        answer = BulkAnswer.new(value, note, request_id)
+        some = [await self._caller.perform(aanswer_questions(part, answer)) for part in split_questions(questions)]
+        return [outcome for outcomes in some for outcome in outcomes]
 
     async def dismiss(self, question: Question, reason: str = "") -> Run:
         """Like Inbox.dismiss."""

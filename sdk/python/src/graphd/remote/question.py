@@ -45,8 +45,12 @@ class Question:
     votes: tuple[Vote, ...]
     """How those have voted who may answer, in order, until the answer is decided."""
     claimed_by: str
-    """Who looks after it, until ``claim_expires_at``; "" for nobody."""
+    """Who has claimed it last; the claim holds until ``claim_expires_at``. "" for nobody."""
     claim_expires_at: datetime.datetime | None
+    priority: str
+    """low, normal, high or urgent."""
+    due_at: datetime.datetime | None
+    """When its next step is taken, or it expires; None for never."""
     key: str
     created_at: datetime.datetime | None
     updated_at: datetime.datetime | None
@@ -161,6 +165,8 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         votes=tuple(_read_vote(v) for v in question.votes),
         claimed_by=question.claimed_by,
         claim_expires_at=read_time(question, "claim_expire_time"),
+        priority=read_word(interrupt_pb2.Priority, question.priority, "PRIORITY_"),
+        due_at=read_time(question, "due_time"),
         key=question.key,
         created_at=read_time(question, "create_time"),
         updated_at=read_time(question, "update_time"),

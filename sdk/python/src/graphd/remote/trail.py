@@ -18,7 +18,8 @@ class TrailEntry:
     """1 for the first."""
     time: datetime.datetime | None
     kind: str
-    """asked, claimed, released, changed, commented, voted, answered, used, expired, cancelled, superseded or copied."""
+    """asked, claimed, released, changed, commented, voted, answered, used, reminded, escalated, expired, cancelled,
+    superseded or copied."""
     principal: str
     """The caller; "" for what the server or the node did."""
     note: str
@@ -30,6 +31,11 @@ class TrailEntry:
     agrees: bool
     dismissed: bool
     """A vote or an answer that declines."""
+    users: tuple[str, ...]
+    """Who were reminded, or may answer as well."""
+    groups: tuple[str, ...]
+    priority: str
+    """The new one; "" when it stays."""
     fields: tuple[str, ...]
     """What was changed: assignees, expire_time, claimed_by."""
     assignees: tuple[str, ...]
@@ -59,6 +65,9 @@ def read_entry(entry: interrupt_pb2.TrailEntry) -> TrailEntry:
         value_digest=entry.value_digest,
         agrees=entry.agrees,
         dismissed=entry.dismissed,
+        users=tuple(entry.users),
+        groups=tuple(entry.groups),
+        priority=entry.priority,
         fields=tuple(entry.fields),
         assignees=tuple(entry.assignees),
         until=read_time(entry, "until"),

@@ -15,6 +15,7 @@ from graphd.runtime.response_schema import RefusedAnswer, ResponseSchema, read_r
 from graphd.runtime.task import CurrentTask, current_scope, required_task
 from graphd.values.command import Interrupt
 from graphd.values.people import People
+from graphd.values.steps import Priority, Step, check_priority
 
 T = TypeVar("T")
 OnExpiry = Literal["fail_node", "resume_default", "cancel_run"]
@@ -33,6 +34,8 @@ def interrupt(
     default: Any = None,
     assignees: tuple[str, ...] = (),
     people: People | None = None,
+    priority: Priority | None = None,
+    steps: Sequence[Step] = (),
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> T: ...
@@ -52,6 +55,8 @@ def interrupt(
     default: Any = None,
     assignees: tuple[str, ...] = (),
     people: People | None = None,
+    priority: Priority | None = None,
+    steps: Sequence[Step] = (),
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> Any: ...
@@ -70,6 +75,8 @@ def interrupt(
     default: Any = None,
     assignees: tuple[str, ...] = (),
     people: People | None = None,
+    priority: Priority | None = None,
+    steps: Sequence[Step] = (),
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> Any:
@@ -89,7 +96,8 @@ def interrupt(
     name, for a JSON Schema.
 
     ``assignees`` names who should answer, and inboxes filter by it. ``people`` says who may
-    answer and how many must: the server refuses everybody else.
+    answer and how many must: the server refuses everybody else. ``priority`` says how urgent
+    it is. ``steps`` happen while nobody decides: Remind and Escalate, in order and before the ``ttl``.
 
     An answer is for the question that was shown. When the node asks something
     else on its replay, ``drift`` says what happens: ``"fail"``, ``"ask_again"``
@@ -106,6 +114,7 @@ def interrupt(
     task = required_task("interrupt()")
     if schema is not None and response_schema is not None:
         raise TypeError("interrupt() takes response_schema or schema, which is its older name, not both")
+    check_priority(priority)
     wanted = read_response_schema(schema if response_schema is None else response_schema)
     if on_expiry == "resume_default":
         _check_default(wanted, default)
@@ -118,6 +127,8 @@ def interrupt(
         "default": default,
         "assignees": tuple(assignees),
         "people": people,
+        "priority": priority,
+        "steps": tuple(steps),
         "drift": drift,
         "drift_ignore": check_drift(drift, drift_ignore),
     }

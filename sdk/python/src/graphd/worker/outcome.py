@@ -17,6 +17,7 @@ from graphd.runtime.replay import Question, UsedAnswer
 from graphd.values.command import Command, Overwrite, Send
 from graphd.values.people import People
 from graphd.values.policy import RetryPolicy
+from graphd.values.steps import Remind, Step
 from graphd.worker.message_ids import MessageIds
 
 _EXPIRY = {
@@ -31,6 +32,13 @@ _DRIFT: dict[str | None, interrupt_pb2.Drift] = {
     "fail": interrupt_pb2.DRIFT_FAIL,
     "ask_again": interrupt_pb2.DRIFT_ASK_AGAIN,
     "accept": interrupt_pb2.DRIFT_ACCEPT,
+}
+_PRIORITIES: dict[str | None, interrupt_pb2.Priority] = {
+    None: interrupt_pb2.PRIORITY_UNSPECIFIED,
+    "low": interrupt_pb2.PRIORITY_LOW,
+    "normal": interrupt_pb2.PRIORITY_NORMAL,
+    "high": interrupt_pb2.PRIORITY_HIGH,
+    "urgent": interrupt_pb2.PRIORITY_URGENT,
 }
 _DRIFT_WORDS: dict[int, str | None] = {number: word for word, number in _DRIFT.items()}
 
@@ -158,6 +166,8 @@ def _build_ask(question: Question) -> pb.Ask:
     )
     if (people := options.get("people")) is not None:
         ask.people.CopyFrom(_build_people(people))
+    ask.priority = _PRIORITIES[options.get("priority")]
+    ask.steps.extend(_build_step(step) for step in options.get("steps") or ())
     if options.get("schema") is not None:
         ask.response_schema.CopyFrom(codec.to_payload(options["schema"]))
     if options.get("on_expiry") == "resume_default":
@@ -176,6 +186,14 @@ def _build_people(people: People) -> interrupt_pb2.People:
         exclusive=people.exclusive,
         requester=people.requester,
     )
+
+
+def _build_step(step: Step) -> interrupt_pb2.Step:
+    people = interrupt_pb2.Audience(users=step.users, groups=step.groups)
+    if isinstance(step, Remind):
+        return interrupt_pb2.Step(after=to_duration(step.after), remind=people)
+    people.priority = _PRIORITIES[step.priority]
+    return interrupt_pb2.Step(after=to_duration(step.after), escalate=people)
 
 
 def build_used_answers(answers: Iterable[UsedAnswer]) -> list[pb.UsedAnswer]:

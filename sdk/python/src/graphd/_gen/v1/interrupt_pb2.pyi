@@ -1,3 +1,4 @@
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from graphd._gen.v1 import payload_pb2 as _payload_pb2
 from google.protobuf.internal import containers as _containers
@@ -32,6 +33,14 @@ class Drift(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DRIFT_ASK_AGAIN: _ClassVar[Drift]
     DRIFT_ACCEPT: _ClassVar[Drift]
 
+class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PRIORITY_UNSPECIFIED: _ClassVar[Priority]
+    PRIORITY_LOW: _ClassVar[Priority]
+    PRIORITY_NORMAL: _ClassVar[Priority]
+    PRIORITY_HIGH: _ClassVar[Priority]
+    PRIORITY_URGENT: _ClassVar[Priority]
+
 class TrailKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TRAIL_KIND_UNSPECIFIED: _ClassVar[TrailKind]
@@ -43,6 +52,8 @@ class TrailKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TRAIL_KIND_VOTED: _ClassVar[TrailKind]
     TRAIL_KIND_ANSWERED: _ClassVar[TrailKind]
     TRAIL_KIND_USED: _ClassVar[TrailKind]
+    TRAIL_KIND_REMINDED: _ClassVar[TrailKind]
+    TRAIL_KIND_ESCALATED: _ClassVar[TrailKind]
     TRAIL_KIND_EXPIRED: _ClassVar[TrailKind]
     TRAIL_KIND_CANCELLED: _ClassVar[TrailKind]
     TRAIL_KIND_SUPERSEDED: _ClassVar[TrailKind]
@@ -62,6 +73,11 @@ DRIFT_UNSPECIFIED: Drift
 DRIFT_FAIL: Drift
 DRIFT_ASK_AGAIN: Drift
 DRIFT_ACCEPT: Drift
+PRIORITY_UNSPECIFIED: Priority
+PRIORITY_LOW: Priority
+PRIORITY_NORMAL: Priority
+PRIORITY_HIGH: Priority
+PRIORITY_URGENT: Priority
 TRAIL_KIND_UNSPECIFIED: TrailKind
 TRAIL_KIND_ASKED: TrailKind
 TRAIL_KIND_CLAIMED: TrailKind
@@ -71,6 +87,8 @@ TRAIL_KIND_COMMENTED: TrailKind
 TRAIL_KIND_VOTED: TrailKind
 TRAIL_KIND_ANSWERED: TrailKind
 TRAIL_KIND_USED: TrailKind
+TRAIL_KIND_REMINDED: TrailKind
+TRAIL_KIND_ESCALATED: TrailKind
 TRAIL_KIND_EXPIRED: TrailKind
 TRAIL_KIND_CANCELLED: TrailKind
 TRAIL_KIND_SUPERSEDED: TrailKind
@@ -96,6 +114,26 @@ class People(_message.Message):
     agree: str
     def __init__(self, users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., agree: _Optional[str] = ...) -> None: ...
 
+class Audience(_message.Message):
+    __slots__ = ("users", "groups", "priority")
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    users: _containers.RepeatedScalarFieldContainer[str]
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    priority: Priority
+    def __init__(self, users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
+
+class Step(_message.Message):
+    __slots__ = ("after", "remind", "escalate")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    REMIND_FIELD_NUMBER: _ClassVar[int]
+    ESCALATE_FIELD_NUMBER: _ClassVar[int]
+    after: _duration_pb2.Duration
+    remind: Audience
+    escalate: Audience
+    def __init__(self, after: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., remind: _Optional[_Union[Audience, _Mapping]] = ..., escalate: _Optional[_Union[Audience, _Mapping]] = ...) -> None: ...
+
 class Vote(_message.Message):
     __slots__ = ("principal", "time", "agrees", "value", "note", "trail")
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
@@ -113,7 +151,7 @@ class Vote(_message.Message):
     def __init__(self, principal: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., agrees: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., note: _Optional[str] = ..., trail: _Optional[int] = ...) -> None: ...
 
 class TrailEntry(_message.Message):
-    __slots__ = ("number", "time", "principal", "principal_how", "kind", "note", "method", "request_id", "agrees", "dismissed", "value", "value_digest", "seen", "policy", "assignees", "until", "from_thread_id", "record", "digest", "fields")
+    __slots__ = ("number", "time", "principal", "principal_how", "kind", "note", "method", "request_id", "agrees", "dismissed", "value", "value_digest", "seen", "policy", "assignees", "until", "from_thread_id", "record", "digest", "fields", "users", "groups", "priority")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
@@ -134,6 +172,9 @@ class TrailEntry(_message.Message):
     RECORD_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     number: int
     time: _timestamp_pb2.Timestamp
     principal: str
@@ -154,10 +195,13 @@ class TrailEntry(_message.Message):
     record: str
     digest: str
     fields: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ...) -> None: ...
+    users: _containers.RepeatedScalarFieldContainer[str]
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    priority: str
+    def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., priority: _Optional[str] = ...) -> None: ...
 
 class Interrupt(_message.Message):
-    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "votes", "claimed_by", "claim_expire_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time")
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "priority", "steps", "next_step", "due_time", "votes", "claimed_by", "claim_expire_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +229,10 @@ class Interrupt(_message.Message):
     NOTE_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
     PEOPLE_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_STEP_FIELD_NUMBER: _ClassVar[int]
+    DUE_TIME_FIELD_NUMBER: _ClassVar[int]
     VOTES_FIELD_NUMBER: _ClassVar[int]
     CLAIMED_BY_FIELD_NUMBER: _ClassVar[int]
     CLAIM_EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -226,6 +274,10 @@ class Interrupt(_message.Message):
     note: str
     etag: str
     people: People
+    priority: Priority
+    steps: _containers.RepeatedCompositeFieldContainer[Step]
+    next_step: int
+    due_time: _timestamp_pb2.Timestamp
     votes: _containers.RepeatedCompositeFieldContainer[Vote]
     claimed_by: str
     claim_expire_time: _timestamp_pb2.Timestamp
@@ -240,4 +292,4 @@ class Interrupt(_message.Message):
     responder_how: str
     response_method: str
     response_time: _timestamp_pb2.Timestamp
-    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., next_step: _Optional[int] = ..., due_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

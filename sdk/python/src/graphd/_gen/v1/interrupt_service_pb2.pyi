@@ -1,5 +1,6 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from graphd._gen.v1 import interrupt_pb2 as _interrupt_pb2
 from graphd._gen.v1 import payload_pb2 as _payload_pb2
 from graphd._gen.v1 import run_pb2 as _run_pb2
@@ -117,7 +118,7 @@ class ListTrailResponse(_message.Message):
     def __init__(self, entries: _Optional[_Iterable[_Union[_interrupt_pb2.TrailEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class AnswerInterruptsRequest(_message.Message):
-    __slots__ = ("targets", "filter", "value", "dismissal", "note", "expected_count", "request_id")
+    __slots__ = ("targets", "filter", "value", "dismissal", "note", "expected_count", "request_id", "asked_before")
     class Target(_message.Message):
         __slots__ = ("thread_id", "interrupt_id", "seen")
         THREAD_ID_FIELD_NUMBER: _ClassVar[int]
@@ -139,6 +140,7 @@ class AnswerInterruptsRequest(_message.Message):
     NOTE_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    ASKED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     targets: AnswerInterruptsRequest.Targets
     filter: str
     value: _payload_pb2.Payload
@@ -146,7 +148,8 @@ class AnswerInterruptsRequest(_message.Message):
     note: str
     expected_count: int
     request_id: str
-    def __init__(self, targets: _Optional[_Union[AnswerInterruptsRequest.Targets, _Mapping]] = ..., filter: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissal: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., note: _Optional[str] = ..., expected_count: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+    asked_before: _timestamp_pb2.Timestamp
+    def __init__(self, targets: _Optional[_Union[AnswerInterruptsRequest.Targets, _Mapping]] = ..., filter: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissal: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., note: _Optional[str] = ..., expected_count: _Optional[int] = ..., request_id: _Optional[str] = ..., asked_before: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class AnswerOutcome(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "stored", "reason", "message")

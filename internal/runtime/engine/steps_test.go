@@ -1,0 +1,165 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// steppedAsk is a question of finance that reminds after a minute, goes to the board after
+// two, and answers itself after three.
+func steppedAsk() pregel.Ask {
+	return pregel.Ask{
+		Value: `"pay?"`, Policy: &approval.Policy{Groups: []string{"finance"}}, TTL: 3 * time.Minute, Expiry: checkpoint.ExpiryResumeDefault, Default: `"no"`,
+		Steps: []approval.Step{
+			{After: time.Minute}, {After: 2 * time.Minute, Escalates: true, Groups: []string{"board"}, Priority: approval.Urgent},
+		},
+	}
+}
+
+func steppedNode(_ context.Context, c *nodeCall) pregel.Result {
+	if list := c.Journal.Answers; len(list) > 0 {
+		return logUpdate(string(list[0].Value))
+	}
+	q := steppedAsk()
+	q.SetDriftDefaults(c.Graph.Spec)
+	return pregel.Result{Asks: []pregel.Ask{q}}
+}
+
+// stepsCase is a cluster in virtual time whose thread asks steppedAsk.
+type stepsCase struct {
+	*cluster
+
+	question checkpoint.Interrupt
+}
+
+func newStepsCase(t *testing.T) *stepsCase {
+	t.Helper()
+	c := newBubbleCluster(t)
+	c.opts.KnowsCallers = true
+	c.store = guardTrails(t, c.store)
+	c.nodes.funcs = map[string]nodeFunc{"ask": steppedNode}
+	c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+	c.startEngine(c.store)
+	return &stepsCase{c, c.runToInterrupt("t")}
+}
+
+func (c *stepsCase) read() checkpoint.Interrupt {
+	c.t.Helper()
+	q, err := c.engine.Interrupt(c.t.Context(), "t", c.question.ID)
+	require.NoError(c.t, err)
+	return q
+}
+
+func (c *stepsCase) trail() []string {
+	c.t.Helper()
+	entries, err := c.engine.ListTrail(c.t.Context(), runtime.Question{Thread: "t", Interrupt: c.question.ID})
+	require.NoError(c.t, err)
+	return describeTrail(entries)
+}
+
+func (c *stepsCase) answer(name, group string) error {
+	_, err := c.engine.Resume(c.t.Context(), runtime.ResumeRequest{
+		Thread: "t", By: runtime.Actor{Name: name, Groups: []string{group}}, Single: &runtime.Response{Value: `"yes"`},
+	})
+	return err
+}
+
+// PP-16: the steps are taken in order, and then the default.
+func TestStepsAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newStepsCase(t)
+		asked := c.read()
+		require.Equal(t, asked.Created.Add(time.Minute), asked.DueTime())
+		sleepVirtual(61 * time.Second)
+		require.Equal(t, []string{"asked", "reminded"}, c.trail())
+		require.Equal(t, approval.RuleGroup, errorMeta(c.answer("eva", "board"), "rule"))
+		sleepVirtual(time.Minute)
+		require.Equal(t, []string{"asked", "reminded", "escalated"}, c.trail())
+		q := c.read()
+		require.Equal(t, approval.Urgent, q.Priority)
+		require.Equal(t, []string{"finance", "board"}, q.VoterPolicy().Groups)
+		require.Equal(t, []string{"finance"}, q.Policy.Groups, "the policy that the node asked with is compared at replay")
+		sleepVirtual(time.Minute)
+		require.Equal(t, []string{"asked", "reminded", "escalated", `expired "no"`}, c.trail())
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
+		require.Empty(t, c.read().Responder)
+	})
+}
+
+// Those to whom a question was escalated may answer it, and the answer is used.
+func TestAnEscalatedQuestionIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newStepsCase(t)
+		sleepVirtual(2*time.Minute + time.Second)
+		require.NoError(t, c.answer("eva", "board"))
+		sleepVirtual(time.Second)
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
+		require.Equal(t, []string{"asked", "reminded", "escalated", `voted eva "yes"`, `answered eva "yes"`, "used"}, c.trail())
+		sleepVirtual(10 * time.Minute)
+		require.Len(t, c.trail(), 6, "nothing happens to a question that is answered")
+	})
+}
+
+// PP-17: steps that no server has taken are taken late, in order, in one change.
+func TestLateStepsAreTakenInOneChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newStepsCase(t)
+		before := c.read().Revision
+		c.engine.Close()
+		sleepVirtual(time.Hour)
+		c.startEngine(c.store)
+		sleepVirtual(time.Minute)
+		require.Equal(t, []string{"asked", "reminded", "escalated", `expired "no"`}, c.trail())
+		require.Equal(t, before+1, c.read().Revision)
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
+	})
+}
+
+// An expiry that is put off moves no step, and one that comes before a step cancels it.
+func TestStepsAndAChangedExpiry(t *testing.T) {
+	for name, tc := range map[string]struct {
+		expires time.Duration
+		want    []string
+	}{
+		"later":  {time.Hour, []string{"asked", "changed eva", "reminded", "escalated"}},
+		"never":  {0, []string{"asked", "changed eva", "reminded", "escalated"}},
+		"sooner": {90 * time.Second, []string{"asked", "changed eva", "reminded", `expired "no"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newStepsCase(t)
+				var until time.Time
+				if tc.expires > 0 {
+					until = c.question.Created.Add(tc.expires)
+				}
+				_, err := c.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{
+					Question: runtime.Question{Thread: "t", Interrupt: c.question.ID}, Expires: &until, By: actor("eva"),
+				})
+				require.NoError(t, err)
+				sleepVirtual(10 * time.Minute)
+				require.Equal(t, tc.want, c.trail())
+			})
+		})
+	}
+}
+
+// Steps that can't be taken fail the task that asks.
+func TestStepsThatCantBeTaken(t *testing.T) {
+	v := newFixture(t, map[string]nodeFunc{"ask": func(context.Context, *nodeCall) pregel.Result {
+		q := steppedAsk()
+		q.Policy = nil
+		return pregel.Result{Asks: []pregel.Ask{q}}
+	}}, chainSpec("g", channelsLog, "ask"))
+	run := v.runToStop("t", "g", `{}`)
+	require.Equal(t, checkpoint.RunFailed, run.State)
+	require.Contains(t, run.Failure.Message, "can't be taken: steps[1] escalates to people")
+}
