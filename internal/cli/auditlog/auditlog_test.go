@@ -122,7 +122,7 @@ func TestUnknownMethodsAreRefused(t *testing.T) {
 		require.NoError(t, auditlog.CheckMethod(name), name)
 	}
 	for name, want := range map[string]string{
-		"Foo":                           "--method \"Foo\" is no method of graphd; known: BulkUpdateState, CallGraph, CancelRun, Check, ",
+		"Foo":                           "--method \"Foo\" is no method of graphd; known: AnswerInterrupts, BulkUpdateState, CallGraph, CancelRun, Check, ",
 		"resumerun":                     `did you mean "ResumeRun"?`,
 		"GraphService/ResumeRuns":       `did you mean "GraphService/ResumeRun"?`,
 		"graphd.v1.GraphService/Delete": "known: GraphService/CancelRun,",
