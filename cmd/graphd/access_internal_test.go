@@ -182,6 +182,7 @@ func requestTexts() map[string]string {
 		thread + "GetThread":       `thread_id: "GRAPH"`,
 		thread + "ListThreads":     ``,
 		thread + "UpdateThread":    `thread {thread_id: "GRAPH" etag: "999"  metadata {key: "a" value: "b"}}`,
+		thread + "DeleteThreads":   `thread_ids: "GRAPH-none"`,
 		thread + "DeleteThread":    `thread_id: "GRAPH" etag: "999"`,
 		thread + "ForkThread":      `source_thread_id: "GRAPH" at {checkpoint_id: "none"}`,
 		thread + "CopyThread":      `source_thread_id: "GRAPH" thread_id: "GRAPH"`,

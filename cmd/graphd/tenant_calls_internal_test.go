@@ -207,7 +207,11 @@ func (c *tenantClient) removeEverything() {
 		if len(page.GetThreads()) == 0 {
 			break
 		}
-		for _, thread := range page.GetThreads() {
+		deleted, err := c.DeleteThreads(ctx, &graphdv1.DeleteThreadsRequest{ThreadIds: []string{page.GetThreads()[0].GetThreadId(), "nothing"}, Force: true})
+		require.NoError(t, err)
+		require.Len(t, deleted.GetFailures(), 1)
+		require.Equal(t, "THREAD_NOT_FOUND", deleted.GetFailures()[0].GetReason())
+		for _, thread := range page.GetThreads()[1:] {
 			_, err = c.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: thread.GetThreadId(), Force: true})
 			require.NoError(t, err)
 		}

@@ -75,6 +75,7 @@ func Methods() []MethodRow {
 		{threadService + "ListThreads", ScopeTenant, viewers},
 		{threadService + "UpdateThread", ScopeGraph, starters},
 		{threadService + "DeleteThread", ScopeGraph, operators},
+		{threadService + "DeleteThreads", ScopeTenant, operators},
 		{threadService + "ForkThread", ScopeGraph, operators},
 		{threadService + "CopyThread", ScopeGraph, operators},
 		{threadService + "PruneThread", ScopeGraph, operators},

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -477,6 +478,32 @@ func TestInterruptCalls(t *testing.T) {
 	require.Equal(t, runtime.UpdateInterruptRequest{
 		Question: runtime.Question{Thread: "t1", Interrupt: "i1"}, Etag: 3, Assignees: &[]string{"bob"}, Expires: &time.Time{},
 	}, e.lastRequest(t))
+}
+
+func TestDeleteThreads(t *testing.T) {
+	e := newFakeEngine()
+	c := startServer(t, e)
+	answer, err := c.DeleteThreads(t.Context(), &graphdv1.DeleteThreadsRequest{ThreadIds: []string{"t1", "t2"}, Force: true})
+	require.NoError(t, err)
+	require.Empty(t, answer.GetFailures())
+	require.ElementsMatch(t, []any{deleteCall{Thread: "t1", Force: true}, deleteCall{Thread: "t2", Force: true}}, e.requests)
+
+	e.err = runtime.Errorf(runtime.ReasonThreadBusy, "it is busy")
+	answer, err = c.DeleteThreads(t.Context(), &graphdv1.DeleteThreadsRequest{ThreadIds: []string{"t2", "t1"}})
+	require.NoError(t, err)
+	require.Len(t, answer.GetFailures(), 2)
+	require.Equal(t, "t2", answer.GetFailures()[0].GetThreadId())
+	require.Equal(t, "THREAD_BUSY", answer.GetFailures()[1].GetReason())
+	for _, fatal := range []error{checkpoint.ErrUnavailable, errors.New("a secret")} {
+		e.err = fatal
+		_, err = c.DeleteThreads(t.Context(), &graphdv1.DeleteThreadsRequest{ThreadIds: []string{"t1"}})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	for want, ids := range map[string][]string{"has 0 threads": nil, "has 101 threads": make([]string, 101), "name each thread once": {"t1", "t1"}, "thread_ids[1]": {"t1", ""}} {
+		_, err = c.DeleteThreads(t.Context(), &graphdv1.DeleteThreadsRequest{ThreadIds: ids})
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestQuestionCalls(t *testing.T) {

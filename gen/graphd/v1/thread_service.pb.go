@@ -395,6 +395,107 @@ func (x *DeleteThreadRequest) GetForce() bool {
 	return false
 }
 
+// Asks to delete several threads.
+type DeleteThreadsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 100, each once.
+	ThreadIds []string `protobuf:"bytes,1,rep,name=thread_ids,json=threadIds,proto3" json:"thread_ids,omitempty"`
+	// Delete them though a run is active; the run is stopped.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteThreadsRequest) Reset() {
+	*x = DeleteThreadsRequest{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteThreadsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteThreadsRequest) ProtoMessage() {}
+
+func (x *DeleteThreadsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteThreadsRequest.ProtoReflect.Descriptor instead.
+func (*DeleteThreadsRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DeleteThreadsRequest) GetThreadIds() []string {
+	if x != nil {
+		return x.ThreadIds
+	}
+	return nil
+}
+
+func (x *DeleteThreadsRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// What came of it.
+type DeleteThreadsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that are not deleted, in the order of the request.
+	Failures      []*DeleteThreadsResponse_Failure `protobuf:"bytes,1,rep,name=failures,proto3" json:"failures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteThreadsResponse) Reset() {
+	*x = DeleteThreadsResponse{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteThreadsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteThreadsResponse) ProtoMessage() {}
+
+func (x *DeleteThreadsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteThreadsResponse.ProtoReflect.Descriptor instead.
+func (*DeleteThreadsResponse) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteThreadsResponse) GetFailures() []*DeleteThreadsResponse_Failure {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
 // Asks to begin a thread where another one was.
 type ForkThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -415,7 +516,7 @@ type ForkThreadRequest struct {
 
 func (x *ForkThreadRequest) Reset() {
 	*x = ForkThreadRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +528,7 @@ func (x *ForkThreadRequest) String() string {
 func (*ForkThreadRequest) ProtoMessage() {}
 
 func (x *ForkThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +541,7 @@ func (x *ForkThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkThreadRequest.ProtoReflect.Descriptor instead.
 func (*ForkThreadRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ForkThreadRequest) GetSourceThreadId() string {
@@ -495,7 +596,7 @@ type CopyThreadRequest struct {
 
 func (x *CopyThreadRequest) Reset() {
 	*x = CopyThreadRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +608,7 @@ func (x *CopyThreadRequest) String() string {
 func (*CopyThreadRequest) ProtoMessage() {}
 
 func (x *CopyThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +621,7 @@ func (x *CopyThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyThreadRequest.ProtoReflect.Descriptor instead.
 func (*CopyThreadRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CopyThreadRequest) GetSourceThreadId() string {
@@ -566,7 +667,7 @@ type PruneThreadRequest struct {
 
 func (x *PruneThreadRequest) Reset() {
 	*x = PruneThreadRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +679,7 @@ func (x *PruneThreadRequest) String() string {
 func (*PruneThreadRequest) ProtoMessage() {}
 
 func (x *PruneThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +692,7 @@ func (x *PruneThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PruneThreadRequest.ProtoReflect.Descriptor instead.
 func (*PruneThreadRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PruneThreadRequest) GetThreadId() string {
@@ -633,7 +734,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +746,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +759,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetStateRequest) GetThreadId() string {
@@ -715,7 +816,7 @@ type UpdateStateRequest struct {
 
 func (x *UpdateStateRequest) Reset() {
 	*x = UpdateStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +828,7 @@ func (x *UpdateStateRequest) String() string {
 func (*UpdateStateRequest) ProtoMessage() {}
 
 func (x *UpdateStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +841,7 @@ func (x *UpdateStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateStateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateStateRequest) GetThreadId() string {
@@ -814,7 +915,7 @@ type BulkUpdateStateRequest struct {
 
 func (x *BulkUpdateStateRequest) Reset() {
 	*x = BulkUpdateStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +927,7 @@ func (x *BulkUpdateStateRequest) String() string {
 func (*BulkUpdateStateRequest) ProtoMessage() {}
 
 func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +940,7 @@ func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkUpdateStateRequest.ProtoReflect.Descriptor instead.
 func (*BulkUpdateStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BulkUpdateStateRequest) GetThreadId() string {
@@ -897,7 +998,7 @@ type StateSuperstep struct {
 
 func (x *StateSuperstep) Reset() {
 	*x = StateSuperstep{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1010,7 @@ func (x *StateSuperstep) String() string {
 func (*StateSuperstep) ProtoMessage() {}
 
 func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1023,7 @@ func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateSuperstep.ProtoReflect.Descriptor instead.
 func (*StateSuperstep) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StateSuperstep) GetUpdates() []*StateUpdate {
@@ -956,7 +1057,7 @@ type StateUpdate struct {
 
 func (x *StateUpdate) Reset() {
 	*x = StateUpdate{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1069,7 @@ func (x *StateUpdate) String() string {
 func (*StateUpdate) ProtoMessage() {}
 
 func (x *StateUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1082,7 @@ func (x *StateUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateUpdate.ProtoReflect.Descriptor instead.
 func (*StateUpdate) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StateUpdate) GetValues() *Payload {
@@ -1031,7 +1132,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1144,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1157,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListCheckpointsRequest) GetThreadId() string {
@@ -1107,7 +1208,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1220,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1233,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*StateSnapshot {
@@ -1145,6 +1246,70 @@ func (x *ListCheckpointsResponse) GetCheckpoints() []*StateSnapshot {
 func (x *ListCheckpointsResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+// A thread that is not deleted.
+type DeleteThreadsResponse_Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Why: a reason as of the errors of DeleteThread.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The reason in words.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteThreadsResponse_Failure) Reset() {
+	*x = DeleteThreadsResponse_Failure{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteThreadsResponse_Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteThreadsResponse_Failure) ProtoMessage() {}
+
+func (x *DeleteThreadsResponse_Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteThreadsResponse_Failure.ProtoReflect.Descriptor instead.
+func (*DeleteThreadsResponse_Failure) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{7, 0}
+}
+
+func (x *DeleteThreadsResponse_Failure) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *DeleteThreadsResponse_Failure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DeleteThreadsResponse_Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
 	}
 	return ""
 }
@@ -1178,7 +1343,17 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\x13DeleteThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"\xa8\x02\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"K\n" +
+	"\x14DeleteThreadsRequest\x12\x1d\n" +
+	"\n" +
+	"thread_ids\x18\x01 \x03(\tR\tthreadIds\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"\xb7\x01\n" +
+	"\x15DeleteThreadsResponse\x12D\n" +
+	"\bfailures\x18\x01 \x03(\v2(.graphd.v1.DeleteThreadsResponse.FailureR\bfailures\x1aX\n" +
+	"\aFailure\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xa8\x02\n" +
 	"\x11ForkThreadRequest\x12(\n" +
 	"\x10source_thread_id\x18\x01 \x01(\tR\x0esourceThreadId\x12(\n" +
 	"\x02at\x18\x02 \x01(\v2\x18.graphd.v1.CheckpointRefR\x02at\x12\x1b\n" +
@@ -1242,13 +1417,14 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\x0einclude_values\x18\x05 \x01(\bR\rincludeValues\"}\n" +
 	"\x17ListCheckpointsResponse\x12:\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x18.graphd.v1.StateSnapshotR\vcheckpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xdb\x06\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xaf\a\n" +
 	"\rThreadService\x12A\n" +
 	"\fCreateThread\x12\x1e.graphd.v1.CreateThreadRequest\x1a\x11.graphd.v1.Thread\x12;\n" +
 	"\tGetThread\x12\x1b.graphd.v1.GetThreadRequest\x1a\x11.graphd.v1.Thread\x12L\n" +
 	"\vListThreads\x12\x1d.graphd.v1.ListThreadsRequest\x1a\x1e.graphd.v1.ListThreadsResponse\x12A\n" +
 	"\fUpdateThread\x12\x1e.graphd.v1.UpdateThreadRequest\x1a\x11.graphd.v1.Thread\x12F\n" +
-	"\fDeleteThread\x12\x1e.graphd.v1.DeleteThreadRequest\x1a\x16.google.protobuf.Empty\x12=\n" +
+	"\fDeleteThread\x12\x1e.graphd.v1.DeleteThreadRequest\x1a\x16.google.protobuf.Empty\x12R\n" +
+	"\rDeleteThreads\x12\x1f.graphd.v1.DeleteThreadsRequest\x1a .graphd.v1.DeleteThreadsResponse\x12=\n" +
 	"\n" +
 	"ForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12=\n" +
 	"\n" +
@@ -1271,83 +1447,89 @@ func file_graphd_v1_thread_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_thread_service_proto_rawDescData
 }
 
-var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_graphd_v1_thread_service_proto_goTypes = []any{
-	(*CreateThreadRequest)(nil),     // 0: graphd.v1.CreateThreadRequest
-	(*GetThreadRequest)(nil),        // 1: graphd.v1.GetThreadRequest
-	(*ListThreadsRequest)(nil),      // 2: graphd.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),     // 3: graphd.v1.ListThreadsResponse
-	(*UpdateThreadRequest)(nil),     // 4: graphd.v1.UpdateThreadRequest
-	(*DeleteThreadRequest)(nil),     // 5: graphd.v1.DeleteThreadRequest
-	(*ForkThreadRequest)(nil),       // 6: graphd.v1.ForkThreadRequest
-	(*CopyThreadRequest)(nil),       // 7: graphd.v1.CopyThreadRequest
-	(*PruneThreadRequest)(nil),      // 8: graphd.v1.PruneThreadRequest
-	(*GetStateRequest)(nil),         // 9: graphd.v1.GetStateRequest
-	(*UpdateStateRequest)(nil),      // 10: graphd.v1.UpdateStateRequest
-	(*BulkUpdateStateRequest)(nil),  // 11: graphd.v1.BulkUpdateStateRequest
-	(*StateSuperstep)(nil),          // 12: graphd.v1.StateSuperstep
-	(*StateUpdate)(nil),             // 13: graphd.v1.StateUpdate
-	(*ListCheckpointsRequest)(nil),  // 14: graphd.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 15: graphd.v1.ListCheckpointsResponse
-	nil,                             // 16: graphd.v1.ForkThreadRequest.MetadataEntry
-	nil,                             // 17: graphd.v1.CopyThreadRequest.MetadataEntry
-	(*Thread)(nil),                  // 18: graphd.v1.Thread
-	(ThreadView)(0),                 // 19: graphd.v1.ThreadView
-	(*fieldmaskpb.FieldMask)(nil),   // 20: google.protobuf.FieldMask
-	(*CheckpointRef)(nil),           // 21: graphd.v1.CheckpointRef
-	(*Payload)(nil),                 // 22: graphd.v1.Payload
-	(*Goto)(nil),                    // 23: graphd.v1.Goto
-	(*StateSnapshot)(nil),           // 24: graphd.v1.StateSnapshot
-	(*emptypb.Empty)(nil),           // 25: google.protobuf.Empty
+	(*CreateThreadRequest)(nil),           // 0: graphd.v1.CreateThreadRequest
+	(*GetThreadRequest)(nil),              // 1: graphd.v1.GetThreadRequest
+	(*ListThreadsRequest)(nil),            // 2: graphd.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),           // 3: graphd.v1.ListThreadsResponse
+	(*UpdateThreadRequest)(nil),           // 4: graphd.v1.UpdateThreadRequest
+	(*DeleteThreadRequest)(nil),           // 5: graphd.v1.DeleteThreadRequest
+	(*DeleteThreadsRequest)(nil),          // 6: graphd.v1.DeleteThreadsRequest
+	(*DeleteThreadsResponse)(nil),         // 7: graphd.v1.DeleteThreadsResponse
+	(*ForkThreadRequest)(nil),             // 8: graphd.v1.ForkThreadRequest
+	(*CopyThreadRequest)(nil),             // 9: graphd.v1.CopyThreadRequest
+	(*PruneThreadRequest)(nil),            // 10: graphd.v1.PruneThreadRequest
+	(*GetStateRequest)(nil),               // 11: graphd.v1.GetStateRequest
+	(*UpdateStateRequest)(nil),            // 12: graphd.v1.UpdateStateRequest
+	(*BulkUpdateStateRequest)(nil),        // 13: graphd.v1.BulkUpdateStateRequest
+	(*StateSuperstep)(nil),                // 14: graphd.v1.StateSuperstep
+	(*StateUpdate)(nil),                   // 15: graphd.v1.StateUpdate
+	(*ListCheckpointsRequest)(nil),        // 16: graphd.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil),       // 17: graphd.v1.ListCheckpointsResponse
+	(*DeleteThreadsResponse_Failure)(nil), // 18: graphd.v1.DeleteThreadsResponse.Failure
+	nil,                                   // 19: graphd.v1.ForkThreadRequest.MetadataEntry
+	nil,                                   // 20: graphd.v1.CopyThreadRequest.MetadataEntry
+	(*Thread)(nil),                        // 21: graphd.v1.Thread
+	(ThreadView)(0),                       // 22: graphd.v1.ThreadView
+	(*fieldmaskpb.FieldMask)(nil),         // 23: google.protobuf.FieldMask
+	(*CheckpointRef)(nil),                 // 24: graphd.v1.CheckpointRef
+	(*Payload)(nil),                       // 25: graphd.v1.Payload
+	(*Goto)(nil),                          // 26: graphd.v1.Goto
+	(*StateSnapshot)(nil),                 // 27: graphd.v1.StateSnapshot
+	(*emptypb.Empty)(nil),                 // 28: google.protobuf.Empty
 }
 var file_graphd_v1_thread_service_proto_depIdxs = []int32{
-	18, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
-	19, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
-	19, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
-	18, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
-	18, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
-	20, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
-	21, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
-	16, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
-	17, // 8: graphd.v1.CopyThreadRequest.metadata:type_name -> graphd.v1.CopyThreadRequest.MetadataEntry
-	21, // 9: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	21, // 10: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	22, // 11: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
-	21, // 12: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	12, // 13: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
-	13, // 14: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
-	22, // 15: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
-	23, // 16: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
-	24, // 17: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
-	0,  // 18: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
-	1,  // 19: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
-	2,  // 20: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
-	4,  // 21: graphd.v1.ThreadService.UpdateThread:input_type -> graphd.v1.UpdateThreadRequest
-	5,  // 22: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
-	6,  // 23: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
-	7,  // 24: graphd.v1.ThreadService.CopyThread:input_type -> graphd.v1.CopyThreadRequest
-	8,  // 25: graphd.v1.ThreadService.PruneThread:input_type -> graphd.v1.PruneThreadRequest
-	9,  // 26: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
-	10, // 27: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
-	11, // 28: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
-	14, // 29: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
-	18, // 30: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
-	18, // 31: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
-	3,  // 32: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
-	18, // 33: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
-	25, // 34: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
-	18, // 35: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
-	18, // 36: graphd.v1.ThreadService.CopyThread:output_type -> graphd.v1.Thread
-	18, // 37: graphd.v1.ThreadService.PruneThread:output_type -> graphd.v1.Thread
-	24, // 38: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
-	24, // 39: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
-	24, // 40: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
-	15, // 41: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
-	30, // [30:42] is the sub-list for method output_type
-	18, // [18:30] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	21, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
+	22, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
+	22, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
+	21, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
+	21, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
+	23, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 6: graphd.v1.DeleteThreadsResponse.failures:type_name -> graphd.v1.DeleteThreadsResponse.Failure
+	24, // 7: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
+	19, // 8: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
+	20, // 9: graphd.v1.CopyThreadRequest.metadata:type_name -> graphd.v1.CopyThreadRequest.MetadataEntry
+	24, // 10: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	24, // 11: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	25, // 12: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
+	24, // 13: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	14, // 14: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
+	15, // 15: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
+	25, // 16: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
+	26, // 17: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
+	27, // 18: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
+	0,  // 19: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
+	1,  // 20: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
+	2,  // 21: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
+	4,  // 22: graphd.v1.ThreadService.UpdateThread:input_type -> graphd.v1.UpdateThreadRequest
+	5,  // 23: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
+	6,  // 24: graphd.v1.ThreadService.DeleteThreads:input_type -> graphd.v1.DeleteThreadsRequest
+	8,  // 25: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
+	9,  // 26: graphd.v1.ThreadService.CopyThread:input_type -> graphd.v1.CopyThreadRequest
+	10, // 27: graphd.v1.ThreadService.PruneThread:input_type -> graphd.v1.PruneThreadRequest
+	11, // 28: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
+	12, // 29: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
+	13, // 30: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
+	16, // 31: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
+	21, // 32: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
+	21, // 33: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
+	3,  // 34: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
+	21, // 35: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
+	28, // 36: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
+	7,  // 37: graphd.v1.ThreadService.DeleteThreads:output_type -> graphd.v1.DeleteThreadsResponse
+	21, // 38: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
+	21, // 39: graphd.v1.ThreadService.CopyThread:output_type -> graphd.v1.Thread
+	21, // 40: graphd.v1.ThreadService.PruneThread:output_type -> graphd.v1.Thread
+	27, // 41: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
+	27, // 42: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
+	27, // 43: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
+	17, // 44: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
+	32, // [32:45] is the sub-list for method output_type
+	19, // [19:32] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_thread_service_proto_init() }
@@ -1363,7 +1545,7 @@ func file_graphd_v1_thread_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_thread_service_proto_rawDesc), len(file_graphd_v1_thread_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

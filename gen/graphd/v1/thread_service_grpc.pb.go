@@ -25,6 +25,7 @@ const (
 	ThreadService_ListThreads_FullMethodName     = "/graphd.v1.ThreadService/ListThreads"
 	ThreadService_UpdateThread_FullMethodName    = "/graphd.v1.ThreadService/UpdateThread"
 	ThreadService_DeleteThread_FullMethodName    = "/graphd.v1.ThreadService/DeleteThread"
+	ThreadService_DeleteThreads_FullMethodName   = "/graphd.v1.ThreadService/DeleteThreads"
 	ThreadService_ForkThread_FullMethodName      = "/graphd.v1.ThreadService/ForkThread"
 	ThreadService_CopyThread_FullMethodName      = "/graphd.v1.ThreadService/CopyThread"
 	ThreadService_PruneThread_FullMethodName     = "/graphd.v1.ThreadService/PruneThread"
@@ -53,6 +54,9 @@ type ThreadServiceClient interface {
 	// Deletes a thread with everything that belongs to it. Errors:
 	// THREAD_NOT_FOUND, THREAD_BUSY (unless forced), ETAG_MISMATCH.
 	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Deletes several threads, each as DeleteThread does, and tells which are not
+	// deleted. Errors: INVALID_FIELD, and those of a server that can't go on.
+	DeleteThreads(ctx context.Context, in *DeleteThreadsRequest, opts ...grpc.CallOption) (*DeleteThreadsResponse, error)
 	// Makes a thread whose history is that of another up to a checkpoint.
 	// Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, THREAD_EXISTS.
 	ForkThread(ctx context.Context, in *ForkThreadRequest, opts ...grpc.CallOption) (*Thread, error)
@@ -135,6 +139,16 @@ func (c *threadServiceClient) DeleteThread(ctx context.Context, in *DeleteThread
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(emptypb.Empty)
 	err := c.cc.Invoke(ctx, ThreadService_DeleteThread_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *threadServiceClient) DeleteThreads(ctx context.Context, in *DeleteThreadsRequest, opts ...grpc.CallOption) (*DeleteThreadsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteThreadsResponse)
+	err := c.cc.Invoke(ctx, ThreadService_DeleteThreads_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -230,6 +244,9 @@ type ThreadServiceServer interface {
 	// Deletes a thread with everything that belongs to it. Errors:
 	// THREAD_NOT_FOUND, THREAD_BUSY (unless forced), ETAG_MISMATCH.
 	DeleteThread(context.Context, *DeleteThreadRequest) (*emptypb.Empty, error)
+	// Deletes several threads, each as DeleteThread does, and tells which are not
+	// deleted. Errors: INVALID_FIELD, and those of a server that can't go on.
+	DeleteThreads(context.Context, *DeleteThreadsRequest) (*DeleteThreadsResponse, error)
 	// Makes a thread whose history is that of another up to a checkpoint.
 	// Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, THREAD_EXISTS.
 	ForkThread(context.Context, *ForkThreadRequest) (*Thread, error)
@@ -282,6 +299,9 @@ func (UnimplementedThreadServiceServer) UpdateThread(context.Context, *UpdateThr
 }
 func (UnimplementedThreadServiceServer) DeleteThread(context.Context, *DeleteThreadRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteThread not implemented")
+}
+func (UnimplementedThreadServiceServer) DeleteThreads(context.Context, *DeleteThreadsRequest) (*DeleteThreadsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteThreads not implemented")
 }
 func (UnimplementedThreadServiceServer) ForkThread(context.Context, *ForkThreadRequest) (*Thread, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForkThread not implemented")
@@ -411,6 +431,24 @@ func _ThreadService_DeleteThread_Handler(srv interface{}, ctx context.Context, d
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ThreadServiceServer).DeleteThread(ctx, req.(*DeleteThreadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ThreadService_DeleteThreads_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteThreadsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ThreadServiceServer).DeleteThreads(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ThreadService_DeleteThreads_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ThreadServiceServer).DeleteThreads(ctx, req.(*DeleteThreadsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -567,6 +605,10 @@ var ThreadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteThread",
 			Handler:    _ThreadService_DeleteThread_Handler,
+		},
+		{
+			MethodName: "DeleteThreads",
+			Handler:    _ThreadService_DeleteThreads_Handler,
 		},
 		{
 			MethodName: "ForkThread",

@@ -98,6 +98,7 @@ func threadMethods() []Row {
 			Skipped: []string{"thread.values", "thread.interrupts"},
 		},
 		{Method: threadService + "DeleteThread", Kind: Changes, Thread: "thread_id", Shown: []string{"etag", "force"}},
+		{Method: threadService + "DeleteThreads", Kind: Changes, Shown: []string{"thread_ids", "force"}},
 		{
 			Method: threadService + "ForkThread", Kind: Changes, Thread: "source_thread_id",
 			Shown: []string{"request_id", "thread_id", "at.checkpoint_id", "metadata"}, Answered: []string{"thread_id"},

@@ -11,6 +11,7 @@ import pytest
 from graphd import START, StateGraph
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.dev import DevServer
+from graphd.errors import GraphdError
 from graphd.transport.server import server_at
 from tests.test_worker import State
 
@@ -88,5 +89,45 @@ def test_a_deletion_goes_on_when_the_caller_is_cancelled(server: DevServer, monk
         with pytest.raises(asyncio.CancelledError):
             await caller
         await asyncio.wait_for(await_no_threads(server, "deletion-goes-on"), 60)
+
+    asyncio.run(call())
+
+
+def test_threads_that_end_together_are_deleted_together(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def call() -> None:
+        graph = build(note, server, "deleted-together")
+        stubs = server_at(server.address).astubs
+        calls: list[int] = []
+        one, several = stubs.threads.DeleteThread, stubs.threads.DeleteThreads
+
+        async def observe_one(request: Any) -> Any:
+            calls.append(1)
+            await asyncio.sleep(0.2)
+            return await one(request)
+
+        async def observe_several(request: Any) -> Any:
+            calls.append(len(request.thread_ids))
+            return await several(request)
+
+        monkeypatch.setattr(stubs.threads, "DeleteThread", observe_one)
+        monkeypatch.setattr(stubs.threads, "DeleteThreads", observe_several)
+        await asyncio.gather(*(graph.ainvoke({"log": []}) for _ in range(30)))
+        assert sum(calls) == 30 and len(calls) < 30
+        assert await asyncio.to_thread(list_threads, server, "deleted-together") == []
+
+    asyncio.run(call())
+
+
+def test_a_server_without_that_call_deletes_one_by_one(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def call() -> None:
+        graph = build(note, server, "deleted-singly")
+        stubs = server_at(server.address).astubs
+
+        async def refuse(request: Any) -> Any:
+            raise GraphdError("unknown method", code="UNIMPLEMENTED")
+
+        monkeypatch.setattr(stubs.threads, "DeleteThreads", refuse)
+        await asyncio.gather(*(graph.ainvoke({"log": []}) for _ in range(10)))
+        assert await asyncio.to_thread(list_threads, server, "deleted-singly") == []
 
     asyncio.run(call())

@@ -25,6 +25,7 @@ from graphd.client.run_stop import RunStop
 from graphd.client.snapshots import SnapshotReader, values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
+from graphd.client.temporary_threads import find_deletions
 from graphd.client.traced_items import atrace_items, inner_ends, trace_items
 from graphd.client.translator import Translator, build_final_item
 from graphd.client.unassigned_tasks import UnassignedTasks
@@ -216,12 +217,8 @@ class RunCall:
             call_unary(self.connection.server.stubs.threads.DeleteThread, request)
 
     async def _adelete_thread(self) -> None:
-        """Waits for the end of the call, which goes on when the caller is cancelled."""
-        request = ts.DeleteThreadRequest(thread_id=self.thread, force=True)
-        call = self.connection.server.astubs.threads.DeleteThread(request)
-        ended = asyncio.get_running_loop().create_future()
-        call.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
-        await ended
+        """Waits for the end of the deletion, which goes on when the caller is cancelled."""
+        await find_deletions(self.connection.server).delete_thread(self.thread)
 
     # The pace of the reader.
 
@@ -375,8 +372,12 @@ class RunCall:
                 while True:
                     try:
                         run = await self._aawait_stop()
-                        items = self._astream_attempt() if run is None else self._aend_items(run)
-                        async with contextlib.aclosing(items):
+                        if run is not None:
+                            for item in await self._afinal_items(run):
+                                yield item
+                            await self._aend_run(run)
+                            return
+                        async with contextlib.aclosing(self._astream_attempt()) as items:
                             async for item in items:
                                 yield item
                         return
@@ -410,8 +411,9 @@ class RunCall:
                         yield item
                     self._release_due(event)
                     if event.HasField("end"):
-                        async for item in self._aend_items(event.end.run):
+                        for item in await self._afinal_items(event.end.run):
                             yield item
+                        await self._aend_run(event.end.run)
 
     async def _aawait_stop(self) -> run_pb2.Run | None:
         self._stop.is_sent = True
@@ -421,9 +423,8 @@ class RunCall:
         run = await astart_and_wait(self.connection.server, self.request)
         return self._take_run(run, time.monotonic() - began)
 
-    async def _aend_items(self, run: run_pb2.Run) -> AsyncGenerator[Item, None]:
-        for item in await self._afinal_items(run):
-            yield item
+    async def _aend_run(self, run: run_pb2.Run) -> None:
+        """The end of a run has been shown; raises what it has failed with."""
         if self.traced is not None:
             await run_blocking(self._keep_output, run)
         self._raise_failure(run)

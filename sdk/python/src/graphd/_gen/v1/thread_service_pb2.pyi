@@ -65,6 +65,29 @@ class DeleteThreadRequest(_message.Message):
     force: bool
     def __init__(self, thread_id: _Optional[str] = ..., etag: _Optional[str] = ..., force: bool = ...) -> None: ...
 
+class DeleteThreadsRequest(_message.Message):
+    __slots__ = ("thread_ids", "force")
+    THREAD_IDS_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    thread_ids: _containers.RepeatedScalarFieldContainer[str]
+    force: bool
+    def __init__(self, thread_ids: _Optional[_Iterable[str]] = ..., force: bool = ...) -> None: ...
+
+class DeleteThreadsResponse(_message.Message):
+    __slots__ = ("failures",)
+    class Failure(_message.Message):
+        __slots__ = ("thread_id", "reason", "message")
+        THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+        REASON_FIELD_NUMBER: _ClassVar[int]
+        MESSAGE_FIELD_NUMBER: _ClassVar[int]
+        thread_id: str
+        reason: str
+        message: str
+        def __init__(self, thread_id: _Optional[str] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    failures: _containers.RepeatedCompositeFieldContainer[DeleteThreadsResponse.Failure]
+    def __init__(self, failures: _Optional[_Iterable[_Union[DeleteThreadsResponse.Failure, _Mapping]]] = ...) -> None: ...
+
 class ForkThreadRequest(_message.Message):
     __slots__ = ("source_thread_id", "at", "thread_id", "metadata", "request_id")
     class MetadataEntry(_message.Message):

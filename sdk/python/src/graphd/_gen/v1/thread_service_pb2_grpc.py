@@ -42,6 +42,11 @@ class ThreadServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.DeleteThreadRequest.SerializeToString,
                 response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
                 )
+        self.DeleteThreads = channel.unary_unary(
+                '/graphd.v1.ThreadService/DeleteThreads',
+                request_serializer=graphd_dot_v1_dot_thread__service__pb2.DeleteThreadsRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_thread__service__pb2.DeleteThreadsResponse.FromString,
+                )
         self.ForkThread = channel.unary_unary(
                 '/graphd.v1.ThreadService/ForkThread',
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.ForkThreadRequest.SerializeToString,
@@ -116,6 +121,14 @@ class ThreadServiceServicer(object):
     def DeleteThread(self, request, context):
         """Deletes a thread with everything that belongs to it. Errors:
         THREAD_NOT_FOUND, THREAD_BUSY (unless forced), ETAG_MISMATCH.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteThreads(self, request, context):
+        """Deletes several threads, each as DeleteThread does, and tells which are not
+        deleted. Errors: INVALID_FIELD, and those of a server that can't go on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -211,6 +224,11 @@ def add_ThreadServiceServicer_to_server(servicer, server):
                     servicer.DeleteThread,
                     request_deserializer=graphd_dot_v1_dot_thread__service__pb2.DeleteThreadRequest.FromString,
                     response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'DeleteThreads': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteThreads,
+                    request_deserializer=graphd_dot_v1_dot_thread__service__pb2.DeleteThreadsRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_thread__service__pb2.DeleteThreadsResponse.SerializeToString,
             ),
             'ForkThread': grpc.unary_unary_rpc_method_handler(
                     servicer.ForkThread,
@@ -340,6 +358,23 @@ class ThreadService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/DeleteThread',
             graphd_dot_v1_dot_thread__service__pb2.DeleteThreadRequest.SerializeToString,
             google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def DeleteThreads(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/DeleteThreads',
+            graphd_dot_v1_dot_thread__service__pb2.DeleteThreadsRequest.SerializeToString,
+            graphd_dot_v1_dot_thread__service__pb2.DeleteThreadsResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
