@@ -35,6 +35,7 @@ func runProgram() int {
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 			IsTerminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 			HasColor:   isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+			Edit:       editText,
 		},
 		isErrTerminal: isTerminal(os.Stderr),
 		getenv:        os.Getenv,

@@ -14,7 +14,7 @@ func (p *program) resumeCommand() *cobra.Command {
 		Long: `Answer questions and show the run that goes on.
 
 --value answers the only open question, --answer ID=JSON one of several. All answers are stored or none.
-Without an answer the command asks at the terminal; a thread at a breakpoint needs none.`,
+Without an answer the command asks at the terminal, field by field; a thread at a breakpoint needs none.`,
 		Example: `  graphd resume ticket-1 --value '{"decision": "approved"}'
   graphd resume ticket-1 --answer 3f2a=true --dismiss 9b01='out of date'`,
 		Args: exactArgs("THREAD"),

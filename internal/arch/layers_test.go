@@ -541,7 +541,9 @@ var layers = []layer{
 	},
 	{
 		path: "internal/cli/prompt", neverLinks: driverPackages,
-		mayImport: []string{"internal/cli/form", "internal/cli/output", "gen"},
+		mayImport: []string{
+			"internal/cli/form", "internal/cli/jsontext", "internal/cli/output", "internal/payload", "internal/runtime", "internal/schema", "gen",
+		},
 	},
 	{
 		path: "internal/cli", neverLinks: driverPackages,

@@ -115,7 +115,7 @@ func (s *Session) confirmAnswers(ctx context.Context, count int, preview []*grap
 	if !s.IsTerminal {
 		return exit.Usagef("%d questions are selected; give --yes to answer them", count)
 	}
-	yes, err := prompt.NewPrompter(p, s.In).Confirm(ctx, "give this answer to all of them?")
+	yes, err := prompt.NewPrompter(p, s.IO).Confirm(ctx, "give this answer to all of them?")
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,7 @@ func (s *Session) confirmAnswers(ctx context.Context, count int, preview []*grap
 func (s *Session) sendAnswers(ctx context.Context, req *graphdv1.AnswerInterruptsRequest, targets []*graphdv1.AnswerInterruptsRequest_Target) error {
 	stored, skipped := 0, 0
 	for some := range slices.Chunk(targets, answersPerCall) {
-		req.Which = &graphdv1.AnswerInterruptsRequest_Targets_{Targets: &graphdv1.AnswerInterruptsRequest_Targets{Targets: some}}
-		outcomes, err := s.answerSome(ctx, req)
+		outcomes, err := s.answerSome(ctx, req, some)
 		stored, skipped = stored+countStored(outcomes), skipped+len(outcomes)-countStored(outcomes)
 		if shown := s.showOutcomes(outcomes); shown != nil {
 			return shown
@@ -154,27 +153,45 @@ func (s *Session) sendAnswers(ctx context.Context, req *graphdv1.AnswerInterrupt
 	return nil
 }
 
-// answerSome makes a call until it has come to its end. It returns what came of the last
-// attempt, also with an error.
-func (s *Session) answerSome(ctx context.Context, req *graphdv1.AnswerInterruptsRequest) ([]*graphdv1.AnswerOutcome, error) {
+// answerSome makes a call until each target has its outcome: after a break it names those
+// that have none. It returns the outcomes also with an error.
+func (s *Session) answerSome(
+	ctx context.Context, req *graphdv1.AnswerInterruptsRequest, targets []*graphdv1.AnswerInterruptsRequest_Target,
+) (all []*graphdv1.AnswerOutcome, err error) {
 	r := client.NewRetryTimer(stream.ReconnectTimeout)
 	defer r.StopTimer()
 	for {
+		req.Which = &graphdv1.AnswerInterruptsRequest_Targets_{Targets: &graphdv1.AnswerInterruptsRequest_Targets{Targets: targets}}
 		outcomes, err := s.readOutcomes(ctx, req)
-		if err == nil {
-			return outcomes, nil
+		all = append(all, outcomes...)
+		if targets = withoutOutcome(targets, outcomes); err == nil || len(targets) == 0 {
+			return all, nil
 		}
 		if len(outcomes) > 0 {
 			r.ResetDelay()
 		}
 		again, _ := client.IsRetryable(report.Reason(err))
 		if !again && !report.IsUnreachable(err) || !r.WaitForAttempt(ctx) {
-			return outcomes, err
+			return all, err
 		}
 		if s.Format == output.Text {
 			s.PrintNote("%s", report.ExplainReconnect(err))
 		}
 	}
+}
+
+// withoutOutcome returns the targets that have no outcome.
+func withoutOutcome(
+	targets []*graphdv1.AnswerInterruptsRequest_Target, outcomes []*graphdv1.AnswerOutcome,
+) []*graphdv1.AnswerInterruptsRequest_Target {
+	type name struct{ thread, interrupt string }
+	known := make(map[name]bool, len(outcomes))
+	for _, o := range outcomes {
+		known[name{o.GetThreadId(), o.GetInterruptId()}] = true
+	}
+	return slices.DeleteFunc(slices.Clone(targets), func(t *graphdv1.AnswerInterruptsRequest_Target) bool {
+		return known[name{t.GetThreadId(), t.GetInterruptId()}]
+	})
 }
 
 func (s *Session) readOutcomes(ctx context.Context, req *graphdv1.AnswerInterruptsRequest) (all []*graphdv1.AnswerOutcome, err error) {

@@ -191,7 +191,7 @@ func (d *demo) takeAnswer(
 	case text != "":
 	case d.IsTerminal:
 		if d.asker == nil {
-			d.asker = prompt.NewPrompter(d.NewPrinter(), d.In)
+			d.asker = prompt.NewPrompter(d.NewPrinter(), d.IO)
 		}
 		if !d.isShown[q.GetInterruptId()] {
 			d.PrintInterrupt(q)

@@ -15,7 +15,7 @@ import (
 
 func newInterrupt() *graphdv1.Interrupt {
 	return &graphdv1.Interrupt{
-		InterruptId: "q1", ThreadId: "t1", Node: "review", Reason: "approval", Message: "Refund?",
+		InterruptId: "q1", ThreadId: "t1", Node: "review", Reason: "approval", Message: "Refund?", Seen: "digest",
 		Value: newPayload(`{"amount": 9007199254740993}`),
 		ResponseSchema: newPayload(`{"type": "object", "required": ["decision"], "properties": {
 			"decision": {"enum": ["approved", "rejected"]}, "note": {"type": "string"}}}`),
@@ -27,21 +27,24 @@ func TestATerminalIsAskedUntilTheAnswerFits(t *testing.T) {
 		{err: refusedError(codes.InvalidArgument, "RESPONSE_SCHEMA_MISMATCH")},
 		{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}},
 	}}
-	c, out := newSession(t, s, "nonsense\n\n\"later\"\napproved\n")
+	c, out := newSession(t, s, "nonsense\n\n{\"decision\":\"approved\",\"note\":\"\"}\napproved\nlooks right\n\n")
 	c.IsTerminal = true
-	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"}))
+	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Note: "by phone"}))
 	require.Len(t, s.resumes, 2)
-	require.Equal(t, `"later"`, s.resumes[0].GetResume().GetResponses()[0].GetValue().GetJson())
+	first := s.resumes[0].GetResume().GetResponses()[0]
+	require.JSONEq(t, `{"decision":"approved","note":""}`, first.GetValue().GetJson())
+	require.Equal(t, "by phone", first.GetNote())
+	require.Equal(t, "digest", first.GetSeen(), "the answer is for what was shown")
 	last := s.resumes[1].GetResume().GetResponses()[0]
 	require.Equal(t, "q1", last.GetInterruptId())
-	require.JSONEq(t, `{"decision":"approved"}`, last.GetValue().GetJson())
+	require.JSONEq(t, `{"decision":"approved","note":"looks right"}`, last.GetValue().GetJson())
 	for _, words := range []string{
 		"review asks (approval): Refund?", "9007199254740993", "decision: approved | rejected, note?",
-		"not JSON", "RESPONSE_SCHEMA_MISMATCH", "succeeded",
+		"want one of: 1 approved, 2 rejected", "decision is required", "RESPONSE_SCHEMA_MISMATCH", "succeeded",
 	} {
 		require.Contains(t, out.String(), words)
 	}
-	require.Equal(t, 4, strings.Count(out.String(), "> "))
+	require.Equal(t, 5, strings.Count(out.String(), "> "))
 }
 
 func TestAPersonWhoLeavesIsToldHowToComeBack(t *testing.T) {

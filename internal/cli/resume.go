@@ -187,7 +187,7 @@ func (s *Session) askAndResume(
 	if err != nil {
 		return err
 	}
-	ask := prompt.NewPrompter(s.NewPrinter(), s.In)
+	ask := prompt.NewPrompter(s.NewPrinter(), s.IO)
 	ask.RecordReplaced(s.FetchReplaced(ctx, questions)...)
 	for {
 		spec.Responses = nil
@@ -197,8 +197,8 @@ func (s *Session) askAndResume(
 				return s.endUnanswered(err, o.Thread, questions)
 			}
 			spec.Responses = append(spec.Responses, &graphdv1.InterruptResponse{
-				InterruptId: q.GetInterruptId(),
-				Outcome:     &graphdv1.InterruptResponse_Value{Value: argument.NewPayload(text)},
+				InterruptId: q.GetInterruptId(), Note: o.Note, Seen: q.GetSeen(),
+				Outcome: &graphdv1.InterruptResponse_Value{Value: argument.NewPayload(text)},
 			})
 		}
 		err := s.resumeRun(ctx, spec, chosen, o)

@@ -43,6 +43,7 @@ type scriptedServer struct {
 	streams    []*graphdv1.StreamRequest
 	resumes    []*graphdv1.ResumeRequest
 	watches    []*graphdv1.WatchRequest
+	answers    []*graphdv1.AnswerInterruptsRequest
 
 	refusal string // why the store takes no changes
 }

@@ -15,16 +15,22 @@ type Form struct {
 	choices   []string // of the whole answer, as JSON
 	typeText  string   // describes its type; "" = any
 	sample    string   // an example, as JSON; "" = none is known
-	fields    []formField
+	fields    []Field
 	cases     []formCase
 	isUnknown bool // there is a schema, no part of which is understood
+
+	// Schema is the schema that the form was read from, "" for none.
+	Schema string
 }
 
-type formField struct {
+// Field is one key of an answer that is an object.
+type Field struct {
 	Form
 
-	name       string
-	isRequired bool
+	Name        string
+	Description string // "" = none
+	Default     string // JSON, "" = none
+	IsRequired  bool
 }
 
 // formCase has the further demands when a field has a value.
@@ -41,7 +47,7 @@ const maxFormDepth = 8
 
 // parseFormWithin reads a schema and at most depth - 1 levels of schemas in it.
 func parseFormWithin(schema string, depth int) Form {
-	var f Form
+	f := Form{Schema: schema}
 	parts := jsontext.MembersByKey(schema)
 	if depth == 0 || len(parts) == 0 {
 		return f
@@ -62,6 +68,7 @@ func parseFormWithin(schema string, depth int) Form {
 	}
 	for _, one := range listAlternatives(parts) {
 		if inner := parseFormWithin(one, depth-1); !inner.isUnknown && inner.sampleAnswer() != unknownAnswer {
+			inner.Schema = schema
 			return inner
 		}
 	}
@@ -93,12 +100,15 @@ func hasConstraints(parts map[string]string) bool {
 	return false
 }
 
-func parseFormFields(parts map[string]string, depth int) []formField {
-	var fields []formField
+func parseFormFields(parts map[string]string, depth int) []Field {
+	var fields []Field
 	required := jsontext.SplitArray(parts["required"])
 	for _, m := range jsontext.SplitObject(parts["properties"]) {
-		fields = append(fields, formField{
-			Form: parseFormWithin(m.Value, depth-1), name: m.Key, isRequired: slices.Contains(required, jsontext.QuoteString(m.Key)),
+		inner := jsontext.MembersByKey(m.Value)
+		description, _ := jsontext.UnquoteString(inner["description"])
+		fields = append(fields, Field{
+			Form: parseFormWithin(m.Value, depth-1), Name: m.Key, Description: description, Default: inner["default"],
+			IsRequired: slices.Contains(required, jsontext.QuoteString(m.Key)),
 		})
 	}
 	return fields
@@ -139,14 +149,20 @@ func parseChoices(schema string) []string {
 	return list
 }
 
+// The words for the types that people type in a way of their own.
+const (
+	textType = "text"
+	listType = "list"
+)
+
 // describeType returns a description of a type, like "integer from 0 to 15", and an
 // example that fits.
 func describeType(parts map[string]string) (word, sample string) {
 	switch parts["type"] {
 	case `"string"`:
-		return "text", `"..."`
+		return textType, `"..."`
 	case `"array"`:
-		return "list", "[]"
+		return listType, "[]"
 	case `"integer"`, `"number"`:
 		word = strings.Trim(parts["type"], `"`)
 		switch least, most := parts["minimum"], parts["maximum"]; {
@@ -175,13 +191,13 @@ func (f Form) DescribeAnswer() string {
 	}
 	var words []string
 	for _, field := range f.fields {
-		word := field.name
-		if !field.isRequired {
+		word := field.Name
+		if !field.IsRequired {
 			word += "?"
 		}
 		if len(field.choices) > 0 {
 			word += ": " + strings.Join(unquoteAll(field.choices), " | ")
-		} else if field.typeText != "" && field.typeText != "text" {
+		} else if field.typeText != "" && field.typeText != textType {
 			word += ": " + field.typeText
 		}
 		words = append(words, word)
@@ -192,14 +208,6 @@ func (f Form) DescribeAnswer() string {
 // ExampleText returns an answer that fits the form as far as it is known, in a form
 // that can be pasted.
 func (f Form) ExampleText() string { return visible.JSON(f.sampleAnswer()) }
-
-// PromptText returns the prompt for an answer.
-func (f Form) PromptText() string {
-	if f.isUnknown {
-		return "answer (JSON)> "
-	}
-	return "answer (JSON, like " + f.ExampleText() + ")> "
-}
 
 // unknownAnswer is the example when the schema does not determine an answer.
 const unknownAnswer = "JSON"
@@ -222,31 +230,31 @@ func (f Form) sampleAnswer() string {
 // make no further fields required, if there are such.
 func (f Form) sampleObject() string {
 	var list []jsontext.Member
-	var more []formField
+	var more []Field
 	for _, field := range f.fields {
-		if !field.isRequired {
+		if !field.IsRequired {
 			continue
 		}
 		value, then := f.fieldSample(field)
 		more = append(more, then...)
-		list = append(list, jsontext.Member{Key: field.name, Value: value})
+		list = append(list, jsontext.Member{Key: field.Name, Value: value})
 	}
 	for _, field := range more {
-		if field.isRequired && !slices.ContainsFunc(f.fields, func(o formField) bool { return o.isRequired && o.name == field.name }) {
-			list = append(list, jsontext.Member{Key: field.name, Value: field.sampleAnswer()})
+		if field.IsRequired && !slices.ContainsFunc(f.fields, func(o Field) bool { return o.IsRequired && o.Name == field.Name }) {
+			list = append(list, jsontext.Member{Key: field.Name, Value: field.sampleAnswer()})
 		}
 	}
 	return jsontext.JoinObject(list)
 }
 
 // fieldSample returns an example of a field, and the fields that it makes required.
-func (f Form) fieldSample(field formField) (value string, then []formField) {
+func (f Form) fieldSample(field Field) (value string, then []Field) {
 	if field.typeText == "" && len(field.choices) == 0 && len(field.fields) == 0 && field.sample == "" {
 		return `"..."`, nil
 	}
-	held := func(value string) []formField {
+	held := func(value string) []Field {
 		for _, c := range f.cases {
-			if c.field == field.name && c.value == value {
+			if c.field == field.Name && c.value == value {
 				return c.then.fields
 			}
 		}
@@ -259,26 +267,6 @@ func (f Form) fieldSample(field formField) (value string, then []formField) {
 	}
 	value = field.sampleAnswer()
 	return value, held(value)
-}
-
-// CompleteAnswer turns the input of a person into JSON. JSON stays unchanged, and a
-// bare word that is a choice becomes its answer. Errors: those of
-// jsontext.CheckValue.
-func (f Form) CompleteAnswer(typed string) (string, error) {
-	err := jsontext.CheckValue(typed)
-	if err == nil {
-		return typed, nil
-	}
-	word := jsontext.QuoteString(typed)
-	if slices.Contains(f.choices, word) {
-		return word, nil
-	}
-	for _, field := range f.fields {
-		if field.isRequired && slices.Contains(field.choices, word) {
-			return "{" + jsontext.QuoteString(field.name) + ":" + word + "}", nil
-		}
-	}
-	return "", err
 }
 
 // unquoteAll returns JSON strings without their quotes.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -37,6 +38,8 @@ type IO struct {
 	// IsTerminal is set if a person reads Out and types In.
 	IsTerminal bool
 	HasColor   bool
+	// Edit lets a person change a text in an editor; nil where there is none.
+	Edit func(ctx context.Context, text string) (string, error)
 }
 
 // Output is the output of a command and its format.

@@ -1,0 +1,123 @@
+package form
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+// Fields returns the fields of an answer that is an object, in the order of the schema;
+// none for every other answer.
+func (f Form) Fields() []Field {
+	if f.typeText != "" || len(f.choices) > 0 {
+		return nil
+	}
+	return f.fields
+}
+
+// FieldNamed returns a field, also one that a condition of the schema adds. It returns a
+// field for any value when the form knows none of the name.
+func (f Form) FieldNamed(name string) Field {
+	all := f.fields
+	for _, c := range f.cases {
+		all = append(slices.Clip(all), c.then.fields...)
+	}
+	for _, field := range all {
+		if field.Name == name {
+			return field
+		}
+	}
+	return Field{Name: name}
+}
+
+// IsAny reports whether the form knows nothing of the answer and allows everything.
+func (f Form) IsAny() bool {
+	return !f.isUnknown && len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0
+}
+
+// IsObject reports whether the answer may be an object.
+func (f Form) IsObject() bool { return f.typeText == "" && len(f.choices) == 0 }
+
+// IsNumbered reports whether a choice may be named by its number, from 1. Choices that are
+// numbers themselves are not.
+func (f Form) IsNumbered() bool {
+	return len(f.choices) > 1 && !f.isYesNo() && !slices.ContainsFunc(f.choices, func(choice string) bool {
+		text, ok := jsontext.UnquoteString(choice)
+		if !ok {
+			text = choice
+		}
+		_, err := strconv.ParseFloat(text, 64)
+		return err == nil
+	})
+}
+
+// isYesNo reports whether the answer is a boolean.
+func (f Form) isYesNo() bool { return slices.Equal(f.choices, []string{"true", "false"}) }
+
+// DescribeInput describes what a person may type: "1 approved, 2 rejected", "yes or no", "".
+func (f Form) DescribeInput() string {
+	switch {
+	case f.isYesNo():
+		return "yes or no"
+	case f.IsNumbered():
+		words := unquoteAll(f.choices)
+		for i := range words {
+			words[i] = strconv.Itoa(i+1) + " " + words[i]
+		}
+		return strings.Join(words, ", ")
+	case len(f.choices) > 0:
+		return strings.Join(unquoteAll(f.choices), ", ")
+	case f.typeText == listType || len(f.fields) > 0 || f.sample == "{}":
+		return "JSON, like " + visible.JSON(f.sampleAnswer())
+	case f.typeText != "":
+		return f.typeText
+	case f.isUnknown:
+		return "JSON"
+	}
+	return ""
+}
+
+// ParseInput turns what a person types into JSON: a choice by its number or its text, yes
+// and no for a boolean, a text without its quotes. JSON stays as it is. The error says what
+// would be right.
+func (f Form) ParseInput(typed string) (string, error) {
+	isJSON := jsontext.CheckValue(typed)
+	switch {
+	case len(f.choices) > 0:
+		return f.parseChoice(typed)
+	case f.typeText == textType || f.IsAny() && isJSON != nil:
+		if _, ok := jsontext.UnquoteString(typed); ok {
+			return typed, nil
+		}
+		return jsontext.QuoteString(typed), nil
+	case isJSON != nil && f.typeText != "" && f.typeText != listType:
+		return "", fmt.Errorf("want %s", f.typeText)
+	case isJSON != nil:
+		return "", fmt.Errorf("not JSON: %w", isJSON)
+	}
+	return typed, nil
+}
+
+func (f Form) parseChoice(typed string) (string, error) {
+	for _, choice := range f.choices {
+		if text, ok := jsontext.UnquoteString(choice); ok && text == typed || jsontext.CompactText(typed) == choice {
+			return choice, nil
+		}
+	}
+	if f.isYesNo() {
+		switch strings.ToLower(typed) {
+		case "y", "yes":
+			return "true", nil
+		case "n", "no":
+			return "false", nil
+		}
+	}
+	if n, err := strconv.Atoi(typed); err == nil && f.IsNumbered() && n >= 1 && n <= len(f.choices) {
+		return f.choices[n-1], nil
+	}
+	return "", fmt.Errorf("want one of: %s", f.DescribeInput())
+}

@@ -1,0 +1,110 @@
+package prompt_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/prompt"
+)
+
+const refundSchema = `{"type": "object", "required": ["decision"], "properties": {
+	"decision": {"enum": ["approved", "approved_with_conditions", "rejected"]},
+	"conditions": {"type": "string", "minLength": 3, "description": "What the customer has to do"},
+	"share": {"type": "integer", "minimum": 0, "maximum": 100, "default": 100},
+	"notify": {"type": "boolean"},
+	"items": {"type": "array", "items": {"type": "string"}},
+	"other": {}
+}, "if": {"properties": {"decision": {"const": "approved_with_conditions"}}}, "then": {"required": ["conditions"]}}`
+
+// What a person types, line by line, and the answer that it makes.
+func TestAnswersAreTypedFieldByField(t *testing.T) {
+	small := `{"type":"object","required":["decision"],"properties":{"decision":{"enum":["yes","no"]}}}`
+	for name, test := range map[string]struct {
+		schema, typed, answer string
+		says                  []string
+	}{
+		"each field": {
+			refundSchema, "2\n10% fee\n50\ny\n[\"a\"]\nby hand\n\n",
+			`{"decision":"approved_with_conditions","conditions":"10% fee","share":50,"notify":true,"items":["a"],"other":"by hand"}`,
+			[]string{
+				"decision (1 approved, 2 approved_with_conditions, 3 rejected)> ", "  What the customer has to do\n",
+				"conditions, optional (text)> ", "share, optional (integer from 0 to 100) [100]> ", "notify, optional (yes or no)> ",
+				`items, optional (JSON, like [])> `, "other, optional> ",
+			},
+		},
+		"defaults and optional fields": {refundSchema, "approved\n\n\n\n\n\n\n", `{"decision":"approved","share":100}`, nil},
+		"the rest left out":            {refundSchema, "1\n:done\ny\n", `{"decision":"approved"}`, []string{`send {"decision":"approved"}? [Y/n] `}},
+		"a default left out":           {refundSchema, "1\n\n:skip\n:done\n\n", `{"decision":"approved"}`, nil},
+		"a field that another demands": {
+			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\n\n", `{"decision":"approved_with_conditions","conditions":"bring it back"}`,
+			[]string{"conditions is missing", "\n  conditions (text)> ", "conditions is required", "minLength"},
+		},
+		"wrong fields": {
+			refundSchema, "perhaps\n4\n\n3\n\n101\n1.5\nmany\n7\nmaybe\nno\na, b\n[1]\n[]\n\n\n",
+			`{"decision":"rejected","share":7,"notify":false,"items":[]}`,
+			[]string{"want one of: 1 approved", "decision is required", "101 is more than 100", "want integer from 0 to 100", "want one of: yes or no", "not JSON", "got number, want string"},
+		},
+		"back and again": {
+			refundSchema, ":back\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\n\n", `{"decision":"rejected","conditions":"lost parcel"}`,
+			[]string{"[rejected]> "},
+		},
+		"back from a field that is wrong": {refundSchema, "2\n:done\n:back\n1\n:done\n\n", `{"decision":"approved"}`, nil},
+		"as a whole":                      {refundSchema, `{"decision":"rejected","share":1}` + "\n", `{"decision":"rejected","share":1}`, nil},
+		"as a whole, wrong": {
+			refundSchema, `{"decision":"later"}` + "\n:json\nno\n" + `{"decision":"rejected"}` + "\n", `{"decision":"rejected"}`,
+			[]string{"decision", "not JSON"},
+		},
+		"a text with a colon":       {refundSchema, "1\n:soon\n\":soon\"\n:done\n\n", `{"decision":"approved","conditions":":soon"}`, []string{`there is no :soon; see :help, and type a text as ":soon"`}},
+		"help":                      {refundSchema, ":help\n1\n:done\n\n", `{"decision":"approved"}`, []string{"  :back   the field before\n"}},
+		"an editor":                 {refundSchema, "1\n:edit\n:done\n\n", `{"decision":"approved","conditions":"written\nin an editor"}`, nil},
+		"one field is sent at once": {small, "2\n", `{"decision":"no"}`, []string{"decision (1 yes, 2 no)> "}},
+		"a boolean":                 {`{"type":"boolean"}`, "perhaps\nYes\n", `true`, []string{"answer (yes or no)> "}},
+		"numbers as choices":        {`{"enum":[3,1]}`, "2\n1\n", `1`, []string{"answer (3, 1)> ", "want one of: 3, 1"}},
+		"a text":                    {`{"type":"string","maxLength":5}`, "too long\n\nshort\n", `"short"`, []string{"maxLength"}},
+		"a number":                  {`{"type":"number","maximum":2}`, "two\n3\n1.50\n", `1.50`, []string{"want number up to 2"}},
+		"a list":                    {`{"type":"array"}`, "a\n[1]\n", `[1]`, []string{"not JSON"}},
+		"anything, as JSON":         {``, "true\n", `true`, nil},
+		"anything, as text":         {``, "tru\nn\nAnn\n\n", `"Ann"`, []string{`answer with the text "tru"? [Y/n] `}},
+		"a schema of another kind":  {`{"not":{"type":"boolean"}}`, "true\n1\n", `1`, []string{"answer (JSON)> "}},
+		"alternatives": {
+			`{"if":{"type":"array"},"then":{"minItems":1},"else":{"type":"object","required":["type"],"properties":{"type":{"enum":["accept","edit"]}},
+				"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}}`,
+			"2\nhelp\n{\"to\":1}\n\n", `{"type":"edit","args":{"to":1}}`,
+			[]string{"args is missing", "args (JSON, like {})> ", "not JSON"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, said, err := askAnswer(t, test.schema, test.typed)
+			require.NoError(t, err, said)
+			require.Equal(t, test.answer, answer, said)
+			for _, words := range test.says {
+				require.Contains(t, said, words)
+			}
+		})
+	}
+}
+
+func TestAPersonMayLeaveAtEachField(t *testing.T) {
+	for _, typed := range []string{"", "1\n", "1\n:quit\n", "1\n:json\n", "1\n:done\n", "2\n:done\n"} {
+		answer, said, err := askAnswer(t, refundSchema, typed)
+		require.ErrorIs(t, err, prompt.ErrNoAnswer, said)
+		require.Empty(t, answer)
+	}
+}
+
+func askAnswer(t *testing.T, schema, typed string) (answer, said string, err error) {
+	t.Helper()
+	out := &bytes.Buffer{}
+	p := prompt.NewPrompter(output.NewPrinter(out), output.IO{
+		In:   strings.NewReader(typed),
+		Edit: func(context.Context, string) (string, error) { return "written\nin an editor\n", nil },
+	})
+	answer, err = p.ReadAnswer(t.Context(), form.ParseSchema(schema))
+	return answer, out.String(), err
+}
