@@ -280,10 +280,11 @@ func TestBulkAnswerShowsNothingHidden(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// Each answer counts as a call that answers.
+// Each answer counts as a call that answers. Those that wait take nothing from the calls of
+// the caller.
 func TestBulkAnswerKeepsTheRate(t *testing.T) {
 	quotas := filepath.Join(t.TempDir(), "quotas.yaml")
-	require.NoError(t, os.WriteFile(quotas, []byte("caller: {answers: {per_second: 20, burst: 1}}\n"), 0o600))
+	require.NoError(t, os.WriteFile(quotas, []byte("caller: {answers: {per_second: 20, burst: 1}, calls: {per_second: 0.001, burst: 20}}\n"), 0o600))
 	b := startBulkCase(t, func(o *server.Options) { o.Quotas = quotas })
 	targets := b.askMany(t, "plain", 8)
 	began := time.Now()

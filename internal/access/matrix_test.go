@@ -94,6 +94,7 @@ func TestDangerousFieldsNeedRights(t *testing.T) {
 	}
 	// Operators alone have these methods, so the flag needs nothing more.
 	guarded["/graphd.v1.ThreadService/DeleteThread force"] = true
+	guarded["/graphd.v1.ThreadService/DeleteThreads force"] = true
 	for name, method := range protoMethods(t) {
 		if !strings.HasPrefix(name, "/graphd.v1.") || strings.Contains(name, "NodeService") || strings.Contains(name, "WorkerService") {
 			continue

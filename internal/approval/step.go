@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// MaxSteps bounds the steps of a question.
-const MaxSteps = 16
+// MaxSteps bounds the steps of a question, and MaxStepNames the users and groups of all of
+// them.
+const (
+	MaxSteps     = 16
+	MaxStepNames = 64
+)
 
 // Priority is how urgent a question is. The zero Priority is normal.
 type Priority int
@@ -75,8 +79,10 @@ func CheckSteps(p *Policy, steps []Step, ttl time.Duration) []Problem {
 		return problems
 	}
 	var before time.Duration
+	names := 0
 	for i := range steps {
 		s := &steps[i]
+		names += len(s.Users) + len(s.Groups)
 		at := "steps[" + strconv.Itoa(i) + "]"
 		switch {
 		case s.After <= before:
@@ -96,6 +102,9 @@ func CheckSteps(p *Policy, steps []Step, ttl time.Duration) []Problem {
 		case s.Escalates && hasPeople && !p.namesAudience():
 			add(at, "escalates to people, and everybody may answer already; say in people who may answer at first")
 		}
+	}
+	if names > MaxStepNames {
+		add("steps", "name %d users and groups together, the limit is %d", names, MaxStepNames)
 	}
 	return problems
 }

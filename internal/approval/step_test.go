@@ -1,6 +1,7 @@
 package approval_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ func TestCheckSteps(t *testing.T) {
 		"people, for everybody": {&approval.Policy{Approvals: 2}, []approval.Step{to(1, "board")}, 0, "steps[0]"},
 		"a name that is empty":  {people, []approval.Step{to(1, "")}, 0, "steps[0].groups[0]"},
 		"too many":              {people, make([]approval.Step, 17), 0, "steps"},
+		"too many names":        {people, []approval.Step{to(1, manyNames(16)...), to(2, manyNames(16)...), to(3, manyNames(16)...), to(4, manyNames(16)...), to(5, "one")}, 0, "steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var fields []string
@@ -67,4 +69,12 @@ func TestWiden(t *testing.T) {
 	for _, everybody := range []*approval.Policy{nil, {Approvals: 2}} {
 		require.Equal(t, everybody, everybody.Widen([]string{"ben"}, nil), "more people would be fewer")
 	}
+}
+
+func manyNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "g" + strconv.Itoa(i)
+	}
+	return names
 }

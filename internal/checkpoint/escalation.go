@@ -52,7 +52,6 @@ func (i *Interrupt) takeStep(s *approval.Step, now time.Time) {
 		entry.Kind = trail.Escalated
 		added := (&approval.Policy{Users: i.AddedUsers, Groups: i.AddedGroups}).Join(s.Users, s.Groups)
 		i.AddedUsers, i.AddedGroups = added.Users, added.Groups
-		entry.Policy = i.VoterPolicy().String()
 		if s.Priority != approval.Normal {
 			i.Priority = s.Priority
 			entry.Priority = s.Priority.String()

@@ -122,7 +122,7 @@ func encodeAsk(s *AskSpec) payload.JSON {
 	if s.People != nil {
 		o.addJSON("people", encodePeople(s.People))
 	}
-	o.addText("priority", s.Priority)
+	o.addText("priority", encodePriority(s.Priority))
 	if len(s.Steps) > 0 {
 		o.addJSON("steps", encodeSteps(s.Steps))
 	}

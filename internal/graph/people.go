@@ -150,6 +150,9 @@ func (b *nodeBuilder) checkSteps(path string, s *AskSpec) {
 		if !s.Steps[i].Escalates && s.Steps[i].Priority != "" {
 			b.addProblem(at+".priority", ReasonConflict, "a reminder changes no priority; use escalate")
 		}
+		if s.Steps[i].Escalates && s.Steps[i].Priority == approval.Normal.String() {
+			b.addProblem(at+".priority", ReasonOutOfRange, "an escalation makes nothing normal; leave it out to keep the priority of the question")
+		}
 	}
 	var policy approval.Policy
 	if s.People != nil {
@@ -167,6 +170,14 @@ func (b *nodeBuilder) checkPriority(path, word string) {
 	if _, ok := approval.ParsePriority(word); !ok {
 		b.addUnknown(path, ReasonUnknownValue, "priority", word, approval.Priorities)
 	}
+}
+
+// encodePriority returns the word that is encoded: what is normal is left out.
+func encodePriority(word string) string {
+	if PriorityOf(word) == approval.Normal {
+		return ""
+	}
+	return word
 }
 
 func encodeSteps(steps []StepSpec) payload.JSON {

@@ -109,7 +109,18 @@ func takeToken(now time.Time, bucket *rate.Limiter) (wait time.Duration) {
 	if bucket == nil || bucket.AllowN(now, 1) {
 		return 0
 	}
+	return max(findWait(now, bucket), minWait)
+}
+
+// findWait returns the time until a bucket has a token, 0 when it has one.
+func findWait(now time.Time, bucket *rate.Limiter) time.Duration {
+	if bucket == nil {
+		return 0
+	}
 	missing := 1 - bucket.TokensAt(now)
+	if missing <= 0 {
+		return 0
+	}
 	return max(time.Duration(missing/float64(bucket.Limit())*float64(time.Second)), minWait)
 }
 

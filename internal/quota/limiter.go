@@ -55,6 +55,15 @@ func (l *Limiter) TakeCall(now time.Time, c Caller, kind Limit) error {
 	return nil
 }
 
+// FindWait returns the time until TakeCall is likely to succeed, 0 = now. It takes nothing.
+func (l *Limiter) FindWait(now time.Time, c Caller, kind Limit) time.Duration {
+	own, all := l.accountsOf(now, c)
+	return max(
+		findWait(now, own.buckets[Calls]), findWait(now, own.buckets[kind]),
+		findWait(now, all.buckets[Calls]), findWait(now, all.buckets[kind]),
+	)
+}
+
 // Hold is something that counts for a caller and its tenant until it is released. The
 // zero value counts for none.
 type Hold struct {

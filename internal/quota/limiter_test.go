@@ -91,6 +91,24 @@ func TestRefusedRatesTellTheTime(t *testing.T) {
 	})
 }
 
+// Who asks how long to wait takes nothing, of the limit that has none or of the others.
+func TestWaitsTakeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := quota.New(parsePolicy(t, "tenant: {calls: {per_second: 1, burst: 3}}\ncaller: {answers: {per_second: 0.1}}\n"))
+		require.Zero(t, l.FindWait(time.Now(), alice("acme"), quota.Answers))
+		require.NoError(t, l.TakeCall(time.Now(), alice("acme"), quota.Answers))
+		for range 10 {
+			require.Equal(t, 10*time.Second, l.FindWait(time.Now(), alice("acme"), quota.Answers))
+		}
+		require.Zero(t, l.FindWait(time.Now(), alice("acme"), quota.Calls))
+		require.Equal(t, 2, countCalls(l, time.Now(), bob("acme"), quota.Calls), "tokens of the tenant are gone")
+		require.Equal(t, time.Second, l.FindWait(time.Now(), alice("acme"), quota.Calls))
+		require.NoError(t, backoff.Sleep(t.Context(), 10*time.Second))
+		require.Zero(t, l.FindWait(time.Now(), alice("acme"), quota.Answers))
+		require.NoError(t, l.TakeCall(time.Now(), alice("acme"), quota.Answers))
+	})
+}
+
 func TestCounts(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	l := quota.New(parsePolicy(t, "tenant: {streams: 3}\ncaller: {streams: 2}\n"))

@@ -34,6 +34,8 @@ type bulkAnswer struct {
 	request wire.BulkAnswer
 	by      runtime.Actor
 	value   *graphdv1.AnswerInterruptsRequest // for the audit
+
+	waiting sync.Mutex // held by the answer that waits for the rate of the caller
 }
 
 // AnswerInterrupts answers many questions with one value, and sends what came of each. A
@@ -180,7 +182,7 @@ func (b *bulkAnswer) answerAll(ctx, life context.Context, targets []wire.AnswerT
 
 // answerOne answers a question. The error ends the call.
 func (b *bulkAnswer) answerOne(ctx, life context.Context, target *wire.AnswerTarget) (*graphdv1.AnswerOutcome, error) {
-	if err := interceptor.WaitForAnswer(life); err != nil {
+	if err := b.waitForTurn(life); err != nil {
 		return nil, err
 	}
 	outcome := &graphdv1.AnswerOutcome{ThreadId: tenant.ClientName(target.Thread), InterruptId: target.Interrupt}
@@ -200,6 +202,13 @@ func (b *bulkAnswer) answerOne(ctx, life context.Context, target *wire.AnswerTar
 		outcome.Reason, outcome.Message = refused.Reason, refused.Message
 	}
 	return outcome, nil
+}
+
+// waitForTurn waits for the rate of the caller, one answer at a time.
+func (b *bulkAnswer) waitForTurn(life context.Context) error {
+	b.waiting.Lock()
+	defer b.waiting.Unlock()
+	return interceptor.WaitForAnswer(life)
 }
 
 // resume answers a question as GraphService.ResumeRun does, for a caller who could call

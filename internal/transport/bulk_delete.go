@@ -30,7 +30,7 @@ func (s *threadService) DeleteThreads(ctx context.Context, req *graphdv1.DeleteT
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
+	life, stop := context.WithCancelCause(ctx) // of the call; deletions under way are finished
 	defer stop(nil)
 	failures := make([]*graphdv1.DeleteThreadsResponse_Failure, len(threads))
 	next := make(chan int)
@@ -48,12 +48,12 @@ func (s *threadService) DeleteThreads(ctx context.Context, req *graphdv1.DeleteT
 	for i := range threads {
 		select {
 		case next <- i:
-		case <-ctx.Done():
+		case <-life.Done():
 		}
 	}
 	close(next)
 	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := context.Cause(life); err != nil {
 		return nil, err
 	}
 	resp := &graphdv1.DeleteThreadsResponse{}

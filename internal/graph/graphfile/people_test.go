@@ -110,6 +110,7 @@ func TestSteps(t *testing.T) {
 		"a step after the end":  {steps: "steps: [{after: 1h, fail: true}, {after: 2h, remind: {}}]", problem: "nodes.review.ask.steps[1]: comes after the step that ends the question"},
 		"nothing":               {steps: "steps: [{after: 1h}]", problem: "nodes.review.ask.steps[0]: a step has one of remind, escalate, default, fail and cancel; this one has 0"},
 		"two actions":           {steps: "steps: [{after: 1h, remind: {}, fail: true}]", problem: "this one has 2"},
+		"a normal escalation":   {steps: "steps: [{after: 1h, escalate: {priority: normal}}]", problem: "nodes.review.ask.steps[0].priority: an escalation makes nothing normal"},
 		"a false end":           {steps: "steps: [{after: 1h, fail: false}]", problem: "fail is false; leave the step out"},
 		"no time":               {steps: "steps: [{remind: {}}]", problem: "nodes.review.ask.steps[0].after: is 0s; want more than 0s"},
 		"backwards":             {steps: "steps: [{after: 2h, remind: {}}, {after: 1h, fail: true}]", problem: "nodes.review.ask.steps[0].after: is 2h0m0s; want less than the 1h0m0s"},

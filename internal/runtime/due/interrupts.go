@@ -59,20 +59,22 @@ func takeExpired(t *commit.Tx, open []checkpoint.Interrupt) []checkpoint.Interru
 
 // putExpired puts the end of some interrupts into a change: their nodes go on, with
 // the default or with the failure that there was no answer, or the run is
-// cancelled.
+// cancelled. A run that has failed has ended: its nodes find the expiry when it is
+// continued.
 func (p *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpoint.Interrupt) error {
 	t.Interrupts = append(t.Interrupts, late...)
 	t.Head.Open = max(0, t.Head.Open-len(late))
 	t.Head.Updated = t.Now
 	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
+	hasFailed := t.Head.State == checkpoint.ThreadFailed
 	for _, q := range late {
-		if q.Expiry != checkpoint.ExpiryCancelRun {
+		if q.Expiry != checkpoint.ExpiryCancelRun || hasFailed {
 			t.Head.Answered++
 			continue
 		}
 		return p.cancelExpiredRun(ctx, t)
 	}
-	if t.Head.Owner == "" {
+	if t.Head.Owner == "" && !hasFailed {
 		t.ScheduleBy(t.Now)
 	}
 	return nil

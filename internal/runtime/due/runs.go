@@ -68,6 +68,9 @@ func (p *Processor) failUnusableRun(ctx context.Context, head checkpoint.Head, c
 	}
 	_, err = p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Owner, t.Head.Due = "", time.Time{}
+		if t.Head.Open > 0 {
+			t.ScheduleBy(t.Now) // that sets the time of the next step
+		}
 		run.State, run.Updated = checkpoint.RunFailed, t.Now
 		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
 		t.RecordRunEnd(&run)

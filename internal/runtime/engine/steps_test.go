@@ -124,6 +124,94 @@ func TestLateStepsAreTakenInOneChange(t *testing.T) {
 	})
 }
 
+// The questions of a failed run, which may be continued, are escalated and expire as others do.
+func TestStepsOfAFailedRun(t *testing.T) {
+	for action, want := range map[checkpoint.ExpiryAction]struct {
+		trail string
+		state checkpoint.RunState
+	}{
+		checkpoint.ExpiryResumeDefault: {`expired "no"`, checkpoint.RunSucceeded},
+		checkpoint.ExpiryFailNode:      {"expired", checkpoint.RunFailed},
+		checkpoint.ExpiryCancelRun:     {"expired", checkpoint.RunFailed},
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, fails := newFailedRun(t, action)
+				sleepVirtual(61 * time.Second)
+				require.Equal(t, []string{"asked", "reminded"}, c.trail())
+				sleepVirtual(2 * time.Minute)
+				require.Equal(t, []string{"asked", "reminded", "escalated", want.trail}, c.trail())
+				require.Equal(t, checkpoint.RunFailed, c.readRun("t", "").State, "an expiry continues no failed run")
+				sleepVirtual(time.Hour)
+				*fails = false
+				s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g"})
+				require.NoError(t, err)
+				r, err := c.engine.WaitRun(t.Context(), "t", s.Run.ID)
+				require.NoError(t, err)
+				require.Equal(t, want.state, r.State, "%+v", r.Failure)
+			})
+		})
+	}
+}
+
+// The time of the next step is kept while a failed run is continued.
+func TestStepsOfAContinuedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, fails := newFailedRun(t, checkpoint.ExpiryResumeDefault)
+		sleepVirtual(61 * time.Second)
+		*fails = false
+		s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g"})
+		require.NoError(t, err)
+		r, err := c.engine.WaitRun(t.Context(), "t", s.Run.ID)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunInterrupted, r.State)
+		sleepVirtual(2 * time.Minute)
+		require.Equal(t, []string{"asked", "reminded", "escalated", `expired "no"`}, c.trail())
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
+	})
+}
+
+// newFailedRun makes a thread whose run has failed beside a question. The node that fails
+// does so while fails is set.
+func newFailedRun(t *testing.T, action checkpoint.ExpiryAction) (_ *stepsCase, fails *bool) {
+	t.Helper()
+	c := newBubbleCluster(t)
+	c.opts.KnowsCallers = true
+	c.store = guardTrails(t, c.store)
+	fails = new(bool)
+	*fails = true
+	c.nodes.funcs = map[string]nodeFunc{
+		"ask": func(ctx context.Context, n *nodeCall) pregel.Result {
+			if list := n.Journal.Answers; len(list) > 0 && list[0].Expired && action != checkpoint.ExpiryResumeDefault {
+				return failedResult("nobody answered")
+			}
+			result := steppedNode(ctx, n)
+			for i := range result.Asks {
+				result.Asks[i].Expiry = action
+			}
+			return result
+		},
+		"fail": func(context.Context, *nodeCall) pregel.Result {
+			if *fails {
+				sleepVirtual(time.Second)
+				return failedResult("broken")
+			}
+			return logUpdate(`"done"`)
+		},
+		"join": func(context.Context, *nodeCall) pregel.Result { return logUpdate(`"joined"`) },
+	}
+	c.compileGraphs(parallelSpec("g", "ask", "fail"))
+	c.startEngine(c.store)
+	s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: newInput("x")})
+	require.NoError(t, err)
+	r, err := c.engine.WaitRun(t.Context(), "t", s.Run.ID)
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunFailed, r.State)
+	open := c.listOpen("t")
+	require.Len(t, open, 1)
+	return &stepsCase{c, open[0]}, fails
+}
+
 // An expiry that is put off moves no step, and one that comes before a step cancels it.
 func TestStepsAndAChangedExpiry(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -18,6 +18,7 @@ import (
 // *quota.ExceededError.
 type Quotas interface {
 	TakeCall(now time.Time, c quota.Caller, kind quota.Limit) error
+	FindWait(now time.Time, c quota.Caller, kind quota.Limit) time.Duration
 	Acquire(now time.Time, c quota.Caller, limit quota.Limit) (quota.Hold, error)
 }
 
@@ -77,19 +78,25 @@ func (c *callContext) refusalOr(err error) error {
 }
 
 // WaitForAnswer waits until the caller may give another answer, and counts it as a call that
-// answers. It returns the cause of the end of ctx.
+// answers. It takes nothing from the limits until all have something. It returns the cause
+// of the end of ctx.
 func WaitForAnswer(ctx context.Context) error {
 	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok || c.quotas == nil {
 		return nil
 	}
 	for {
-		err := c.quotas.TakeCall(time.Now(), c.quotaCaller(), quota.Answers)
-		exceeded, ok := errors.AsType[*quota.ExceededError](err)
-		if !ok {
-			return err
+		now := time.Now()
+		wait := c.quotas.FindWait(now, c.quotaCaller(), quota.Answers)
+		if wait == 0 {
+			err := c.quotas.TakeCall(now, c.quotaCaller(), quota.Answers)
+			exceeded, ok := errors.AsType[*quota.ExceededError](err)
+			if !ok {
+				return err
+			}
+			wait = exceeded.RetryAfter // another call was first
 		}
-		timer := time.NewTimer(exceeded.RetryAfter)
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

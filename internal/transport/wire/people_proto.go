@@ -105,6 +105,9 @@ func stepsFromProto(v *Validator, at string, list []*graphdv1.Step) []approval.S
 		case *graphdv1.Step_Escalate:
 			step.Escalates, people = true, action.Escalate
 			step.Priority = priorityFromProto(v, here+".escalate.priority", people.GetPriority())
+			if people.GetPriority() == graphdv1.Priority_PRIORITY_NORMAL {
+				v.AddViolation(here+".escalate.priority", "must not be PRIORITY_NORMAL; leave it out to keep the priority of the question")
+			}
 		default:
 			v.AddViolation(here, "must remind or escalate")
 		}
