@@ -75,10 +75,10 @@ func requireGolden(t *testing.T, name, got string) {
 
 func TestTheDemoAsksAtATerminal(t *testing.T) {
 	state := t.TempDir()
-	c := commandRunner{isTerminal: true, stdin: "approved_with_conditions\n{\"decision\": \"approved_with_conditions\", \"conditions\": \"5% fee\"}\n"}
+	c := commandRunner{isTerminal: true, stdin: "approved_with_conditions\n:done\n5% fee\n\n"}
 	r := c.runCommand(t, "demo", "--store", "sqlite:"+filepath.Join(state, "a.db"))
 	require.Equal(t, 0, r.code, r.err)
-	require.Contains(t, r.out, "RESPONSE_SCHEMA_MISMATCH")
+	require.Contains(t, r.out, "conditions is missing")
 	require.Contains(t, r.out, "under this condition: 5% fee")
 
 	c.stdin = ""
