@@ -182,6 +182,7 @@ class GraphdError(RuntimeError):
 
     ``server_reason`` is the reason as the server has it: the same but for UnknownInterruptError.
     ``retry_delay`` is how many seconds the server asks to wait, None when it says nothing.
+    ``outcomes`` are those that ``inbox.answer_many`` has had before, ``request_id`` is its id to go on with.
     """
 
     def __init__(
@@ -196,6 +197,7 @@ class GraphdError(RuntimeError):
     ) -> None:
         self.reason, self.server_reason = reason, reason
         self.code, self.retry_delay = code, retry_delay
+        self.request_id, self.outcomes = "", list[Any]()
         self.metadata = dict(metadata or {})
         self.violations = dict(violations or {})
         super().__init__(message)

@@ -25,7 +25,7 @@ from graphd.client.run_stop import RunStop
 from graphd.client.snapshots import SnapshotReader, values_of
 from graphd.client.state_reads import read_permitted, read_state
 from graphd.client.states import ensure_thread
-from graphd.client.temporary_threads import find_deletions
+from graphd.client.temporary_threads import delete_now, find_deletions
 from graphd.client.traced_items import atrace_items, inner_ends, trace_items
 from graphd.client.translator import Translator, build_final_item
 from graphd.client.unassigned_tasks import UnassignedTasks
@@ -212,9 +212,7 @@ class RunCall:
         return task is not None and (task.host.target, task.host.thread) == self._key
 
     def _delete_thread(self) -> None:
-        request = ts.DeleteThreadRequest(thread_id=self.thread, force=True)
-        with contextlib.suppress(GraphdError):
-            call_unary(self.connection.server.stubs.threads.DeleteThread, request)
+        delete_now(self.connection.server, self.thread)
 
     async def _adelete_thread(self) -> None:
         """Waits for the end of the deletion, which goes on when the caller is cancelled."""

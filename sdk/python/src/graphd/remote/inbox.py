@@ -91,10 +91,13 @@ class Inbox:
 
         One that can't be answered is skipped, with the reason. The call goes on by itself after a lost connection. A
         program that may end meanwhile gives a ``request_id``: with the same one it goes on, and answers none twice.
+        A GraphdError that ends the call has the ``outcomes`` until then, and the ``request_id`` to go on with.
         """
         answer = BulkAnswer.new(value, note, request_id)
-        some = [self._caller.perform(answer_questions(part, answer)) for part in split_questions(questions)]
-        return [outcome for outcomes in some for outcome in outcomes]
+        with answer.explain_failure():
+            for part in split_questions(questions):
+                self._caller.perform(answer_questions(part, answer))
+        return answer.outcomes
 
     def dismiss(self, question: Question, reason: str = "") -> Run:
         """Says that a question gets no answer; its node may handle that."""
@@ -187,8 +190,10 @@ class AsyncInbox:
     ) -> Sequence[AnswerOutcome]:
         """Like Inbox.answer_many."""
         answer = BulkAnswer.new(value, note, request_id)
-        some = [await self._caller.perform(aanswer_questions(part, answer)) for part in split_questions(questions)]
-        return [outcome for outcomes in some for outcome in outcomes]
+        with answer.explain_failure():
+            for part in split_questions(questions):
+                await self._caller.perform(aanswer_questions(part, answer))
+        return answer.outcomes
 
     async def dismiss(self, question: Question, reason: str = "") -> Run:
         """Like Inbox.dismiss."""

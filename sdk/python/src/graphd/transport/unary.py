@@ -28,6 +28,8 @@ class Call(Generic[T]):
     request: Any
     read: Callable[[Any], T]
     repeatable: bool = True
+    has_progressed: Callable[[], bool] = lambda: False
+    """Whether an attempt that failed has done a part: the next ones get the full time again."""
 
 
 def perform_call(server: Server, call: Call[T], deadline: Deadline, *, opened: bool) -> T:
@@ -42,6 +44,8 @@ def perform_call(server: Server, call: Call[T], deadline: Deadline, *, opened: b
         if not call.repeatable:
             deadline.check_problem(problem)
             raise problem
+        if call.has_progressed():
+            attempts = Attempts(opened=True, deadline=deadline)
         time.sleep(attempts.next_pause(problem))
 
 
@@ -56,4 +60,6 @@ async def aperform_call(server: Server, call: Call[T], deadline: Deadline, *, op
         if not call.repeatable:
             deadline.check_problem(problem)
             raise problem
+        if call.has_progressed():
+            attempts = Attempts(opened=True, deadline=deadline)
         await asyncio.sleep(attempts.next_pause(problem))

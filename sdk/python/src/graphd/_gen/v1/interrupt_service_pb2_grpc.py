@@ -141,9 +141,10 @@ class InterruptServiceServicer(object):
         """Answers many questions with one value, each as ResumeRun does, and tells what
         came of each. It is not atomic over questions: a call that ends early has
         answered those it has told of, and perhaps some more. The same request_id
-        for the same targets again answers the rest, and tells that the others are
-        stored. Each answer counts against the rate of the caller's answers. Errors:
-        INVALID_FIELD, COUNT_CHANGED before the first answer, and SERVER_DRAINING.
+        for the same targets, or for those without an outcome, answers the rest, and
+        tells that the others are stored. Each answer counts against the rate of the
+        caller's answers. Errors: INVALID_FIELD, COUNT_CHANGED before the first
+        answer, and SERVER_DRAINING.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
