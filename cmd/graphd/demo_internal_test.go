@@ -75,7 +75,7 @@ func requireGolden(t *testing.T, name, got string) {
 
 func TestTheDemoAsksAtATerminal(t *testing.T) {
 	state := t.TempDir()
-	c := commandRunner{isTerminal: true, stdin: "approved_with_conditions\n:done\n5% fee\n\n"}
+	c := commandRunner{isTerminal: true, stdin: "approved_with_conditions\n:done\n5% fee\ny\n"}
 	r := c.runCommand(t, "demo", "--store", "sqlite:"+filepath.Join(state, "a.db"))
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "conditions is missing")

@@ -24,7 +24,8 @@ func main() {
 }
 
 func runProgram() int {
-	ctx, stop := withSignals(context.Background())
+	edit := &editor{}
+	ctx, stop := withSignals(context.Background(), edit)
 	defer stop()
 	configHome, err := os.UserConfigDir()
 	if err != nil {
@@ -35,7 +36,7 @@ func runProgram() int {
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 			IsTerminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 			HasColor:   isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-			Edit:       editText,
+			Edit:       edit.editText,
 		},
 		isErrTerminal: isTerminal(os.Stderr),
 		getenv:        os.Getenv,
@@ -48,16 +49,22 @@ func runProgram() int {
 }
 
 // withSignals returns a context that the first SIGINT or SIGTERM ends. The second
-// signal ends the process at once.
-func withSignals(parent context.Context) (context.Context, func()) {
+// signal ends the process at once. A SIGINT while an editor runs is for the editor.
+func withSignals(parent context.Context, edit *editor) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
-		cancel()
-		<-signals
-		os.Exit(exit.CodeError)
+		received := 0
+		for s := range signals {
+			if s == os.Interrupt && edit.isRunning.Load() {
+				continue
+			}
+			if received++; received > 1 {
+				os.Exit(exit.CodeError)
+			}
+			cancel()
+		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)

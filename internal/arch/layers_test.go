@@ -542,7 +542,8 @@ var layers = []layer{
 	{
 		path: "internal/cli/prompt", neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/cli/form", "internal/cli/jsontext", "internal/cli/output", "internal/payload", "internal/runtime", "internal/schema", "gen",
+			"internal/cli/form", "internal/cli/jsontext", "internal/cli/output", "internal/payload", "internal/runtime", "internal/schema",
+			"internal/visible", "gen",
 		},
 	},
 	{

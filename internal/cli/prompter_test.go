@@ -27,7 +27,7 @@ func TestATerminalIsAskedUntilTheAnswerFits(t *testing.T) {
 		{err: refusedError(codes.InvalidArgument, "RESPONSE_SCHEMA_MISMATCH")},
 		{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}},
 	}}
-	c, out := newSession(t, s, "nonsense\n\n{\"decision\":\"approved\",\"note\":\"\"}\napproved\nlooks right\n\n")
+	c, out := newSession(t, s, "nonsense\n\n{\"decision\":\"approved\",\"note\":\"\"}\napproved\nlooks right\ny\n")
 	c.IsTerminal = true
 	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Note: "by phone"}))
 	require.Len(t, s.resumes, 2)

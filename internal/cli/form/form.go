@@ -18,6 +18,8 @@ type Form struct {
 	fields    []Field
 	cases     []formCase
 	isUnknown bool // there is a schema, no part of which is understood
+	// isAlternative is set if the schema allows other answers, too.
+	isAlternative bool
 
 	// Schema is the schema that the form was read from, "" for none.
 	Schema string
@@ -40,7 +42,17 @@ type formCase struct {
 }
 
 // ParseSchema reads a JSON Schema as far as people need it.
-func ParseSchema(schema string) Form { return parseFormWithin(schema, maxFormDepth) }
+func ParseSchema(schema string) Form {
+	f := parseFormWithin(schema, maxFormDepth)
+	_, isOther := jsontext.MembersByKey(schema)["$schema"]
+	for i := range f.fields {
+		// Alone such a schema means something else.
+		if field := &f.fields[i]; isOther || strings.Contains(field.Schema, `"$ref"`) || strings.Contains(field.Schema, `"$dynamicRef"`) {
+			field.Schema = ""
+		}
+	}
+	return f
+}
 
 // maxFormDepth is the depth to which a schema is read.
 const maxFormDepth = 8
@@ -66,14 +78,32 @@ func parseFormWithin(schema string, depth int) Form {
 		f.sample = "{}"
 		return f
 	}
+	if f.choices = mergeChoices(parts, depth); len(f.choices) > 0 {
+		return f
+	}
 	for _, one := range listAlternatives(parts) {
 		if inner := parseFormWithin(one, depth-1); !inner.isUnknown && inner.sampleAnswer() != unknownAnswer {
-			inner.Schema = schema
+			inner.Schema, inner.isAlternative = schema, true
 			return inner
 		}
 	}
 	f.isUnknown = hasConstraints(parts)
 	return f
+}
+
+// mergeChoices returns the choices of all alternatives, if all of them are choices.
+func mergeChoices(parts map[string]string, depth int) []string {
+	var all []string
+	for _, word := range []string{"oneOf", "anyOf"} {
+		for _, one := range jsontext.SplitArray(parts[word]) {
+			inner := parseFormWithin(one, depth-1)
+			if len(inner.choices) == 0 {
+				return nil
+			}
+			all = append(all, inner.choices...)
+		}
+	}
+	return all
 }
 
 // listAlternatives returns the alternative schemas of an answer.
@@ -117,10 +147,17 @@ func parseFormFields(parts map[string]string, depth int) []Field {
 // parseFormCases reads an if that tests one value of one field.
 func parseFormCases(parts map[string]string, depth int) []formCase {
 	var cases []formCase
+	var then *Form
 	for _, m := range jsontext.SplitObject(jsontext.MembersByKey(parts["if"])["properties"]) {
-		if value, ok := jsontext.MembersByKey(m.Value)["const"]; ok {
-			cases = append(cases, formCase{m.Key, jsontext.CompactText(value), parseFormWithin(parts["then"], depth-1)})
+		value, ok := jsontext.MembersByKey(m.Value)["const"]
+		if !ok {
+			continue
 		}
+		if then == nil { // once: there may be many values, on each level
+			f := parseFormWithin(parts["then"], depth-1)
+			then = &f
+		}
+		cases = append(cases, formCase{m.Key, jsontext.CompactText(value), *then})
 	}
 	return cases
 }

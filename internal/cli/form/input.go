@@ -34,13 +34,19 @@ func (f Form) FieldNamed(name string) Field {
 	return Field{Name: name}
 }
 
-// IsAny reports whether the form knows nothing of the answer and allows everything.
-func (f Form) IsAny() bool {
-	return !f.isUnknown && len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0
+// isAny reports whether the form knows nothing of the answer.
+func (f Form) isAny() bool {
+	return f.isUnknown || len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0
 }
 
+// HasChoices reports whether the answer is one of some values and nothing else.
+func (f Form) HasChoices() bool { return len(f.choices) > 0 && !f.isAlternative }
+
+// IsText reports whether the answer is a text and nothing else.
+func (f Form) IsText() bool { return f.typeText == textType && len(f.choices) == 0 && !f.isAlternative }
+
 // IsObject reports whether the answer may be an object.
-func (f Form) IsObject() bool { return f.typeText == "" && len(f.choices) == 0 }
+func (f Form) IsObject() bool { return f.isAlternative || f.typeText == "" && len(f.choices) == 0 }
 
 // IsNumbered reports whether a choice may be named by its number, from 1. Choices that are
 // numbers themselves are not.
@@ -60,26 +66,40 @@ func (f Form) isYesNo() bool { return slices.Equal(f.choices, []string{"true", "
 
 // DescribeInput describes what a person may type: "1 approved, 2 rejected", "yes or no", "".
 func (f Form) DescribeInput() string {
+	text := f.describeOwnInput()
+	if f.isAlternative && text != "" && len(f.fields) == 0 {
+		text += ", or JSON"
+	}
+	return text
+}
+
+func (f Form) describeOwnInput() string {
 	switch {
 	case f.isYesNo():
 		return "yes or no"
-	case f.IsNumbered():
+	case len(f.choices) > 0:
 		words := unquoteAll(f.choices)
 		for i := range words {
-			words[i] = strconv.Itoa(i+1) + " " + words[i]
+			if f.IsNumbered() {
+				words[i] = strconv.Itoa(i+1) + " " + words[i]
+			}
+		}
+		if more := len(words) - maxShownChoices; more > 0 {
+			words = append(words[:maxShownChoices], "and "+strconv.Itoa(more)+" more")
 		}
 		return strings.Join(words, ", ")
-	case len(f.choices) > 0:
-		return strings.Join(unquoteAll(f.choices), ", ")
 	case f.typeText == listType || len(f.fields) > 0 || f.sample == "{}":
 		return "JSON, like " + visible.JSON(f.sampleAnswer())
 	case f.typeText != "":
 		return f.typeText
 	case f.isUnknown:
-		return "JSON"
+		return "JSON or text"
 	}
 	return ""
 }
+
+// maxShownChoices is the number of choices that a prompt shows.
+const maxShownChoices = 20
 
 // ParseInput turns what a person types into JSON: a choice by its number or its text, yes
 // and no for a boolean, a text without its quotes. JSON stays as it is. The error says what
@@ -87,9 +107,17 @@ func (f Form) DescribeInput() string {
 func (f Form) ParseInput(typed string) (string, error) {
 	isJSON := jsontext.CheckValue(typed)
 	switch {
+	case f.isAlternative && len(f.fields) == 0: // the schema decides
+		if isJSON == nil {
+			return typed, nil
+		}
+		if choice, err := f.parseChoice(typed); err == nil {
+			return choice, nil
+		}
+		return jsontext.QuoteString(typed), nil
 	case len(f.choices) > 0:
 		return f.parseChoice(typed)
-	case f.typeText == textType || f.IsAny() && isJSON != nil:
+	case f.typeText == textType || f.isAny() && isJSON != nil:
 		if _, ok := jsontext.UnquoteString(typed); ok {
 			return typed, nil
 		}

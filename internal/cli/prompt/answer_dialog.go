@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +21,13 @@ type answerDialog struct {
 	values []string // JSON of each field, "" = none
 	// isMissing are fields that the schema demands because of other fields.
 	isMissing []bool
+	drafts    map[int]string // of the editor, which were refused
+	// isTyped is set while every value was typed as it is sent.
+	isTyped bool
 }
 
 func newAnswerDialog(p *Prompter, f form.Form) *answerDialog {
-	d := &answerDialog{Prompter: p, form: f}
+	d := &answerDialog{Prompter: p, form: f, drafts: make(map[int]string), isTyped: true}
 	for _, field := range f.Fields() {
 		d.addField(field)
 	}
@@ -61,10 +63,10 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 		if which = d.askAgain(d.findViolations(ctx, d.form, answer)); len(which) > 0 {
 			continue
 		}
-		if len(d.fields) == 1 {
+		if len(d.fields) == 1 && d.isTyped {
 			return answer, nil
 		}
-		yes, err := d.confirm(ctx, "  send "+answer+"? [Y/n] ", true)
+		yes, err := d.confirmSending(ctx, answer)
 		if err != nil {
 			return "", err
 		}
@@ -76,8 +78,10 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 }
 
 // allFields returns all fields, to be asked for from the first one on. What they demand of each
-// other is found out anew.
+// other is found out anew, and which fields that adds.
 func (d *answerDialog) allFields() []int {
+	own := len(d.form.Fields())
+	d.fields, d.values, d.isMissing = d.fields[:own], d.values[:own], d.isMissing[:own]
 	clear(d.isMissing)
 	all := make([]int, len(d.fields))
 	for i := range all {
@@ -110,7 +114,9 @@ func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
 		name := strings.ReplaceAll(strings.ReplaceAll(path[1], "~1", "/"), "~0", "~")
 		i := slices.IndexFunc(d.fields, func(f form.Field) bool { return f.Name == name })
 		if i < 0 {
-			d.addField(d.form.FieldNamed(name))
+			added := d.form.FieldNamed(name)
+			added.IsRequired = false // it is while the schema says so
+			d.addField(added)
 			i = len(d.fields) - 1
 		}
 		d.isMissing[i] = d.isMissing[i] || d.values[i] == ""
@@ -133,12 +139,13 @@ const (
 )
 
 const helpText = `  an empty line keeps what is in brackets, or leaves an optional field out
+  :edit   write the answer or the field in your editor ($VISUAL or $EDITOR)
+  :quit   leave the question open
+  of an answer with fields:
   :back   the field before
   :skip   leave the field out
-  :done   leave all further optional fields out
-  :edit   write the field in your editor ($VISUAL or $EDITOR)
+  :done   leave further optional fields as they are
   :json   type the whole answer as JSON
-  :quit   leave the question open
   a text that begins with a colon is typed as JSON: ":like this"`
 
 // askEach asks for some fields in turn. It returns the whole answer when the person typed that.
@@ -157,11 +164,12 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 		switch line {
 		case backCommand:
 			if at == 0 { // the field before is none of those that were wrong
-				which, at = d.allFields(), i
+				which = d.allFields()
+				at = min(i, len(which))
 			}
 			at = max(0, at-1)
 		case doneCommand:
-			isDone = true
+			isDone, d.isTyped = true, false
 		case jsonCommand:
 			return d.askWhole(ctx)
 		case quitCommand:
@@ -173,9 +181,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 				at++
 			}
 		case helpCommand:
-			for text := range strings.Lines(helpText) {
-				d.PrintLine("%s", strings.TrimSuffix(text, "\n"))
-			}
+			d.printLines(helpText)
 		default:
 			if at == 0 && d.isWholeAnswer(i, line) {
 				return line, nil
@@ -219,26 +225,32 @@ func (d *answerDialog) describeField(i int) string {
 // editField lets the person write a field in an editor: a text as it is, any other value as
 // JSON.
 func (d *answerDialog) editField(ctx context.Context, i int) error {
-	if d.edit == nil {
-		return errors.New("there is no editor here")
-	}
 	current := d.currentValue(i)
 	if text, ok := jsontext.UnquoteString(current); ok {
 		current = text
 	} else {
 		current = string(jsontext.IndentText([]byte(current)))
 	}
-	text, err := d.edit(ctx, current)
+	if draft, ok := d.drafts[i]; ok {
+		current = draft
+	}
+	text, err := d.editDraft(ctx, current)
 	if err != nil {
 		return err
 	}
+	d.drafts[i] = text // it is not lost when it is refused
 	value := ""
-	if text = strings.TrimRight(text, "\n"); text != "" {
-		if value, err = d.fields[i].ParseInput(text); err != nil {
+	if text != "" {
+		if value, err = parseEdited(d.fields[i].Form, text); err != nil {
 			return err
 		}
 	}
-	return d.storeField(ctx, i, value)
+	if err := d.storeField(ctx, i, value); err != nil {
+		return err
+	}
+	delete(d.drafts, i)
+	d.isTyped = false
+	return nil
 }
 
 // takeField takes what was typed for a field. The error says what would be right; the field
@@ -248,15 +260,18 @@ func (d *answerDialog) takeField(ctx context.Context, i int, line string) error 
 	value := ""
 	switch {
 	case line == "":
-		value = d.currentValue(i)
+		value, d.isTyped = d.currentValue(i), false
 	case line == skipCommand:
+		d.isTyped = false
 	case strings.HasPrefix(line, ":"):
-		return fmt.Errorf("there is no %s; see :help, and type a text as %s", line, jsontext.QuoteString(line))
+		return unknownCommandError(line)
 	default:
 		var err error
 		if value, err = field.ParseInput(line); err != nil {
 			return err
 		}
+		_, isText := jsontext.UnquoteString(value)
+		d.isTyped = d.isTyped && (!isText || field.HasChoices() || line == value)
 	}
 	return d.storeField(ctx, i, value)
 }
@@ -287,6 +302,9 @@ func (d *answerDialog) askWhole(ctx context.Context) (string, error) {
 		line, err := d.promptLine(ctx, "  answer (JSON, like "+d.form.ExampleText()+")> ")
 		if err != nil {
 			return "", err
+		}
+		if line == quitCommand {
+			return "", ErrNoAnswer
 		}
 		if err := jsontext.CheckValue(line); err != nil {
 			d.PrintLine("  not JSON: %v", err)

@@ -3,6 +3,7 @@ package prompt_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		says                  []string
 	}{
 		"each field": {
-			refundSchema, "2\n10% fee\n50\ny\n[\"a\"]\nby hand\n\n",
+			refundSchema, "2\n10% fee\n50\ny\n[\"a\"]\nby hand\ny\n",
 			`{"decision":"approved_with_conditions","conditions":"10% fee","share":50,"notify":true,"items":["a"],"other":"by hand"}`,
 			[]string{
 				"decision (1 approved, 2 approved_with_conditions, 3 rejected)> ", "  What the customer has to do\n",
@@ -38,44 +39,70 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 				`items, optional (JSON, like [])> `, "other, optional> ",
 			},
 		},
-		"defaults and optional fields": {refundSchema, "approved\n\n\n\n\n\n\n", `{"decision":"approved","share":100}`, nil},
-		"the rest left out":            {refundSchema, "1\n:done\ny\n", `{"decision":"approved"}`, []string{`send {"decision":"approved"}? [Y/n] `}},
-		"a default left out":           {refundSchema, "1\n\n:skip\n:done\n\n", `{"decision":"approved"}`, nil},
+		"defaults and optional fields": {refundSchema, "approved\n\n\n\n\n\ny\n", `{"decision":"approved","share":100}`, nil},
+		"the rest left out":            {refundSchema, "1\n:done\n\nSecond paragraph\ny\n", `{"decision":"approved"}`, []string{`send {"decision":"approved"}? [y/n] `}},
+		"a default left out":           {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
 		"a field that another demands": {
-			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\n\n", `{"decision":"approved_with_conditions","conditions":"bring it back"}`,
+			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\ny\n", `{"decision":"approved_with_conditions","conditions":"bring it back"}`,
 			[]string{"conditions is missing", "\n  conditions (text)> ", "conditions is required", "minLength"},
 		},
 		"wrong fields": {
-			refundSchema, "perhaps\n4\n\n3\n\n101\n1.5\nmany\n7\nmaybe\nno\na, b\n[1]\n[]\n\n\n",
+			refundSchema, "perhaps\n4\n\n3\n\n101\n1.5\nmany\n7\nmaybe\nno\na, b\n[1]\n[]\n\ny\n",
 			`{"decision":"rejected","share":7,"notify":false,"items":[]}`,
 			[]string{"want one of: 1 approved", "decision is required", "101 is more than 100", "want integer from 0 to 100", "want one of: yes or no", "not JSON", "got number, want string"},
 		},
 		"back and again": {
-			refundSchema, ":back\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\n\n", `{"decision":"rejected","conditions":"lost parcel"}`,
+			refundSchema, ":back\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\ny\n", `{"decision":"rejected","conditions":"lost parcel"}`,
 			[]string{"[rejected]> "},
 		},
-		"back from a field that is wrong": {refundSchema, "2\n:done\n:back\n1\n:done\n\n", `{"decision":"approved"}`, nil},
+		"back from a field that is wrong": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved"}`, nil},
 		"as a whole":                      {refundSchema, `{"decision":"rejected","share":1}` + "\n", `{"decision":"rejected","share":1}`, nil},
 		"as a whole, wrong": {
 			refundSchema, `{"decision":"later"}` + "\n:json\nno\n" + `{"decision":"rejected"}` + "\n", `{"decision":"rejected"}`,
 			[]string{"decision", "not JSON"},
 		},
-		"a text with a colon":       {refundSchema, "1\n:soon\n\":soon\"\n:done\n\n", `{"decision":"approved","conditions":":soon"}`, []string{`there is no :soon; see :help, and type a text as ":soon"`}},
-		"help":                      {refundSchema, ":help\n1\n:done\n\n", `{"decision":"approved"}`, []string{"  :back   the field before\n"}},
-		"an editor":                 {refundSchema, "1\n:edit\n:done\n\n", `{"decision":"approved","conditions":"written\nin an editor"}`, nil},
-		"one field is sent at once": {small, "2\n", `{"decision":"no"}`, []string{"decision (1 yes, 2 no)> "}},
-		"a boolean":                 {`{"type":"boolean"}`, "perhaps\nYes\n", `true`, []string{"answer (yes or no)> "}},
-		"numbers as choices":        {`{"enum":[3,1]}`, "2\n1\n", `1`, []string{"answer (3, 1)> ", "want one of: 3, 1"}},
-		"a text":                    {`{"type":"string","maxLength":5}`, "too long\n\nshort\n", `"short"`, []string{"maxLength"}},
-		"a number":                  {`{"type":"number","maximum":2}`, "two\n3\n1.50\n", `1.50`, []string{"want number up to 2"}},
-		"a list":                    {`{"type":"array"}`, "a\n[1]\n", `[1]`, []string{"not JSON"}},
-		"anything, as JSON":         {``, "true\n", `true`, nil},
-		"anything, as text":         {``, "tru\nn\nAnn\n\n", `"Ann"`, []string{`answer with the text "tru"? [Y/n] `}},
-		"a schema of another kind":  {`{"not":{"type":"boolean"}}`, "true\n1\n", `1`, []string{"answer (JSON)> "}},
+		"a text with a colon":        {refundSchema, "1\n:soon\n\":soon\"\n:done\ny\n", `{"decision":"approved","conditions":":soon"}`, []string{`there is no :soon here; see :help, and type a text as ":soon"`}},
+		"help":                       {refundSchema, ":help\n1\n:done\ny\n", `{"decision":"approved"}`, []string{"  :back   the field before\n"}},
+		"an editor":                  {refundSchema, "1\n:edit\n:done\ny\n", `{"decision":"approved","conditions":"written\nin an editor"}`, nil},
+		"one field is sent at once":  {small, "2\n", `{"decision":"no"}`, []string{"decision (1 yes, 2 no)> "}},
+		"a boolean":                  {`{"type":"boolean"}`, "perhaps\nYes\n", `true`, []string{"answer (yes or no)> "}},
+		"numbers as choices":         {`{"enum":[3,1]}`, "2\n1\n", `1`, []string{"answer (3, 1)> ", "want one of: 3, 1"}},
+		"a text":                     {`{"type":"string","maxLength":5}`, "too long\n\nshort\ny\n", `"short"`, []string{"maxLength"}},
+		"a number":                   {`{"type":"number","maximum":2}`, "two\n3\n1.50\n", `1.50`, []string{"want number up to 2"}},
+		"a list":                     {`{"type":"array"}`, "a\n[1]\n", `[1]`, []string{"not JSON"}},
+		"anything, as JSON":          {``, "true\n", `true`, nil},
+		"anything, as text":          {``, "tru\nn\nAnn\ny\n", `"Ann"`, []string{`send "tru"? [y/n] `}},
+		"a schema of another kind":   {`{"not":{"type":"boolean"}}`, "true\n1\n", `1`, []string{"answer (JSON or text)> "}},
+		"a text of an editor":        {`{"type":"string"}`, ":help\n:soon\n:edit\nn\n:edit\ny\n", `"written\nin an editor"`, []string{"there is no :soon here", "  :quit   leave"}},
+		"a pasted text":              {`{"type":"string"}`, "First\n\nSecond\nn\nFirst\ny\n", `"First"`, nil},
+		"a text with quotes":         {`{"type":"string"}`, "\"yes\"\n", `"yes"`, nil},
+		"alternatives of choices":    {`{"oneOf":[{"const":"a"},{"const":"b"}]}`, "c\nb\n", `"b"`, []string{"answer (1 a, 2 b)> "}},
+		"a text or something else":   {`{"anyOf":[{"type":"boolean"},{"type":"string","maxLength":3}]}`, "perhaps\nno\n", `false`, []string{"yes or no, or JSON"}},
+		"something else or a text":   {`{"anyOf":[{"type":"boolean"},{"type":"string"}]}`, "perhaps\ny\n", `"perhaps"`, nil},
+		"one field that is left out": {`{"properties":{"note":{"type":"string"}}}`, "\nn\nhm\ny\n", `{"note":"hm"}`, []string{"send {}? [y/n] "}},
+		"a field with alternatives": {
+			`{"type":"object","required":["args"],"properties":{"args":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/A"},{"type":"null"}]}},
+				"$defs":{"A":{"type":"object","required":["to"]}}}`,
+			"{}\n{\"to\":1}\n", `{"args":{"to":1}}`,
+			[]string{"args (text, or JSON)> "},
+		},
+		"a field that may be null": {`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{}}}`, "null\n\ny\n", `{"a":null}`, nil},
+		"a field that refers to choices": {
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{}},"$defs":{"A":{"enum":["x","y"]}}}`, "z\n\nx\ny\n", `{"a":"x"}`, nil,
+		},
+		"a field that refers to the whole": {
+			`{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}}}`,
+			"ann\n[{\"name\":\"x\"}]\ny\n", `{"name":"ann","children":[{"name":"x"}]}`, nil,
+		},
+		"a demand that ends": {
+			`{"type":"object","required":["type"],"properties":{"type":{"enum":["accept","edit"]}},
+				"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}`,
+			"edit\n:back\naccept\n", `{"type":"accept"}`, nil,
+		},
 		"alternatives": {
 			`{"if":{"type":"array"},"then":{"minItems":1},"else":{"type":"object","required":["type"],"properties":{"type":{"enum":["accept","edit"]}},
 				"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}}`,
-			"2\nhelp\n{\"to\":1}\n\n", `{"type":"edit","args":{"to":1}}`,
+			"2\nhelp\n{\"to\":1}\ny\n", `{"type":"edit","args":{"to":1}}`,
 			[]string{"args is missing", "args (JSON, like {})> ", "not JSON"},
 		},
 	} {
@@ -91,7 +118,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 }
 
 func TestAPersonMayLeaveAtEachField(t *testing.T) {
-	for _, typed := range []string{"", "1\n", "1\n:quit\n", "1\n:json\n", "1\n:done\n", "2\n:done\n"} {
+	for _, typed := range []string{"", "1\n", "1\n:quit\n", "1\n:json\n", "1\n:done\n", "2\n:done\n", "1\n:done\n:quit\n"} {
 		answer, said, err := askAnswer(t, refundSchema, typed)
 		require.ErrorIs(t, err, prompt.ErrNoAnswer, said)
 		require.Empty(t, answer)
@@ -107,4 +134,41 @@ func askAnswer(t *testing.T, schema, typed string) (answer, said string, err err
 	})
 	answer, err = p.ReadAnswer(t.Context(), form.ParseSchema(schema))
 	return answer, out.String(), err
+}
+
+func TestAPersonMayLeaveEachQuestion(t *testing.T) {
+	for _, schema := range []string{"", `{"type":"string"}`, `{"enum":["a","b"]}`, `{"type":"array"}`, `{"not":{}}`} {
+		answer, said, err := askAnswer(t, schema, ":quit\n")
+		require.ErrorIs(t, err, prompt.ErrNoAnswer, said)
+		require.Empty(t, answer)
+	}
+}
+
+// What an editor returned is not lost when it does not fit.
+func TestARefusedTextIsEditedOn(t *testing.T) {
+	var edited []string
+	p := prompt.NewPrompter(output.NewPrinter(&bytes.Buffer{}), output.IO{
+		In: strings.NewReader(":edit\n:edit\ny\n"),
+		Edit: func(_ context.Context, text string) (string, error) {
+			edited = append(edited, text)
+			return map[string]string{"": "\"too long\"\n", "\"too long\"": "\"yes\"\n"}[text], nil
+		},
+	})
+	answer, err := p.ReadAnswer(t.Context(), form.ParseSchema(`{"type":"object","required":["why"],"properties":{"why":{"type":"string","maxLength":6}}}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"why":"\"yes\""}`, answer)
+	require.Equal(t, []string{"", "\"too long\""}, edited)
+}
+
+// A schema whose conditions multiply is read at once.
+func TestConditionsOfConditionsAreReadOnce(t *testing.T) {
+	schema := `{"type":"object","properties":{"a":{}}}`
+	for range 8 {
+		var values strings.Builder
+		for i := range 50 {
+			fmt.Fprintf(&values, `,"p%d":{"const":1}`, i)
+		}
+		schema = `{"type":"object","properties":{"a":{}},"if":{"properties":{"p":{"const":1}` + values.String() + `}},"then":` + schema + `}`
+	}
+	require.Len(t, form.ParseSchema(schema).Fields(), 1)
 }

@@ -4,15 +4,18 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // ErrNoAnswer means that the person left without an answer.
@@ -44,14 +47,31 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 	if fields := f.Fields(); len(fields) > 0 {
 		return newAnswerDialog(p, f).askFields(ctx)
 	}
+	draft := ""
 	for {
 		line, err := p.promptLine(ctx, describePrompt("answer", f, ""))
 		if err != nil {
 			return "", err
 		}
-		text, err := f.ParseInput(line)
-		if line == "" {
+		text, isLiteral := "", false
+		switch {
+		case line == "":
 			continue
+		case line == quitCommand:
+			return "", ErrNoAnswer
+		case line == helpCommand:
+			p.printLines(helpText)
+			continue
+		case line == editCommand:
+			if draft, err = p.editDraft(ctx, draft); err == nil {
+				text, err = parseEdited(f, draft)
+			}
+		case strings.HasPrefix(line, ":"):
+			err = unknownCommandError(line)
+		default:
+			text, err = f.ParseInput(line)
+			_, isText := jsontext.UnquoteString(text)
+			isLiteral = !isText || line == text || f.HasChoices()
 		}
 		if err != nil {
 			p.PrintLine("  %v", err)
@@ -61,17 +81,65 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 			p.printViolations(wrong)
 			continue
 		}
-		if isJSON := line == text; isJSON || !f.IsAny() {
+		if isLiteral {
 			return text, nil
 		}
-		// It may have been meant as JSON.
-		yes, err := p.confirm(ctx, "answer with the text "+text+"? [Y/n] ", true)
+		yes, err := p.confirmSending(ctx, text)
 		if err != nil {
 			return "", err
 		}
 		if yes {
 			return text, nil
 		}
+	}
+}
+
+// confirmSending shows an answer and asks whether to send it. Only a yes or a no decides: the
+// rest of a text that was pasted does not.
+func (p *Prompter) confirmSending(ctx context.Context, answer string) (bool, error) {
+	for {
+		line, err := p.promptLine(ctx, "  send "+answer+"? [y/n] ")
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(line) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no", backCommand:
+			return false, nil
+		case quitCommand:
+			return false, ErrNoAnswer
+		}
+	}
+}
+
+// editDraft has the person change a text in an editor.
+func (p *Prompter) editDraft(ctx context.Context, draft string) (string, error) {
+	if p.edit == nil {
+		return draft, errors.New("there is no editor here")
+	}
+	text, err := p.edit(ctx, draft)
+	if err != nil {
+		return draft, err
+	}
+	return strings.TrimRight(text, "\n"), nil
+}
+
+// parseEdited turns a text of the editor into JSON. A text stays as it is, with its quotes.
+func parseEdited(f form.Form, text string) (string, error) {
+	if f.IsText() {
+		return jsontext.QuoteString(text), nil
+	}
+	return f.ParseInput(text)
+}
+
+func unknownCommandError(line string) error {
+	return fmt.Errorf("there is no %s here; see :help, and type a text as %s", line, jsontext.QuoteString(line))
+}
+
+func (p *Prompter) printLines(text string) {
+	for line := range strings.Lines(text) {
+		p.PrintLine("%s", strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -92,10 +160,13 @@ func describePrompt(name string, f form.Form, current string) string {
 		text += " (" + input + ")"
 	}
 	if current != "" {
-		text += " [" + current + "]"
+		text += " [" + visible.Brief(current, maxShownValue) + "]"
 	}
 	return text + "> "
 }
+
+// maxShownValue is the length to which a prompt shows what an empty line keeps.
+const maxShownValue = 60
 
 // findViolations checks an answer against the schema of its form. It finds nothing where
 // only the server can tell.
@@ -119,14 +190,7 @@ func (p *Prompter) printViolations(wrong []runtime.Violation) {
 // Confirm asks for a yes or a no; an empty line is a no. Errors: ErrNoAnswer, and those of
 // the output.
 func (p *Prompter) Confirm(ctx context.Context, question string) (bool, error) {
-	return p.confirm(ctx, question+" [y/N] ", false)
-}
-
-func (p *Prompter) confirm(ctx context.Context, question string, empty bool) (bool, error) {
-	line, err := p.promptLine(ctx, question)
-	if line == "" {
-		return empty && err == nil, err
-	}
+	line, err := p.promptLine(ctx, question+" [y/N] ")
 	line = strings.ToLower(line)
 	return line == "y" || line == "yes", err
 }

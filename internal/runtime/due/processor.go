@@ -129,7 +129,7 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 		return p.expireInterrupts(ctx, head)
 	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:
 		return p.takeWithCapacity(ctx, head, p.beginQueuedRun)
-	case head.Open > 0: // of a failed run, which may be continued
+	case head.State == checkpoint.ThreadFailed && head.Open > 0: // the run may be continued
 		return p.expireInterrupts(ctx, head)
 	default:
 		return p.setNextDue(ctx, head)

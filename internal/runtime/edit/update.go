@@ -130,10 +130,10 @@ func (u *stateUpdate) settleThread(ctx context.Context, t *commit.Tx) error {
 	if t.Head.State == checkpoint.ThreadIdle {
 		return nil
 	}
-	if t.Head.State == checkpoint.ThreadInterrupted {
-		if !u.req.SupersedeInterrupts {
-			return nil // a breakpoint: Resume goes on from the new checkpoint
-		}
+	if t.Head.State == checkpoint.ThreadInterrupted && !u.req.SupersedeInterrupts {
+		return nil // a breakpoint: Resume goes on from the new checkpoint
+	}
+	if t.Head.State == checkpoint.ThreadInterrupted || u.req.SupersedeInterrupts && t.Head.Open > 0 {
 		if err := superstep.SupersedeInterrupts(ctx, u.editor.reader, t); err != nil {
 			return fmt.Errorf("close the questions: %w", err)
 		}

@@ -171,6 +171,21 @@ func TestStepsOfAContinuedRun(t *testing.T) {
 	})
 }
 
+// An update that closes the questions closes those of a failed run as well.
+func TestAnUpdateClosesTheQuestionsOfAFailedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := newFailedRun(t, checkpoint.ExpiryCancelRun)
+		_, err := c.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{
+			Thread: "t", Values: `{"log":["y"]}`, AsNode: "join", SupersedeInterrupts: true, By: ana,
+		})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.InterruptSuperseded, c.read().State)
+		sleepVirtual(time.Hour)
+		require.Equal(t, []string{"asked", "superseded"}, c.trail())
+		require.Equal(t, checkpoint.RunFailed, c.readRun("t", "").State)
+	})
+}
+
 // newFailedRun makes a thread whose run has failed beside a question. The node that fails
 // does so while fails is set.
 func newFailedRun(t *testing.T, action checkpoint.ExpiryAction) (_ *stepsCase, fails *bool) {
