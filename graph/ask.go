@@ -145,7 +145,7 @@ func Escalate(after time.Duration, users, groups []string, p Priority) Step {
 	return Step{After: after, Escalates: true, Users: users, Groups: groups, Priority: p}
 }
 
-// WithSteps says what happens while nobody decides, in order. How the question ends say
+// WithSteps says what happens while a question is undecided, in order. How the question ends say
 // [ExpiresAfter] and [DefaultAfter].
 func WithSteps(steps ...Step) AskOption {
 	return func(q *Question) error {

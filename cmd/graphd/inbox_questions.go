@@ -41,7 +41,7 @@ func (p *program) inboxGiveCommand() *cobra.Command {
 			return s.GiveQuestion(cmd.Context(), name, note, force)
 		})
 	cmd.Flags().StringVar(&note, "note", "", "why, for the trail")
-	cmd.Flags().BoolVar(&force, "force", false, "whoever has taken it; for operators")
+	cmd.Flags().BoolVar(&force, "force", false, "end the claim of another holder; for operators")
 	cmd.MarkFlagsMutuallyExclusive("note", "force")
 	return cmd
 }
@@ -59,7 +59,7 @@ func (p *program) inboxCommentCommand() *cobra.Command {
 }
 
 func (p *program) inboxAssignCommand() *cobra.Command {
-	cmd := p.questionCommand("assign THREAD [PERSON…]", "Say who should answer a question; without a person, nobody in particular",
+	cmd := p.questionCommand("assign THREAD [PERSON…]", "Say who should answer a question; without a person, no one is assigned",
 		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, people []string) error {
 			return s.AssignQuestion(cmd.Context(), name, people)
 		})

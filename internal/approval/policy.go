@@ -178,7 +178,7 @@ func SizeOfVotes(votes []Vote) int {
 	n := 0
 	for i := range votes {
 		v := &votes[i]
-		n += v.size()
+		n += v.Size()
 	}
 	return n
 }

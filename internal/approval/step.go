@@ -49,7 +49,7 @@ func ParsePriority(word string) (p Priority, ok bool) {
 type Step struct {
 	After time.Duration
 	// Escalates lets Users and Groups answer as well. A step that does not reminds them, or
-	// all who may answer when it names nobody.
+	// all who may answer when it names no user and no group.
 	Escalates bool
 	Users     []string
 	Groups    []string
@@ -98,7 +98,7 @@ func CheckSteps(p *Policy, steps []Step, ttl time.Duration) []Problem {
 		hasPeople := len(s.Users)+len(s.Groups) > 0
 		switch {
 		case s.Escalates && !hasPeople && s.Priority == Normal:
-			add(at, "escalates to nobody; name users or groups, or a priority")
+			add(at, "escalates to no one; name users or groups, or a priority")
 		case s.Escalates && hasPeople && !p.namesAudience():
 			add(at, "escalates to people, and everybody may answer already; say in people who may answer at first")
 		}

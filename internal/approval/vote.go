@@ -87,9 +87,10 @@ func (p *Policy) countMissing(votes []Vote, like *Vote) int {
 // decided: further voters repeat it.
 func (p *Policy) NeededBytes(votes []Vote) int {
 	last := &votes[len(votes)-1]
-	return SizeOfVotes(votes) + p.countMissing(votes, last)*last.size()
+	return SizeOfVotes(votes) + p.countMissing(votes, last)*last.Size()
 }
 
-func (v *Vote) size() int {
+// Size returns about how many bytes the vote takes in memory.
+func (v *Vote) Size() int {
 	return 160 + len(v.Voter) + len(v.How) + len(v.Method) + len(v.Value) + len(v.Note) + len(v.Request)
 }

@@ -280,14 +280,14 @@ type Interrupt struct {
 	Votes []approval.Vote
 
 	Priority approval.Priority
-	// Steps happen while nobody decides, in order; NextStep is the number of the next one.
+	// Steps happen while the question is undecided, in order; NextStep is the number of the next one.
 	Steps    []approval.Step
 	NextStep int
 	// AddedUsers and AddedGroups are those to whom the interrupt was escalated.
 	AddedUsers  []string
 	AddedGroups []string
 
-	// ClaimedBy is the principal that has claimed the interrupt, "" = nobody. A claim ends at
+	// ClaimedBy is the principal that has claimed the interrupt, "" = none. A claim ends at
 	// ClaimExpires by itself.
 	ClaimedBy    string
 	ClaimExpires time.Time

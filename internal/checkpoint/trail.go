@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-// ClaimHolder returns who holds a claim on the interrupt at a time, "" = nobody.
+// ClaimHolder returns who holds a claim on the interrupt at a time, "" = none.
 func (i *Interrupt) ClaimHolder(now time.Time) string {
 	if i.ClaimExpires.After(now) {
 		return i.ClaimedBy
@@ -74,7 +74,7 @@ func (i *Interrupt) recordMissing(now time.Time) {
 // hasAnswer reports whether the record has an answer of a person.
 func (i *Interrupt) hasAnswer() bool { return i.Response != "" || i.Dismissed }
 
-// isDefaultAnswer reports whether the answer is the one that the interrupt has when nobody
+// isDefaultAnswer reports whether the answer is the one that the interrupt has when no caller
 // gives another.
 func (i *Interrupt) isDefaultAnswer() bool {
 	return i.Expiry == ExpiryResumeDefault && i.Responder == "" && i.ResponseMethod == "" && i.Request == "" && i.Response == i.Default

@@ -85,11 +85,11 @@ func (s *Session) TakeQuestion(ctx context.Context, name QuestionName, duration 
 	return s.showChanged(claimed, "yours until "+output.FormatTime(claimed.GetClaimExpireTime()))
 }
 
-// GiveQuestion gives up the caller's claim on a question, or with force that of whoever
+// GiveQuestion gives up the caller's claim on a question, or with force that of any
 // holds one. Errors: those of findQuestion, gRPC statuses, and those of the output.
 func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note string, force bool) error {
 	if force {
-		return s.updateQuestion(ctx, name, "claimed_by", func(*graphdv1.Interrupt) {}, func(*graphdv1.Interrupt) string { return "nobody's" })
+		return s.updateQuestion(ctx, name, "claimed_by", func(*graphdv1.Interrupt) {}, func(*graphdv1.Interrupt) string { return "not claimed" })
 	}
 	q, err := s.findQuestion(ctx, name, false)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note stri
 	if err != nil {
 		return err
 	}
-	return s.showChanged(given, "nobody's")
+	return s.showChanged(given, "not claimed")
 }
 
 // CommentQuestion adds a comment to a question. Errors: those of findQuestion, gRPC
@@ -128,7 +128,7 @@ func (s *Session) CommentQuestion(ctx context.Context, name QuestionName, text, 
 func (s *Session) AssignQuestion(ctx context.Context, name QuestionName, people []string) error {
 	return s.updateQuestion(ctx, name, "assignees", func(q *graphdv1.Interrupt) { q.Assignees = people }, func(q *graphdv1.Interrupt) string {
 		if len(q.GetAssignees()) == 0 {
-			return "assigned to nobody"
+			return "not assigned"
 		}
 		return "assigned to " + strings.Join(q.GetAssignees(), ", ")
 	})

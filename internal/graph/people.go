@@ -158,7 +158,7 @@ func (b *nodeBuilder) checkSteps(path string, s *AskSpec) {
 	if s.People != nil {
 		policy = s.People.Policy()
 		if s.People.Users.Expr != "" || s.People.Groups.Expr != "" {
-			policy.Groups = []string{"of the expression"} // it names somebody, or the node fails
+			policy.Groups = []string{"of the expression"} // it yields a name, or the node fails
 		}
 	}
 	for _, problem := range approval.CheckSteps(&policy, s.ApprovalSteps(), s.TTL) {

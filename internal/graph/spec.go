@@ -113,7 +113,7 @@ type AskSpec struct {
 	Assignees NamesSpec    // who should answer; refuses no caller
 	People    *PeopleSpec  // who may answer and how many must, nil = everybody, and one
 	Priority  string       // "", "low", "normal", "high", "urgent"
-	Steps     []StepSpec   // what happens while nobody decides, before the expiry
+	Steps     []StepSpec   // what happens while a question is undecided, before the expiry
 	TTL       time.Duration
 	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"
 	Default   payload.JSON // the answer of resume_default

@@ -16,7 +16,7 @@ type UpdateInterruptRequest struct {
 	Etag      uint64     // revision the interrupt must be at, 0 = any
 	Assignees *[]string  // nil = stays
 	Expires   *time.Time // nil = stays, zero = never
-	EndsClaim bool       // whoever holds it
+	EndsClaim bool       // of any holder
 	By        Actor
 }
 

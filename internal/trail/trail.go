@@ -20,7 +20,7 @@ const (
 	// MaxCommentBytes bounds the records of a trail to which a comment is appended.
 	MaxCommentBytes = 48 << 10
 	// MaxBytes bounds those to which a claim or its end is appended. Beyond it they take
-	// effect without an entry: nobody can keep others from a question by filling its trail.
+	// effect without an entry: no caller can keep others from a question by filling its trail.
 	// Votes, answers, states and what operators change are always appended.
 	MaxBytes = 64 << 10
 	// MaxValueBytes bounds the value of an entry. Of a larger value the entry has the digest.
@@ -117,7 +117,7 @@ type Log struct {
 func (l *Log) IsEmpty() bool { return len(l.Records) == 0 }
 
 // HasRoom reports whether an entry fits into a trail of at most so many bytes.
-func (l *Log) HasRoom(e *Entry, most int) bool { return l.Size()+e.size() <= most }
+func (l *Log) HasRoom(e *Entry, most int) bool { return l.Size()+e.Size() <= most }
 
 // Size returns about how many bytes the trail takes in memory.
 func (l *Log) Size() int {
@@ -128,8 +128,8 @@ func (l *Log) Size() int {
 	return n
 }
 
-// size estimates the bytes of the record of an entry.
-func (e *Entry) size() int {
+// Size estimates the bytes of the record of an entry.
+func (e *Entry) Size() int {
 	n := 256 + len(e.Principal) + len(e.Method) + len(e.Request) + len(e.Note) + len(e.Policy)
 	for _, name := range e.Assignees {
 		n += 3 + len(name)

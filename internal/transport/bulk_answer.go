@@ -186,7 +186,7 @@ func (b *bulkAnswer) answerOne(ctx, life context.Context, target *wire.AnswerTar
 		return nil, err
 	}
 	outcome := &graphdv1.AnswerOutcome{ThreadId: tenant.ClientName(target.Thread), InterruptId: target.Interrupt}
-	err := b.resume(ctx, target)
+	err := b.storeAnswer(ctx, target)
 	b.recordOutcome(ctx, target, err)
 	if err == nil {
 		outcome.Stored = true
@@ -211,9 +211,9 @@ func (b *bulkAnswer) waitForTurn(life context.Context) error {
 	return interceptor.WaitForAnswer(life)
 }
 
-// resume answers a question as GraphService.ResumeRun does, for a caller who could call
+// storeAnswer answers a question as GraphService.ResumeRun does, for a caller who could call
 // that.
-func (b *bulkAnswer) resume(ctx context.Context, target *wire.AnswerTarget) error {
+func (b *bulkAnswer) storeAnswer(ctx context.Context, target *wire.AnswerTarget) error {
 	only, err := b.access.CheckThread(ctx, graphdv1.GraphService_ResumeRun_FullMethodName, tenant.ClientName(target.Thread))
 	if err != nil {
 		return err

@@ -968,7 +968,7 @@ type AskSpec struct {
 	People *PeopleSpec `protobuf:"bytes,17,opt,name=people,proto3" json:"people,omitempty"`
 	// How urgent the question is.
 	Priority Priority `protobuf:"varint,18,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
-	// What happens while nobody decides; at most 16, all before the ttl.
+	// What happens while a question is undecided; at most 16, all before the ttl.
 	Steps         []*Step `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

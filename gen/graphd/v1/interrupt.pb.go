@@ -283,13 +283,13 @@ const (
 	TrailKind_TRAIL_KIND_UNSPECIFIED TrailKind = 0
 	// The node asked.
 	TrailKind_TRAIL_KIND_ASKED TrailKind = 1
-	// Somebody has claimed the question.
+	// A caller has claimed the question.
 	TrailKind_TRAIL_KIND_CLAIMED TrailKind = 2
 	// The holder has given the claim up.
 	TrailKind_TRAIL_KIND_RELEASED TrailKind = 3
 	// The assignees or the expiry were changed.
 	TrailKind_TRAIL_KIND_CHANGED TrailKind = 4
-	// Somebody said something.
+	// A caller has added a comment.
 	TrailKind_TRAIL_KIND_COMMENTED TrailKind = 6
 	// A vote was cast.
 	TrailKind_TRAIL_KIND_VOTED TrailKind = 7
@@ -297,9 +297,9 @@ const (
 	TrailKind_TRAIL_KIND_ANSWERED TrailKind = 8
 	// The node has used the answer.
 	TrailKind_TRAIL_KIND_USED TrailKind = 9
-	// Nobody had decided for some time, and people are reminded.
+	// The question was undecided for some time, and its voters are reminded.
 	TrailKind_TRAIL_KIND_REMINDED TrailKind = 10
-	// Nobody had decided for some time, and further people may answer.
+	// The question was undecided for some time, and further callers may answer.
 	TrailKind_TRAIL_KIND_ESCALATED TrailKind = 11
 	// No answer came in time.
 	TrailKind_TRAIL_KIND_EXPIRED TrailKind = 12
@@ -639,7 +639,7 @@ type isStep_Action interface {
 }
 
 type Step_Remind struct {
-	// These are reminded, or all who may answer when it names nobody.
+	// These are reminded, or all who may answer when it names no user and no group.
 	Remind *Audience `protobuf:"bytes,2,opt,name=remind,proto3,oneof"`
 }
 
@@ -1059,7 +1059,7 @@ type Interrupt struct {
 	People *People `protobuf:"bytes,27,opt,name=people,proto3" json:"people,omitempty"`
 	// How urgent it is.
 	Priority Priority `protobuf:"varint,28,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
-	// What happens while nobody decides, before it expires.
+	// What happens while a question is undecided, before it expires.
 	Steps []*Step `protobuf:"bytes,29,rep,name=steps,proto3" json:"steps,omitempty"`
 	// Number of steps that were taken.
 	NextStep uint32 `protobuf:"varint,30,opt,name=next_step,json=nextStep,proto3" json:"next_step,omitempty"`
@@ -1068,7 +1068,7 @@ type Interrupt struct {
 	// Votes so far, in their order, the deciding one among them. The question is
 	// open until a vote decides. Empty without people.
 	Votes []*Vote `protobuf:"bytes,32,rep,name=votes,proto3" json:"votes,omitempty"`
-	// Who has claimed the question last; empty for nobody. The claim holds until
+	// Who has claimed the question last; empty for none. The claim holds until
 	// claim_expire_time.
 	ClaimedBy string `protobuf:"bytes,33,opt,name=claimed_by,json=claimedBy,proto3" json:"claimed_by,omitempty"`
 	// When the claim ends by itself.

@@ -216,7 +216,7 @@ type UpdateInterruptRequest struct {
 	// question must be at.
 	Interrupt *Interrupt `protobuf:"bytes,1,opt,name=interrupt,proto3" json:"interrupt,omitempty"`
 	// Fields to change: expire_time (never expires when unset), assignees, and
-	// claimed_by, which must be empty and ends the claim of whoever holds one.
+	// claimed_by, which must be empty and ends the claim of its holder.
 	// Unset means the fields that are set; "*" means expire_time and assignees.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields

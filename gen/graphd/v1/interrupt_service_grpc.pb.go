@@ -50,12 +50,12 @@ type InterruptServiceClient interface {
 	// SERVER_DRAINING, SLOW_CONSUMER.
 	WatchInterrupts(ctx context.Context, in *WatchInterruptsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InterruptChange], error)
 	// Claims an open question: others see that the caller looks after it. A claim
-	// ends by itself, and refuses nobody's answer unless the question says so
+	// ends by itself, and refuses no caller's answer unless the question says so
 	// (People.exclusive). The holder's claim again extends it. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint.
 	ClaimInterrupt(ctx context.Context, in *ClaimInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
-	// Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
+	// Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(ctx context.Context, in *ReleaseInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
@@ -211,12 +211,12 @@ type InterruptServiceServer interface {
 	// SERVER_DRAINING, SLOW_CONSUMER.
 	WatchInterrupts(*WatchInterruptsRequest, grpc.ServerStreamingServer[InterruptChange]) error
 	// Claims an open question: others see that the caller looks after it. A claim
-	// ends by itself, and refuses nobody's answer unless the question says so
+	// ends by itself, and refuses no caller's answer unless the question says so
 	// (People.exclusive). The holder's claim again extends it. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint.
 	ClaimInterrupt(context.Context, *ClaimInterruptRequest) (*Interrupt, error)
-	// Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
+	// Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:

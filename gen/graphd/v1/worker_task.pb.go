@@ -1770,7 +1770,7 @@ type Ask struct {
 	People *People `protobuf:"bytes,14,opt,name=people,proto3" json:"people,omitempty"`
 	// How urgent the question is.
 	Priority Priority `protobuf:"varint,15,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
-	// What happens while nobody decides; at most 16, all before the ttl.
+	// What happens while a question is undecided; at most 16, all before the ttl.
 	Steps         []*Step `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -107,7 +107,7 @@ func readVoteField(rd *packed.Reader, v *approval.Vote, f packed.Field) {
 	}
 }
 
-// writeSteps writes how urgent an interrupt is, and what happens while nobody decides.
+// writeSteps writes how urgent an interrupt is, and what happens while a question is undecided.
 func writeSteps(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeInt(w, fPriority, int(in.Priority))
 	writeInt(w, fNextStep, in.NextStep)
@@ -207,7 +207,7 @@ func readPeopleField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field
 	}
 }
 
-// readStepField reads a field of what happens while nobody decides.
+// readStepField reads a field of what happens while a question is undecided.
 func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
 	switch f {
 	case fPriority:

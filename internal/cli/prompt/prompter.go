@@ -47,6 +47,11 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 	if fields := f.Fields(); len(fields) > 0 {
 		return newAnswerDialog(p, f).askFields(ctx)
 	}
+	return p.readValue(ctx, f)
+}
+
+// readValue asks for an answer that is one value.
+func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
 	draft := ""
 	for {
 		line, err := p.promptLine(ctx, describePrompt("answer", f, ""))
@@ -69,29 +74,37 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 		case strings.HasPrefix(line, ":"):
 			err = unknownCommandError(line)
 		default:
-			text, err = f.ParseInput(line)
-			_, isText := jsontext.UnquoteString(text)
-			isLiteral = !isText || line == text || f.HasChoices()
+			text, isLiteral, err = parseTyped(f, line)
 		}
 		if err != nil {
 			p.PrintLine("  %v", err)
 			continue
 		}
-		if wrong := p.findViolations(ctx, f, text); len(wrong) > 0 {
-			p.printViolations(wrong)
-			continue
-		}
-		if isLiteral {
-			return text, nil
-		}
-		yes, err := p.confirmSending(ctx, text)
-		if err != nil {
-			return "", err
-		}
-		if yes {
-			return text, nil
+		if isSent, err := p.checkAndConfirm(ctx, f, text, isLiteral); isSent || err != nil {
+			return text, err
 		}
 	}
+}
+
+// parseTyped turns a line into JSON. A line that is not the JSON of its value, such as a bare
+// text, is no literal.
+func parseTyped(f form.Form, line string) (text string, isLiteral bool, err error) {
+	text, err = f.ParseInput(line)
+	_, isText := jsontext.UnquoteString(text)
+	return text, !isText || line == text || f.HasChoices(), err
+}
+
+// checkAndConfirm tells whether to send an answer: it fits the schema, and is a literal or
+// confirmed.
+func (p *Prompter) checkAndConfirm(ctx context.Context, f form.Form, answer string, isLiteral bool) (bool, error) {
+	if wrong := p.findViolations(ctx, f, answer); len(wrong) > 0 {
+		p.printViolations(wrong)
+		return false, nil
+	}
+	if isLiteral {
+		return true, nil
+	}
+	return p.confirmSending(ctx, answer)
 }
 
 // confirmSending shows an answer and asks whether to send it. Only a yes or a no decides: the

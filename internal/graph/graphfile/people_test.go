@@ -114,7 +114,7 @@ func TestSteps(t *testing.T) {
 		"a false end":           {steps: "steps: [{after: 1h, fail: false}]", problem: "fail is false; leave the step out"},
 		"no time":               {steps: "steps: [{remind: {}}]", problem: "nodes.review.ask.steps[0].after: is 0s; want more than 0s"},
 		"backwards":             {steps: "steps: [{after: 2h, remind: {}}, {after: 1h, fail: true}]", problem: "nodes.review.ask.steps[0].after: is 2h0m0s; want less than the 1h0m0s"},
-		"to nobody":             {steps: "steps: [{after: 1h, escalate: {}}]", problem: "escalates to nobody"},
+		"to nobody":             {steps: "steps: [{after: 1h, escalate: {}}]", problem: "escalates to no one"},
 		"an unknown priority":   {steps: "priority: soon", problem: `line 8: nodes.review.ask.priority: unknown priority "soon"`},
 		"an urgent reminder":    {steps: "steps: [{after: 1h, remind: {priority: high}}]", problem: "a reminder changes no priority"},
 		"an unknown field":      {steps: "steps: [{after: 1h, remind: {group: finance}}]", problem: `unknown field "group"`},

@@ -172,7 +172,7 @@ type lastStep struct {
 	answer payload.JSON
 }
 
-// readSteps reads what happens while nobody decides. It returns the step that ends the
+// readSteps reads what happens while a question is undecided. It returns the step that ends the
 // question, which a graph has as its expiry.
 func (r *specReader) readSteps(n *yaml.Node, path string, s *graph.AskSpec) (last lastStep) {
 	for i, item := range r.readItems(n, path) {

@@ -23,7 +23,7 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		return approval.Decided, nil
 	}
 	by := r.req.By
-	if err := q.VoterPolicy().CheckVoter(r.voter()); err != nil {
+	if err := q.VoterPolicy().CheckVoter(r.newVoter()); err != nil {
 		return 0, questions.RefuseVoter(q, err)
 	}
 	vote := approval.Vote{
@@ -80,7 +80,7 @@ func (r *resumeCall) checkClaim(q *checkpoint.Interrupt) error {
 // stays in the trail.
 const maxVotesOfVoter = 20
 
-func (r *resumeCall) voter() approval.Voter {
+func (r *resumeCall) newVoter() approval.Voter {
 	return approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups}
 }
 
@@ -90,7 +90,7 @@ func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
 	if q.Policy == nil {
 		return nil
 	}
-	if err := q.VoterPolicy().CheckVoter(r.voter()); err != nil && !r.hasVoted(q) {
+	if err := q.VoterPolicy().CheckVoter(r.newVoter()); err != nil && !r.hasVoted(q) {
 		return questions.RefuseVoter(q, err)
 	}
 	return nil

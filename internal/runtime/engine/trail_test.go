@@ -196,7 +196,7 @@ func TestACommentStartsATrail(t *testing.T) {
 	require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err), "%v", err)
 }
 
-// A trail that is full takes no comments and no changed votes. It keeps nobody from claiming
+// A trail that is full takes no comments and no changed votes. It keeps no caller from claiming
 // the question, or from answering it.
 func TestTrailIsBounded(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{Approvals: 2, Exclusive: true})

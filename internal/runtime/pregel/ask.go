@@ -23,7 +23,7 @@ type Ask struct {
 	Assignees []string
 	Policy    *approval.Policy // who may answer and how many must, nil = everybody, and one
 	Priority  approval.Priority
-	Steps     []approval.Step // what happens while nobody decides
+	Steps     []approval.Step // what happens while a question is undecided
 	// Drift is the policy for a replay that asks something else at this place.
 	// DriftIgnore lists the parts that may differ.
 	Drift       checkpoint.Drift

@@ -77,7 +77,7 @@ func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 		}
 		if c.By.Name == "" {
 			return RefuseVoter(q, &approval.RefusalError{
-				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim is of somebody; start it with a way to know callers",
+				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim has a holder; start it with a way to know callers",
 			})
 		}
 		if err := q.VoterPolicy().CheckVoter(approval.Voter{Name: c.By.Name, Groups: c.By.Groups}); err != nil {
@@ -95,7 +95,7 @@ func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 	})
 }
 
-// ReleaseInterrupt gives up the claim of the caller. Nothing changes when nobody holds one.
+// ReleaseInterrupt gives up the claim of the caller. Nothing changes when the caller holds none.
 // The errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED,
 // INTERRUPT_CLAIMED by another caller, and those of the store.
 func (e *Editor) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
@@ -119,7 +119,7 @@ func (e *Editor) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest)
 // those of the store.
 func (e *Editor) CommentInterrupt(ctx context.Context, c runtime.CommentRequest) (trail.Entry, error) {
 	var added trail.Entry
-	err := e.change(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+	err := e.changeQuestion(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		earlier, err := findComment(q, &c)
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func readTrail(q *checkpoint.Interrupt) ([]trail.Entry, error) {
 func (e *Editor) changeOpen(
 	ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error,
 ) (checkpoint.Interrupt, error) {
-	err := e.change(ctx, question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+	err := e.changeQuestion(ctx, question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		if err := checkOpen(q); err != nil {
 			return err
 		}
@@ -205,8 +205,8 @@ func (e *Editor) changeOpen(
 	return e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
 }
 
-// change makes one change of a question.
-func (e *Editor) change(ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error) error {
+// changeQuestion makes one change of a question.
+func (e *Editor) changeQuestion(ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error) error {
 	_, err := e.opts.Change(ctx, question.Thread, func(t *commit.Tx) error {
 		q, err := e.opts.Reader.Interrupt(ctx, question.Thread, question.Interrupt)
 		if err != nil {

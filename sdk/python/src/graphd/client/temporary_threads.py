@@ -68,7 +68,7 @@ class ThreadDeletions:
         for deletion in batch:
             if not deletion.end.done():  # its caller was cancelled
                 deletion.end.set_result(None)
-        # A batch is cancelled when its loop ends. What nobody waits for then would not be over in time.
+        # A batch is cancelled when its loop ends. What no caller waits for then would not be over in time.
         if not task.cancelled() or any(not deletion.end.done() for deletion in self._waiting):
             self._begin_batches()
 

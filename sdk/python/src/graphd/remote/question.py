@@ -45,7 +45,7 @@ class Question:
     votes: tuple[Vote, ...]
     """How those have voted who may answer, in order, until the answer is decided."""
     claimed_by: str
-    """Who has claimed it last; the claim holds until ``claim_expires_at``. "" for nobody."""
+    """Who has claimed it last; the claim holds until ``claim_expires_at``. "" for none."""
     claim_expires_at: datetime.datetime | None
     priority: str
     """low, normal, high or urgent."""

@@ -97,7 +97,7 @@ def interrupt(
 
     ``assignees`` names who should answer, and inboxes filter by it. ``people`` says who may
     answer and how many must: the server refuses everybody else. ``priority`` says how urgent
-    it is. ``steps`` happen while nobody decides: Remind and Escalate, in order and before the ``ttl``.
+    it is. ``steps`` happen while the question is undecided: Remind and Escalate, in order and before the ``ttl``.
 
     An answer is for the question that was shown. When the node asks something
     else on its replay, ``drift`` says what happens: ``"fail"``, ``"ask_again"``

@@ -1,4 +1,4 @@
-"""What happens to a question while nobody decides."""
+"""What happens while a question is undecided."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Priority = Literal["low", "normal", "high", "urgent"]
 
 @dataclass(frozen=True, kw_only=True)
 class Remind:
-    """Reminds people some time after a question was asked: all who may answer when it names nobody."""
+    """Reminds people some time after a question was asked: all who may answer when it names no user and no group."""
 
     after: float | timedelta
     """Seconds since the question was asked."""

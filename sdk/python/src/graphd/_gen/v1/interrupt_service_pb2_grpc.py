@@ -103,7 +103,7 @@ class InterruptServiceServicer(object):
 
     def ClaimInterrupt(self, request, context):
         """Claims an open question: others see that the caller looks after it. A claim
-        ends by itself, and refuses nobody's answer unless the question says so
+        ends by itself, and refuses no caller's answer unless the question says so
         (People.exclusive). The holder's claim again extends it. Errors:
         INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
         INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint.
@@ -113,7 +113,7 @@ class InterruptServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseInterrupt(self, request, context):
-        """Gives the caller's claim up. Nothing changes when nobody holds one. Errors:
+        """Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
         INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
