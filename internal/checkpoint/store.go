@@ -1,9 +1,12 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -184,8 +187,10 @@ type Index interface {
 	// record that can't be read is left out; reading it by name tells why.
 	Threads(ctx context.Context, q ThreadQuery) ([]Head, error)
 	// Interrupts lists interrupts by Created, oldest first, then by Thread and
-	// ID, or, with ByChange, in the order of their last change. It leaves out
-	// records that can't be read, as Threads does.
+	// ID; with ByDue by DueTime in place of Created, those that have one; or, with
+	// ByChange, in the order of their last change. It leaves out records that can't be
+	// read, as Threads does. With Tags, AnyTag or ByDue, and without Thread and ByChange, it must
+	// not look at more interrupts than have the rarest of Tags, or one of AnyTag.
 	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
 	// Due lists threads whose Due or whose lease's end has passed by the store's
 	// clock, longest ago first, and returns when the next thread will be due
@@ -201,6 +206,13 @@ type Counter interface {
 	// CountOpenInterrupts returns how many interrupts of a tenant are open, or atMost if
 	// more are.
 	CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error)
+}
+
+// TagCounter counts open interrupts by their tags.
+type TagCounter interface {
+	// CountTags returns how many open interrupts of a tenant have each of some tags, in the
+	// order of the tags. It must not look at the interrupts.
+	CountTags(ctx context.Context, tenant string, tags []string) ([]int, error)
 }
 
 // ThreadQuery selects threads. Zero fields select all.
@@ -229,14 +241,74 @@ type InterruptQuery struct {
 	Reason   string
 	Assignee string
 	States   []InterruptState
-	After    InterruptPosition // keyset page
-	ByChange bool              // order by Change, After.Change is the cursor
-	Limit    int               // 0 = all
+	Tags     []string // all of them
+	AnyTag   []string // at least one of them
+	// ByDue selects open interrupts whose DueTime is set, and before DueBefore unless that
+	// is zero, and orders them by it. After.Due is then the cursor in place of After.Created.
+	// It is of all threads: not with Thread, and not with ByChange.
+	ByDue     bool
+	DueBefore time.Time
+	After     InterruptPosition // keyset page
+	ByChange  bool              // order by Change, After.Change is the cursor
+	Limit     int               // 0 = all
+}
+
+// MatchesInterrupt reports whether a query selects an interrupt, apart from Tenant, After and Limit.
+func (q *InterruptQuery) MatchesInterrupt(in *Interrupt) bool {
+	switch {
+	case q.Thread != "" && q.Thread != in.Thread,
+		q.Run != "" && q.Run != in.Run,
+		q.Graph != "" && q.Graph != in.Graph,
+		q.Node != "" && q.Node != in.Node,
+		q.Reason != "" && q.Reason != in.Reason,
+		q.Assignee != "" && !slices.Contains(in.Assignees, q.Assignee),
+		len(q.States) > 0 && !slices.Contains(q.States, in.State),
+		!in.HasTags(q.Tags, q.AnyTag):
+		return false
+	case !q.ByDue:
+		return true
+	}
+	due := in.DueTime()
+	return in.State == InterruptOpen && !due.IsZero() && (q.DueBefore.IsZero() || due.Before(q.DueBefore))
+}
+
+// UsesTags reports whether the interrupts are found by their tags: they are then open.
+func (q *InterruptQuery) UsesTags() bool {
+	return q.Thread == "" && !q.ByChange && (len(q.Tags) > 0 || len(q.AnyTag) > 0 || q.ByDue)
+}
+
+// PositionOf returns where an interrupt stands in the order of the query.
+func (q *InterruptQuery) PositionOf(in *Interrupt) InterruptPosition {
+	switch {
+	case q.ByChange:
+		return InterruptPosition{Change: in.Change}
+	case q.ByDue:
+		return InterruptPosition{Due: in.DueTime(), Thread: in.Thread, ID: in.ID}
+	}
+	return InterruptPosition{Created: in.Created, Thread: in.Thread, ID: in.ID}
+}
+
+// ComparePositions compares two places in the order of the query.
+func (q *InterruptQuery) ComparePositions(a, b InterruptPosition) int {
+	if q.ByChange {
+		return cmp.Compare(a.Change, b.Change)
+	}
+	at, than := a.Created, b.Created
+	if q.ByDue {
+		at, than = a.Due, b.Due
+	}
+	return cmp.Or(at.Compare(than), strings.Compare(a.Thread, b.Thread), strings.Compare(a.ID, b.ID))
+}
+
+// IsAfterCursor reports whether an interrupt stands after the cursor of the query.
+func (q *InterruptQuery) IsAfterCursor(in *Interrupt) bool {
+	return q.After == (InterruptPosition{}) || q.ComparePositions(q.PositionOf(in), q.After) > 0
 }
 
 // InterruptPosition is a place in the order of Interrupts; zero = the start.
 type InterruptPosition struct {
 	Created time.Time
+	Due     time.Time
 	Thread  string
 	ID      string
 	Change  uint64
@@ -259,6 +331,7 @@ type Reader interface {
 	Records
 	Index
 	Counter
+	TagCounter
 	// Close waits for calls under way. Calls made later must fail with an error
 	// that wraps ErrUnavailable.
 	Close() error

@@ -55,6 +55,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"Records", recordCases()},
 		{"ThreadView", viewCases()},
 		{"Index", indexCases()},
+		{"Tags", tagCases()},
 		{"Tenants", tenantCases()},
 		{"Values", valueCases()},
 		{"Bounds", boundCases()},

@@ -48,6 +48,7 @@ const (
 
 	CountThreads        Method = "CountThreads"
 	CountOpenInterrupts Method = "CountOpenInterrupts"
+	CountTags           Method = "CountTags"
 )
 
 // Plan says which calls are hit. The zero Plan hits none and only counts.
@@ -225,6 +226,11 @@ func (s *Store) CountThreads(ctx context.Context, tenant string, atMost int) (in
 // CountOpenInterrupts passes on or breaks the call.
 func (s *Store) CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error) {
 	return callWithFaults(ctx, s, CountOpenInterrupts, func() (int, error) { return s.store.CountOpenInterrupts(ctx, tenant, atMost) })
+}
+
+// CountTags passes on or breaks the call.
+func (s *Store) CountTags(ctx context.Context, tenant string, tags []string) ([]int, error) {
+	return callWithFaults(ctx, s, CountTags, func() ([]int, error) { return s.store.CountTags(ctx, tenant, tags) })
 }
 
 // Due passes on or breaks the call.

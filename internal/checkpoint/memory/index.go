@@ -35,6 +35,7 @@ type tenantInterrupts struct {
 	entries   []indexEntry // by change
 	liveCount int
 	openCount int // of them, those that are open
+	byTag     map[string]map[*interruptRecord]struct{}
 }
 
 type indexEntry struct {
@@ -59,6 +60,7 @@ func (ii *interruptIndex) putInterrupts(t *thread, c *checkpoint.Change) {
 		if old := q.record.Load(); old != nil {
 			in.Revision = old.Revision + 1
 			own.countOpen(old, -1)
+			own.removeTags(q, old)
 		} else {
 			own.liveCount++
 		}
@@ -66,6 +68,7 @@ func (ii *interruptIndex) putInterrupts(t *thread, c *checkpoint.Change) {
 		ii.lastChange++
 		in.Change = ii.lastChange
 		q.record.Store(&in)
+		own.addTags(q, &in)
 		own.entries = append(own.entries, indexEntry{change: in.Change, interrupt: q})
 	}
 	own.compactEntries()
@@ -111,6 +114,7 @@ func (ii *interruptIndex) deleteInterrupts(thread string, questions map[string]*
 		q.isDeleted.Store(true)
 		own.liveCount--
 		own.countOpen(q.record.Load(), -1)
+		own.removeTags(q, q.record.Load())
 	}
 	if own.liveCount == 0 {
 		delete(ii.tenants, owner)
@@ -123,6 +127,27 @@ func (ii *interruptIndex) deleteInterrupts(thread string, questions map[string]*
 func (ti *tenantInterrupts) countOpen(in *checkpoint.Interrupt, n int) {
 	if in.State == checkpoint.InterruptOpen {
 		ti.openCount += n
+	}
+}
+
+func (ti *tenantInterrupts) addTags(q *interruptRecord, in *checkpoint.Interrupt) {
+	for _, tag := range in.Tags() {
+		if ti.byTag[tag] == nil {
+			if ti.byTag == nil {
+				ti.byTag = map[string]map[*interruptRecord]struct{}{}
+			}
+			ti.byTag[tag] = map[*interruptRecord]struct{}{}
+		}
+		ti.byTag[tag][q] = struct{}{}
+	}
+}
+
+func (ti *tenantInterrupts) removeTags(q *interruptRecord, in *checkpoint.Interrupt) {
+	for _, tag := range in.Tags() {
+		delete(ti.byTag[tag], q)
+		if len(ti.byTag[tag]) == 0 {
+			delete(ti.byTag, tag)
+		}
 	}
 }
 
@@ -154,6 +179,22 @@ func (s *Store) CountOpenInterrupts(ctx context.Context, owner string, atMost in
 	return min(n, atMost), nil
 }
 
+// CountTags returns how many open interrupts of a tenant have each of some tags.
+func (s *Store) CountTags(ctx context.Context, owner string, tags []string) ([]int, error) {
+	if err := s.checkOpen(ctx); err != nil {
+		return nil, err
+	}
+	s.interrupts.mu.Lock()
+	defer s.interrupts.mu.Unlock()
+	counts := make([]int, len(tags))
+	if own := s.interrupts.tenants[owner]; own != nil {
+		for i, tag := range tags {
+			counts[i] = len(own.byTag[tag])
+		}
+	}
+	return counts, nil
+}
+
 func (ti *tenantInterrupts) compactEntries() {
 	if len(ti.entries) > 64 && len(ti.entries) > 2*ti.liveCount {
 		ti.entries = slices.DeleteFunc(ti.entries, indexEntry.isStale)
@@ -176,7 +217,7 @@ func (s *Store) Interrupts(
 	}
 	if !q.ByChange {
 		slices.SortFunc(out, func(a, b checkpoint.Interrupt) int {
-			return comparePositions(interruptPosition(&a), interruptPosition(&b))
+			return q.ComparePositions(q.PositionOf(&a), q.PositionOf(&b))
 		})
 	}
 	return cutAtLimit(out, q.Limit, (*checkpoint.Interrupt).Size), nil
@@ -192,8 +233,7 @@ func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.
 	var out []checkpoint.Interrupt
 	for _, question := range t.interrupts {
 		in := question.record.Load()
-		if !matchesInterrupt(q, in) || q.ByChange && in.Change <= q.After.Change ||
-			!q.ByChange && comparePositions(interruptPosition(in), q.After) <= 0 {
+		if !q.MatchesInterrupt(in) || !q.IsAfterCursor(in) {
 			continue
 		}
 		out = append(out, *in)
@@ -226,6 +266,9 @@ func compareChanges(a, b checkpoint.Interrupt) int { return cmp.Compare(a.Change
 
 // findInterrupts returns the matching interrupts of the tenant, by change.
 func (ti *tenantInterrupts) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
+	if q.UsesTags() && len(q.Tags)+len(q.AnyTag) > 0 {
+		return ti.findTagged(q)
+	}
 	from := 0
 	if q.ByChange {
 		from, _ = slices.BinarySearchFunc(ti.entries, q.After.Change+1, func(e indexEntry, change uint64) int {
@@ -238,10 +281,7 @@ func (ti *tenantInterrupts) findInterrupts(q *checkpoint.InterruptQuery) []check
 			continue
 		}
 		in := e.interrupt.record.Load()
-		if !matchesInterrupt(q, in) {
-			continue
-		}
-		if !q.ByChange && comparePositions(interruptPosition(in), q.After) <= 0 {
+		if !q.MatchesInterrupt(in) || !q.IsAfterCursor(in) {
 			continue
 		}
 		out = append(out, *in)
@@ -252,26 +292,26 @@ func (ti *tenantInterrupts) findInterrupts(q *checkpoint.InterruptQuery) []check
 	return out
 }
 
-func interruptPosition(in *checkpoint.Interrupt) checkpoint.InterruptPosition {
-	return checkpoint.InterruptPosition{Created: in.Created, Thread: in.Thread, ID: in.ID}
-}
-
-func comparePositions(a, b checkpoint.InterruptPosition) int {
-	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Thread, b.Thread), strings.Compare(a.ID, b.ID))
-}
-
-func matchesInterrupt(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
-	switch {
-	case q.Thread != "" && q.Thread != in.Thread,
-		q.Run != "" && q.Run != in.Run,
-		q.Graph != "" && q.Graph != in.Graph,
-		q.Node != "" && q.Node != in.Node,
-		q.Reason != "" && q.Reason != in.Reason,
-		q.Assignee != "" && !slices.Contains(in.Assignees, q.Assignee),
-		len(q.States) > 0 && !slices.Contains(q.States, in.State):
-		return false
+// findTagged returns the matching interrupts of those that have the rarest of the tags, or one
+// of AnyTag.
+func (ti *tenantInterrupts) findTagged(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
+	groups := q.AnyTag
+	if len(q.Tags) > 0 {
+		groups = []string{slices.MinFunc(q.Tags, func(a, b string) int { return cmp.Compare(len(ti.byTag[a]), len(ti.byTag[b])) })}
 	}
-	return true
+	var out []checkpoint.Interrupt
+	seen := map[*interruptRecord]struct{}{}
+	for _, tag := range groups {
+		for record := range ti.byTag[tag] {
+			in := record.record.Load()
+			_, again := seen[record]
+			seen[record] = struct{}{}
+			if !again && q.MatchesInterrupt(in) && q.IsAfterCursor(in) {
+				out = append(out, *in)
+			}
+		}
+	}
+	return out
 }
 
 // Threads lists heads by update time, newest first.

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -70,12 +71,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.graphs.ResealRecords(ctx); err != nil {
 		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
 	}
+	log := cmp.Or(opts.Logger, zap.NewNop())
+	if err := s.tagInterrupts(ctx, log); err != nil {
+		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
+	}
 	origin := setup.NewRandomID()[:pubsub.OriginLen]
 	if err := pubsub.CheckAccess(ctx, d.Client, &d.Keys, origin); script.IsPermissionDenied(err) {
 		s.warnings = append(s.warnings, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
 			"which takes longer: allow it with ACL SETUSER … &"+d.Prefix()+"* +@pubsub ("+err.Error()+")")
 	}
-	log := cmp.Or(opts.Logger, zap.NewNop())
 	s.subscriber = pubsub.New(ctx, pubsub.Config{
 		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
 		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
@@ -84,6 +88,33 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s.changes = threads.NewWriter(d, s.threads, batchers, s.subscriber, origin)
 	return s, nil
 }
+
+// tagInterrupts gives the open interrupts of a store that was migrated their tags. Those whose
+// keys are missing get them at a later start.
+func (s *Store) tagInterrupts(ctx context.Context, log *zap.Logger) error {
+	isNeeded, err := s.database.HasUntagged(ctx)
+	if err != nil || !isNeeded {
+		return err
+	}
+	told := time.Now()
+	unreadable, err := s.index.TagInterrupts(ctx, func(done int) {
+		if time.Since(told) >= tagReportInterval {
+			told = time.Now()
+			log.Info("indexing the open questions of a migrated store", zap.Int("done", done))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if unreadable > 0 {
+		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are listed by thread alone", unreadable))
+		return nil
+	}
+	return s.database.RemoveUntaggedMark(ctx)
+}
+
+// tagReportInterval is how often the progress of tagInterrupts is logged.
+const tagReportInterval = 5 * time.Second
 
 // Subscribe opens a subscription to the signals of other servers. Signals that
 // are sent through this store are not delivered.

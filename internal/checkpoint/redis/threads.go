@@ -191,3 +191,12 @@ func (r *Reader) CountOpenInterrupts(ctx context.Context, owner string, atMost i
 	})
 	return n, err
 }
+
+// CountTags returns how many open interrupts of a tenant have each of some tags.
+func (r *Reader) CountTags(ctx context.Context, owner string, tags []string) (counts []int, err error) {
+	err = r.readStore(ctx, func() error {
+		counts, err = r.index.CountTags(ctx, owner, tags)
+		return err
+	})
+	return counts, err
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 )
@@ -23,6 +24,8 @@ type cipherKey struct {
 	id    string
 	block cipher.Block
 	mask  [aes.BlockSize]byte
+	// tagSecret is the secret of the digests of tags.
+	tagSecret [sha256.Size]byte
 }
 
 func newCipherKey(k *Key) (*cipherKey, error) {
@@ -36,7 +39,7 @@ func newCipherKey(k *Key) (*cipherKey, error) {
 	if err != nil {
 		return nil, &KeyError{ID: k.ID, Is: "is refused by the cipher", Want: wantBytes}
 	}
-	c := &cipherKey{id: k.ID, block: block}
+	c := &cipherKey{id: k.ID, block: block, tagSecret: deriveTagSecret(k.Secret)}
 	block.Encrypt(c.mask[:], c.mask[:])
 	carry := byte(0)
 	for i := len(c.mask) - 1; i >= 0; i-- {

@@ -100,6 +100,31 @@ func requireFileOfToday(t *testing.T, name string, want checkpoint.Migration) {
 	list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Tenant: "acme"})
 	require.NoError(t, err)
 	require.Empty(t, list)
+	requireTagged(t, s)
+}
+
+// requireTagged requires that each open question is found by each of its tags.
+func requireTagged(t *testing.T, s *sqlite.Store) {
+	t.Helper()
+	open, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{
+		Tenant: "default", States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, open)
+	byTag := map[string][]checkpoint.Interrupt{}
+	for _, in := range open {
+		for _, tag := range in.Tags() {
+			byTag[tag] = append(byTag[tag], in)
+		}
+	}
+	for tag, want := range byTag {
+		found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "default", Tags: []string{tag}})
+		require.NoError(t, err)
+		require.Equal(t, want, found, tag)
+		counts, err := s.CountTags(t.Context(), "default", []string{tag})
+		require.NoError(t, err)
+		require.Equal(t, []int{len(want)}, counts, tag)
+	}
 }
 
 // joinSpaces makes the schemas of files equal that differ in spaces alone: SQLite puts a

@@ -41,7 +41,9 @@ func TestAServerKeepsAMigrationOutUnderAllNames(t *testing.T) {
 	for _, name := range []string{path, symbolic, filepath.Join(folder, "a.db")} {
 		db := openDirectly(t, path)
 		execSQL(t, db, `UPDATE meta SET value = 2 WHERE key = 'schema_version'`)
-		execSQL(t, db, `DROP TABLE graph_tombstones`)
+		for _, table := range []string{"graph_tombstones", "interrupt_tags", "tag_counts"} {
+			execSQL(t, db, `DROP TABLE `+table)
+		}
 		require.NoError(t, db.Close())
 		m, err := migrate(name, false)
 		require.NoError(t, err, name)

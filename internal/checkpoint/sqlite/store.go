@@ -197,7 +197,37 @@ func (s *Store) openDatabase(ctx context.Context, box *seal.Box, opts *Options) 
 	if err := s.packSealedRecords(ctx, box, opts.Progress); err != nil {
 		return err
 	}
+	if err := s.tagInterrupts(ctx, box); err != nil {
+		return err
+	}
 	return s.file.NoteLog()
+}
+
+// tagInterrupts tags the open interrupts of a file that was migrated. Those whose keys are
+// missing are tagged by a later start.
+func (s *Store) tagInterrupts(ctx context.Context, box *seal.Box) error {
+	isNeeded, err := setup.HasUntagged(ctx, s.readDB)
+	if err != nil || !isNeeded {
+		return err
+	}
+	var after checkpoint.InterruptPosition
+	untagged := 0
+	for isEnd := false; !isEnd; {
+		var failed int
+		err := s.runPiece(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+			after, failed, isEnd, err = s.TagNext(ctx, conn, box, after)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		untagged += failed
+	}
+	if untagged > 0 {
+		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are listed by thread alone", untagged))
+		return nil
+	}
+	return s.runPiece(ctx, setup.RemoveUntaggedMark)
 }
 
 // packSealedRecords packs what a migration could not open. A full disk ends it, so that the

@@ -1,9 +1,12 @@
 package index
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // CountThreads returns how many threads a tenant has, or atMost if it has more.
@@ -15,6 +18,35 @@ func (x *Reader) CountThreads(ctx context.Context, owner string, atMost int) (in
 // are.
 func (x *Reader) CountOpenInterrupts(ctx context.Context, owner string, atMost int) (int, error) {
 	return x.countMembers(ctx, layout.TenantKey(layout.KeyOpenInterrupts, owner), atMost)
+}
+
+// CountTags returns how many open interrupts of a tenant, or for "" of tenant.Default, have
+// each of some tags. Redis counts the members of a range without reading them.
+func (x *Reader) CountTags(ctx context.Context, owner string, tags []string) ([]int, error) {
+	counts := make([]int, len(tags))
+	if len(tags) == 0 {
+		return counts, nil
+	}
+	var args []any
+	var of []int // which tag each range is of
+	for i, tag := range tags {
+		for _, form := range x.database.Box.TagForms(tag) {
+			r := layout.NewTagRange(layout.TagByCreated, form, "", time.Time{})
+			args, of = append(args, r.Begin, r.End), append(of, i)
+		}
+	}
+	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.TagCounts, x.keys.AllPartitions(),
+		[]string{layout.TenantKey(layout.KeyTags, cmp.Or(owner, tenant.Default))}, args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range replies {
+		for k, i := range of {
+			n, _ := r.IntAt(k)
+			counts[i] += int(n)
+		}
+	}
+	return counts, nil
 }
 
 // countMembers counts the members of a list in all partitions, which Redis knows without

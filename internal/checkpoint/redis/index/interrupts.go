@@ -27,6 +27,10 @@ func (x *Reader) ListInterrupts(
 		out, err = x.listThreadInterrupts(ctx, &q)
 	case q.ByChange:
 		out, err = x.listInterruptsByChange(ctx, &q)
+	case q.UsesTags():
+		if out, err = x.listTagged(ctx, &q); err == nil {
+			err = x.database.CheckMark(ctx)
+		}
 	default:
 		if out, err = x.listInterruptsByAge(ctx, &q); err == nil {
 			err = x.database.CheckMark(ctx)
@@ -68,7 +72,7 @@ func (x *Reader) listThreadInterrupts(ctx context.Context, q *checkpoint.Interru
 			continue
 		}
 		in, err := x.threads.DecodeInterrupt(q.Thread, id, all.TextAt(i+1))
-		if err == nil && matchesInterrupt(q, &in) && isAfterCursor(q, &in) {
+		if err == nil && q.MatchesInterrupt(&in) && q.IsAfterCursor(&in) {
 			out = append(out, in)
 		}
 	}
@@ -122,15 +126,6 @@ func (x *Reader) largeQuestionsOf(
 		})
 }
 
-// isAfterCursor reports whether an interrupt comes after the cursor.
-func isAfterCursor(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
-	if q.ByChange {
-		return in.Change > q.After.Change
-	}
-	return q.After == (checkpoint.InterruptPosition{}) ||
-		layout.InterruptPosition(in.Created, in.Thread, in.ID) > layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID)
-}
-
 func (x *Reader) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	from := ""
 	if q.After != (checkpoint.InterruptPosition{}) {
@@ -143,16 +138,27 @@ func (x *Reader) listInterruptsByAge(ctx context.Context, q *checkpoint.Interrup
 	case len(q.States) > 0 && len(others) == len(q.States):
 		keys = keys[1:]
 	}
+	size := pageSize
+	if q.Limit > 0 && !hasConditions(q) {
+		size = min(size, q.Limit)
+	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return x.readTenants(ctx, q.Tenant, pageSize, func(owners []string) (indexPage, error) {
-			return x.readMembers(ctx, owners, keys, from, pageSize, func(member string) (indexEntry, bool) {
-				thread, id, ok := layout.ParseMember(member)
-				return indexEntry{thread: thread, id: id}, ok
-			})
+		return x.readTenants(ctx, q.Tenant, size, func(owners []string) (indexPage, error) {
+			return x.readMembers(ctx, owners, keys, from, size, parseInterruptEntry)
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
 		return x.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
 	})
+}
+
+func parseInterruptEntry(member string) (indexEntry, bool) {
+	thread, id, ok := layout.ParseMember(member)
+	return indexEntry{thread: thread, id: id}, ok
+}
+
+// hasConditions reports whether a query may refuse interrupts of the lists that it reads.
+func hasConditions(q *checkpoint.InterruptQuery) bool {
+	return q.Run != "" || q.Graph != "" || q.Node != "" || q.Reason != "" || q.Assignee != "" || len(q.States) > 1
 }
 
 func isOpenState(st checkpoint.InterruptState) bool { return st == checkpoint.InterruptOpen }
@@ -289,7 +295,7 @@ func (x *Reader) readInterrupts(
 			continue
 		}
 		in, err := x.threads.DecodeInterrupt(list[i].thread, list[i].id, record)
-		if err == nil && matchesInterrupt(q, &in) && listed(&in) {
+		if err == nil && q.MatchesInterrupt(&in) && listed(&in) {
 			portion.Take(in.Size())
 			out = append(out, in)
 		}
@@ -308,19 +314,4 @@ func (x *Reader) completeRecord(ctx context.Context, key, id string, r script.Re
 		return "", err
 	}
 	return large.TextAt(0), nil
-}
-
-// matchesInterrupt reports whether a query selects an interrupt.
-func matchesInterrupt(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
-	switch {
-	case q.Thread != "" && q.Thread != in.Thread,
-		q.Run != "" && q.Run != in.Run,
-		q.Graph != "" && q.Graph != in.Graph,
-		q.Node != "" && q.Node != in.Node,
-		q.Reason != "" && q.Reason != in.Reason,
-		q.Assignee != "" && !slices.Contains(in.Assignees, q.Assignee),
-		len(q.States) > 0 && !slices.Contains(q.States, in.State):
-		return false
-	}
-	return true
 }

@@ -72,8 +72,11 @@ func InterruptMember(in *checkpoint.Interrupt) string {
 
 // InterruptPosition returns the position of an interrupt in the lists of interrupts.
 func InterruptPosition(created time.Time, thread, id string) string {
-	return fmt.Sprintf("%016x%s\x00%s", sortableTime(created), thread, id)
+	return formatSortable(created) + thread + "\x00" + id
 }
+
+// formatSortable returns an instant as 16 digits that sort as instants do.
+func formatSortable(t time.Time) string { return fmt.Sprintf("%016x", sortableTime(t)) }
 
 // ParseMember splits a member that consists of 16 digits, a thread, further text, and the
 // suffix of memberSuffix. It returns the thread and the further text.

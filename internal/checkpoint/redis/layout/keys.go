@@ -122,6 +122,7 @@ const (
 	KeyChangedInterrupts = "inbox"
 	KeyOpenInterrupts    = "open"
 	KeyClosedInterrupts  = "closed"
+	KeyTags              = "tags"
 	KeyDue               = "due"
 	KeyChangeCount       = "count"
 	KeyStoreMark         = "store"
@@ -162,6 +163,12 @@ func (k *Keys) ThreadKeys(thread string, letters ...rune) []string {
 	return keys
 }
 
+// TagsKey names the list of tags that has those of a thread.
+func (k *Keys) TagsKey(thread string) string {
+	owner, _ := tenant.Split(thread)
+	return k.PartitionKey(k.PartitionOf(thread), TenantKey(KeyTags, owner))
+}
+
 // ChangeKeys names the keys that a change may touch, in the order of apply.lua: those
 // of checkpoints and events, or all.
 func (k *Keys) ChangeKeys(thread string, all bool) []string {
@@ -173,7 +180,7 @@ func (k *Keys) ChangeKeys(thread string, all bool) []string {
 		return keys
 	}
 	keys = append(keys, k.ThreadKeys(thread, KeyProgress, KeyInterrupts, KeyRecords, KeyRuns)...)
-	for _, name := range []string{KeyChangedInterrupts, KeyOpenInterrupts, KeyClosedInterrupts} {
+	for _, name := range []string{KeyChangedInterrupts, KeyOpenInterrupts, KeyClosedInterrupts, KeyTags} {
 		keys = append(keys, k.PartitionKey(p, TenantKey(name, owner)))
 	}
 	keys = append(keys, k.PartitionKey(p, KeyChangeCount))

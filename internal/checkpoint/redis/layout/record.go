@@ -36,6 +36,9 @@ func NewRecordSealer(box *seal.Box, thread string) RecordSealer { return RecordS
 // IsPlain reports whether records are neither compressed nor encrypted.
 func (rs RecordSealer) IsPlain() bool { return rs.box.IsPlain() }
 
+// Box returns the box that seals the records.
+func (rs RecordSealer) Box() *seal.Box { return rs.box }
+
 // SealRecord returns the text to store for a record.
 func (rs RecordSealer) SealRecord(kind, name, record string) string {
 	return rs.box.Seal(seal.RecordPlace{Thread: rs.thread, Kind: kind, Name: name}, record)

@@ -108,6 +108,7 @@ func (d *Database) writeMetadata(ctx context.Context, keys layout.Keys, i storeI
 	}
 	if whole {
 		pipe.HSetNX(ctx, keys.MetadataKey(), fieldComplete, "yes")
+		pipe.HSetNX(ctx, keys.MetadataKey(), fieldUntagged, "yes") // it is not known
 	}
 	all := pipe.HGetAll(ctx, keys.MetadataKey())
 	_, err := pipe.Exec(ctx)

@@ -128,6 +128,7 @@ func (m *migration) migrateStore(ctx context.Context, meta string) error {
 	}
 	pipe := d.Client.TxPipeline()
 	pipe.HSetNX(ctx, meta, fieldMigratingFrom, m.From)
+	pipe.HSetNX(ctx, meta, fieldUntagged, "yes")
 	pipe.HSetNX(ctx, meta, fieldEpoch, d.Epoch)
 	pipe.HSet(ctx, meta, fieldFormat, layout.Format)
 	if _, err := pipe.Exec(ctx); err != nil {

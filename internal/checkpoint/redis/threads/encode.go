@@ -211,6 +211,7 @@ func (ce changeEncoder) appendRecords(c *checkpoint.Change) {
 		ce.AppendText(layout.InterruptMember(&in))
 		ce.AppendFlag(in.State == checkpoint.InterruptOpen)
 		appendRecord(ce, layout.KindInterrupt, in.ID, &in, codec.PackInterrupt)
+		ce.AppendText(layout.EncodeTags(ce.sealer.Box(), &in))
 	}
 	ce.AppendCount(len(c.Runs))
 	for i := range c.Runs {

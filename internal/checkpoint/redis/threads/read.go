@@ -286,7 +286,14 @@ func (t *Reader) ReadInterrupt(ctx context.Context, thread, id string) (checkpoi
 func (t *Reader) DecodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
 	change, rest, _ := strings.Cut(text, " ")
 	revision, rest, _ := strings.Cut(rest, " ")
-	_, record, _ := strings.Cut(rest, " ")
+	created, record, _ := strings.Cut(rest, " ")
+	if _, size, hasTags := strings.Cut(created, ":"); hasTags {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 0 || n > len(record) {
+			return checkpoint.Interrupt{}, layout.CorruptError("its tags have %.40q bytes", size)
+		}
+		record = record[n:]
+	}
 	in, err := layout.DecodeRecord(t.box, thread, layout.KindInterrupt, id, record, codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err

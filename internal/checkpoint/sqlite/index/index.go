@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,18 +17,23 @@ import (
 type Index struct {
 	db  *sql.DB
 	due *sql.Stmt
-	box *seal.Box
-	now func() time.Time
+	// interrupt reads an interrupt, and tagCount how many have a tag.
+	interrupt, tagCount *sql.Stmt
+	box                 *seal.Box
+	now                 func() time.Time
 }
 
 // New makes an index that uses connections of their own for as long as ctx lives.
 // Errors wrap checkpoint.ErrUnavailable or ErrCorrupt.
 func New(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (*Index, error) {
-	due, err := db.PrepareContext(ctx, `SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`)
-	if err != nil {
-		return nil, layout.ToContractError(err)
+	p := layout.NewPreparer(func(q string) (*sql.Stmt, error) { return db.PrepareContext(ctx, q) })
+	x := &Index{
+		db: db, box: box, now: now,
+		due:       p.PrepareStatement(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
+		interrupt: p.PrepareStatement(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
+		tagCount:  p.PrepareStatement(`SELECT open FROM tag_counts WHERE tenant = ? AND tag = ?`),
 	}
-	return &Index{db: db, due: due, box: box, now: now}, nil
+	return x, p.Err()
 }
 
 // queryBuilder puts a query together from conditions that are asked for.
@@ -107,6 +111,9 @@ func buildThreadQuery(q *checkpoint.ThreadQuery) (statement string, args []any) 
 func (x *Index) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
+	if q.UsesTags() {
+		return x.listTagged(ctx, &q)
+	}
 	statement, args := buildInterruptQuery(&q)
 	rows, err := x.db.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -114,9 +121,7 @@ func (x *Index) Interrupts(
 	}
 	return collectReadable(rows, q.Limit, func() (checkpoint.Interrupt, error) {
 		return layout.ScanInterrupt(x.box, rows)
-	}, func(in *checkpoint.Interrupt) bool {
-		return q.Assignee == "" || slices.Contains(in.Assignees, q.Assignee)
-	}, (*checkpoint.Interrupt).Size)
+	}, q.MatchesInterrupt, (*checkpoint.Interrupt).Size)
 }
 
 // buildInterruptQuery returns the statement that answers a query, and its arguments.

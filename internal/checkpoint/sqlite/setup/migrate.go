@@ -66,10 +66,14 @@ func migrateToVersion6(context.Context, *sql.Tx, *checkpoint.Migration, func(che
 	return nil
 }
 
-// migrateToVersion7 changes nothing but the number. Records of interrupts of version 7 have
-// fields for who may answer, and votes. Records without them are read as before.
-func migrateToVersion7(context.Context, *sql.Tx, *checkpoint.Migration, func(checkpoint.Migration)) error {
-	return nil
+//go:embed migrate_to_7.sql
+var toVersion7 string
+
+// migrateToVersion7 makes the tables of tags. Records of interrupts of version 7 have fields for
+// who may answer, and votes. Records without them are read as before.
+func migrateToVersion7(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
+	_, err := tx.ExecContext(ctx, toVersion7)
+	return err
 }
 
 // Migrate brings the file at a path to the present version. A file that has

@@ -84,7 +84,7 @@ CREATE TABLE memos (
   PRIMARY KEY (thread, checkpoint, task, scope, key, idx)
 ) STRICT, WITHOUT ROWID;
 
--- Questions to people.
+-- Questions to people. The tags are JSON of what interrupt_tags has of the question; NULL = nothing.
 CREATE TABLE interrupts (
   thread     TEXT    NOT NULL,
   id         TEXT    NOT NULL,
@@ -101,12 +101,33 @@ CREATE TABLE interrupts (
   assignees  TEXT,             -- JSON array; NULL = only the record says, which is sealed
   record     BLOB    NOT NULL,
   tenant     TEXT AS (CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END) VIRTUAL,
+  tags       TEXT,
   PRIMARY KEY (thread, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX interrupts_change ON interrupts (tenant, change);
 CREATE INDEX interrupts_created ON interrupts (tenant, created, thread, id);
 CREATE INDEX interrupts_state ON interrupts (tenant, state, created, thread, id);
 CREATE INDEX interrupts_checkpoint ON interrupts (thread, checkpoint, born);
+
+-- The tags of open questions, or digests of them. The tag '' is that of each question with a due time.
+CREATE TABLE interrupt_tags (
+  tenant  TEXT    NOT NULL,
+  tag     TEXT    NOT NULL,
+  created INTEGER NOT NULL,
+  thread  TEXT    NOT NULL,
+  id      TEXT    NOT NULL,
+  due     INTEGER,          -- NULL = never
+  PRIMARY KEY (tenant, tag, created, thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX interrupt_tags_due ON interrupt_tags (tenant, tag, due, thread, id) WHERE due IS NOT NULL;
+
+-- How many rows interrupt_tags has of each tag.
+CREATE TABLE tag_counts (
+  tenant TEXT    NOT NULL,
+  tag    TEXT    NOT NULL,
+  open   INTEGER NOT NULL,
+  PRIMARY KEY (tenant, tag)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (
   thread   TEXT    NOT NULL,

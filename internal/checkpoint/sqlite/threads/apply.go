@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/tags"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/writer"
 )
 
@@ -22,6 +23,7 @@ type Writer struct {
 	box        *seal.Box
 	now        func() time.Time
 	statements *statements
+	tags       *tags.Writer
 	limits     Limits
 	// lastChange is the number of the last change of any interrupt.
 	lastChange uint64
@@ -40,6 +42,9 @@ func NewWriter(ctx context.Context, changes *writer.Writer, box *seal.Box, now f
 	w := &Writer{changes: changes, box: box, now: now, limits: l, known: map[string]threadState{}}
 	var err error
 	if w.statements, err = prepareStatements(changes.NewPreparer()); err != nil {
+		return nil, err
+	}
+	if w.tags, err = tags.NewWriter(changes.NewPreparer()); err != nil {
 		return nil, err
 	}
 	var last int64
@@ -170,6 +175,9 @@ func execStatement(ctx context.Context, s *sql.Stmt, args ...any) error {
 
 func (w *Writer) deleteThread(ctx context.Context, d *encodedChange) (checkpoint.Receipt, error) {
 	delete(w.known, d.Thread)
+	if err := w.tags.RemoveThread(ctx, d.Thread); err != nil {
+		return checkpoint.Receipt{}, err
+	}
 	for _, s := range w.statements.deleteThread {
 		if err := execStatement(ctx, s, d.Thread); err != nil {
 			return checkpoint.Receipt{}, err
@@ -248,8 +256,11 @@ func (w *Writer) addInterrupts(ctx context.Context, d *encodedChange) error {
 	for i := range d.interrupts {
 		in := &d.interrupts[i]
 		w.lastChange++
+		if err := w.tags.ReplaceTags(ctx, d.Thread, in.ID, in.tags); err != nil {
+			return err
+		}
 		err := execStatement(ctx, w.statements.interrupt, d.Thread, in.ID, w.lastChange, layout.ToUnixNanos(in.Created), in.Checkpoint, in.Run,
-			in.Graph, in.Node, in.Reason, string(in.State), in.assignees, []byte(in.record))
+			in.Graph, in.Node, in.Reason, string(in.State), in.assignees, []byte(in.record), in.tags.Text())
 		if err != nil {
 			return err
 		}
@@ -258,6 +269,13 @@ func (w *Writer) addInterrupts(ctx context.Context, d *encodedChange) error {
 		return nil
 	}
 	return execStatement(ctx, w.statements.lastChange, w.lastChange)
+}
+
+// TagNext is that of tags.Writer.
+func (w *Writer) TagNext(
+	ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition,
+) (last checkpoint.InterruptPosition, unreadable int, isEnd bool, err error) {
+	return w.tags.TagNext(ctx, conn, box, after)
 }
 
 func (w *Writer) addRecords(ctx context.Context, d *encodedChange) error {

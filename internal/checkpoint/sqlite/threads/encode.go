@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/tags"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -61,6 +62,7 @@ type memoRow struct {
 type interruptRow struct {
 	checkpoint.Interrupt
 	assignees any
+	tags      *tags.Entry
 	record    string
 }
 
@@ -190,7 +192,7 @@ func (d *encodedChange) encodeRecords(buf []byte) []byte {
 		buf = codec.PackInterrupt(buf[:0], &in)
 		d.interrupts = append(d.interrupts, interruptRow{
 			Interrupt: in, record: d.sealRecord(layout.KindInterrupt, in.ID, string(buf)),
-			assignees: d.encodeSearch(in.Assignees, len(in.Assignees) == 0, "[]"),
+			assignees: d.encodeSearch(in.Assignees, len(in.Assignees) == 0, "[]"), tags: tags.NewEntry(d.box, &in),
 		})
 	}
 	for i := range d.Runs {

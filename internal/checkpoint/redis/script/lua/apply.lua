@@ -12,16 +12,17 @@
 --                      byte 5 is quoted from an input (see layout/input_ref.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
---        5 threads  6 due    sorted sets of the partition; 5, 12, 13 and 14 are those of the tenant
+--        5 threads  6 due    sorted sets of the partition; 5 and 12 to 15 are those of the tenant
 --        7 store       which store the partition belongs to
 --        then, unless the change is nothing but checkpoints and events:
 --        8 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
---        9 interrupts   hash: r<id> "change revision created record", a<checkpoint> ids
+--        9 interrupts   hash: r<id> "change revision created record", a<checkpoint> ids;
+--                          of one with tags "change revision created:length tags record", without the last space
 --       10 records     hash: r<run> "revision record", i<run> input, q<request> record
 --       11 runs        sorted set: runs by order
---       12 inbox  13 open  14 closed    sorted sets of the partition
---       15 count       number of the last change of an interrupt in the partition
---       16 tenants     sorted set of the partition; left out for the default tenant
+--       12 inbox  13 open  14 closed  15 tags    sorted sets of the partition, tags as layout/tag.go says
+--       16 count       number of the last change of an interrupt in the partition
+--       17 tenants     sorted set of the partition; left out for the default tenant
 --
 -- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
 --        5 new log  6 '1' = has an owner  7 lease in microseconds, 0 = keep
@@ -40,7 +41,7 @@
 --         fields of values that are
 --         tasks: field, record
 --         memos: field, record
---         interrupts: id, checkpoint, member, '1' = open, record
+--         interrupts: id, checkpoint, member, '1' = open, record, tags (see layout.EncodeTags)
 --         runs: id, order, record, input, '' = it is in the record
 --         requests: id, record
 --
@@ -57,7 +58,7 @@
 local A = ARGV
 local head, values, order, log, threads, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local progress, questions, records, runs = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local inbox, open, closed, count = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local inbox, open, closed, tags, count = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 
 -- Check: the store, the revision, what the change follows, and that no key of the thread is missing.
@@ -169,19 +170,47 @@ if progress then
   -- Questions. The number of a change grows in the partition whatever the clock does; the clock only makes
   -- numbers of several partitions come close to the order in which things happened.
 
+  -- tagMembers returns the members that an interrupt has in tags, each of them after the word before.
+  local function tagMembers(text, created, rest, before)
+    local found, due, place = {}, nil, 1
+    local function add(member)
+      if before then found[#found + 1] = before end
+      found[#found + 1] = member
+    end
+    while place <= #text do
+      local n, first = string.match(text, '^(%d+):()', place)
+      local part = string.sub(text, first, first + n - 1)
+      place = first + n
+      if not due then
+        due = part
+        if due ~= '' then add('d\0' .. due .. rest) end
+      else
+        add('c' .. part .. '\0' .. created .. rest)
+        if due ~= '' then add('d' .. part .. '\0' .. due .. rest) end
+      end
+    end
+    return found
+  end
+
   local change
-  from, to = list(5)
-  for i = from, to, 5 do
+  from, to = list(6)
+  for i = from, to, 6 do
     local id, member = A[i], A[i + 2]
     change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
     local revision = 1
-    local created = string.sub(member, 1, 16)
+    local created, rest, tagged = string.sub(member, 1, 16), string.sub(member, 17), A[i + 5]
     local old = call('HGET', questions, 'r' .. id)
     if old then
-      local r, before = string.match(old, '^%d+ (%d+) (%x+) ')
+      local r, before, size, first = string.match(old, '^%d+ (%d+) (%x+):?(%d*) ()')
       revision = (r or 0) + 1
+      local was = size and size ~= '' and string.sub(old, first, first + size - 1) or ''
+      if was == tagged and before == created then
+        tagged = nil
+      elseif was ~= '' then
+        call('ZREM', tags, unpack(tagMembers(was, before, rest)))
+      end
       if before and before ~= created then
-        local was = before .. string.sub(member, 17)
+        local was = before .. rest
         call('ZREM', inbox, was)
         call('ZREM', open, was)
         call('ZREM', closed, was)
@@ -192,7 +221,10 @@ if progress then
       ids[#ids + 1] = id
       call('HSET', questions, 'a' .. A[i + 1], cmsgpack.pack(ids))
     end
-    call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. ' ' .. A[i + 4])
+    local kept = A[i + 5]
+    if kept ~= '' then kept = ':' .. #kept .. ' ' .. kept else kept = ' ' end
+    call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. kept .. A[i + 4])
+    if tagged and tagged ~= '' then call('ZADD', tags, unpack(tagMembers(tagged, created, rest, 0))) end
     call('ZADD', inbox, change, member)
     local to, from = open, closed
     if A[i + 3] ~= '1' then to, from = closed, open end
@@ -257,8 +289,8 @@ local tm = A[15]
 if s[13] ~= tm then
   if s[13] then
     call('ZREM', threads, s[13])
-  elseif KEYS[16] then
-    call('ZADD', KEYS[16], 0, string.match(A[1], '^[^@]*'))
+  elseif KEYS[17] then
+    call('ZADD', KEYS[17], 0, string.match(A[1], '^[^@]*'))
   end
   call('ZADD', threads, 0, tm)
 end

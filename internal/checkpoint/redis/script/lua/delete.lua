@@ -18,13 +18,30 @@ if s[1] == 0 or s[1] ~= tonumber(ARGV[1]) or (ARGV[2] ~= '' and ARGV[2] ~= s[11]
 local questions = call('HGETALL', KEYS[9])
 for i = 1, #questions, 2 do
   if string.sub(questions[i], 1, 1) == 'r' then
-    local created = string.match(questions[i + 1], '^%d+ %d+ (%x+) ') or ''
-    local member = created .. ARGV[5] .. '\0' .. string.sub(questions[i], 2) .. '\0' .. string.format('%08x', #ARGV[5])
-    for k = 12, 14 do call('ZREM', KEYS[k], member) end
+    local record = questions[i + 1]
+    local created, size, first = string.match(record, '^%d+ %d+ (%x+):?(%d*) ()')
+    created = created or ''
+    local rest = ARGV[5] .. '\0' .. string.sub(questions[i], 2) .. '\0' .. string.format('%08x', #ARGV[5])
+    for k = 12, 14 do call('ZREM', KEYS[k], created .. rest) end
+    if size and size ~= '' then
+      local due, place = nil, first
+      while place < first + size do
+        local n, at = string.match(record, '^(%d+):()', place)
+        local part = string.sub(record, at, at + n - 1)
+        place = at + n
+        if not due then
+          due = part
+          if due ~= '' then call('ZREM', KEYS[15], 'd\0' .. due .. rest) end
+        else
+          call('ZREM', KEYS[15], 'c' .. part .. '\0' .. created .. rest)
+          if due ~= '' then call('ZREM', KEYS[15], 'd' .. part .. '\0' .. due .. rest) end
+        end
+      end
+    end
   end
 end
 call('ZREM', KEYS[5], s[13])
-if KEYS[16] and call('EXISTS', KEYS[5]) == 0 then call('ZREM', KEYS[16], string.match(ARGV[5], '^[^@]*')) end
+if KEYS[17] and call('EXISTS', KEYS[5]) == 0 then call('ZREM', KEYS[17], string.match(ARGV[5], '^[^@]*')) end
 if s[14] ~= '' then call('ZREM', KEYS[6], s[14]) end
 call('UNLINK', unpack(KEYS, 1, 4))
 call('UNLINK', unpack(KEYS, 8, 11))

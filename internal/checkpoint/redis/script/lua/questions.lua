@@ -13,7 +13,7 @@ local found = {}
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == 'r' then
     local record = call('HGET', KEYS[1], field)
-    local change, created = string.match(record, '^(%d+) %d+ (%x+) ')
+    local change, created = string.match(record, '^(%d+) %d+ (%x+)[: ]')
     for _, v in ipairs({string.sub(field, 2), change or '', created or '', tostring(#record)}) do found[#found + 1] = v end
   end
 end

@@ -1,0 +1,73 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+)
+
+// untaggedPageSize is the number of interrupts of a partition that are read at a time.
+const untaggedPageSize = 16
+
+// TagInterrupts gives the open interrupts of a store that was migrated their tags, and calls tell
+// with how many it has looked at. unreadable is how many have records that can't be read. It
+// may be repeated, and several servers may do it at once.
+func (x *Reader) TagInterrupts(ctx context.Context, tell func(done int)) (unreadable int, err error) {
+	done := 0
+	_, err = walkIndex(0, "", func(from string) (indexPage, error) {
+		return x.readTenants(ctx, "", untaggedPageSize, func(owners []string) (indexPage, error) {
+			return x.readMembers(ctx, owners, []string{layout.KeyOpenInterrupts}, from, untaggedPageSize, parseInterruptEntry)
+		})
+	}, func(list []indexEntry, _ *checkpoint.Portion) ([]struct{}, error) {
+		for i := range list {
+			isRead, err := x.tagInterrupt(ctx, &list[i])
+			if err != nil {
+				return nil, err
+			}
+			if !isRead {
+				unreadable++
+			}
+		}
+		done += len(list)
+		tell(done)
+		return nil, nil
+	})
+	return unreadable, err
+}
+
+// tagInterrupt gives an interrupt its tags if it has none. It reports whether the record can be
+// read.
+func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) {
+	keys := append(x.keys.ThreadKeys(e.thread, layout.KeyInterrupts), x.keys.TagsKey(e.thread))
+	r, err := x.runner.ReadFields(ctx, keys[0], "r"+e.id)
+	if err != nil {
+		if err = script.ToContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
+			return false, nil
+		}
+		return false, err
+	}
+	numbers := strings.SplitN(r.TextAt(0), " ", 4)
+	if len(numbers) < 4 || strings.Contains(numbers[2], ":") {
+		return true, nil // gone, or tagged
+	}
+	record := numbers[3]
+	in, err := layout.DecodeRecord(x.database.Box, e.thread, layout.KindInterrupt, e.id, record, codec.DecodeInterrupt)
+	if errors.Is(err, checkpoint.ErrCorrupt) {
+		return false, nil
+	}
+	if err != nil || in.State != checkpoint.InterruptOpen {
+		return true, err
+	}
+	in.Thread, in.ID = e.thread, e.id
+	args := []any{e.id, record, layout.EncodeTags(x.database.Box, &in)}
+	for _, member := range layout.TagMembers(x.database.Box, &in) {
+		args = append(args, member)
+	}
+	_, err = x.runner.RunScript(ctx, x.scripts.Tag, keys, args...)
+	return true, err
+}

@@ -1,0 +1,111 @@
+package redis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+)
+
+func TestTagsUnderKeys(t *testing.T) {
+	server := redistest.Start(t)
+	checkpointtest.RunTagsUnderKeys(t, func(t *testing.T, options seal.Options) checkpointtest.Store {
+		t.Helper()
+		s, err := redis.Open(t.Context(), redis.Options{URL: server.URL("partitions=2"), Seal: options})
+		require.NoError(t, err)
+		return s
+	}, func(t *testing.T) string {
+		t.Helper()
+		var all strings.Builder
+		keys, err := server.Client.Keys(t.Context(), "*").Result()
+		require.NoError(t, err)
+		for _, key := range keys {
+			var value any
+			switch server.Client.Type(t.Context(), key).Val() {
+			case "hash":
+				value = server.Client.HGetAll(t.Context(), key).Val()
+			case "zset":
+				value = server.Client.ZRange(t.Context(), key, 0, -1).Val()
+			case "list":
+				value = server.Client.LRange(t.Context(), key, 0, -1).Val()
+			}
+			fmt.Fprintf(&all, "%s %v\n", key, value)
+		}
+		return all.String()
+	})
+}
+
+// TestAMigratedStoreIsTagged takes the tags from a store, as a migration leaves it.
+func TestAMigratedStoreIsTagged(t *testing.T) {
+	server := redistest.Start(t)
+	s := openStore(t, server.URL("partitions=2"))
+	day := time.Date(2026, 1, 1, 0, 0, 0, 7, time.UTC)
+	want := map[string][]string{}
+	for i := range 60 {
+		for _, owner := range []string{"", "acme@"} {
+			in := checkpoint.Interrupt{
+				ID: "q", Thread: fmt.Sprintf("%st%02d", owner, i), State: checkpoint.InterruptOpen, Created: day.Add(time.Duration(i)),
+				Graph: fmt.Sprint("g", i%3), Policy: &approval.Policy{Groups: []string{fmt.Sprint("team", i%4)}}, Expires: day.Add(time.Hour),
+			}
+			if i%5 == 0 {
+				in.State = checkpoint.InterruptAnswered
+			}
+			_, err := s.Apply(t.Context(), &checkpoint.Change{
+				Thread: in.Thread, Head: checkpoint.Head{Thread: in.Thread, Updated: day}, Interrupts: []checkpoint.Interrupt{in},
+			})
+			require.NoError(t, err)
+			for _, tag := range in.Tags() {
+				want[owner+tag] = append(want[owner+tag], in.Thread)
+			}
+		}
+	}
+	requireTags := func(s *redis.Store) {
+		t.Helper()
+		for key, threads := range want {
+			owner, tag := "default", key
+			if rest, ok := strings.CutPrefix(key, "acme@"); ok {
+				owner, tag = "acme", rest
+			}
+			for _, byDue := range []bool{false, true} {
+				found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: owner, Tags: []string{tag}, ByDue: byDue})
+				require.NoError(t, err)
+				var got []string
+				for i := range found {
+					got = append(got, found[i].Thread)
+				}
+				require.Equal(t, threads, got, key)
+			}
+		}
+	}
+	requireTags(s)
+	remove := `for _, key in ipairs(redis.call('KEYS', '*')) do
+		if string.find(key, '}:tags', 1, true) then redis.call('DEL', key) end
+		if string.find(key, '}:q:', 1, true) then
+			local old = redis.call('HGET', key, 'rq')
+			local head, size, first = string.match(old, '^(%d+ %d+ %x+):(%d+) ()')
+			if size then redis.call('HSET', key, 'rq', head .. ' ' .. string.sub(old, first + size)) end
+		end
+	end
+	redis.call('HSET', 'graphd{meta}:format', 'untagged', 'yes')
+	return 1`
+	require.NoError(t, server.Client.Eval(t.Context(), remove, nil).Err())
+	found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "acme", Tags: []string{checkpoint.GraphTag("g1")}})
+	require.NoError(t, err)
+	require.Empty(t, found)
+	requireTags(openStore(t, server.URL("")))
+	require.False(t, server.Client.HExists(t.Context(), "graphd{meta}:format", "untagged").Val())
+	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "t01", Expect: 1, Delete: true})
+	require.NoError(t, err)
+	counts, err := s.CountTags(t.Context(), "default", []string{checkpoint.GraphTag("g1")})
+	require.NoError(t, err)
+	require.Equal(t, []int{len(want[checkpoint.GraphTag("g1")]) - 1}, counts)
+}

@@ -1,0 +1,189 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/tags"
+)
+
+// taggedPageSize is the number of rows of tags in one read.
+const taggedPageSize = 256
+
+// taggedKey is a row of tags: the place of an interrupt in the order of a query.
+type taggedKey struct {
+	at         int64
+	thread, id string
+}
+
+// listTagged lists open interrupts by their tags: rows of the rarest tag, and of those the
+// records that match. Errors are those of Interrupts.
+func (x *Index) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (out []checkpoint.Interrupt, err error) {
+	chosen, others, err := x.chooseTags(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	after := firstKey(q)
+	portion := checkpoint.Portion{Limit: q.Limit}
+	size := taggedPageSize
+	if q.Limit > 0 {
+		size = min(size, max(q.Limit, 16))
+	}
+	for {
+		statement, args := x.buildTaggedQuery(q, chosen, others, after, size)
+		rows, err := x.db.QueryContext(ctx, statement, args...)
+		if err != nil {
+			return nil, layout.ToContractError(err)
+		}
+		keys, err := layout.CollectRows(rows, func() (k taggedKey, err error) {
+			err = rows.Scan(&k.at, &k.thread, &k.id)
+			return k, err
+		})
+		if err != nil {
+			return nil, layout.ToContractError(err)
+		}
+		for _, k := range keys {
+			in, found, err := x.readInterrupt(ctx, k)
+			switch {
+			case err != nil:
+				return nil, err
+			case !found || !q.MatchesInterrupt(&in):
+				continue
+			}
+			portion.Take(in.Size())
+			if out = append(out, in); portion.Full() {
+				return out, nil
+			}
+		}
+		if len(keys) < size {
+			return out, nil
+		}
+		after = &keys[len(keys)-1]
+	}
+}
+
+// firstKey returns the place after which a list begins, nil = the start.
+func firstKey(q *checkpoint.InterruptQuery) *taggedKey {
+	if q.After == (checkpoint.InterruptPosition{}) {
+		return nil
+	}
+	at := q.After.Created
+	if q.ByDue {
+		at = q.After.Due
+	}
+	return &taggedKey{layout.ToUnixNanos(at), q.After.Thread, q.After.ID}
+}
+
+// readInterrupt reads an interrupt. found is false when it is gone or can't be read.
+func (x *Index) readInterrupt(ctx context.Context, k taggedKey) (in checkpoint.Interrupt, found bool, err error) {
+	rows, err := x.interrupt.QueryContext(ctx, k.thread, k.id)
+	in, err = layout.ReadOne(rows, err, checkpoint.ErrInterruptNotFound, func() (checkpoint.Interrupt, error) {
+		return layout.ScanInterrupt(x.box, rows)
+	})
+	if errors.Is(err, checkpoint.ErrInterruptNotFound) || errors.Is(err, checkpoint.ErrCorrupt) {
+		return in, false, nil
+	}
+	return in, err == nil, err
+}
+
+// chooseTags returns the tags whose rows are read, and those that are looked up for each row.
+func (x *Index) chooseTags(ctx context.Context, q *checkpoint.InterruptQuery) (chosen []string, others [][]string, err error) {
+	if len(q.AnyTag) > 0 {
+		others = append(others, q.AnyTag)
+	}
+	if len(q.Tags) == 0 {
+		if len(others) == 0 {
+			return []string{tags.AnyDue}, nil, nil
+		}
+		return q.AnyTag, nil, nil
+	}
+	rarest := 0
+	if len(q.Tags) > 1 {
+		counts, err := x.CountTags(ctx, q.Tenant, q.Tags)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range counts {
+			if counts[i] < counts[rarest] {
+				rarest = i
+			}
+		}
+	}
+	for i, tag := range q.Tags {
+		if i != rarest {
+			others = append(others, []string{tag})
+		}
+	}
+	return q.Tags[rarest : rarest+1], others, nil
+}
+
+// storedForms returns all forms in which some tags may be stored.
+func (x *Index) storedForms(list []string) (forms []string) {
+	for _, tag := range list {
+		if tag == tags.AnyDue {
+			forms = append(forms, tag)
+			continue
+		}
+		forms = append(forms, x.box.TagForms(tag)...)
+	}
+	return forms
+}
+
+// buildTaggedQuery returns the statement that reads rows of the chosen tags, in order and each
+// interrupt once. SQLite merges the parts, which its indexes have in order.
+func (x *Index) buildTaggedQuery(
+	q *checkpoint.InterruptQuery, chosen []string, others [][]string, after *taggedKey, size int,
+) (statement string, args []any) {
+	column := "created"
+	if q.ByDue {
+		column = "due"
+	}
+	var parts []string
+	for _, form := range x.storedForms(chosen) {
+		var f queryBuilder
+		f.addEqual("t.tenant", q.Tenant)
+		f.addCondition("t.tag = ?", form)
+		if q.ByDue {
+			f.addCondition("t.due IS NOT NULL")
+			if !q.DueBefore.IsZero() {
+				f.addCondition("t.due < ?", layout.ToUnixNanos(q.DueBefore))
+			}
+		}
+		if after != nil {
+			f.addCondition("(t."+column+", t.thread, t.id) > (?, ?, ?)", after.at, after.thread, after.id)
+		}
+		for _, one := range others {
+			forms := x.storedForms(one)
+			values := make([]any, len(forms))
+			for i := range forms {
+				values[i] = forms[i]
+			}
+			f.addCondition(`EXISTS (SELECT 1 FROM interrupt_tags AS o WHERE o.tenant = t.tenant AND o.tag IN (?`+
+				strings.Repeat(", ?", len(forms)-1)+`) AND o.created = t.created AND o.thread = t.thread AND o.id = t.id)`, values...)
+		}
+		parts = append(parts, "SELECT t."+column+" AS at, t.thread, t.id FROM interrupt_tags AS t WHERE "+strings.Join(f.conditions, " AND "))
+		args = append(args, f.args...)
+	}
+	return strings.Join(parts, " UNION ") + " ORDER BY 1, 2, 3 LIMIT ?", append(args, size)
+}
+
+// CountTags returns how many open interrupts of a tenant have each of some tags. Errors wrap
+// ErrUnavailable, or ErrCorrupt for a damaged file.
+func (x *Index) CountTags(ctx context.Context, owner string, list []string) ([]int, error) {
+	counts := make([]int, len(list))
+	for i, tag := range list {
+		for _, form := range x.box.TagForms(tag) {
+			var n int
+			err := x.tagCount.QueryRowContext(ctx, owner, form).Scan(&n)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return nil, layout.ToContractError(err)
+			}
+			counts[i] += n
+		}
+	}
+	return counts, nil
+}

@@ -1,0 +1,24 @@
+-- Format 7 lists open questions by tag. The server that has the keys of the records tags those that there are.
+ALTER TABLE interrupts ADD COLUMN tags TEXT;
+
+-- The tags of open questions, or digests of them. The tag '' is that of each question with a due time.
+CREATE TABLE interrupt_tags (
+  tenant  TEXT    NOT NULL,
+  tag     TEXT    NOT NULL,
+  created INTEGER NOT NULL,
+  thread  TEXT    NOT NULL,
+  id      TEXT    NOT NULL,
+  due     INTEGER,          -- NULL = never
+  PRIMARY KEY (tenant, tag, created, thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX interrupt_tags_due ON interrupt_tags (tenant, tag, due, thread, id) WHERE due IS NOT NULL;
+
+-- How many rows interrupt_tags has of each tag.
+CREATE TABLE tag_counts (
+  tenant TEXT    NOT NULL,
+  tag    TEXT    NOT NULL,
+  open   INTEGER NOT NULL,
+  PRIMARY KEY (tenant, tag)
+) STRICT, WITHOUT ROWID;
+
+INSERT OR REPLACE INTO meta (key, value) VALUES ('untagged', 1);

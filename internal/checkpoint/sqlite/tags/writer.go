@@ -1,0 +1,166 @@
+package tags
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+	"github.com/graphd-dev/graphd/internal/tenant"
+)
+
+// Writer changes the tags of interrupts, within the transaction of a change.
+type Writer struct {
+	entry, entries        *sql.Stmt
+	add, remove           *sql.Stmt
+	increment, decrement  *sql.Stmt
+	removeCount, setEntry *sql.Stmt
+}
+
+// NewWriter prepares the statements of a writer.
+func NewWriter(p *layout.Preparer) (*Writer, error) {
+	w := &Writer{
+		entry:   p.PrepareStatement(`SELECT tags FROM interrupts WHERE thread = ? AND id = ?`),
+		entries: p.PrepareStatement(`SELECT id, tags FROM interrupts WHERE thread = ? AND tags IS NOT NULL`),
+		add:     p.PrepareStatement(`INSERT INTO interrupt_tags (tenant, tag, created, thread, id, due) VALUES (?, ?, ?, ?, ?, ?)`),
+		remove:  p.PrepareStatement(`DELETE FROM interrupt_tags WHERE tenant = ? AND tag = ? AND created = ? AND thread = ? AND id = ?`),
+		increment: p.PrepareStatement(`INSERT INTO tag_counts (tenant, tag, open) VALUES (?, ?, 1)
+			ON CONFLICT (tenant, tag) DO UPDATE SET open = open + 1`),
+		decrement:   p.PrepareStatement(`UPDATE tag_counts SET open = open - 1 WHERE tenant = ? AND tag = ?`),
+		removeCount: p.PrepareStatement(`DELETE FROM tag_counts WHERE tenant = ? AND tag = ? AND open <= 0`),
+		setEntry:    p.PrepareStatement(`UPDATE interrupts SET tags = ? WHERE thread = ? AND id = ?`),
+	}
+	return w, p.Err()
+}
+
+// ReplaceTags makes the rows of an interrupt those of an entry, before the row of the
+// interrupt changes.
+func (w *Writer) ReplaceTags(ctx context.Context, thread, id string, e *Entry) error {
+	var text sql.NullString
+	err := w.entry.QueryRowContext(ctx, thread, id).Scan(&text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	var old *Entry
+	if text.Valid {
+		if old, err = parseEntry(text.String); err != nil {
+			return err
+		}
+	}
+	if old.equal(e) {
+		return nil
+	}
+	if err := w.removeRows(ctx, thread, id, old); err != nil {
+		return err
+	}
+	return w.addRows(ctx, thread, id, e)
+}
+
+// RemoveThread removes the rows of all interrupts of a thread.
+func (w *Writer) RemoveThread(ctx context.Context, thread string) error {
+	type row struct {
+		id   string
+		text string
+	}
+	rows, err := w.entries.QueryContext(ctx, thread)
+	if err != nil {
+		return err
+	}
+	list, err := layout.CollectRows(rows, func() (r row, err error) {
+		err = rows.Scan(&r.id, &r.text)
+		return r, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		e, err := parseEntry(r.text)
+		if err != nil {
+			return err
+		}
+		if err := w.removeRows(ctx, thread, r.id, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) addRows(ctx context.Context, thread, id string, e *Entry) error {
+	if e == nil {
+		return nil
+	}
+	owner, _ := tenant.Split(thread)
+	for _, tag := range e.Tags {
+		if _, err := w.add.ExecContext(ctx, owner, tag, e.Created, thread, id, e.Due); err != nil {
+			return err
+		}
+		if _, err := w.increment.ExecContext(ctx, owner, tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) removeRows(ctx context.Context, thread, id string, e *Entry) error {
+	if e == nil {
+		return nil
+	}
+	owner, _ := tenant.Split(thread)
+	for _, tag := range e.Tags {
+		if _, err := w.remove.ExecContext(ctx, owner, tag, e.Created, thread, id); err != nil {
+			return err
+		}
+		for _, s := range []*sql.Stmt{w.decrement, w.removeCount} {
+			if _, err := s.ExecContext(ctx, owner, tag); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// untaggedPageSize is the number of interrupts that a piece of TagNext tags.
+const untaggedPageSize = 500
+
+// TagNext tags the next open interrupts without tags after a place: those of a file that was
+// migrated. A record that can't be read stays as it is. isEnd reports whether there are no more;
+// unreadable is how many stayed.
+func (w *Writer) TagNext(
+	ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition,
+) (last checkpoint.InterruptPosition, unreadable int, isEnd bool, err error) {
+	rows, err := conn.QueryContext(ctx, `SELECT thread, id, record FROM interrupts
+		WHERE state = 'open' AND tags IS NULL AND (thread, id) > (?, ?) ORDER BY thread, id LIMIT ?`, after.Thread, after.ID, untaggedPageSize)
+	if err != nil {
+		return after, 0, false, err
+	}
+	type row struct{ thread, id, record string }
+	list, err := layout.CollectRows(rows, func() (r row, err error) {
+		err = rows.Scan(&r.thread, &r.id, &r.record)
+		return r, err
+	})
+	if err != nil {
+		return after, 0, false, err
+	}
+	for _, r := range list {
+		after.Thread, after.ID = r.thread, r.id
+		in, err := layout.DecodeRecord(box, r.thread, layout.KindInterrupt, r.id, r.record, codec.DecodeInterrupt)
+		if errors.Is(err, checkpoint.ErrCorrupt) {
+			unreadable++
+			continue
+		}
+		if err != nil {
+			return after, 0, false, err
+		}
+		e := NewEntry(box, &in)
+		if err := w.addRows(ctx, r.thread, r.id, e); err != nil {
+			return after, 0, false, err
+		}
+		if _, err := w.setEntry.ExecContext(ctx, e.Text(), r.thread, r.id); err != nil {
+			return after, 0, false, err
+		}
+	}
+	return after, unreadable, len(list) < untaggedPageSize, nil
+}

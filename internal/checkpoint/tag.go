@@ -1,0 +1,74 @@
+package checkpoint
+
+import (
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+)
+
+// A tag is a property by which open interrupts are listed and counted. A store keeps the
+// open interrupts of each tenant in order by tag, so that a list costs what it shows. A
+// store compares tags, and takes nothing from their text.
+
+// GraphTag is the tag of interrupts of a graph.
+func GraphTag(graph string) string { return "graph:" + graph }
+
+// UserTag is the tag of interrupts that a user should answer.
+func UserTag(user string) string { return "user:" + user }
+
+// GroupTag is the tag of interrupts that the members of a group should answer.
+func GroupTag(group string) string { return "group:" + group }
+
+// ClaimTag is the tag of interrupts that a principal has claimed. A claim that has ended
+// keeps the tag until the interrupt changes.
+func ClaimTag(holder string) string { return "claim:" + holder }
+
+// PriorityTag is the tag of interrupts of a priority. Interrupts of approval.Normal have none.
+func PriorityTag(p approval.Priority) string { return "priority:" + p.String() }
+
+// Tags returns the tags of an interrupt, sorted. Only an open interrupt has tags.
+func (i *Interrupt) Tags() []string {
+	if i.State != InterruptOpen {
+		return nil
+	}
+	tags := make([]string, 0, 4)
+	tags = append(tags, GraphTag(i.Graph))
+	if i.Priority != approval.Normal {
+		tags = append(tags, PriorityTag(i.Priority))
+	}
+	if i.ClaimedBy != "" {
+		tags = append(tags, ClaimTag(i.ClaimedBy))
+	}
+	users, groups := [][]string{i.Assignees, i.AddedUsers}, [][]string{i.AddedGroups}
+	if i.Policy != nil {
+		users, groups = append(users, i.Policy.Users), append(groups, i.Policy.Groups)
+	}
+	for _, names := range users {
+		for _, name := range names {
+			tags = append(tags, UserTag(name))
+		}
+	}
+	for _, names := range groups {
+		for _, name := range names {
+			tags = append(tags, GroupTag(name))
+		}
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// HasTags reports whether an interrupt has all of some tags, and one of others unless there
+// are none.
+func (i *Interrupt) HasTags(all, one []string) bool {
+	if len(all) == 0 && len(one) == 0 {
+		return true
+	}
+	tags := i.Tags()
+	has := func(tag string) bool { return slices.Contains(tags, tag) }
+	for _, tag := range all {
+		if !has(tag) {
+			return false
+		}
+	}
+	return len(one) == 0 || slices.ContainsFunc(one, has)
+}
