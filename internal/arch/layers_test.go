@@ -122,9 +122,17 @@ var layers = []layer{
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
 	},
 	{
+		path: "internal/checkpoint/sqlite/tags", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal",
+			"internal/tenant",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
 		path: "internal/checkpoint/sqlite/threads", containsPanics: true,
 		mayImport: []string{
-			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/writer",
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/tags", "internal/checkpoint/sqlite/writer",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
@@ -132,7 +140,7 @@ var layers = []layer{
 	{
 		path: "internal/checkpoint/sqlite/index", containsPanics: true,
 		mayImport: []string{
-			"internal/checkpoint/sqlite/layout",
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/tags",
 			"internal/checkpoint", "internal/checkpoint/seal",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
@@ -222,7 +230,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/checkpoint/checkpointtest", isTestSupport: true,
-		mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages,
+		mayImport: []string{"internal/checkpoint", "internal/checkpoint/seal", "internal/payload"}, neverLinks: outerPackages,
 	},
 	{
 		path: "internal/runtime/pregel", isPure: true, neverLinks: outerPackages,

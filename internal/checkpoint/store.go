@@ -189,8 +189,8 @@ type Index interface {
 	// Interrupts lists interrupts by Created, oldest first, then by Thread and
 	// ID; with ByDue by DueTime in place of Created, those that have one; or, with
 	// ByChange, in the order of their last change. It leaves out records that can't be
-	// read, as Threads does. With Tags, AnyTag or ByDue, and without Thread and ByChange, it must
-	// not look at more interrupts than have the rarest of Tags, or one of AnyTag.
+	// read, as Threads does. When UsesTags, it must not look at more interrupts than have the
+	// rarest of Tags, or one of AnyTag.
 	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
 	// Due lists threads whose Due or whose lease's end has passed by the store's
 	// clock, longest ago first, and returns when the next thread will be due
@@ -233,19 +233,18 @@ type ThreadPosition struct {
 
 // InterruptQuery selects interrupts. Zero fields select all.
 type InterruptQuery struct {
-	Tenant   string // of the Thread, see Index
-	Thread   string
-	Run      string
-	Graph    string
-	Node     string
-	Reason   string
-	Assignee string
-	States   []InterruptState
-	Tags     []string // all of them
-	AnyTag   []string // at least one of them
-	// ByDue selects open interrupts whose DueTime is set, and before DueBefore unless that
+	Tenant string // of the Thread, see Index
+	Thread string
+	Run    string
+	Node   string
+	Reason string
+	States []InterruptState
+	Tags   []string // of properties that it has, all of them
+	AnyTag []string // at least one of them
+	// ByDue selects interrupts whose DueTime is set, and before DueBefore unless that
 	// is zero, and orders them by it. After.Due is then the cursor in place of After.Created.
-	// It is of all threads: not with Thread, and not with ByChange.
+	// It is of the open interrupts of all threads: States is InterruptOpen, and Thread and
+	// ByChange are not set.
 	ByDue     bool
 	DueBefore time.Time
 	After     InterruptPosition // keyset page
@@ -258,23 +257,22 @@ func (q *InterruptQuery) MatchesInterrupt(in *Interrupt) bool {
 	switch {
 	case q.Thread != "" && q.Thread != in.Thread,
 		q.Run != "" && q.Run != in.Run,
-		q.Graph != "" && q.Graph != in.Graph,
 		q.Node != "" && q.Node != in.Node,
 		q.Reason != "" && q.Reason != in.Reason,
-		q.Assignee != "" && !slices.Contains(in.Assignees, q.Assignee),
 		len(q.States) > 0 && !slices.Contains(q.States, in.State),
-		!in.HasTags(q.Tags, q.AnyTag):
+		!in.hasProperties(q.Tags, q.AnyTag):
 		return false
 	case !q.ByDue:
 		return true
 	}
 	due := in.DueTime()
-	return in.State == InterruptOpen && !due.IsZero() && (q.DueBefore.IsZero() || due.Before(q.DueBefore))
+	return !due.IsZero() && (q.DueBefore.IsZero() || due.Before(q.DueBefore))
 }
 
-// UsesTags reports whether the interrupts are found by their tags: they are then open.
+// UsesTags reports whether the interrupts are found by their tags.
 func (q *InterruptQuery) UsesTags() bool {
-	return q.Thread == "" && !q.ByChange && (len(q.Tags) > 0 || len(q.AnyTag) > 0 || q.ByDue)
+	isOpen := len(q.States) == 1 && q.States[0] == InterruptOpen
+	return isOpen && q.Thread == "" && !q.ByChange && (len(q.Tags) > 0 || len(q.AnyTag) > 0 || q.ByDue)
 }
 
 // PositionOf returns where an interrupt stands in the order of the query.

@@ -23,19 +23,26 @@ func GroupTag(group string) string { return "group:" + group }
 // keeps the tag until the interrupt changes.
 func ClaimTag(holder string) string { return "claim:" + holder }
 
-// PriorityTag is the tag of interrupts of a priority. Interrupts of approval.Normal have none.
+// PriorityTag is the tag of interrupts of a priority.
 func PriorityTag(p approval.Priority) string { return "priority:" + p.String() }
 
-// Tags returns the tags of an interrupt, sorted. Only an open interrupt has tags.
+// Tags returns the tags by which a store finds an interrupt, sorted. Only an open interrupt has
+// some; one of approval.Normal is not found by its priority, since most are.
 func (i *Interrupt) Tags() []string {
 	if i.State != InterruptOpen {
 		return nil
 	}
-	tags := make([]string, 0, 4)
-	tags = append(tags, GraphTag(i.Graph))
-	if i.Priority != approval.Normal {
-		tags = append(tags, PriorityTag(i.Priority))
+	tags := i.properties()
+	if i.Priority == approval.Normal {
+		tags = slices.DeleteFunc(tags, func(tag string) bool { return tag == PriorityTag(approval.Normal) })
 	}
+	return tags
+}
+
+// properties returns the tags of all properties of an interrupt, in any state, sorted.
+func (i *Interrupt) properties() []string {
+	tags := make([]string, 0, 4)
+	tags = append(tags, GraphTag(i.Graph), PriorityTag(i.Priority))
 	if i.ClaimedBy != "" {
 		tags = append(tags, ClaimTag(i.ClaimedBy))
 	}
@@ -57,13 +64,13 @@ func (i *Interrupt) Tags() []string {
 	return slices.Compact(tags)
 }
 
-// HasTags reports whether an interrupt has all of some tags, and one of others unless there
-// are none.
-func (i *Interrupt) HasTags(all, one []string) bool {
+// hasProperties reports whether an interrupt has the properties of all of some tags, and of one
+// of others unless there are none.
+func (i *Interrupt) hasProperties(all, one []string) bool {
 	if len(all) == 0 && len(one) == 0 {
 		return true
 	}
-	tags := i.Tags()
+	tags := i.properties()
 	has := func(tag string) bool { return slices.Contains(tags, tag) }
 	for _, tag := range all {
 		if !has(tag) {

@@ -222,17 +222,17 @@ func indexQuestionFilters(e *env) {
 		{checkpoint.InterruptQuery{Thread: "a"}, []string{"a/1", "a/2", "a/3"}},
 		{checkpoint.InterruptQuery{Thread: "none"}, []string{}},
 		{checkpoint.InterruptQuery{Run: "r1"}, []string{"a/1"}},
-		{checkpoint.InterruptQuery{Graph: "g2"}, []string{"a/2"}},
+		{checkpoint.InterruptQuery{Tags: []string{checkpoint.GraphTag("g2")}}, []string{"a/2"}},
 		{checkpoint.InterruptQuery{Node: "other"}, []string{"a/3"}},
 		{checkpoint.InterruptQuery{Reason: "input"}, []string{"b/4"}},
-		{checkpoint.InterruptQuery{Assignee: "ann"}, []string{"a/1", "b/4"}},
-		{checkpoint.InterruptQuery{Assignee: `b"ob\`}, []string{"a/1"}},
-		{checkpoint.InterruptQuery{Assignee: "an"}, []string{}},
+		{checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag("ann")}}, []string{"a/1", "b/4"}},
+		{checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag(`b"ob\`)}}, []string{"a/1"}},
+		{checkpoint.InterruptQuery{AnyTag: []string{checkpoint.UserTag("an")}}, []string{}},
 		{states(checkpoint.InterruptOpen), []string{"a/1", "b/4"}},
 		{states(checkpoint.InterruptAnswered, checkpoint.InterruptExpired), []string{"a/2", "a/3"}},
 		{states(checkpoint.InterruptSuperseded), []string{}},
-		{checkpoint.InterruptQuery{Thread: "a", Graph: "g", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}}, []string{"a/1"}},
-		{checkpoint.InterruptQuery{Assignee: "ann", Limit: 1}, []string{"a/1"}},
+		{checkpoint.InterruptQuery{Thread: "a", Tags: []string{checkpoint.GraphTag("g")}, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}}, []string{"a/1"}},
+		{checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag("ann")}, Limit: 1}, []string{"a/1"}},
 	} {
 		require.Equal(e, c.want, e.listInterrupts(c.q), "%+v", c.q)
 		c.q.ByChange = true

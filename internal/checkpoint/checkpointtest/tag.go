@@ -33,6 +33,10 @@ func setAudience(users, groups []string) func(*checkpoint.Interrupt) {
 
 func setAnswered(in *checkpoint.Interrupt) { in.State = checkpoint.InterruptAnswered }
 
+func openStates() []checkpoint.InterruptState {
+	return []checkpoint.InterruptState{checkpoint.InterruptOpen}
+}
+
 func (e *env) countTags(tags ...string) []int {
 	e.Helper()
 	counts, err := e.store.CountTags(e.ctx, tenant.Default, tags)
@@ -71,12 +75,12 @@ func tagLists(e *env) {
 		{checkpoint.InterruptQuery{Tags: []string{ana}, Thread: "a"}, []string{"a/2", "a/1"}},
 		{checkpoint.InterruptQuery{Tags: []string{ana}, Thread: "b"}, []string{}},
 	} {
-		c.q.Tenant = tenant.Default
+		c.q.Tenant, c.q.States = tenant.Default, openStates()
 		require.Equal(e, c.want, e.listInterrupts(c.q), "%+v", c.q)
 	}
-	require.Equal(e, []string{"a/1", "a/2"}, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{ana}, ByChange: true, Tenant: tenant.Default}))
-	require.ElementsMatch(e, []string{"a/2", "a/1", "acme@a/5"}, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{ana}}), "of all tenants")
-	require.Equal(e, []string{"acme@a/5"}, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{ana}, Tenant: "acme"}))
+	require.Equal(e, []string{"a/1", "a/2"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}, ByChange: true, Tenant: tenant.Default}))
+	require.ElementsMatch(e, []string{"a/2", "a/1", "acme@a/5"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}}), "of all tenants")
+	require.Equal(e, []string{"acme@a/5"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}, Tenant: "acme"}))
 	require.Equal(e, []int{2, 2, 1, 0, 1}, e.countTags(ana, ben, leads, "none", checkpoint.GraphTag("g2")))
 	require.Empty(e, e.countTags())
 }
@@ -88,11 +92,11 @@ func tagChanges(e *env) {
 	th.putInterrupt("1", setAudience([]string{"ana"}, nil))
 	th.putInterrupt("1", setAudience([]string{"ben"}, nil), func(in *checkpoint.Interrupt) { in.ClaimedBy = "ben" })
 	require.Equal(e, []int{0, 1, 1}, e.countTags(ana, ben, claim))
-	require.Empty(e, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{ana}}))
-	require.Equal(e, []string{"a/1"}, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{claim}}))
+	require.Empty(e, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}}))
+	require.Equal(e, []string{"a/1"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{claim}}))
 	th.putInterrupt("1", setAudience([]string{"ben"}, nil), created)
 	require.Equal(e, []int{1, 0}, e.countTags(ben, claim), "of another time of creation")
-	require.Equal(e, []string{"a/1"}, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{ben}}))
+	require.Equal(e, []string{"a/1"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ben}}))
 	th.putInterrupt("1", setAudience([]string{"ben"}, nil), created, setAnswered)
 	require.Equal(e, []int{0}, e.countTags(ben))
 	th.putInterrupt("1", setAudience([]string{"ben"}, nil), created)
@@ -100,7 +104,7 @@ func tagChanges(e *env) {
 	require.Equal(e, []int{1}, e.countTags(ben), "open again")
 	th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 	require.Equal(e, []int{0, 0}, e.countTags(ben, checkpoint.GraphTag("g")))
-	require.Empty(e, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{ben}}))
+	require.Empty(e, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ben}}))
 }
 
 // readPages reads all pages of a query.
@@ -144,7 +148,7 @@ func tagPages(e *env) {
 			{ByDue: true, Tags: []string{checkpoint.GroupTag("leads")}},
 			{ByDue: true, AnyTag: []string{checkpoint.UserTag("ana"), checkpoint.GroupTag("leads")}},
 		} {
-			q.Limit, q.Tenant = size, tenant.Default
+			q.Limit, q.Tenant, q.States = size, tenant.Default, openStates()
 			require.Equal(e, want, e.readPages(q), "%+v", q)
 		}
 	}
@@ -163,7 +167,7 @@ func tagDue(e *env) {
 	th.putInterrupt("step", func(in *checkpoint.Interrupt) {
 		in.Created, in.Steps = testDay(0), []approval.Step{{After: 4 * 24 * time.Hour}}
 	}, ana)
-	q := checkpoint.InterruptQuery{ByDue: true, Tenant: tenant.Default}
+	q := checkpoint.InterruptQuery{ByDue: true, Tenant: tenant.Default, States: openStates()}
 	require.Equal(e, []string{"a/soon", "a/step", "a/late"}, e.listInterrupts(q))
 	q.DueBefore = testDay(9)
 	require.Equal(e, []string{"a/soon", "a/step"}, e.listInterrupts(q), "before, not at")
@@ -183,7 +187,7 @@ func tagTexts(e *env) {
 	}
 	for i, name := range names {
 		tag := checkpoint.UserTag(name)
-		require.Equal(e, []string{fmt.Sprintf("a/%d", i)}, e.listInterrupts(checkpoint.InterruptQuery{Tags: []string{tag}}), "%q", name)
+		require.Equal(e, []string{fmt.Sprintf("a/%d", i)}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{tag}}), "%q", name)
 		require.Equal(e, []int{1}, e.countTags(tag), "%q", name)
 	}
 }
@@ -194,7 +198,7 @@ type tagModel map[string]checkpoint.Interrupt // by thread/id
 func (m tagModel) list(q *checkpoint.InterruptQuery) []string {
 	var found []checkpoint.Interrupt
 	for _, in := range m {
-		if q.MatchesInterrupt(&in) && (in.State == checkpoint.InterruptOpen || !q.UsesTags()) {
+		if q.MatchesInterrupt(&in) {
 			found = append(found, in)
 		}
 	}
@@ -276,9 +280,9 @@ func tagRandom(e *env) {
 			{ByDue: true, DueBefore: testDay(7), AnyTag: []string{tag, other}},
 			{ByDue: true},
 		} {
-			q.Tenant = tenant.Default
+			q.Tenant, q.States = tenant.Default, openStates()
 			require.Equal(e, model.list(&q), e.listInterrupts(q), "%+v", q)
 		}
-		require.Equal(e, []int{len(model.list(&checkpoint.InterruptQuery{Tags: []string{tag}}))}, e.countTags(tag), tag)
+		require.Equal(e, []int{len(model.list(&checkpoint.InterruptQuery{States: openStates(), Tags: []string{tag}}))}, e.countTags(tag), tag)
 	}
 }

@@ -36,11 +36,11 @@ func RunTagsUnderKeys(t *testing.T, open func(t *testing.T, options seal.Options
 			want[j] = th.id + "/q"
 		}
 		for _, tag := range tags {
-			require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, Tags: []string{tag}}))
+			require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), Tags: []string{tag}}))
 			require.Equal(t, []int{len(want)}, e.countTags(tag))
 		}
-		require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, Tags: tags}))
-		require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, AnyTag: tags}), "each once")
+		require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), Tags: tags}))
+		require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), AnyTag: tags}), "each once")
 		threads[0].putInterrupt("q", ask)
 		require.Equal(t, []int{len(want)}, e.countTags(tags[0]), "written anew under another key")
 		require.NoError(t, s.Close())

@@ -214,7 +214,7 @@ func tenantQuestions(e *env) {
 			{checkpoint.InterruptQuery{States: append(open, closed...), Limit: 2}, want[:2]},
 			{checkpoint.InterruptQuery{ByChange: true}, []string{q2, q3, q1}},
 			{checkpoint.InterruptQuery{ByChange: true, States: closed}, []string{q3, q1}},
-			{checkpoint.InterruptQuery{Graph: "none"}, []string{}},
+			{checkpoint.InterruptQuery{Tags: []string{checkpoint.GraphTag("none")}}, []string{}},
 		} {
 			c.q.Tenant = name
 			require.Equal(e, c.want, e.listInterrupts(c.q), "%+v", c.q)

@@ -98,7 +98,7 @@ func valueIDs(e *env) {
 		require.Equal(e, []checkpoint.Channel{largeChannel(id, 1), listChannel(id+"2", 1)}, cp.Channels)
 		_, err = e.store.Checkpoint(e.ctx, id, id, "")
 		require.NoError(e, err, "namespace %q", id)
-		in, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{Thread: id, Node: id, Assignee: id})
+		in, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{Thread: id, Node: id, Tags: []string{checkpoint.UserTag(id)}})
 		require.NoError(e, err)
 		require.Len(e, in, 1, "%q", id)
 		run, err := e.store.Run(e.ctx, id, id)

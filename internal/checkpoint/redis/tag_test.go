@@ -16,6 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
+var openStates = []checkpoint.InterruptState{checkpoint.InterruptOpen}
+
 func TestTagsUnderKeys(t *testing.T) {
 	server := redistest.Start(t)
 	checkpointtest.RunTagsUnderKeys(t, func(t *testing.T, options seal.Options) checkpointtest.Store {
@@ -76,7 +78,7 @@ func TestAMigratedStoreIsTagged(t *testing.T) {
 				owner, tag = "acme", rest
 			}
 			for _, byDue := range []bool{false, true} {
-				found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: owner, Tags: []string{tag}, ByDue: byDue})
+				found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: owner, States: openStates, Tags: []string{tag}, ByDue: byDue})
 				require.NoError(t, err)
 				var got []string
 				for i := range found {
@@ -98,7 +100,7 @@ func TestAMigratedStoreIsTagged(t *testing.T) {
 	redis.call('HSET', 'graphd{meta}:format', 'untagged', 'yes')
 	return 1`
 	require.NoError(t, server.Client.Eval(t.Context(), remove, nil).Err())
-	found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "acme", Tags: []string{checkpoint.GraphTag("g1")}})
+	found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "acme", States: openStates, Tags: []string{checkpoint.GraphTag("g1")}})
 	require.NoError(t, err)
 	require.Empty(t, found)
 	requireTags(openStore(t, server.URL("")))

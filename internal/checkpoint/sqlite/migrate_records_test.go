@@ -20,6 +20,8 @@ import (
 )
 
 // restoreFrozen puts a frozen store at a path.
+var openStates = []checkpoint.InterruptState{checkpoint.InterruptOpen}
+
 func restoreFrozen(tb testing.TB, name, path string) {
 	tb.Helper()
 	data, err := os.ReadFile("../../../tests/upgrade/testdata/frozen/" + name + "/graphd.db.gz")
@@ -84,7 +86,6 @@ func requireFileOfToday(t *testing.T, name string, want checkpoint.Migration) {
 			readRows(t, db, "SELECT DISTINCT hex(substr("+record+", 1, 1)), typeof("+record+") FROM "+table), table)
 	}
 	require.Equal(t, [][]string{{"0", "19"}}, readRows(t, db, `SELECT sum(metadata IS NULL), count(*) FROM threads`))
-	require.Equal(t, [][]string{{"0", "12"}}, readRows(t, db, `SELECT sum(assignees IS NULL), count(*) FROM interrupts`))
 	require.Empty(t, readRows(t, db, `SELECT key FROM meta WHERE key LIKE 'format3%'`))
 	require.Equal(t, [][]string{{"default", "19"}}, readRows(t, db, `SELECT tenant, count(*) FROM threads GROUP BY tenant`))
 	require.NoError(t, db.Close())
@@ -118,7 +119,7 @@ func requireTagged(t *testing.T, s *sqlite.Store) {
 		}
 	}
 	for tag, want := range byTag {
-		found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "default", Tags: []string{tag}})
+		found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "default", States: openStates, Tags: []string{tag}})
 		require.NoError(t, err)
 		require.Equal(t, want, found, tag)
 		counts, err := s.CountTags(t.Context(), "default", []string{tag})
@@ -154,11 +155,11 @@ func TestAMigratedFileIsSearched(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, heads, 1)
 	require.Equal(t, map[string]string{"team": `a"b`, "x": "y"}, heads[0].Metadata)
-	questions, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Assignee: "dan"})
+	questions, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag("dan")}})
 	require.NoError(t, err)
 	require.Len(t, questions, 1)
 	require.Equal(t, "waiting", questions[0].Thread)
-	questions, err = s.Interrupts(t.Context(), checkpoint.InterruptQuery{Assignee: "eve"})
+	questions, err = s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag("eve")}})
 	require.NoError(t, err)
 	require.Empty(t, questions)
 }

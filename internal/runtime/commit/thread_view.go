@@ -154,7 +154,7 @@ func (v *ThreadView) selectInterrupts(q *checkpoint.InterruptQuery) (found []che
 	if q.Thread != v.snapshot.Head.Thread || v.snapshot.Interrupts == nil {
 		return nil, false
 	}
-	if q.Tenant != "" || q.Graph != "" || q.Node != "" || q.Reason != "" || q.Assignee != "" || q.ByChange || q.ByDue ||
+	if q.Tenant != "" || q.Node != "" || q.Reason != "" || q.ByChange || q.ByDue ||
 		len(q.Tags) > 0 || len(q.AnyTag) > 0 ||
 		q.After != (checkpoint.InterruptPosition{}) {
 		return nil, false

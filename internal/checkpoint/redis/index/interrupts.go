@@ -158,7 +158,7 @@ func parseInterruptEntry(member string) (indexEntry, bool) {
 
 // hasConditions reports whether a query may refuse interrupts of the lists that it reads.
 func hasConditions(q *checkpoint.InterruptQuery) bool {
-	return q.Run != "" || q.Graph != "" || q.Node != "" || q.Reason != "" || q.Assignee != "" || len(q.States) > 1
+	return q.Run != "" || q.Node != "" || q.Reason != "" || len(q.States) > 1 || len(q.Tags)+len(q.AnyTag) > 0
 }
 
 func isOpenState(st checkpoint.InterruptState) bool { return st == checkpoint.InterruptOpen }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
@@ -56,14 +55,13 @@ func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) 
 		return true, nil // gone, or tagged
 	}
 	record := numbers[3]
-	in, err := layout.DecodeRecord(x.database.Box, e.thread, layout.KindInterrupt, e.id, record, codec.DecodeInterrupt)
+	in, err := x.threads.DecodeInterrupt(e.thread, e.id, r.TextAt(0))
 	if errors.Is(err, checkpoint.ErrCorrupt) {
 		return false, nil
 	}
 	if err != nil || in.State != checkpoint.InterruptOpen {
 		return true, err
 	}
-	in.Thread, in.ID = e.thread, e.id
 	args := []any{e.id, record, layout.EncodeTags(x.database.Box, &in)}
 	for _, member := range layout.TagMembers(x.database.Box, &in) {
 		args = append(args, member)

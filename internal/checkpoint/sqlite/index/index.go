@@ -134,12 +134,8 @@ func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args [
 	f.addEqual(plus+"tenant", q.Tenant)
 	f.addEqual("thread", q.Thread)
 	f.addEqual("run", q.Run)
-	f.addEqual("graph", q.Graph)
 	f.addEqual("node", q.Node)
 	f.addEqual("reason", q.Reason)
-	if q.Assignee != "" {
-		f.addCondition(memberCondition("assignees", "j.value = ?"), q.Assignee)
-	}
 	if len(q.States) > 0 {
 		states := make([]any, len(q.States))
 		for i, st := range q.States {

@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/file"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/setup"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/tags"
 )
 
 // TestQuestionsOfAThreadAreFoundByIt asks SQLite how it finds the interrupts of
@@ -42,9 +44,9 @@ func TestListsOfATenantLookAtNoOther(t *testing.T) {
 	open := []checkpoint.InterruptState{checkpoint.InterruptOpen}
 	at := checkpoint.InterruptPosition{Created: time.Unix(7, 0), Thread: "acme@t", ID: "q", Change: 7}
 	for want, queries := range map[string][]checkpoint.InterruptQuery{
-		"SEARCH interrupts USING INDEX interrupts_created (tenant=?": {{}, {Graph: "g"}, {Node: "n", Limit: 10}, {After: at}},
+		"SEARCH interrupts USING INDEX interrupts_created (tenant=?": {{}, {Run: "r"}, {Node: "n", Limit: 10}, {After: at}},
 		"SEARCH interrupts USING INDEX interrupts_state (tenant=? AND state=?": {
-			{States: open}, {States: open, Assignee: "ann"}, {States: open, After: at, Limit: 10},
+			{States: open}, {States: open, Reason: "r"}, {States: open, After: at, Limit: 10},
 		},
 		"SEARCH interrupts USING INDEX interrupts_change (tenant=? AND change>?": {{ByChange: true}, {ByChange: true, After: at, Reason: "r"}},
 	} {
@@ -74,6 +76,37 @@ func TestListsOfATenantLookAtNoOther(t *testing.T) {
 		plan := explainQuery(t, db, statement, args)
 		require.Contains(t, plan, "SEARCH threads USING INDEX threads_updated (tenant=?", statement)
 		require.NotContains(t, plan, "ORDER BY", "nothing is sorted: %s", statement)
+	}
+}
+
+// TestListsByTagReadWhatTheyShow asks SQLite how it finds the interrupts of tags: in the order of
+// the list, from the place where the page begins, merged and not sorted.
+func TestListsByTagReadWhatTheyShow(t *testing.T) {
+	box, err := seal.New(seal.Options{Keys: []seal.Key{{ID: "k", Secret: make([]byte, seal.KeySize)}}})
+	require.NoError(t, err)
+	x := &Index{box: box}
+	db := makeTables(t)
+	after := &taggedKey{at: 7, thread: "acme@t", id: "q"}
+	for _, q := range []checkpoint.InterruptQuery{
+		{Tags: []string{"a"}},
+		{AnyTag: []string{"a", "b"}},
+		{ByDue: true},
+		{ByDue: true, DueBefore: time.Unix(7, 0), AnyTag: []string{"a", "b"}},
+	} {
+		q.Tenant = "acme"
+		want := "PRIMARY KEY (tenant=? AND tag=? AND (created,thread,id)>(?,?,?))"
+		if q.ByDue {
+			want = "INDEX interrupt_tags_due (tenant=? AND tag=? AND (due,thread,id)>(?,?,?)"
+		}
+		chosen := append(q.Tags, q.AnyTag...)
+		if len(chosen) == 0 {
+			chosen = []string{tags.AnyDue}
+		}
+		statement, args := x.buildTaggedQuery(&q, chosen, [][]string{{"c", "d"}}, after, 10)
+		plan := explainQuery(t, db, statement, args)
+		require.Equal(t, strings.Count(statement, "t.tag = ?"), strings.Count(plan, want), "%s\n%s", statement, plan)
+		require.NotContains(t, plan, "ORDER BY", "nothing is sorted: %s", statement)
+		require.NotContains(t, plan, "SCAN t", statement)
 	}
 }
 

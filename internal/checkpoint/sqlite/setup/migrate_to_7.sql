@@ -1,4 +1,5 @@
 -- Format 7 lists open questions by tag. The server that has the keys of the records tags those that there are.
+ALTER TABLE interrupts DROP COLUMN assignees;
 ALTER TABLE interrupts ADD COLUMN tags TEXT;
 
 -- The tags of open questions, or digests of them. The tag '' is that of each question with a due time.

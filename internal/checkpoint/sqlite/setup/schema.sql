@@ -98,7 +98,6 @@ CREATE TABLE interrupts (
   node       TEXT    NOT NULL,
   reason     TEXT    NOT NULL,
   state      TEXT    NOT NULL,
-  assignees  TEXT,             -- JSON array; NULL = only the record says, which is sealed
   record     BLOB    NOT NULL,
   tenant     TEXT AS (CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END) VIRTUAL,
   tags       TEXT,

@@ -260,7 +260,7 @@ func (w *Writer) addInterrupts(ctx context.Context, d *encodedChange) error {
 			return err
 		}
 		err := execStatement(ctx, w.statements.interrupt, d.Thread, in.ID, w.lastChange, layout.ToUnixNanos(in.Created), in.Checkpoint, in.Run,
-			in.Graph, in.Node, in.Reason, string(in.State), in.assignees, []byte(in.record), in.tags.Text())
+			in.Graph, in.Node, in.Reason, string(in.State), []byte(in.record), in.tags.Text())
 		if err != nil {
 			return err
 		}

@@ -61,9 +61,8 @@ type memoRow struct {
 
 type interruptRow struct {
 	checkpoint.Interrupt
-	assignees any
-	tags      *tags.Entry
-	record    string
+	tags   *tags.Entry
+	record string
 }
 
 type runRow struct {
@@ -192,7 +191,7 @@ func (d *encodedChange) encodeRecords(buf []byte) []byte {
 		buf = codec.PackInterrupt(buf[:0], &in)
 		d.interrupts = append(d.interrupts, interruptRow{
 			Interrupt: in, record: d.sealRecord(layout.KindInterrupt, in.ID, string(buf)),
-			assignees: d.encodeSearch(in.Assignees, len(in.Assignees) == 0, "[]"), tags: tags.NewEntry(d.box, &in),
+			tags: tags.NewEntry(d.box, &in),
 		})
 	}
 	for i := range d.Runs {

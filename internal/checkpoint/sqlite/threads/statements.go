@@ -47,12 +47,12 @@ func prepareStatements(p *layout.Preparer) (*statements, error) {
 			ON CONFLICT (thread, id) DO UPDATE SET ord = excluded.ord, revision = revision + 1,
 			state = excluded.state, record = excluded.record RETURNING revision`),
 		interrupt: p.PrepareStatement(`INSERT INTO interrupts (thread, id, born, change, revision, created, checkpoint, run,
-			graph, node, reason, state, assignees, record, tags)
-			VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+			graph, node, reason, state, record, tags)
+			VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,
 			created = excluded.created, checkpoint = excluded.checkpoint, run = excluded.run, graph = excluded.graph,
 			node = excluded.node, reason = excluded.reason, state = excluded.state,
-			assignees = excluded.assignees, record = excluded.record, tags = excluded.tags`),
+			record = excluded.record, tags = excluded.tags`),
 		readLastChange:   p.PrepareStatement(`SELECT value FROM meta WHERE key = 'last_change'`),
 		lastChange:       p.PrepareStatement(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
 		request:          p.PrepareStatement(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
