@@ -193,6 +193,7 @@ func requestTexts() map[string]string {
 		thread + "ListCheckpoints": `thread_id: "GRAPH"`,
 
 		interrupts + "ListInterrupts":   ``,
+		interrupts + "CountInterrupts":  `filters: ""`,
 		interrupts + "GetInterrupt":     `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "ClaimInterrupt":   `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "ReleaseInterrupt": `thread_id: "GRAPH" interrupt_id: "none"`,

@@ -40,6 +40,9 @@ func (c *tenantClient) readEverything() {
 	questions, err := c.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: `thread_id = "t-asking" AND graph = "asking"`})
 	require.NoError(t, err)
 	require.Len(t, questions.GetInterrupts(), 2)
+	counted, err := c.CountInterrupts(ctx, &graphdv1.CountInterruptsRequest{Filters: []string{"", `graph = "asking"`, `graph = "none"`}})
+	require.NoError(t, err)
+	require.Equal(t, []int64{2, 2, 0}, []int64{counted.GetCounts()[0].GetCount(), counted.GetCounts()[1].GetCount(), counted.GetCounts()[2].GetCount()})
 	for _, q := range questions.GetInterrupts() {
 		_, err = c.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId()})
 		require.NoError(t, err)

@@ -141,7 +141,7 @@ func mayCall(role access.Role, method string) bool {
 	if strings.HasPrefix(service, "grpc.") || name == "GetServerInfo" {
 		return true
 	}
-	reads := startsWith("Get", "List", "Watch", "Wait") && service != "WorkerService"
+	reads := startsWith("Get", "List", "Count", "Watch", "Wait") && service != "WorkerService"
 	runs := service == "GraphService" && isOneOf("Stream", "StartRun", "CancelRun") ||
 		service == "ThreadService" && isOneOf("CreateThread", "UpdateThread")
 	switch {

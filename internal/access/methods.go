@@ -85,6 +85,7 @@ func Methods() []MethodRow {
 		{threadService + "ListCheckpoints", ScopeGraph, viewers},
 
 		{interruptService + "ListInterrupts", ScopeTenant, inbox},
+		{interruptService + "CountInterrupts", ScopeTenant, inbox},
 		{interruptService + "GetInterrupt", ScopeGraph, inbox},
 		{interruptService + "UpdateInterrupt", ScopeGraph, operators},
 		{interruptService + "WatchInterrupts", ScopeTenant, inbox},

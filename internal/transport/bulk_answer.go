@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -52,10 +53,11 @@ func (s *interruptService) AnswerInterrupts(
 	ctx := ss.Context()
 	v := s.newValidator(ctx)
 	b := &bulkAnswer{interruptService: s, request: wire.BulkAnswerFromProto(v, req), by: interceptor.ActorOf(ctx), value: req}
-	query := listing.InterruptQueryFromFilter(v, req.GetFilter(), "", checkpoint.InterruptOpen)
-	if len(query.States) != 1 || query.States[0] != checkpoint.InterruptOpen {
+	f := listing.ParseInterruptFilter(v, req.GetFilter(), "", b.by, checkpoint.InterruptOpen)
+	if len(f.Query.States) != 1 || f.Query.States[0] != checkpoint.InterruptOpen {
 		v.AddViolation("filter", "must not name a state: open questions are answered")
 	}
+	f.RequireIndex(v)
 	if err := v.Err(); err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (s *interruptService) AnswerInterrupts(
 	targets := b.request.Targets
 	if len(targets) == 0 {
 		var err error
-		if targets, err = b.selectTargets(life, query); err != nil {
+		if targets, err = b.selectTargets(life, &f); err != nil {
 			return drainingOr(life, err)
 		}
 	}
@@ -90,7 +92,7 @@ func (s *interruptService) AnswerInterrupts(
 }
 
 // selectTargets names the open questions that a filter selects now, with what they show.
-func (b *bulkAnswer) selectTargets(ctx context.Context, q checkpoint.InterruptQuery) ([]wire.AnswerTarget, error) {
+func (b *bulkAnswer) selectTargets(ctx context.Context, f *listing.InterruptFilter) ([]wire.AnswerTarget, error) {
 	begun, err := b.streams.AcquireOpeningSlot(ctx)
 	if err != nil {
 		return nil, err
@@ -99,6 +101,7 @@ func (b *bulkAnswer) selectTargets(ctx context.Context, q checkpoint.InterruptQu
 	memory := interceptor.CallMemoryOf(ctx)
 	filter := b.access.NewItemFilter(ctx, graphdv1.InterruptService_AnswerInterrupts_FullMethodName)
 	var targets []wire.AnswerTarget
+	q, now := f.Query, time.Now()
 	for q.Limit = listing.MaxPageSize; ; {
 		page, err := b.engine.Interrupts(ctx, memory, q)
 		if err != nil {
@@ -107,12 +110,15 @@ func (b *bulkAnswer) selectTargets(ctx context.Context, q checkpoint.InterruptQu
 		more := checkpoint.IsPart(page, q.Limit, (*checkpoint.Interrupt).Size)
 		for i := range page {
 			in := &page[i]
-			q.After = interruptPosition(in)
+			q.After = q.PositionOf(in)
 			if !in.Created.Before(b.request.AskedBefore) {
-				more = false // the list is by age
-				break
+				if !q.ByDue {
+					more = false // the list is by age
+					break
+				}
+				continue
 			}
-			if in.Reason != checkpoint.ReasonBreakpoint && filter.Shows(in.Graph, in.Thread) {
+			if f.Matches(in, now) && in.Reason != checkpoint.ReasonBreakpoint && filter.Shows(in.Graph, in.Thread) {
 				targets = append(targets, wire.AnswerTarget{Question: runtime.Question{Thread: in.Thread, Interrupt: in.ID}, Seen: in.DigestShown()})
 			}
 		}

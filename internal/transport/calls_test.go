@@ -440,7 +440,7 @@ func TestInterruptCalls(t *testing.T) {
 		Scope: "s", Key: "key", Index: 2, Reason: "approval", Message: "m", Value: bigNumberText, Schema: "true",
 		State: checkpoint.InterruptOpen, Created: created, Updated: created, Expires: created.Add(time.Hour),
 		Expiry: checkpoint.ExpiryResumeDefault, Default: "null", Assignees: []string{"ann"}, Revision: 3,
-	}, {ID: "i2", State: checkpoint.InterruptOpen, Created: created}}
+	}, {ID: "i2", Node: "n", Reason: "approval", State: checkpoint.InterruptOpen, Created: created}}
 	c := startServer(t, e)
 	ctx := t.Context()
 
@@ -456,13 +456,13 @@ func TestInterruptCalls(t *testing.T) {
 	})
 
 	page, err := c.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{
-		PageSize: 1, Filter: `assignee = "ann" AND node = n AND reason = approval AND run_id = run-1 AND graph = g`,
+		PageSize: 1, Filter: `assignee = "ann" AND node = n AND reason = approval AND run_id = run-1 AND graph = g AND thread_id = t1`,
 	})
 	require.NoError(t, err)
 	require.Equal(t, "i1", page.GetInterrupts()[0].GetInterruptId())
 	require.NotEmpty(t, page.GetNextPageToken())
 	require.Equal(t, checkpoint.InterruptQuery{
-		Tenant: tenant.Default, Assignee: "ann", Node: "n", Reason: "approval", Run: "run-1", Graph: "g", Limit: 2,
+		Tenant: tenant.Default, Thread: "t1", Run: "run-1", Tags: []string{checkpoint.UserTag("ann"), checkpoint.GraphTag("g")}, Limit: 2,
 		States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}, e.lastRequest(t))
 

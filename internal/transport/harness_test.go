@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -230,6 +231,25 @@ func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, m
 		ids = append(ids, open[i].ID)
 	}
 	return ids, err
+}
+
+// CountInterrupts counts e.interrupts.
+func (e *fakeEngine) CountInterrupts(_ context.Context, _ string, tags []string) (open int, tagged []int, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tagged = make([]int, len(tags))
+	for i := range e.interrupts {
+		own := e.interrupts[i].Tags()
+		if len(own) > 0 {
+			open++
+		}
+		for k, tag := range tags {
+			if slices.Contains(own, tag) {
+				tagged[k]++
+			}
+		}
+	}
+	return open, tagged, e.err
 }
 
 func (e *fakeEngine) Interrupts(_ context.Context, _ *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {

@@ -26,7 +26,7 @@ type interruptStream = grpc.ServerStreamingServer[graphdv1.InterruptChange]
 type interruptWatch struct {
 	*interruptService
 
-	query      checkpoint.InterruptQuery
+	filter     listing.InterruptFilter
 	tokenScope string // the query that its tokens are bound to
 	lastChange uint64 // last change looked at
 	isResumed  bool
@@ -43,7 +43,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	ctx := ss.Context()
 	v := s.newValidator(ctx)
 	w := &interruptWatch{
-		interruptService: s, query: listing.InterruptQueryFromFilter(v, req.GetFilter(), ""),
+		interruptService: s, filter: listing.ParseInterruptFilter(v, req.GetFilter(), "", interceptor.ActorOf(ctx)),
 		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
 	}
 	if err := v.Err(); err != nil {
@@ -76,7 +76,7 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 	if err := begin(ctx); err != nil {
 		return err
 	}
-	f := w.followInterrupts(w.memory, w.query, w.lastChange)
+	f := w.followInterrupts(w.memory, w.filter.Query, w.lastChange)
 	defer func() { f.Close() }()
 	turns := w.streams.NewHeartbeatWait(life)
 	defer turns.StopWaiting()
@@ -95,7 +95,7 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 				if err := w.sender.WaitUntilRead(ctx); err != nil {
 					return err
 				}
-				f = w.followInterrupts(w.memory, w.query, w.lastChange)
+				f = w.followInterrupts(w.memory, w.filter.Query, w.lastChange)
 			} else if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 		return err
 	}
 	w.memory.Release()
-	q := w.query
+	q := w.filter.Query
 	if len(q.States) == 0 {
 		q.States = []checkpoint.InterruptState{checkpoint.InterruptOpen}
 	}
@@ -154,10 +154,10 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 // sendOpenPage sends interrupts until the client does not take an interrupt soon. A stream
 // that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
-	filter := w.newItemFilter(ctx)
+	filter, now := w.newItemFilter(ctx), time.Now()
 	for i := range open {
-		if !filter.Shows(open[i].Graph, open[i].Thread) {
-			q.After = interruptPosition(&open[i])
+		if !filter.Shows(open[i].Graph, open[i].Thread) || !w.filter.Matches(&open[i], now) {
+			q.After = q.PositionOf(&open[i])
 			continue
 		}
 		f, err := flow.EncodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
@@ -167,7 +167,7 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 		if err := w.sender.OfferMessage(ctx, f); err != nil {
 			return err
 		}
-		q.After = interruptPosition(&open[i])
+		q.After = q.PositionOf(&open[i])
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (w *interruptWatch) newItemFilter(ctx context.Context) *permission.ItemFilt
 func (w *interruptWatch) probeStore(ctx context.Context) error {
 	defer w.memory.Release()
 	_, err := w.engine.Interrupts(ctx, w.memory, checkpoint.InterruptQuery{
-		Tenant: w.query.Tenant, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
+		Tenant: w.filter.Query.Tenant, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
 	})
 	return err
 }
@@ -195,7 +195,7 @@ func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	defer begun()
-	return searchLatestChange(ctx, w.engine, w.memory, w.query.Tenant)
+	return searchLatestChange(ctx, w.engine, w.memory, w.filter.Query.Tenant)
 }
 
 // readPage reads one page of interrupts with an opening slot.
@@ -253,11 +253,11 @@ func searchBetween(low, high uint64, next func(uint64) (uint64, error)) (uint64,
 
 // sendChanges sends changes, until the client does not take a change soon.
 func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.Interrupt) error {
-	filter := w.newItemFilter(ctx)
+	filter, now := w.newItemFilter(ctx), time.Now()
 	for i := range changed {
 		before := w.lastChange
 		w.lastChange = max(w.lastChange, changed[i].Change)
-		if !filter.Shows(changed[i].Graph, changed[i].Thread) {
+		if !filter.Shows(changed[i].Graph, changed[i].Thread) || !w.filter.Matches(&changed[i], now) {
 			continue
 		}
 		m, err := w.newChangeMessage(wire.InterruptToProto(changed[i]))

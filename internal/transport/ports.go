@@ -65,6 +65,9 @@ type States interface {
 // Interrupts reads and changes interrupts of all threads.
 type Interrupts interface {
 	Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	// CountInterrupts returns how many interrupts of a tenant are open, and of those how many
+	// have each of some tags.
+	CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error)
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)

@@ -215,7 +215,7 @@ func TestFiltersAreOfTheCallersTenant(t *testing.T) {
 	_, err := c.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: `thread_id = "t" AND graph = "g"`, ThreadId: "t"})
 	require.NoError(t, err)
 	require.Equal(t, checkpoint.InterruptQuery{
-		Tenant: "acme", Thread: "acme@t", Graph: "acme@g", Limit: 51, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+		Tenant: "acme", Thread: "acme@t", Tags: []string{checkpoint.GraphTag("acme@g")}, Limit: 51, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}, e.lastRequest(t))
 	_, err = c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Filter: `graph = "g"`})
 	require.NoError(t, err)

@@ -24,6 +24,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// How exact a count is.
+type CountInterruptsResponse_Precision int32
+
+const (
+	// Never used.
+	CountInterruptsResponse_PRECISION_UNSPECIFIED CountInterruptsResponse_Precision = 0
+	// So many.
+	CountInterruptsResponse_PRECISION_EXACT CountInterruptsResponse_Precision = 1
+	// So many or fewer: a question may count once for a user and once for a group
+	// of mine, and a claim counts until its question changes.
+	CountInterruptsResponse_PRECISION_AT_MOST CountInterruptsResponse_Precision = 2
+	// So many or more: the caller may see only some questions, and they are
+	// counted up to 500.
+	CountInterruptsResponse_PRECISION_AT_LEAST CountInterruptsResponse_Precision = 3
+)
+
+// Enum value maps for CountInterruptsResponse_Precision.
+var (
+	CountInterruptsResponse_Precision_name = map[int32]string{
+		0: "PRECISION_UNSPECIFIED",
+		1: "PRECISION_EXACT",
+		2: "PRECISION_AT_MOST",
+		3: "PRECISION_AT_LEAST",
+	}
+	CountInterruptsResponse_Precision_value = map[string]int32{
+		"PRECISION_UNSPECIFIED": 0,
+		"PRECISION_EXACT":       1,
+		"PRECISION_AT_MOST":     2,
+		"PRECISION_AT_LEAST":    3,
+	}
+)
+
+func (x CountInterruptsResponse_Precision) Enum() *CountInterruptsResponse_Precision {
+	p := new(CountInterruptsResponse_Precision)
+	*p = x
+	return p
+}
+
+func (x CountInterruptsResponse_Precision) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CountInterruptsResponse_Precision) Descriptor() protoreflect.EnumDescriptor {
+	return file_graphd_v1_interrupt_service_proto_enumTypes[0].Descriptor()
+}
+
+func (CountInterruptsResponse_Precision) Type() protoreflect.EnumType {
+	return &file_graphd_v1_interrupt_service_proto_enumTypes[0]
+}
+
+func (x CountInterruptsResponse_Precision) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CountInterruptsResponse_Precision.Descriptor instead.
+func (CountInterruptsResponse_Precision) EnumDescriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{3, 0}
+}
+
 // Asks for questions.
 type ListInterruptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -33,10 +92,24 @@ type ListInterruptsRequest struct {
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on: next_page_token of the page before.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Which questions, e.g. `state = "OPEN" AND assignee = "ann"`. Fields:
-	// state, graph, node, reason, assignee, thread_id, run_id. Without a
-	// condition on state only OPEN ones are listed; `state = "*"` lists all.
-	Filter        string `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Which questions, e.g. `graph = "refunds" AND group = "leads"`. Fields:
+	//   - state: without it only OPEN ones are listed; "*" lists all.
+	//   - graph, assignee (one of the users who should answer), group, claimed_by,
+	//     priority: the values of a question.
+	//   - mine = "true": those for the caller, a group of the caller, or claimed by
+	//     the caller. Needs a server that knows its callers.
+	//   - due < "2026-03-17T12:00:00Z": those whose next step or expiry comes before
+	//     that time.
+	//   - thread_id, and with it run_id; node and reason: next to one of the others.
+	//
+	// The index knows open questions: with graph, assignee, group, claimed_by,
+	// priority, mine or due another state needs thread_id. priority = "NORMAL", which
+	// most questions have, needs another condition.
+	Filter string `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// "create_time" (oldest first, also when empty) or "due_time": those that have a
+	// due_time, the next one first; open questions of all threads. A condition on
+	// due means "due_time".
+	OrderBy       string `protobuf:"bytes,5,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -99,10 +172,18 @@ func (x *ListInterruptsRequest) GetFilter() string {
 	return ""
 }
 
+func (x *ListInterruptsRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
 // One page of questions.
 type ListInterruptsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The questions, oldest first.
+	// The questions. A page may have fewer than asked for, or none, and still a
+	// token.
 	Interrupts []*Interrupt `protobuf:"bytes,1,rep,name=interrupts,proto3" json:"interrupts,omitempty"`
 	// Token of the next page; empty after the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -154,6 +235,99 @@ func (x *ListInterruptsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Asks how many questions are open.
+type CountInterruptsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 32 filters, each as ListInterruptsRequest.filter: empty, or one
+	// condition on graph, assignee, group, claimed_by, priority or mine.
+	Filters       []string `protobuf:"bytes,1,rep,name=filters,proto3" json:"filters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountInterruptsRequest) Reset() {
+	*x = CountInterruptsRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountInterruptsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountInterruptsRequest) ProtoMessage() {}
+
+func (x *CountInterruptsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountInterruptsRequest.ProtoReflect.Descriptor instead.
+func (*CountInterruptsRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CountInterruptsRequest) GetFilters() []string {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+// How many questions are open.
+type CountInterruptsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each filter, in their order.
+	Counts        []*CountInterruptsResponse_Count `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountInterruptsResponse) Reset() {
+	*x = CountInterruptsResponse{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountInterruptsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountInterruptsResponse) ProtoMessage() {}
+
+func (x *CountInterruptsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountInterruptsResponse.ProtoReflect.Descriptor instead.
+func (*CountInterruptsResponse) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CountInterruptsResponse) GetCounts() []*CountInterruptsResponse_Count {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 // Asks for a question.
 type GetInterruptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -167,7 +341,7 @@ type GetInterruptRequest struct {
 
 func (x *GetInterruptRequest) Reset() {
 	*x = GetInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -179,7 +353,7 @@ func (x *GetInterruptRequest) String() string {
 func (*GetInterruptRequest) ProtoMessage() {}
 
 func (x *GetInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -192,7 +366,7 @@ func (x *GetInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetInterruptRequest.ProtoReflect.Descriptor instead.
 func (*GetInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetInterruptRequest) GetThreadId() string {
@@ -225,7 +399,7 @@ type UpdateInterruptRequest struct {
 
 func (x *UpdateInterruptRequest) Reset() {
 	*x = UpdateInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[3]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +411,7 @@ func (x *UpdateInterruptRequest) String() string {
 func (*UpdateInterruptRequest) ProtoMessage() {}
 
 func (x *UpdateInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[3]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +424,7 @@ func (x *UpdateInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateInterruptRequest.ProtoReflect.Descriptor instead.
 func (*UpdateInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *UpdateInterruptRequest) GetInterrupt() *Interrupt {
@@ -282,7 +456,7 @@ type WatchInterruptsRequest struct {
 
 func (x *WatchInterruptsRequest) Reset() {
 	*x = WatchInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -294,7 +468,7 @@ func (x *WatchInterruptsRequest) String() string {
 func (*WatchInterruptsRequest) ProtoMessage() {}
 
 func (x *WatchInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -307,7 +481,7 @@ func (x *WatchInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*WatchInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WatchInterruptsRequest) GetFilter() string {
@@ -341,7 +515,7 @@ type InterruptChange struct {
 
 func (x *InterruptChange) Reset() {
 	*x = InterruptChange{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +527,7 @@ func (x *InterruptChange) String() string {
 func (*InterruptChange) ProtoMessage() {}
 
 func (x *InterruptChange) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +540,7 @@ func (x *InterruptChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptChange.ProtoReflect.Descriptor instead.
 func (*InterruptChange) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *InterruptChange) GetInterrupt() *Interrupt {
@@ -405,7 +579,7 @@ type ClaimInterruptRequest struct {
 
 func (x *ClaimInterruptRequest) Reset() {
 	*x = ClaimInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +591,7 @@ func (x *ClaimInterruptRequest) String() string {
 func (*ClaimInterruptRequest) ProtoMessage() {}
 
 func (x *ClaimInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +604,7 @@ func (x *ClaimInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimInterruptRequest.ProtoReflect.Descriptor instead.
 func (*ClaimInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClaimInterruptRequest) GetThreadId() string {
@@ -469,7 +643,7 @@ type ReleaseInterruptRequest struct {
 
 func (x *ReleaseInterruptRequest) Reset() {
 	*x = ReleaseInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -481,7 +655,7 @@ func (x *ReleaseInterruptRequest) String() string {
 func (*ReleaseInterruptRequest) ProtoMessage() {}
 
 func (x *ReleaseInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -494,7 +668,7 @@ func (x *ReleaseInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseInterruptRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReleaseInterruptRequest) GetThreadId() string {
@@ -535,7 +709,7 @@ type CommentInterruptRequest struct {
 
 func (x *CommentInterruptRequest) Reset() {
 	*x = CommentInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +721,7 @@ func (x *CommentInterruptRequest) String() string {
 func (*CommentInterruptRequest) ProtoMessage() {}
 
 func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +734,7 @@ func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
 func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CommentInterruptRequest) GetThreadId() string {
@@ -608,7 +782,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +794,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +807,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -677,7 +851,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +863,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +876,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -753,7 +927,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +939,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +952,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -916,7 +1090,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1102,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1115,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -979,6 +1153,61 @@ func (x *AnswerOutcome) GetMessage() string {
 	return ""
 }
 
+// A number of questions.
+type CountInterruptsResponse_Count struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many there are.
+	Count int64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// How exact that is.
+	Precision     CountInterruptsResponse_Precision `protobuf:"varint,2,opt,name=precision,proto3,enum=graphd.v1.CountInterruptsResponse_Precision" json:"precision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountInterruptsResponse_Count) Reset() {
+	*x = CountInterruptsResponse_Count{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountInterruptsResponse_Count) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountInterruptsResponse_Count) ProtoMessage() {}
+
+func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountInterruptsResponse_Count.ProtoReflect.Descriptor instead.
+func (*CountInterruptsResponse_Count) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{3, 0}
+}
+
+func (x *CountInterruptsResponse_Count) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *CountInterruptsResponse_Count) GetPrecision() CountInterruptsResponse_Precision {
+	if x != nil {
+		return x.Precision
+	}
+	return CountInterruptsResponse_PRECISION_UNSPECIFIED
+}
+
 // A question by its name.
 type AnswerInterruptsRequest_Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -995,7 +1224,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1236,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1249,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1055,7 +1284,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1296,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1309,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -1094,18 +1323,31 @@ var File_graphd_v1_interrupt_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\n" +
-	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\x88\x01\n" +
+	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xa3\x01\n" +
 	"\x15ListInterruptsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x16\n" +
-	"\x06filter\x18\x04 \x01(\tR\x06filter\"v\n" +
+	"\x06filter\x18\x04 \x01(\tR\x06filter\x12\x19\n" +
+	"\border_by\x18\x05 \x01(\tR\aorderBy\"v\n" +
 	"\x16ListInterruptsResponse\x124\n" +
 	"\n" +
 	"interrupts\x18\x01 \x03(\v2\x14.graphd.v1.InterruptR\n" +
 	"interrupts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"U\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
+	"\x16CountInterruptsRequest\x12\x18\n" +
+	"\afilters\x18\x01 \x03(\tR\afilters\"\xb2\x02\n" +
+	"\x17CountInterruptsResponse\x12@\n" +
+	"\x06counts\x18\x01 \x03(\v2(.graphd.v1.CountInterruptsResponse.CountR\x06counts\x1ai\n" +
+	"\x05Count\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x03R\x05count\x12J\n" +
+	"\tprecision\x18\x02 \x01(\x0e2,.graphd.v1.CountInterruptsResponse.PrecisionR\tprecision\"j\n" +
+	"\tPrecision\x12\x19\n" +
+	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fPRECISION_EXACT\x10\x01\x12\x15\n" +
+	"\x11PRECISION_AT_MOST\x10\x02\x12\x16\n" +
+	"\x12PRECISION_AT_LEAST\x10\x03\"U\n" +
 	"\x13GetInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\"\x89\x01\n" +
@@ -1166,9 +1408,10 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\xd2\x05\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xac\x06\n" +
 	"\x10InterruptService\x12U\n" +
-	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12D\n" +
+	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
+	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
 	"\fGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
 	"\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n" +
 	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n" +
@@ -1190,66 +1433,75 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_service_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
-	(*ListInterruptsRequest)(nil),           // 0: graphd.v1.ListInterruptsRequest
-	(*ListInterruptsResponse)(nil),          // 1: graphd.v1.ListInterruptsResponse
-	(*GetInterruptRequest)(nil),             // 2: graphd.v1.GetInterruptRequest
-	(*UpdateInterruptRequest)(nil),          // 3: graphd.v1.UpdateInterruptRequest
-	(*WatchInterruptsRequest)(nil),          // 4: graphd.v1.WatchInterruptsRequest
-	(*InterruptChange)(nil),                 // 5: graphd.v1.InterruptChange
-	(*ClaimInterruptRequest)(nil),           // 6: graphd.v1.ClaimInterruptRequest
-	(*ReleaseInterruptRequest)(nil),         // 7: graphd.v1.ReleaseInterruptRequest
-	(*CommentInterruptRequest)(nil),         // 8: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),                // 9: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 10: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 11: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 12: graphd.v1.AnswerOutcome
-	(*AnswerInterruptsRequest_Target)(nil),  // 13: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 14: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 15: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 16: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 17: google.protobuf.Duration
-	(*TrailEntry)(nil),                      // 18: graphd.v1.TrailEntry
-	(*Payload)(nil),                         // 19: graphd.v1.Payload
-	(*Dismissal)(nil),                       // 20: graphd.v1.Dismissal
-	(*timestamppb.Timestamp)(nil),           // 21: google.protobuf.Timestamp
+	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
+	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
+	(*ListInterruptsResponse)(nil),          // 2: graphd.v1.ListInterruptsResponse
+	(*CountInterruptsRequest)(nil),          // 3: graphd.v1.CountInterruptsRequest
+	(*CountInterruptsResponse)(nil),         // 4: graphd.v1.CountInterruptsResponse
+	(*GetInterruptRequest)(nil),             // 5: graphd.v1.GetInterruptRequest
+	(*UpdateInterruptRequest)(nil),          // 6: graphd.v1.UpdateInterruptRequest
+	(*WatchInterruptsRequest)(nil),          // 7: graphd.v1.WatchInterruptsRequest
+	(*InterruptChange)(nil),                 // 8: graphd.v1.InterruptChange
+	(*ClaimInterruptRequest)(nil),           // 9: graphd.v1.ClaimInterruptRequest
+	(*ReleaseInterruptRequest)(nil),         // 10: graphd.v1.ReleaseInterruptRequest
+	(*CommentInterruptRequest)(nil),         // 11: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),                // 12: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 13: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 14: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 15: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 16: graphd.v1.CountInterruptsResponse.Count
+	(*AnswerInterruptsRequest_Target)(nil),  // 17: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 18: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 19: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 20: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 21: google.protobuf.Duration
+	(*TrailEntry)(nil),                      // 22: graphd.v1.TrailEntry
+	(*Payload)(nil),                         // 23: graphd.v1.Payload
+	(*Dismissal)(nil),                       // 24: graphd.v1.Dismissal
+	(*timestamppb.Timestamp)(nil),           // 25: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	15, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	15, // 1: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	16, // 2: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	15, // 3: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	17, // 4: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	18, // 5: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	14, // 6: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	19, // 7: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	20, // 8: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	21, // 9: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
-	13, // 10: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	0,  // 11: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	2,  // 12: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	3,  // 13: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	4,  // 14: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	6,  // 15: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	7,  // 16: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	8,  // 17: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	9,  // 18: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	11, // 19: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	1,  // 20: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	15, // 21: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	15, // 22: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	5,  // 23: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	15, // 24: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	15, // 25: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	18, // 26: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	10, // 27: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	12, // 28: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	20, // [20:29] is the sub-list for method output_type
-	11, // [11:20] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	19, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	16, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	19, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	20, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	19, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	21, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	22, // 6: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	18, // 7: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	23, // 8: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	24, // 9: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	25, // 10: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	0,  // 11: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
+	17, // 12: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	1,  // 13: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	3,  // 14: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
+	5,  // 15: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	6,  // 16: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	7,  // 17: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	9,  // 18: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	10, // 19: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	11, // 20: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	12, // 21: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	14, // 22: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 23: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 24: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	19, // 25: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	19, // 26: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 27: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	19, // 28: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	19, // 29: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	22, // 30: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	13, // 31: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	15, // 32: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	23, // [23:33] is the sub-list for method output_type
+	13, // [13:23] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -1260,7 +1512,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[13].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -1271,13 +1523,14 @@ func file_graphd_v1_interrupt_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   15,
+			NumEnums:      1,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_graphd_v1_interrupt_service_proto_goTypes,
 		DependencyIndexes: file_graphd_v1_interrupt_service_proto_depIdxs,
+		EnumInfos:         file_graphd_v1_interrupt_service_proto_enumTypes,
 		MessageInfos:      file_graphd_v1_interrupt_service_proto_msgTypes,
 	}.Build()
 	File_graphd_v1_interrupt_service_proto = out.File

@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	InterruptService_ListInterrupts_FullMethodName   = "/graphd.v1.InterruptService/ListInterrupts"
+	InterruptService_CountInterrupts_FullMethodName  = "/graphd.v1.InterruptService/CountInterrupts"
 	InterruptService_GetInterrupt_FullMethodName     = "/graphd.v1.InterruptService/GetInterrupt"
 	InterruptService_UpdateInterrupt_FullMethodName  = "/graphd.v1.InterruptService/UpdateInterrupt"
 	InterruptService_WatchInterrupts_FullMethodName  = "/graphd.v1.InterruptService/WatchInterrupts"
@@ -37,8 +38,12 @@ const (
 // The inbox: questions of all threads. They are answered by
 // GraphService.Resume or ResumeRun.
 type InterruptServiceClient interface {
-	// Lists questions over all threads, oldest first.
+	// Lists questions over all threads. Errors: INVALID_FIELD, also for a filter
+	// that no index finds, and INVALID_PAGE_TOKEN.
 	ListInterrupts(ctx context.Context, in *ListInterruptsRequest, opts ...grpc.CallOption) (*ListInterruptsResponse, error)
+	// Counts open questions of all threads by filter, without reading them. A count
+	// costs the same for ten questions and for a million. Errors: INVALID_FIELD.
+	CountInterrupts(ctx context.Context, in *CountInterruptsRequest, opts ...grpc.CallOption) (*CountInterruptsResponse, error)
 	// Returns a question. Errors: THREAD_NOT_FOUND, INTERRUPT_NOT_FOUND.
 	GetInterrupt(ctx context.Context, in *GetInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Extends or assigns an open question. Errors: INTERRUPT_NOT_FOUND,
@@ -87,6 +92,16 @@ func (c *interruptServiceClient) ListInterrupts(ctx context.Context, in *ListInt
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListInterruptsResponse)
 	err := c.cc.Invoke(ctx, InterruptService_ListInterrupts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *interruptServiceClient) CountInterrupts(ctx context.Context, in *CountInterruptsRequest, opts ...grpc.CallOption) (*CountInterruptsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CountInterruptsResponse)
+	err := c.cc.Invoke(ctx, InterruptService_CountInterrupts_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +213,12 @@ type InterruptService_AnswerInterruptsClient = grpc.ServerStreamingClient[Answer
 // The inbox: questions of all threads. They are answered by
 // GraphService.Resume or ResumeRun.
 type InterruptServiceServer interface {
-	// Lists questions over all threads, oldest first.
+	// Lists questions over all threads. Errors: INVALID_FIELD, also for a filter
+	// that no index finds, and INVALID_PAGE_TOKEN.
 	ListInterrupts(context.Context, *ListInterruptsRequest) (*ListInterruptsResponse, error)
+	// Counts open questions of all threads by filter, without reading them. A count
+	// costs the same for ten questions and for a million. Errors: INVALID_FIELD.
+	CountInterrupts(context.Context, *CountInterruptsRequest) (*CountInterruptsResponse, error)
 	// Returns a question. Errors: THREAD_NOT_FOUND, INTERRUPT_NOT_FOUND.
 	GetInterrupt(context.Context, *GetInterruptRequest) (*Interrupt, error)
 	// Extends or assigns an open question. Errors: INTERRUPT_NOT_FOUND,
@@ -246,6 +265,9 @@ type UnimplementedInterruptServiceServer struct{}
 
 func (UnimplementedInterruptServiceServer) ListInterrupts(context.Context, *ListInterruptsRequest) (*ListInterruptsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListInterrupts not implemented")
+}
+func (UnimplementedInterruptServiceServer) CountInterrupts(context.Context, *CountInterruptsRequest) (*CountInterruptsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CountInterrupts not implemented")
 }
 func (UnimplementedInterruptServiceServer) GetInterrupt(context.Context, *GetInterruptRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetInterrupt not implemented")
@@ -306,6 +328,24 @@ func _InterruptService_ListInterrupts_Handler(srv interface{}, ctx context.Conte
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(InterruptServiceServer).ListInterrupts(ctx, req.(*ListInterruptsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InterruptService_CountInterrupts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CountInterruptsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).CountInterrupts(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_CountInterrupts_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).CountInterrupts(ctx, req.(*CountInterruptsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -450,6 +490,10 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListInterrupts",
 			Handler:    _InterruptService_ListInterrupts_Handler,
+		},
+		{
+			MethodName: "CountInterrupts",
+			Handler:    _InterruptService_CountInterrupts_Handler,
 		},
 		{
 			MethodName: "GetInterrupt",

@@ -200,7 +200,7 @@ func TestACorruptRecordIsNamedAndStaysAlone(t *testing.T) {
 			questions, err := s.Interrupts(ctx, checkpoint.InterruptQuery{})
 			require.NoError(t, err)
 			require.NotEmpty(t, questions)
-			_, err = s.Interrupts(ctx, checkpoint.InterruptQuery{Assignee: "nobody"})
+			_, err = s.Interrupts(ctx, checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag("none")}, States: openStates})
 			require.NoError(t, err)
 		})
 	}

@@ -47,6 +47,12 @@ func (e *Engine) Interrupts(ctx context.Context, memory *runtime.CallMemory, q c
 	return e.reader.Interrupts(ctx, memory, q)
 }
 
+// CountInterrupts returns how many interrupts of a tenant are open, and of those how many have
+// each of some tags. Errors: those of runtime.TranslateStoreError.
+func (e *Engine) CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error) {
+	return e.reader.CountInterrupts(ctx, owner, tags)
+}
+
 // Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
 // INTERRUPT_NOT_FOUND, and those of the store.
 func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -174,6 +175,18 @@ func (r *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q chec
 // Interrupts lists interrupts over all threads. The errors are those of Threads.
 func (r *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return r.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
+}
+
+// CountInterrupts returns how many interrupts of a tenant are open, and of those how many have
+// each of some tags. The errors are *Error: those of the store.
+func (r *Reader) CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error) {
+	if open, err = r.store.CountOpenInterrupts(ctx, owner, math.MaxInt32); err != nil {
+		return 0, nil, runtime.TranslateStoreError(err)
+	}
+	if tagged, err = r.store.CountTags(ctx, owner, tags); err != nil {
+		return 0, nil, runtime.TranslateStoreError(err)
+	}
+	return open, tagged, nil
 }
 
 // OpenInterruptIDs returns the ids of at most that many interrupts that a run waits for,

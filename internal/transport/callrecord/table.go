@@ -147,6 +147,7 @@ func otherMethods() []Row {
 			Shown: []string{"request_id", "filter", "expected_count", "targets.targets.thread_id"}, Digests: []string{"value", "dismissal.reason", "note"},
 		},
 		{Method: interruptService + "ListTrail", Kind: Shows, Thread: "thread_id", Questions: "interrupt_id"},
+		{Method: interruptService + "CountInterrupts", Kind: Plain},
 		{Method: interruptService + "WatchInterrupts", Kind: Shows, Shown: []string{"filter"}},
 
 		{Method: registryService + "GetServerInfo", Kind: Plain},

@@ -10,7 +10,8 @@ import (
 // A filter is a subset of AIP-160: conditions `field = "value"` joined by AND.
 // Fields come from an allow-list. A condition that no index can answer is refused.
 
-// condition is one `field = value`. Key is set for metadata.KEY.
+// condition is one `field = value`, or `field < value` for dueField. Key is set for
+// metadata.KEY.
 type condition struct {
 	Field string
 	Key   string
@@ -29,8 +30,11 @@ func (e *filterError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.P
 // maxFilterLength bounds the text of a filter.
 const maxFilterLength = 4096
 
-// metadataField is the field that takes a key.
-const metadataField = "metadata"
+// metadataField is the field that takes a key, and dueField the one that is compared with <.
+const (
+	metadataField = "metadata"
+	dueField      = "due"
+)
 
 // parseFilter splits a filter into conditions. allowed lists the fields; metadata
 // allows every key of it.
@@ -114,8 +118,12 @@ func (p *filterParser) parseCondition() (condition, error) {
 		return c, err
 	}
 	p.skipSpace()
-	if p.peekByte() != '=' {
-		return c, p.newError("expected = after %s; it is the only comparison", c.displayName())
+	comparison := byte('=')
+	if c.Field == dueField {
+		comparison = '<'
+	}
+	if p.peekByte() != comparison {
+		return c, p.newError("expected %c after %s; it is its only comparison", comparison, c.displayName())
 	}
 	p.pos++
 	p.skipSpace()

@@ -36,7 +36,7 @@ func TestFilters(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`values = 1`:                          "expected a field: state, graph, metadata.KEY (at byte 0)",
-		`state`:                               "expected = after state; it is the only comparison (at byte 5)",
+		`state`:                               "expected = after state; it is its only comparison (at byte 5)",
 		`state > 1`:                           "expected = after state",
 		`state = `:                            "expected a value in quotes (at byte 8)",
 		`state = "x`:                          "the quote is never closed (at byte 8)",

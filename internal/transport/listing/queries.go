@@ -62,42 +62,6 @@ func ThreadQueryFromFilter(v *wire.Validator, filter string) checkpoint.ThreadQu
 	return q
 }
 
-// InterruptQueryFromFilter converts a filter of the interrupts of the request's tenant, and
-// of a thread if it is not "". fallback are the states for a filter without a state.
-func InterruptQueryFromFilter(
-	v *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState,
-) checkpoint.InterruptQuery {
-	q := checkpoint.InterruptQuery{Tenant: v.Tenant(), Thread: thread, States: fallback}
-	conditions := parseFilterField(v, filter,
-		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
-	for _, c := range conditions {
-		switch c.Field {
-		case "state":
-			q.States = nil
-			if c.Value != anyState {
-				s := parseFilterState(v, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
-				q.States = []checkpoint.InterruptState{checkpoint.InterruptState(s)}
-			}
-		case "graph":
-			q.Graph = v.CheckFilterName("filter", c.Value)
-		case "node":
-			q.Node = c.Value
-		case "reason":
-			q.Reason = c.Value
-		case "assignee":
-			q.Assignee = c.Value
-		case "thread_id":
-			q.Thread = v.CheckFilterName("filter", c.Value)
-			if thread != "" && thread != q.Thread {
-				v.AddViolation("filter", "thread_id differs from the request's thread_id")
-			}
-		case "run_id":
-			q.Run = c.Value
-		}
-	}
-	return q
-}
-
 // RunPredicateFromFilter converts a filter over the runs of one thread.
 func RunPredicateFromFilter(v *wire.Validator, filter string) func(checkpoint.Run) bool {
 	conditions := parseFilterField(v, filter, "state", "graph", metadataField)

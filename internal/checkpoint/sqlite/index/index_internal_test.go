@@ -3,6 +3,7 @@ package index
 import (
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestListsByTagReadWhatTheyShow(t *testing.T) {
 		if q.ByDue {
 			want = "INDEX interrupt_tags_due (tenant=? AND tag=? AND (due,thread,id)>(?,?,?)"
 		}
-		chosen := append(q.Tags, q.AnyTag...)
+		chosen := slices.Concat(q.Tags, q.AnyTag)
 		if len(chosen) == 0 {
 			chosen = []string{tags.AnyDue}
 		}

@@ -20,7 +20,7 @@ from graphd._gen.v1 import payload_pb2 as graphd_dot_v1_dot_payload__pb2
 from graphd._gen.v1 import run_pb2 as graphd_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"a\n\x15ListInterruptsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"[\n\x16ListInterruptsResponse\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\">\n\x13GetInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\"r\n\x16UpdateInterruptRequest\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\">\n\x16WatchInterruptsRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\"b\n\x0fInterruptChange\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x10\n\x08\x62ookmark\x18\x03 \x01(\x08\"m\n\x15\x43laimInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12+\n\x08\x64uration\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"P\n\x17ReleaseInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"d\n\x17\x43ommentInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"b\n\x10ListTrailRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x11ListTrailResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.graphd.v1.TrailEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc2\x03\n\x17\x41nswerInterruptsRequest\x12=\n\x07targets\x18\x01 \x01(\x0b\x32*.graphd.v1.AnswerInterruptsRequest.TargetsH\x00\x12\x10\n\x06\x66ilter\x18\x02 \x01(\tH\x00\x12#\n\x05value\x18\x03 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x01\x12)\n\tdismissal\x18\x04 \x01(\x0b\x32\x14.graphd.v1.DismissalH\x01\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x16\n\x0e\x65xpected_count\x18\x06 \x01(\r\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x30\n\x0c\x61sked_before\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a?\n\x06Target\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04seen\x18\x03 \x01(\t\x1a\x45\n\x07Targets\x12:\n\x07targets\x18\x01 \x03(\x0b\x32).graphd.v1.AnswerInterruptsRequest.TargetB\x07\n\x05whichB\t\n\x07outcome\"i\n\rAnswerOutcome\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0e\n\x06stored\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t2\xd2\x05\n\x10InterruptService\x12U\n\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12\x44\n\x0cGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n\x0e\x43laimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12M\n\x10\x43ommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12\x46\n\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n\x10\x41nswerInterrupts\x12\".graphd.v1.AnswerInterruptsRequest\x1a\x18.graphd.v1.AnswerOutcome0\x01\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"s\n\x15ListInterruptsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\x12\x10\n\x08order_by\x18\x05 \x01(\t\"[\n\x16ListInterruptsResponse\x12(\n\ninterrupts\x18\x01 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\")\n\x16\x43ountInterruptsRequest\x12\x0f\n\x07\x66ilters\x18\x01 \x03(\t\"\x98\x02\n\x17\x43ountInterruptsResponse\x12\x38\n\x06\x63ounts\x18\x01 \x03(\x0b\x32(.graphd.v1.CountInterruptsResponse.Count\x1aW\n\x05\x43ount\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12?\n\tprecision\x18\x02 \x01(\x0e\x32,.graphd.v1.CountInterruptsResponse.Precision\"j\n\tPrecision\x12\x19\n\x15PRECISION_UNSPECIFIED\x10\x00\x12\x13\n\x0fPRECISION_EXACT\x10\x01\x12\x15\n\x11PRECISION_AT_MOST\x10\x02\x12\x16\n\x12PRECISION_AT_LEAST\x10\x03\">\n\x13GetInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\"r\n\x16UpdateInterruptRequest\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\">\n\x16WatchInterruptsRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\"b\n\x0fInterruptChange\x12\'\n\tinterrupt\x18\x01 \x01(\x0b\x32\x14.graphd.v1.Interrupt\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x10\n\x08\x62ookmark\x18\x03 \x01(\x08\"m\n\x15\x43laimInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12+\n\x08\x64uration\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"P\n\x17ReleaseInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"d\n\x17\x43ommentInterruptRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"b\n\x10ListTrailRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x11ListTrailResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.graphd.v1.TrailEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc2\x03\n\x17\x41nswerInterruptsRequest\x12=\n\x07targets\x18\x01 \x01(\x0b\x32*.graphd.v1.AnswerInterruptsRequest.TargetsH\x00\x12\x10\n\x06\x66ilter\x18\x02 \x01(\tH\x00\x12#\n\x05value\x18\x03 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x01\x12)\n\tdismissal\x18\x04 \x01(\x0b\x32\x14.graphd.v1.DismissalH\x01\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x16\n\x0e\x65xpected_count\x18\x06 \x01(\r\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x30\n\x0c\x61sked_before\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a?\n\x06Target\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0c\n\x04seen\x18\x03 \x01(\t\x1a\x45\n\x07Targets\x12:\n\x07targets\x18\x01 \x03(\x0b\x32).graphd.v1.AnswerInterruptsRequest.TargetB\x07\n\x05whichB\t\n\x07outcome\"i\n\rAnswerOutcome\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x14\n\x0cinterrupt_id\x18\x02 \x01(\t\x12\x0e\n\x06stored\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t2\xac\x06\n\x10InterruptService\x12U\n\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n\x0f\x43ountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12\x44\n\x0cGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n\x0e\x43laimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12M\n\x10\x43ommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12\x46\n\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n\x10\x41nswerInterrupts\x12\".graphd.v1.AnswerInterruptsRequest\x1a\x18.graphd.v1.AnswerOutcome0\x01\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -29,35 +29,43 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['DESCRIPTOR']._options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1'
   _globals['_LISTINTERRUPTSREQUEST']._serialized_start=220
-  _globals['_LISTINTERRUPTSREQUEST']._serialized_end=317
-  _globals['_LISTINTERRUPTSRESPONSE']._serialized_start=319
-  _globals['_LISTINTERRUPTSRESPONSE']._serialized_end=410
-  _globals['_GETINTERRUPTREQUEST']._serialized_start=412
-  _globals['_GETINTERRUPTREQUEST']._serialized_end=474
-  _globals['_UPDATEINTERRUPTREQUEST']._serialized_start=476
-  _globals['_UPDATEINTERRUPTREQUEST']._serialized_end=590
-  _globals['_WATCHINTERRUPTSREQUEST']._serialized_start=592
-  _globals['_WATCHINTERRUPTSREQUEST']._serialized_end=654
-  _globals['_INTERRUPTCHANGE']._serialized_start=656
-  _globals['_INTERRUPTCHANGE']._serialized_end=754
-  _globals['_CLAIMINTERRUPTREQUEST']._serialized_start=756
-  _globals['_CLAIMINTERRUPTREQUEST']._serialized_end=865
-  _globals['_RELEASEINTERRUPTREQUEST']._serialized_start=867
-  _globals['_RELEASEINTERRUPTREQUEST']._serialized_end=947
-  _globals['_COMMENTINTERRUPTREQUEST']._serialized_start=949
-  _globals['_COMMENTINTERRUPTREQUEST']._serialized_end=1049
-  _globals['_LISTTRAILREQUEST']._serialized_start=1051
-  _globals['_LISTTRAILREQUEST']._serialized_end=1149
-  _globals['_LISTTRAILRESPONSE']._serialized_start=1151
-  _globals['_LISTTRAILRESPONSE']._serialized_end=1235
-  _globals['_ANSWERINTERRUPTSREQUEST']._serialized_start=1238
-  _globals['_ANSWERINTERRUPTSREQUEST']._serialized_end=1688
-  _globals['_ANSWERINTERRUPTSREQUEST_TARGET']._serialized_start=1534
-  _globals['_ANSWERINTERRUPTSREQUEST_TARGET']._serialized_end=1597
-  _globals['_ANSWERINTERRUPTSREQUEST_TARGETS']._serialized_start=1599
-  _globals['_ANSWERINTERRUPTSREQUEST_TARGETS']._serialized_end=1668
-  _globals['_ANSWEROUTCOME']._serialized_start=1690
-  _globals['_ANSWEROUTCOME']._serialized_end=1795
-  _globals['_INTERRUPTSERVICE']._serialized_start=1798
-  _globals['_INTERRUPTSERVICE']._serialized_end=2520
+  _globals['_LISTINTERRUPTSREQUEST']._serialized_end=335
+  _globals['_LISTINTERRUPTSRESPONSE']._serialized_start=337
+  _globals['_LISTINTERRUPTSRESPONSE']._serialized_end=428
+  _globals['_COUNTINTERRUPTSREQUEST']._serialized_start=430
+  _globals['_COUNTINTERRUPTSREQUEST']._serialized_end=471
+  _globals['_COUNTINTERRUPTSRESPONSE']._serialized_start=474
+  _globals['_COUNTINTERRUPTSRESPONSE']._serialized_end=754
+  _globals['_COUNTINTERRUPTSRESPONSE_COUNT']._serialized_start=559
+  _globals['_COUNTINTERRUPTSRESPONSE_COUNT']._serialized_end=646
+  _globals['_COUNTINTERRUPTSRESPONSE_PRECISION']._serialized_start=648
+  _globals['_COUNTINTERRUPTSRESPONSE_PRECISION']._serialized_end=754
+  _globals['_GETINTERRUPTREQUEST']._serialized_start=756
+  _globals['_GETINTERRUPTREQUEST']._serialized_end=818
+  _globals['_UPDATEINTERRUPTREQUEST']._serialized_start=820
+  _globals['_UPDATEINTERRUPTREQUEST']._serialized_end=934
+  _globals['_WATCHINTERRUPTSREQUEST']._serialized_start=936
+  _globals['_WATCHINTERRUPTSREQUEST']._serialized_end=998
+  _globals['_INTERRUPTCHANGE']._serialized_start=1000
+  _globals['_INTERRUPTCHANGE']._serialized_end=1098
+  _globals['_CLAIMINTERRUPTREQUEST']._serialized_start=1100
+  _globals['_CLAIMINTERRUPTREQUEST']._serialized_end=1209
+  _globals['_RELEASEINTERRUPTREQUEST']._serialized_start=1211
+  _globals['_RELEASEINTERRUPTREQUEST']._serialized_end=1291
+  _globals['_COMMENTINTERRUPTREQUEST']._serialized_start=1293
+  _globals['_COMMENTINTERRUPTREQUEST']._serialized_end=1393
+  _globals['_LISTTRAILREQUEST']._serialized_start=1395
+  _globals['_LISTTRAILREQUEST']._serialized_end=1493
+  _globals['_LISTTRAILRESPONSE']._serialized_start=1495
+  _globals['_LISTTRAILRESPONSE']._serialized_end=1579
+  _globals['_ANSWERINTERRUPTSREQUEST']._serialized_start=1582
+  _globals['_ANSWERINTERRUPTSREQUEST']._serialized_end=2032
+  _globals['_ANSWERINTERRUPTSREQUEST_TARGET']._serialized_start=1878
+  _globals['_ANSWERINTERRUPTSREQUEST_TARGET']._serialized_end=1941
+  _globals['_ANSWERINTERRUPTSREQUEST_TARGETS']._serialized_start=1943
+  _globals['_ANSWERINTERRUPTSREQUEST_TARGETS']._serialized_end=2012
+  _globals['_ANSWEROUTCOME']._serialized_start=2034
+  _globals['_ANSWEROUTCOME']._serialized_end=2139
+  _globals['_INTERRUPTSERVICE']._serialized_start=2142
+  _globals['_INTERRUPTSERVICE']._serialized_end=2954
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ from graphd._gen.v1 import interrupt_pb2 as _interrupt_pb2
 from graphd._gen.v1 import payload_pb2 as _payload_pb2
 from graphd._gen.v1 import run_pb2 as _run_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
@@ -12,16 +13,18 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ListInterruptsRequest(_message.Message):
-    __slots__ = ("thread_id", "page_size", "page_token", "filter")
+    __slots__ = ("thread_id", "page_size", "page_token", "filter", "order_by")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     page_size: int
     page_token: str
     filter: str
-    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ...) -> None: ...
+    order_by: str
+    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ...) -> None: ...
 
 class ListInterruptsResponse(_message.Message):
     __slots__ = ("interrupts", "next_page_token")
@@ -30,6 +33,35 @@ class ListInterruptsResponse(_message.Message):
     interrupts: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Interrupt]
     next_page_token: str
     def __init__(self, interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class CountInterruptsRequest(_message.Message):
+    __slots__ = ("filters",)
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    filters: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, filters: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CountInterruptsResponse(_message.Message):
+    __slots__ = ("counts",)
+    class Precision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PRECISION_UNSPECIFIED: _ClassVar[CountInterruptsResponse.Precision]
+        PRECISION_EXACT: _ClassVar[CountInterruptsResponse.Precision]
+        PRECISION_AT_MOST: _ClassVar[CountInterruptsResponse.Precision]
+        PRECISION_AT_LEAST: _ClassVar[CountInterruptsResponse.Precision]
+    PRECISION_UNSPECIFIED: CountInterruptsResponse.Precision
+    PRECISION_EXACT: CountInterruptsResponse.Precision
+    PRECISION_AT_MOST: CountInterruptsResponse.Precision
+    PRECISION_AT_LEAST: CountInterruptsResponse.Precision
+    class Count(_message.Message):
+        __slots__ = ("count", "precision")
+        COUNT_FIELD_NUMBER: _ClassVar[int]
+        PRECISION_FIELD_NUMBER: _ClassVar[int]
+        count: int
+        precision: CountInterruptsResponse.Precision
+        def __init__(self, count: _Optional[int] = ..., precision: _Optional[_Union[CountInterruptsResponse.Precision, str]] = ...) -> None: ...
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    counts: _containers.RepeatedCompositeFieldContainer[CountInterruptsResponse.Count]
+    def __init__(self, counts: _Optional[_Iterable[_Union[CountInterruptsResponse.Count, _Mapping]]] = ...) -> None: ...
 
 class GetInterruptRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id")

@@ -22,6 +22,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListInterruptsRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ListInterruptsResponse.FromString,
                 )
+        self.CountInterrupts = channel.unary_unary(
+                '/graphd.v1.InterruptService/CountInterrupts',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsResponse.FromString,
+                )
         self.GetInterrupt = channel.unary_unary(
                 '/graphd.v1.InterruptService/GetInterrupt',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptRequest.SerializeToString,
@@ -70,7 +75,16 @@ class InterruptServiceServicer(object):
     """
 
     def ListInterrupts(self, request, context):
-        """Lists questions over all threads, oldest first.
+        """Lists questions over all threads. Errors: INVALID_FIELD, also for a filter
+        that no index finds, and INVALID_PAGE_TOKEN.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountInterrupts(self, request, context):
+        """Counts open questions of all threads by filter, without reading them. A count
+        costs the same for ten questions and for a million. Errors: INVALID_FIELD.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -158,6 +172,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ListInterruptsRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListInterruptsResponse.SerializeToString,
             ),
+            'CountInterrupts': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountInterrupts,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsResponse.SerializeToString,
+            ),
             'GetInterrupt': grpc.unary_unary_rpc_method_handler(
                     servicer.GetInterrupt,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptRequest.FromString,
@@ -224,6 +243,23 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ListInterrupts',
             graphd_dot_v1_dot_interrupt__service__pb2.ListInterruptsRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__service__pb2.ListInterruptsResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def CountInterrupts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/CountInterrupts',
+            graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
