@@ -192,6 +192,9 @@ type Index interface {
 	// read, as Threads does. When UsesTags, it must not look at more interrupts than have the
 	// rarest of Tags, or one of AnyTag.
 	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
+	// LatestChange returns a number that the Change of every interrupt has that is visible now,
+	// or a smaller one, and that every later Change exceeds.
+	LatestChange(ctx context.Context) (uint64, error)
 	// Due lists threads whose Due or whose lease's end has passed by the store's
 	// clock, longest ago first, and returns when the next thread will be due
 	// (zero = none known). A limit of 0 means all.

@@ -618,6 +618,34 @@ func TestWatchInterrupts(t *testing.T) {
 	require.Equal(t, "INVALID_CURSOR", requireErrorInfo(t, err).GetReason())
 }
 
+func TestWatchInterruptsFromNowOn(t *testing.T) {
+	e := newFakeEngine()
+	e.interrupts = []checkpoint.Interrupt{{ID: "i1", State: checkpoint.InterruptOpen, Change: 200}}
+	c := startServer(t, e)
+	stream, err := c.WatchInterrupts(t.Context(), &graphdv1.WatchInterruptsRequest{StartNow: true})
+	require.NoError(t, err)
+	mark, err := stream.Recv()
+	require.NoError(t, err)
+	require.True(t, mark.GetBookmark(), "without what is open")
+	e.mu.Lock()
+	e.interrupts = append(e.interrupts, checkpoint.Interrupt{ID: "i2", State: checkpoint.InterruptOpen, Change: 201})
+	e.mu.Unlock()
+	e.appendEvents()
+	for _, r := range []*graphdv1.WatchInterruptsRequest{nil, {ResumeToken: mark.GetResumeToken()}} {
+		if r != nil {
+			stream, err = c.WatchInterrupts(t.Context(), r)
+			require.NoError(t, err)
+		}
+		next, err := stream.Recv()
+		require.NoError(t, err)
+		require.Equal(t, "i2", next.GetInterrupt().GetInterruptId())
+	}
+	stream, err = c.WatchInterrupts(t.Context(), &graphdv1.WatchInterruptsRequest{StartNow: true, ResumeToken: mark.GetResumeToken()})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.ErrorContains(t, err, "start_now")
+}
+
 func TestServerInfo(t *testing.T) {
 	got, err := startServer(t, newFakeEngine()).GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
 	require.NoError(t, err)

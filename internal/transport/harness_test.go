@@ -233,6 +233,16 @@ func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, m
 	return ids, err
 }
 
+// LatestInterruptChange returns the greatest change of e.interrupts.
+func (e *fakeEngine) LatestInterruptChange(context.Context) (latest uint64, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.interrupts {
+		latest = max(latest, e.interrupts[i].Change)
+	}
+	return latest, e.err
+}
+
 // CountInterrupts counts e.interrupts.
 func (e *fakeEngine) CountInterrupts(_ context.Context, _ string, tags []string) (open int, tagged []int, err error) {
 	e.mu.Lock()
@@ -386,6 +396,8 @@ func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrup
 		}
 	}
 }
+
+func (f *fakeInterruptFollower) After() uint64 { return f.lastChange }
 
 func (*fakeInterruptFollower) Close() {}
 

@@ -30,6 +30,7 @@ type interruptWatch struct {
 	tokenScope string // the query that its tokens are bound to
 	lastChange uint64 // last change looked at
 	isResumed  bool
+	startsNow  bool // without the interrupts that are open
 	sender     *stream.Sender
 	memory     *runtime.CallMemory // for interrupts that were read and are not sent
 }
@@ -44,7 +45,10 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	v := s.newValidator(ctx)
 	w := &interruptWatch{
 		interruptService: s, filter: listing.ParseInterruptFilter(v, req.GetFilter(), "", interceptor.ActorOf(ctx)),
-		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
+		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "", startsNow: req.GetStartNow(),
+	}
+	if w.isResumed && w.startsNow {
+		v.AddViolation("start_now", "the watch begins where resume_token says: leave one of them out")
 	}
 	if err := v.Err(); err != nil {
 		return err
@@ -70,8 +74,11 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 
 func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 	begin := w.sendOpenInterrupts
-	if w.isResumed {
+	switch {
+	case w.isResumed:
 		begin = w.probeStore
+	case w.startsNow:
+		begin = w.startNow
 	}
 	if err := begin(ctx); err != nil {
 		return err
@@ -90,19 +97,24 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 		case err == nil:
 			err := w.sendChanges(ctx, changed)
 			w.memory.Release()
-			if errors.Is(err, stream.ErrClientBehind) {
+			switch {
+			case err == nil:
+				w.lastChange = max(w.lastChange, f.After())
+			case !errors.Is(err, stream.ErrClientBehind):
+				return err
+			default:
 				f.Close() // interrupts that were not sent are read again
 				if err := w.sender.WaitUntilRead(ctx); err != nil {
 					return err
 				}
 				f = w.followInterrupts(w.memory, w.filter.Query, w.lastChange)
-			} else if err != nil {
-				return err
 			}
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case context.Cause(waitCtx) == nil:
 			return err
+		default:
+			w.lastChange = max(w.lastChange, f.After()) // nothing of it is for the client
 		}
 		if time.Since(w.sender.LastSent) >= w.streams.HeartbeatInterval {
 			if err := w.probeStore(ctx); err != nil {
@@ -113,6 +125,14 @@ func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
 			}
 		}
 	}
+}
+
+// startNow sends the token of the newest change.
+func (w *interruptWatch) startNow(ctx context.Context) (err error) {
+	if w.lastChange, err = w.readLatestChange(ctx); err != nil {
+		return err
+	}
+	return w.sendBookmark(ctx)
 }
 
 // sendOpenInterrupts sends the interrupts that wait for an answer. It misses no
@@ -188,14 +208,14 @@ func (w *interruptWatch) probeStore(ctx context.Context) error {
 	return err
 }
 
-// readLatestChange calls searchLatestChange with an opening slot.
+// readLatestChange reads the number of the newest change, with an opening slot.
 func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
 	begun, err := w.streams.AcquireOpeningSlot(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer begun()
-	return searchLatestChange(ctx, w.engine, w.memory, w.filter.Query.Tenant)
+	return w.engine.LatestInterruptChange(ctx)
 }
 
 // readPage reads one page of interrupts with an opening slot.
@@ -206,49 +226,6 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 	}
 	defer begun()
 	return w.engine.Interrupts(ctx, w.memory, q)
-}
-
-// searchLatestChange finds the number of a tenant's newest change. It asks for a growing
-// number, and then between two, whether there is a later change.
-func searchLatestChange(ctx context.Context, inbox Interrupts, memory *runtime.CallMemory, owner string) (uint64, error) {
-	next := func(after uint64) (uint64, error) {
-		found, err := inbox.Interrupts(ctx, memory, checkpoint.InterruptQuery{
-			Tenant: owner, ByChange: true, After: checkpoint.InterruptPosition{Change: after}, Limit: 1,
-		})
-		if err != nil || len(found) == 0 {
-			return 0, err
-		}
-		return found[0].Change, nil
-	}
-	var low uint64 // there is a change of this number, or it is 0
-	for step := uint64(1); ; step *= 2 {
-		change, err := next(low + step - 1)
-		if err != nil {
-			return 0, err
-		}
-		if change == 0 {
-			return searchBetween(low, low+step-1, next)
-		}
-		low = change
-	}
-}
-
-// searchBetween finds the newest change in [low, high]. There must be none after
-// high.
-func searchBetween(low, high uint64, next func(uint64) (uint64, error)) (uint64, error) {
-	for low < high {
-		middle := low + (high-low)/2
-		change, err := next(middle)
-		switch {
-		case err != nil:
-			return 0, err
-		case change == 0:
-			high = middle
-		default:
-			low = change
-		}
-	}
-	return high, nil
 }
 
 // sendChanges sends changes, until the client does not take a change soon.

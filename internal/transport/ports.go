@@ -65,6 +65,8 @@ type States interface {
 // Interrupts reads and changes interrupts of all threads.
 type Interrupts interface {
 	Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	// LatestInterruptChange returns a number that every later change of an interrupt exceeds.
+	LatestInterruptChange(ctx context.Context) (uint64, error)
 	// CountInterrupts returns how many interrupts of a tenant are open, and of those how many
 	// have each of some tags.
 	CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error)
@@ -94,6 +96,8 @@ type InterruptFollower interface {
 	// Next waits for changes and returns at least one. It returns ctx's error,
 	// or its cause, when ctx ends.
 	Next(ctx context.Context) ([]checkpoint.Interrupt, error)
+	// After returns the change up to which it has looked at all changes.
+	After() uint64
 	Close()
 }
 

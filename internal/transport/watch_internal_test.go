@@ -56,6 +56,8 @@ func (*quietThread) Interrupts(context.Context, *runtime.CallMemory, checkpoint.
 	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
 }
 
+func (*quietThread) LatestInterruptChange(context.Context) (uint64, error) { return 0, nil }
+
 func (q *quietThread) Start(ctx context.Context, _ runtime.StartRequest) (*runtime.Started, error) {
 	head, _ := q.Thread(ctx, "t1")
 	run, _ := q.Run(ctx, nil, "t1", "r1")

@@ -449,7 +449,11 @@ type WatchInterruptsRequest struct {
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Go on after the change that carried this token. Empty begins with every
 	// open question that matches. A token is bound to its filter.
-	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	ResumeToken string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// Begin with the changes from now on. The first message is then a bookmark
+	// with a token: a client that lists the questions after it misses none. Not with
+	// resume_token.
+	StartNow      bool `protobuf:"varint,3,opt,name=start_now,json=startNow,proto3" json:"start_now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +500,13 @@ func (x *WatchInterruptsRequest) GetResumeToken() string {
 		return x.ResumeToken
 	}
 	return ""
+}
+
+func (x *WatchInterruptsRequest) GetStartNow() bool {
+	if x != nil {
+		return x.StartNow
+	}
+	return false
 }
 
 // A question that is new or has changed.
@@ -1354,10 +1365,11 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x16UpdateInterruptRequest\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"S\n" +
+	"updateMask\"p\n" +
 	"\x16WatchInterruptsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x84\x01\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1b\n" +
+	"\tstart_now\x18\x03 \x01(\bR\bstartNow\"\x84\x01\n" +
 	"\x0fInterruptChange\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1a\n" +

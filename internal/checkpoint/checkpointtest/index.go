@@ -246,6 +246,11 @@ func indexChanges(e *env) {
 	b.putInterrupt("2")
 	a.putInterrupt("3")
 	var cursor uint64
+	latest := func() uint64 {
+		n, err := e.store.LatestChange(e.ctx)
+		require.NoError(e, err)
+		return n
+	}
 	follow := func(limit int) []string {
 		list, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{
 			ByChange: true, Limit: limit, After: checkpoint.InterruptPosition{Change: cursor},
@@ -254,6 +259,7 @@ func indexChanges(e *env) {
 		out := []string{}
 		for i := range list {
 			require.Greater(e, list[i].Change, cursor)
+			require.LessOrEqual(e, list[i].Change, latest())
 			cursor = list[i].Change
 			out = append(out, list[i].ID)
 		}
@@ -265,6 +271,7 @@ func indexChanges(e *env) {
 	require.Empty(e, follow(0))
 	a.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 	require.Empty(e, follow(0))
+	cursor = latest()
 	b.putInterrupt("4")
 	require.Equal(e, []string{"4"}, follow(0), "numbers grow on after a deletion")
 	for i := range 200 { // enough for any clean-up of old entries

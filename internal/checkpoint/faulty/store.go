@@ -49,6 +49,7 @@ const (
 	CountThreads        Method = "CountThreads"
 	CountOpenInterrupts Method = "CountOpenInterrupts"
 	CountTags           Method = "CountTags"
+	LatestChange        Method = "LatestChange"
 )
 
 // Plan says which calls are hit. The zero Plan hits none and only counts.
@@ -226,6 +227,11 @@ func (s *Store) CountThreads(ctx context.Context, tenant string, atMost int) (in
 // CountOpenInterrupts passes on or breaks the call.
 func (s *Store) CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error) {
 	return callWithFaults(ctx, s, CountOpenInterrupts, func() (int, error) { return s.store.CountOpenInterrupts(ctx, tenant, atMost) })
+}
+
+// LatestChange passes on or breaks the call.
+func (s *Store) LatestChange(ctx context.Context) (uint64, error) {
+	return callWithFaults(ctx, s, LatestChange, func() (uint64, error) { return s.store.LatestChange(ctx) })
 }
 
 // CountTags passes on or breaks the call.

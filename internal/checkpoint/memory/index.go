@@ -201,6 +201,16 @@ func (ti *tenantInterrupts) compactEntries() {
 	}
 }
 
+// LatestChange returns the number of the last change of any interrupt.
+func (s *Store) LatestChange(ctx context.Context) (uint64, error) {
+	if err := s.checkOpen(ctx); err != nil {
+		return 0, err
+	}
+	s.interrupts.mu.Lock()
+	defer s.interrupts.mu.Unlock()
+	return s.interrupts.lastChange, nil
+}
+
 // Interrupts lists interrupts over all threads.
 func (s *Store) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,

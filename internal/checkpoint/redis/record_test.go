@@ -86,7 +86,7 @@ func TestNothingIsReadable(t *testing.T) {
 			list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Metadata: map[string]string{"label": secretText}})
 			require.NoError(t, err)
 			require.Len(t, list, 1, "labels can be asked for")
-			asked, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag(secretText)}, States: openStates})
+			asked, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tags: []string{checkpoint.UserTag(secretText)}})
 			require.NoError(t, err)
 			require.Len(t, asked, 1)
 			require.Equal(t, c.found, isOnDisk(t, server, secretText))

@@ -200,3 +200,12 @@ func (r *Reader) CountTags(ctx context.Context, owner string, tags []string) (co
 	})
 	return counts, err
 }
+
+// LatestChange returns a number that every later change of an interrupt exceeds.
+func (r *Reader) LatestChange(ctx context.Context) (n uint64, err error) {
+	err = r.readStore(ctx, func() error {
+		n, err = r.index.LatestChange(ctx)
+		return err
+	})
+	return n, err
+}

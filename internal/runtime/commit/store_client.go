@@ -189,6 +189,11 @@ func (s *StoreClient) CountOpenInterrupts(ctx context.Context, tenant string, at
 	return callStore(ctx, s, func(ctx context.Context) (int, error) { return s.Store.CountOpenInterrupts(ctx, tenant, atMost) })
 }
 
+// LatestChange implements checkpoint.Index, with the errors of callStore.
+func (s *StoreClient) LatestChange(ctx context.Context) (uint64, error) {
+	return callStore(ctx, s, func(ctx context.Context) (uint64, error) { return s.Store.LatestChange(ctx) })
+}
+
 // CountTags returns how many open interrupts of a tenant have each of some tags.
 func (s *StoreClient) CountTags(ctx context.Context, tenant string, tags []string) ([]int, error) {
 	return callStore(ctx, s, func(ctx context.Context) ([]int, error) { return s.Store.CountTags(ctx, tenant, tags) })

@@ -47,6 +47,12 @@ func (e *Engine) Interrupts(ctx context.Context, memory *runtime.CallMemory, q c
 	return e.reader.Interrupts(ctx, memory, q)
 }
 
+// LatestInterruptChange returns a number that every later change of an interrupt exceeds.
+// Errors: those of runtime.TranslateStoreError.
+func (e *Engine) LatestInterruptChange(ctx context.Context) (uint64, error) {
+	return e.reader.LatestInterruptChange(ctx)
+}
+
 // CountInterrupts returns how many interrupts of a tenant are open, and of those how many have
 // each of some tags. Errors: those of runtime.TranslateStoreError.
 func (e *Engine) CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error) {

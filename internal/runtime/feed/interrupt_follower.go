@@ -13,35 +13,36 @@ import (
 // One goroutine uses it.
 type InterruptFollower struct {
 	feed     *Feed
+	reader   *changeReader
 	memory   *runtime.CallMemory // of the call that follows; nil = none
 	query    checkpoint.InterruptQuery
+	after    uint64
 	lastRead time.Time
+	isBusy   bool // the last read found changes
 	wake     chan struct{}
 	// unfollow ends the subscription to other processes; nil = there is none.
 	unfollow func()
 }
 
 // interruptPollInterval is the interval at which an interrupt follower reads the
-// store without signals. minInterruptInterval is the shortest interval with them:
-// people read interrupts.
+// store without signals. minInterruptInterval is the shortest interval with them, and
+// busyInterruptInterval that after a read that found changes: people read interrupts.
 const (
 	interruptPollInterval = 200 * time.Millisecond
 	minInterruptInterval  = 10 * time.Millisecond
+	busyInterruptInterval = 25 * time.Millisecond
 )
 
 // changePageSize is the number of changed interrupts in one read of the store.
 const changePageSize = 256
 
 // FollowInterrupts begins to read the changes after a cursor, which is the Change of
-// an interrupt. The filters of the query apply. Reads are reserved in the memory of
+// an interrupt. The conditions of the query apply. Reads are reserved in the memory of
 // a call; nil = none. The caller must close the follower.
 func (f *Feed) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
-	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
-	if q.Limit == 0 {
-		q.Limit = changePageSize
-	}
-	follower := &InterruptFollower{feed: f, memory: memory, query: q, wake: make(chan struct{}, 1)}
-	f.interruptFollowers.addFollower(follower)
+	q.ByChange, q.After = true, checkpoint.InterruptPosition{}
+	follower := &InterruptFollower{feed: f, memory: memory, query: q, after: after, wake: make(chan struct{}, 1)}
+	follower.reader = f.interruptFollowers.addFollower(follower)
 	if f.subscription != nil {
 		follower.unfollow = f.subscription.Follow(checkpoint.AllThreads)
 	}
@@ -56,23 +57,46 @@ func (f *InterruptFollower) Close() {
 	f.feed.interruptFollowers.removeFollower(f)
 }
 
-// Next waits for changes and returns at least one change. Errors: the cause of ctx, and
-// those of Options.ListInterrupts.
+// After returns the change up to which the follower has looked at all changes.
+func (f *InterruptFollower) After() uint64 { return f.after }
+
+// Next waits for changes that the query selects and returns at least one change. The changes are
+// shared: the caller must not change them. Errors: the cause of ctx, and those of
+// Options.ListInterrupts.
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
+		if f.isBusy {
+			if err := f.waitSinceRead(ctx, busyInterruptInterval); err != nil {
+				return nil, err
+			}
+		}
 		f.lastRead = time.Now()
-		list, err := f.feed.opts.ListInterrupts(ctx, f.memory, f.query)
+		list, err := f.reader.ReadChanges(ctx, f.memory, f.after)
 		if err != nil {
 			return nil, err
 		}
-		if len(list) > 0 {
-			f.query.After.Change = list[len(list)-1].Change
-			return list, nil
+		f.isBusy = len(list) > 0 && len(list) < changePageSize
+		if len(list) == 0 {
+			if err := f.waitForChange(ctx); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if err := f.waitForChange(ctx); err != nil {
-			return nil, err
+		f.after = list[len(list)-1].Change
+		if wanted := f.selectInterrupts(list); len(wanted) > 0 {
+			return wanted, nil
 		}
 	}
+}
+
+// selectInterrupts returns the changes that the query selects.
+func (f *InterruptFollower) selectInterrupts(list []checkpoint.Interrupt) (wanted []checkpoint.Interrupt) {
+	for i := range list {
+		if f.query.MatchesInterrupt(&list[i]) {
+			wanted = append(wanted, list[i])
+		}
+	}
+	return wanted
 }
 
 // waitForChange returns when there may be something new.
@@ -86,37 +110,58 @@ func (f *InterruptFollower) waitForChange(ctx context.Context) error {
 		return context.Cause(ctx)
 	case <-f.wake:
 	}
-	if early := minInterruptInterval - time.Since(f.lastRead); early > 0 {
-		timer.Reset(early)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	return f.waitSinceRead(ctx, minInterruptInterval)
+}
+
+// waitSinceRead waits until a time has passed since the last read.
+func (f *InterruptFollower) waitSinceRead(ctx context.Context, interval time.Duration) error {
+	early := interval - time.Since(f.lastRead)
+	if early <= 0 {
+		return nil
 	}
-	return nil
+	timer := time.NewTimer(early)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // interruptFollowers wakes the followers of the interrupts of all threads.
 type interruptFollowers struct {
 	mu          sync.Mutex
 	followers   map[*InterruptFollower]struct{}
-	isConnected bool // this process receives signals of the other processes
+	readers     map[string]*changeReader // by tenant, of those that have followers
+	isConnected bool                     // this process receives signals of the other processes
 }
 
-func (i *interruptFollowers) addFollower(f *InterruptFollower) {
+// addFollower adds a follower, and returns the reader of its tenant.
+func (i *interruptFollowers) addFollower(f *InterruptFollower) *changeReader {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.followers == nil {
-		i.followers = make(map[*InterruptFollower]struct{})
+		i.followers, i.readers = make(map[*InterruptFollower]struct{}), make(map[string]*changeReader)
 	}
 	i.followers[f] = struct{}{}
+	owner := f.query.Tenant
+	if i.readers[owner] == nil {
+		i.readers[owner] = &changeReader{list: f.feed.opts.ListInterrupts, owner: owner}
+	}
+	i.readers[owner].followers++
+	return i.readers[owner]
 }
 
 func (i *interruptFollowers) removeFollower(f *InterruptFollower) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.followers, f)
+	if _, has := i.followers[f]; has {
+		delete(i.followers, f)
+		if f.reader.followers--; f.reader.followers == 0 {
+			delete(i.readers, f.query.Tenant)
+		}
+	}
 	if len(i.followers) == 0 {
 		i.isConnected = false
 	}

@@ -177,6 +177,16 @@ func (r *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q c
 	return r.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)
 }
 
+// LatestInterruptChange returns a number that every later change of an interrupt exceeds. The
+// errors are *Error: those of the store.
+func (r *Reader) LatestInterruptChange(ctx context.Context) (uint64, error) {
+	n, err := r.store.LatestChange(ctx)
+	if err != nil {
+		return 0, runtime.TranslateStoreError(err)
+	}
+	return n, nil
+}
+
 // CountInterrupts returns how many interrupts of a tenant are open, and of those how many have
 // each of some tags. The errors are *Error: those of the store.
 func (r *Reader) CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error) {

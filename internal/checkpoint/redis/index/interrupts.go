@@ -190,6 +190,16 @@ func (x *Reader) listInterruptsByChange(ctx context.Context, q *checkpoint.Inter
 	})
 }
 
+// LatestChange returns a number that every later change of an interrupt exceeds, in all
+// partitions.
+func (x *Reader) LatestChange(ctx context.Context) (uint64, error) {
+	end, err := x.alignChangeCounts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return x.threads.GlobalChangeNumber(end, x.keys.PartitionCount()-1), nil
+}
+
 // alignChangeCounts raises all partitions to the greatest number and returns it.
 func (x *Reader) alignChangeCounts(ctx context.Context) (uint64, error) {
 	counts, err := x.readChangeCounts(ctx, x.keys.AllPartitions(), "")

@@ -19,6 +19,7 @@ type Index struct {
 	due *sql.Stmt
 	// interrupt reads an interrupt, and tagCount how many have a tag.
 	interrupt, tagCount *sql.Stmt
+	latestChange        *sql.Stmt
 	box                 *seal.Box
 	now                 func() time.Time
 }
@@ -29,9 +30,10 @@ func New(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (
 	p := layout.NewPreparer(func(q string) (*sql.Stmt, error) { return db.PrepareContext(ctx, q) })
 	x := &Index{
 		db: db, box: box, now: now,
-		due:       p.PrepareStatement(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
-		interrupt: p.PrepareStatement(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
-		tagCount:  p.PrepareStatement(`SELECT open FROM tag_counts WHERE tenant = ? AND tag = ?`),
+		due:          p.PrepareStatement(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
+		interrupt:    p.PrepareStatement(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
+		latestChange: p.PrepareStatement(`SELECT value FROM meta WHERE key = 'last_change'`),
+		tagCount:     p.PrepareStatement(`SELECT open FROM tag_counts WHERE tenant = ? AND tag = ?`),
 	}
 	return x, p.Err()
 }
@@ -122,6 +124,15 @@ func (x *Index) Interrupts(
 	return collectReadable(rows, q.Limit, func() (checkpoint.Interrupt, error) {
 		return layout.ScanInterrupt(x.box, rows)
 	}, q.MatchesInterrupt, (*checkpoint.Interrupt).Size)
+}
+
+// LatestChange returns the number of the last change of any interrupt. Errors wrap
+// ErrUnavailable, or ErrCorrupt for a damaged file.
+func (x *Index) LatestChange(ctx context.Context) (n uint64, err error) {
+	if err := x.latestChange.QueryRowContext(ctx).Scan(&n); err != nil {
+		return 0, layout.ToContractError(err)
+	}
+	return n, nil
 }
 
 // buildInterruptQuery returns the statement that answers a query, and its arguments.

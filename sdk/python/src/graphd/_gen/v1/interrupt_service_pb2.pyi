@@ -80,12 +80,14 @@ class UpdateInterruptRequest(_message.Message):
     def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class WatchInterruptsRequest(_message.Message):
-    __slots__ = ("filter", "resume_token")
+    __slots__ = ("filter", "resume_token", "start_now")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    START_NOW_FIELD_NUMBER: _ClassVar[int]
     filter: str
     resume_token: str
-    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ...) -> None: ...
+    start_now: bool
+    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ...) -> None: ...
 
 class InterruptChange(_message.Message):
     __slots__ = ("interrupt", "resume_token", "bookmark")
