@@ -18,28 +18,44 @@ func (w *workerSession) completeOnStream(a *graphdv1.TaskAssignment, r *graphdv1
 	return receiveOrFail(w.t, w.answers, "an answer")
 }
 
+// TestAResultOnTheStreamIsAnsweredWithTheNextTask completes tasks until an answer has the next one:
+// the server waits a moment for it, which a busy machine may miss. The task then comes on the
+// stream.
 func TestAResultOnTheStreamIsAnsweredWithTheNextTask(t *testing.T) {
+	const attempts = 100
 	s := startServer(t, config{})
 	w := s.connectWorker(&graphdv1.Hello{
 		WorkerId: "w1", Credit: &graphdv1.Credit{TotalSlots: 1},
 		Manifest: &graphdv1.WorkerManifest{Graphs: listSpecs(newChainGraph("two", "a", "b"))},
 	})
 	require.Equal(t, []string{"complete", "next", "drift", "batch"}, w.welcome.GetFeatures())
-	run := s.startRun("two", `{"x":0}`)
-	first := w.nextTask()
-	answer := w.completeOnStream(first, completedResult(`{"x":1}`))
-	require.Equal(t, first.GetLease().GetToken(), answer.GetLeaseToken())
-	require.Equal(t, "b", answer.GetResponse().GetNext().GetNode())
-	require.Empty(t, w.tasks, "it does not come on the stream as well")
+	for range attempts {
+		run := s.startRun("two", `{"x":0}`)
+		first := w.nextTask()
+		answer := w.completeOnStream(first, completedResult(`{"x":1}`))
+		require.Equal(t, first.GetLease().GetToken(), answer.GetLeaseToken())
+		next := answer.GetResponse().GetNext()
+		isAnswered := next != nil
+		if isAnswered {
+			require.Empty(t, w.tasks, "it does not come on the stream as well")
+		} else {
+			next = w.nextTask()
+		}
+		require.Equal(t, "b", next.GetNode())
 
-	again, err := w.completeTask(first, completedResult(`{"x":7}`))
-	require.NoError(t, err)
-	require.True(t, again.GetDuplicate(), "a result counts once, whichever way it comes")
+		again, err := w.completeTask(first, completedResult(`{"x":7}`))
+		require.NoError(t, err)
+		require.True(t, again.GetDuplicate(), "a result counts once, whichever way it comes")
 
-	last := w.completeOnStream(answer.GetResponse().GetNext(), completedResult(`{"x":2}`))
-	require.NotNil(t, last.GetResponse())
-	require.Nil(t, last.GetResponse().GetNext())
-	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.waitStopped(run).GetState())
+		last := w.completeOnStream(next, completedResult(`{"x":2}`))
+		require.NotNil(t, last.GetResponse())
+		require.Nil(t, last.GetResponse().GetNext())
+		require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.waitStopped(run).GetState())
+		if isAnswered {
+			return
+		}
+	}
+	require.Fail(t, "no answer had the next task")
 }
 
 func TestAResultThatIsNotTakenOnTheStreamSaysWhy(t *testing.T) {
