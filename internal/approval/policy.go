@@ -11,7 +11,8 @@ import (
 
 // Bounds of a policy.
 const (
-	MaxAudience   = 16  // users and groups together
+	MaxAudience   = 16 // users and groups together
+	MaxAssignees  = 1000
 	MaxVotes      = 100 // approvals, and vetoes
 	MaxNameLength = 256 // bytes of a user, a group, or a requester
 	// MaxVoteBytes bounds the votes of a question that is open, with those that its

@@ -64,6 +64,9 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	if err != nil {
 		return failedResult(expressionFailure("assignees", err))
 	}
+	if err := checkAssignees(assignees); err != nil {
+		return failedResult(expressionFailure("assignees", err))
+	}
 	policy, failure := evalPolicy(t.Node, vars)
 	if failure != nil {
 		return failedResult(failure)
@@ -74,6 +77,19 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 		Priority: graph.PriorityOf(spec.Priority), Steps: spec.ApprovalSteps(),
 		Assignees: assignees, Policy: policy, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
 	}}}
+}
+
+// checkAssignees refuses names beyond the bounds of an interrupt: each is a tag in the store.
+func checkAssignees(names []string) error {
+	if n := len(names); n > approval.MaxAssignees {
+		return fmt.Errorf("yields %d names; at most %d are allowed", n, approval.MaxAssignees)
+	}
+	for i, name := range names {
+		if name == "" || len(name) > approval.MaxNameLength {
+			return fmt.Errorf("name %d has %d bytes; want 1 to %d", i+1, len(name), approval.MaxNameLength)
+		}
+	}
+	return nil
 }
 
 // evalPolicy computes who may answer, and how many must.

@@ -188,20 +188,7 @@ func indexQuestionPages(e *env) {
 		}
 	}
 	for _, size := range []int{1, 2, 4, 5, 27} {
-		got := []string{}
-		q := checkpoint.InterruptQuery{Limit: size}
-		for {
-			list, err := e.store.Interrupts(e.ctx, q)
-			require.NoError(e, err)
-			for i := range list {
-				got = append(got, list[i].Thread+"/"+list[i].ID)
-			}
-			if len(list) < size {
-				break
-			}
-			last := list[len(list)-1]
-			q.After = checkpoint.InterruptPosition{Created: last.Created, Thread: last.Thread, ID: last.ID}
-		}
+		got := e.readPages(checkpoint.InterruptQuery{Limit: size})
 		require.Equal(e, want, got, "pages of %d", size)
 	}
 }

@@ -22,6 +22,8 @@ func tagCases() []testCase {
 		{"pages by tag are exact under ties", tagPages},
 		{"questions are listed by when they are due", tagDue},
 		{"a tag has any text", tagTexts},
+		{"a question has many tags", tagMany},
+		{"a union of many tags is merged", tagUnions},
 		{"tags agree with the records after random changes", tagRandom},
 	}
 }
@@ -192,10 +194,52 @@ func tagTexts(e *env) {
 	}
 }
 
+func tagMany(e *env) {
+	const names = 5000
+	th := e.newThread("a")
+	ask := func(in *checkpoint.Interrupt) {
+		in.Expires = testDay(9)
+		for i := range names {
+			in.Assignees = append(in.Assignees, fmt.Sprint("user", i))
+		}
+	}
+	th.putInterrupt("1", ask)
+	require.Equal(e, []int{1, 1}, e.countTags(checkpoint.UserTag("user0"), checkpoint.UserTag("user4999")))
+	th.putInterrupt("1", ask, setCreated(testDay(2)))
+	require.Equal(e, []int{1}, e.countTags(checkpoint.UserTag("user4999")))
+	th.putInterrupt("1", ask, setAnswered)
+	require.Equal(e, []int{0, 0}, e.countTags(checkpoint.UserTag("user0"), checkpoint.UserTag("user4999")))
+	th.putInterrupt("1", ask)
+	th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
+	require.Equal(e, []int{0}, e.countTags(checkpoint.UserTag("user4999")))
+}
+
+func tagUnions(e *env) {
+	th := e.newThread("a")
+	want, union := []string{}, []string{}
+	for i := range 600 {
+		group := fmt.Sprint("g", i)
+		union = append(union, checkpoint.GroupTag(group))
+		if i%100 == 7 {
+			th.putInterrupt(fmt.Sprintf("%03d", i), setAudience(nil, []string{group, "g599"}), setCreated(testDay(1)))
+			want = append(want, fmt.Sprintf("a/%03d", i))
+		}
+	}
+	for _, size := range []int{1, 4, 100} {
+		q := checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), AnyTag: union, Limit: size}
+		require.Equal(e, want, e.readPages(q))
+		q.Tags = []string{checkpoint.GroupTag("g599")}
+		require.Equal(e, want, e.readPages(q), "beside the rarest tag")
+		q.Tags = []string{checkpoint.GraphTag("g")}
+		q.AnyTag = union[:8]
+		require.Equal(e, want[:1], e.readPages(q), "the union is the rarest")
+	}
+}
+
 // tagModel has the questions of a random history, and what a store should find.
 type tagModel map[string]checkpoint.Interrupt // by thread/id
 
-func (m tagModel) list(q *checkpoint.InterruptQuery) []string {
+func (m tagModel) selectInterrupts(q *checkpoint.InterruptQuery) []string {
 	var found []checkpoint.Interrupt
 	for _, in := range m {
 		if q.MatchesInterrupt(&in) {
@@ -281,8 +325,8 @@ func tagRandom(e *env) {
 			{ByDue: true},
 		} {
 			q.Tenant, q.States = tenant.Default, openStates()
-			require.Equal(e, model.list(&q), e.listInterrupts(q), "%+v", q)
+			require.Equal(e, model.selectInterrupts(&q), e.listInterrupts(q), "%+v", q)
 		}
-		require.Equal(e, []int{len(model.list(&checkpoint.InterruptQuery{States: openStates(), Tags: []string{tag}}))}, e.countTags(tag), tag)
+		require.Equal(e, []int{len(model.selectInterrupts(&checkpoint.InterruptQuery{States: openStates(), Tags: []string{tag}}))}, e.countTags(tag), tag)
 	}
 }

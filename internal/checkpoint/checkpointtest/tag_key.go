@@ -13,7 +13,7 @@ import (
 )
 
 // RunTagsUnderKeys checks that questions are found by tag before, during and after a change of
-// the encryption keys, and that what a store keeps under a key names nobody. open opens the same
+// the encryption keys, and that a store keeps no names under a key. open opens the same
 // store with keys; readAll returns everything that it keeps.
 func RunTagsUnderKeys(t *testing.T, open func(t *testing.T, options seal.Options) Store, readAll func(t *testing.T) string) {
 	t.Helper()

@@ -305,13 +305,13 @@ func (ti *tenantInterrupts) findInterrupts(q *checkpoint.InterruptQuery) []check
 // findTagged returns the matching interrupts of those that have the rarest of the tags, or one
 // of AnyTag.
 func (ti *tenantInterrupts) findTagged(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
-	groups := q.AnyTag
+	tags := q.AnyTag
 	if len(q.Tags) > 0 {
-		groups = []string{slices.MinFunc(q.Tags, func(a, b string) int { return cmp.Compare(len(ti.byTag[a]), len(ti.byTag[b])) })}
+		tags = []string{slices.MinFunc(q.Tags, func(a, b string) int { return cmp.Compare(len(ti.byTag[a]), len(ti.byTag[b])) })}
 	}
 	var out []checkpoint.Interrupt
 	seen := map[*interruptRecord]struct{}{}
-	for _, tag := range groups {
+	for _, tag := range tags {
 		for record := range ti.byTag[tag] {
 			in := record.record.Load()
 			_, again := seen[record]

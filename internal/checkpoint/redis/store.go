@@ -90,7 +90,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 }
 
 // tagInterrupts gives the open interrupts of a store that was migrated their tags. Those whose
-// keys are missing get them at a later start.
+// keys are missing, or for which Redis has no memory, get them at a later start.
 func (s *Store) tagInterrupts(ctx context.Context, log *zap.Logger) error {
 	isNeeded, err := s.database.HasUntagged(ctx)
 	if err != nil || !isNeeded {
@@ -103,11 +103,14 @@ func (s *Store) tagInterrupts(ctx context.Context, log *zap.Logger) error {
 			log.Info("indexing the open questions of a migrated store", zap.Int("done", done))
 		}
 	})
-	if err != nil {
+	switch {
+	case script.IsOutOfMemory(err):
+		s.warnings = append(s.warnings, "open questions of a migrated store are missing in lists until the next start, since Redis has no memory to index them: "+err.Error())
+		return nil
+	case err != nil:
 		return err
-	}
-	if unreadable > 0 {
-		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are listed by thread alone", unreadable))
+	case unreadable > 0:
+		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are missing in lists until a start with their keys", unreadable))
 		return nil
 	}
 	return s.database.RemoveUntaggedMark(ctx)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"unicode/utf8"
 )
 
 // tagSize is the length of the digest of a tag in bytes.
@@ -30,10 +31,10 @@ func (b *Box) TagForm(tag string) string {
 	return b.activeKey.digestTag(tag)
 }
 
-// plainTag returns a tag, or its digest if it has control characters. A store may end a tag by
-// one.
+// plainTag returns a tag, or its digest if it has control characters, by which a store may end a
+// tag, or is no UTF-8, which JSON does not keep.
 func plainTag(tag string) string {
-	if !strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' }) {
+	if utf8.ValidString(tag) && !strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' }) {
 		return tag
 	}
 	sum := sha256.Sum256([]byte(tag))

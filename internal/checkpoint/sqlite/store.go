@@ -26,6 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/index"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/setup"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/tags"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/threads"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/writer"
 )
@@ -197,37 +198,51 @@ func (s *Store) openDatabase(ctx context.Context, box *seal.Box, opts *Options) 
 	if err := s.packSealedRecords(ctx, box, opts.Progress); err != nil {
 		return err
 	}
-	if err := s.tagInterrupts(ctx, box); err != nil {
+	if err := s.tagInterrupts(ctx, box, opts.Progress); err != nil {
 		return err
 	}
 	return s.file.NoteLog()
 }
 
 // tagInterrupts tags the open interrupts of a file that was migrated. Those whose keys are
-// missing are tagged by a later start.
-func (s *Store) tagInterrupts(ctx context.Context, box *seal.Box) error {
+// missing, or for which there is no space, are tagged by a later start.
+func (s *Store) tagInterrupts(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) error {
 	isNeeded, err := setup.HasUntagged(ctx, s.readDB)
 	if err != nil || !isNeeded {
 		return err
 	}
-	var after checkpoint.InterruptPosition
-	untagged := 0
-	for isEnd := false; !isEnd; {
-		var failed int
-		err := s.runPiece(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-			after, failed, isEnd, err = s.TagNext(ctx, conn, box, after)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		untagged += failed
-	}
-	if untagged > 0 {
-		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are listed by thread alone", untagged))
+	n, err := s.tagPieces(ctx, box, tell)
+	switch {
+	case err != nil && (errors.Is(err, checkpoint.ErrStoreFull) || errors.Is(s.CheckWritable(ctx), checkpoint.ErrStoreFull)):
+		s.warnings = append(s.warnings, fmt.Sprintf("open questions of a migrated file are missing in lists until the next start, "+
+			"since there is no space to index them: %v", err))
+		return nil
+	case err != nil:
+		return err
+	case n > 0:
+		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are missing in lists until a start with their keys", n))
 		return nil
 	}
 	return s.runPiece(ctx, setup.RemoveUntaggedMark)
+}
+
+// tagPieces tags piece by piece, and returns how many interrupts can't be read.
+func (s *Store) tagPieces(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) (unreadable int, err error) {
+	m := checkpoint.Migration{From: SchemaVersion, To: SchemaVersion}
+	for p := (tags.Piece{}); !p.IsEnd; {
+		err := s.runPiece(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+			p, err = s.TagNext(ctx, conn, box, p.Last)
+			return err
+		})
+		if err != nil {
+			return unreadable, err
+		}
+		unreadable += p.Unreadable
+		if m.Done += p.Read; tell != nil && !p.IsEnd {
+			tell(m)
+		}
+	}
+	return unreadable, nil
 }
 
 // packSealedRecords packs what a migration could not open. A full disk ends it, so that the

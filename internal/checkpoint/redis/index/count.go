@@ -1,12 +1,10 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
-	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // CountThreads returns how many threads a tenant has, or atMost if it has more.
@@ -20,8 +18,7 @@ func (x *Reader) CountOpenInterrupts(ctx context.Context, owner string, atMost i
 	return x.countMembers(ctx, layout.TenantKey(layout.KeyOpenInterrupts, owner), atMost)
 }
 
-// CountTags returns how many open interrupts of a tenant, or for "" of tenant.Default, have
-// each of some tags. Redis counts the members of a range without reading them.
+// CountTags returns how many open interrupts of a tenant have each of some tags. Redis counts the members of a range without reading them.
 func (x *Reader) CountTags(ctx context.Context, owner string, tags []string) ([]int, error) {
 	counts := make([]int, len(tags))
 	if len(tags) == 0 {
@@ -36,7 +33,7 @@ func (x *Reader) CountTags(ctx context.Context, owner string, tags []string) ([]
 		}
 	}
 	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.TagCounts, x.keys.AllPartitions(),
-		[]string{layout.TenantKey(layout.KeyTags, cmp.Or(owner, tenant.Default))}, args...)
+		[]string{layout.TenantKey(layout.KeyTags, owner)}, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,12 @@ package index
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // taggedList is a list of open interrupts by their tags.
@@ -33,8 +33,8 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 	if q.After != (checkpoint.InterruptPosition{}) {
 		from = layout.InterruptPosition(at, q.After.Thread, q.After.ID) + "\x00\xff"
 	}
-	size := pageSize
-	if q.Limit > 0 && q.Run == "" && q.Node == "" && q.Reason == "" {
+	size := min(pageSize, max(16, maxLookups/max(1, countForms(l.others))))
+	if q.Limit > 0 && len(l.others) == 0 && q.Run == "" && q.Node == "" && q.Reason == "" {
 		size = min(size, q.Limit)
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
@@ -42,39 +42,72 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 			return x.readTagged(ctx, l, owners, from, size)
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
-		return x.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+		return x.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
+			// One that has moved since the index was read comes at its new place.
+			_, isListed := slices.BinarySearchFunc(list, layout.MemberAt(q.PositionOf(in)), func(e indexEntry, place string) int {
+				return strings.Compare(e.position, place)
+			})
+			return isListed
+		})
 	})
 }
 
-// chooseTags decides which tags of the query are read, and which are looked up.
+// maxLookups bounds how many tags a script looks up for a page of one partition.
+const maxLookups = 1 << 14
+
+func countForms(others [][]string) (n int) {
+	for _, forms := range others {
+		n += len(forms)
+	}
+	return n
+}
+
+// chooseTags decides which tags of the query are read, those that the fewest interrupts have, and
+// which are looked up.
 func (x *Reader) chooseTags(ctx context.Context, l *taggedList) error {
 	q := l.query
-	switch {
-	case len(q.Tags) > 0:
-		rarest := 0
-		if len(q.Tags) > 1 {
-			counts, err := x.CountTags(ctx, q.Tenant, q.Tags)
-			if err != nil {
-				return err
-			}
-			rarest = slices.Index(counts, slices.Min(counts))
+	conditions := make([][]string, 0, len(q.Tags)+1)
+	for _, tag := range q.Tags {
+		conditions = append(conditions, []string{tag})
+	}
+	if len(q.AnyTag) > 0 {
+		conditions = append(conditions, q.AnyTag)
+	}
+	rarest, err := x.findRarest(ctx, q.Tenant, conditions)
+	if err != nil {
+		return err
+	}
+	l.chosen = []string{layout.AnyDue}
+	for i, tags := range conditions {
+		if forms := x.storedForms(tags); i == rarest {
+			l.chosen = forms
+		} else {
+			l.others = append(l.others, forms)
 		}
-		for i, tag := range q.Tags {
-			if forms := x.database.Box.TagForms(tag); i == rarest {
-				l.chosen = forms
-			} else {
-				l.others = append(l.others, forms)
-			}
-		}
-		if len(q.AnyTag) > 0 {
-			l.others = append(l.others, x.storedForms(q.AnyTag))
-		}
-	case len(q.AnyTag) > 0:
-		l.chosen = x.storedForms(q.AnyTag)
-	default:
-		l.chosen = []string{layout.AnyDue}
 	}
 	return nil
+}
+
+// findRarest returns which condition the fewest interrupts meet. Without a tenant it is the first.
+func (x *Reader) findRarest(ctx context.Context, owner string, conditions [][]string) (rarest int, err error) {
+	if len(conditions) < 2 || owner == "" {
+		return 0, nil
+	}
+	counts, err := x.CountTags(ctx, owner, slices.Concat(conditions...))
+	if err != nil {
+		return 0, err
+	}
+	least := math.MaxInt
+	for i, tags := range conditions {
+		sum := 0
+		for _, n := range counts[:len(tags)] {
+			sum += n
+		}
+		if counts = counts[len(tags):]; sum < least {
+			rarest, least = i, sum
+		}
+	}
+	return rarest, nil
 }
 
 // storedForms returns all forms in which some tags may be stored.
@@ -107,32 +140,19 @@ func (x *Reader) readTagged(
 	if err != nil {
 		return indexPage{}, err
 	}
+	parts := make([]indexPage, len(replies))
+	for i, r := range replies {
+		parts[i].until = r.TextAt(0)
+		for k := 1; k < len(r); k++ {
+			position := r.TextAt(k)
+			if thread, id, ok := layout.ParseMember(position); ok {
+				parts[i].entries = append(parts[i].entries, indexEntry{position: position, thread: thread, id: id})
+			}
+		}
+	}
 	var page indexPage
-	for _, r := range replies {
-		for i := range r {
-			page.addTagged(r.ListAt(i), size)
-		}
+	for _, part := range parts {
+		page.addPage(part, maxPageEntries)
 	}
-	if page.until != "" {
-		page.entries = slices.DeleteFunc(page.entries, func(e indexEntry) bool { return e.position > page.until })
-	}
-	slices.SortFunc(page.entries, func(a, b indexEntry) int { return strings.Compare(a.position, b.position) })
-	page.entries = slices.CompactFunc(page.entries, func(a, b indexEntry) bool { return a.position == b.position })
 	return page, nil
-}
-
-// addTagged adds the reply of one range to a page.
-func (p *indexPage) addTagged(r script.Reply, size int) {
-	if n, _ := r.IntAt(0); n >= int64(size) {
-		if last := r.TextAt(1); p.until == "" || last < p.until {
-			p.until = last
-		}
-	}
-	places := r.ListAt(2)
-	for i := range places {
-		position := places.TextAt(i)
-		if thread, id, ok := layout.ParseMember(position); ok {
-			p.entries = append(p.entries, indexEntry{position: position, thread: thread, id: id})
-		}
-	}
 }

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
@@ -39,7 +38,7 @@ func (x *Reader) TagInterrupts(ctx context.Context, tell func(done int)) (unread
 	return unreadable, err
 }
 
-// tagInterrupt gives an interrupt its tags if it has none. It reports whether the record can be
+// tagInterrupt gives an interrupt its tags, and puts their members back if it has some. It reports whether the record can be
 // read.
 func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) {
 	keys := append(x.keys.ThreadKeys(e.thread, layout.KeyInterrupts), x.keys.TagsKey(e.thread))
@@ -50,11 +49,9 @@ func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) 
 		}
 		return false, err
 	}
-	numbers := strings.SplitN(r.TextAt(0), " ", 4)
-	if len(numbers) < 4 || strings.Contains(numbers[2], ":") {
-		return true, nil // gone, or tagged
+	if r.TextAt(0) == "" {
+		return true, nil // it is gone
 	}
-	record := numbers[3]
 	in, err := x.threads.DecodeInterrupt(e.thread, e.id, r.TextAt(0))
 	if errors.Is(err, checkpoint.ErrCorrupt) {
 		return false, nil
@@ -62,10 +59,10 @@ func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) 
 	if err != nil || in.State != checkpoint.InterruptOpen {
 		return true, err
 	}
-	args := []any{e.id, record, layout.EncodeTags(x.database.Box, &in)}
+	args := []any{e.id, layout.CutRecord(r.TextAt(0)), layout.EncodeTags(x.database.Box, &in)}
 	for _, member := range layout.TagMembers(x.database.Box, &in) {
 		args = append(args, member)
 	}
-	_, err = x.runner.RunScript(ctx, x.scripts.Tag, keys, args...)
+	_, err = x.runner.RunScript(ctx, x.scripts.TagMigrated, keys, args...)
 	return true, err
 }

@@ -70,6 +70,15 @@ func InterruptMember(in *checkpoint.Interrupt) string {
 	return InterruptPosition(in.Created, in.Thread, in.ID) + memberSuffix(in.Thread)
 }
 
+// MemberAt returns the member of an interrupt at a place of one of the orders.
+func MemberAt(p checkpoint.InterruptPosition) string {
+	at := p.Created
+	if !p.Due.IsZero() {
+		at = p.Due
+	}
+	return InterruptPosition(at, p.Thread, p.ID) + memberSuffix(p.Thread)
+}
+
 // InterruptPosition returns the position of an interrupt in the lists of interrupts.
 func InterruptPosition(created time.Time, thread, id string) string {
 	return formatSortable(created) + thread + "\x00" + id

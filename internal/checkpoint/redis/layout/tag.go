@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,25 @@ func EncodeTags(box *seal.Box, in *checkpoint.Interrupt) string {
 		b.WriteString(AddLength(box.TagForm(tag)))
 	}
 	return b.String()
+}
+
+// CutRecord returns the record in the stored text of an interrupt, behind its numbers and tags. It
+// returns "" for a text of another form.
+func CutRecord(text string) string {
+	numbers := strings.SplitN(text, " ", 4)
+	if len(numbers) < 4 {
+		return ""
+	}
+	record := numbers[3]
+	_, size, hasTags := strings.Cut(numbers[2], ":")
+	if !hasTags {
+		return record
+	}
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > len(record) {
+		return ""
+	}
+	return record[n:]
 }
 
 // TagMembers returns the members that an interrupt has in the list of tags.

@@ -55,3 +55,6 @@ func isTransient(err error) bool {
 // IsPermissionDenied reports that Redis denies the command: a retry would not
 // help.
 func IsPermissionDenied(err error) bool { return goredis.HasErrorPrefix(err, "NOPERM") }
+
+// IsOutOfMemory reports whether Redis refuses to write because its memory is full.
+func IsOutOfMemory(err error) bool { return goredis.HasErrorPrefix(err, "OOM") }

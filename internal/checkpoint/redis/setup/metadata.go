@@ -108,7 +108,7 @@ func (d *Database) writeMetadata(ctx context.Context, keys layout.Keys, i storeI
 	}
 	if whole {
 		pipe.HSetNX(ctx, keys.MetadataKey(), fieldComplete, "yes")
-		pipe.HSetNX(ctx, keys.MetadataKey(), fieldUntagged, "yes") // it is not known
+		pipe.HSetNX(ctx, keys.MetadataKey(), fieldUntagged, "yes") // whether they are is lost, too
 	}
 	all := pipe.HGetAll(ctx, keys.MetadataKey())
 	_, err := pipe.Exec(ctx)

@@ -285,15 +285,8 @@ func (t *Reader) ReadInterrupt(ctx context.Context, thread, id string) (checkpoi
 // checkpoint.ErrCorrupt when either can't be read.
 func (t *Reader) DecodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
 	change, rest, _ := strings.Cut(text, " ")
-	revision, rest, _ := strings.Cut(rest, " ")
-	created, record, _ := strings.Cut(rest, " ")
-	if _, size, hasTags := strings.Cut(created, ":"); hasTags {
-		n, err := strconv.Atoi(size)
-		if err != nil || n < 0 || n > len(record) {
-			return checkpoint.Interrupt{}, layout.CorruptError("its tags have %.40q bytes", size)
-		}
-		record = record[n:]
-	}
+	revision, _, _ := strings.Cut(rest, " ")
+	record := layout.CutRecord(text)
 	in, err := layout.DecodeRecord(t.box, thread, layout.KindInterrupt, id, record, codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err

@@ -1,9 +1,13 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -34,25 +38,17 @@ func (x *Index) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (o
 		size = min(size, max(q.Limit, 16))
 	}
 	for {
-		statement, args := x.buildTaggedQuery(q, chosen, others, after, size)
-		rows, err := x.db.QueryContext(ctx, statement, args...)
+		keys, err := x.readKeys(ctx, q, chosen, others, after, size)
 		if err != nil {
-			return nil, layout.ToContractError(err)
-		}
-		keys, err := layout.CollectRows(rows, func() (k taggedKey, err error) {
-			err = rows.Scan(&k.at, &k.thread, &k.id)
-			return k, err
-		})
-		if err != nil {
-			return nil, layout.ToContractError(err)
+			return nil, err
 		}
 		for _, k := range keys {
 			in, found, err := x.readInterrupt(ctx, k)
 			switch {
 			case err != nil:
 				return nil, err
-			case !found || !q.MatchesInterrupt(&in):
-				continue
+			case !found || !q.MatchesInterrupt(&in) || *newKey(q.PositionOf(&in)) != k:
+				continue // one that has moved since its row was read comes at its new place
 			}
 			portion.Take(in.Size())
 			if out = append(out, in); portion.Full() {
@@ -71,11 +67,46 @@ func firstKey(q *checkpoint.InterruptQuery) *taggedKey {
 	if q.After == (checkpoint.InterruptPosition{}) {
 		return nil
 	}
-	at := q.After.Created
-	if q.ByDue {
-		at = q.After.Due
+	return newKey(q.After)
+}
+
+func newKey(p checkpoint.InterruptPosition) *taggedKey {
+	at := p.Created
+	if !p.Due.IsZero() {
+		at = p.Due
 	}
-	return &taggedKey{layout.ToUnixNanos(at), q.After.Thread, q.After.ID}
+	return &taggedKey{layout.ToUnixNanos(at), p.Thread, p.ID}
+}
+
+func compareKeys(a, b taggedKey) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.thread, b.thread), strings.Compare(a.id, b.id))
+}
+
+// maxQueryTags is the number of stored tags in one statement: SQLite merges at most 500.
+const maxQueryTags = 400
+
+// readKeys reads rows of the chosen tags, in order and each interrupt once.
+func (x *Index) readKeys(
+	ctx context.Context, q *checkpoint.InterruptQuery, chosen []string, others [][]string, after *taggedKey, size int,
+) (keys []taggedKey, err error) {
+	for forms := range slices.Chunk(x.storedForms(chosen), maxQueryTags) {
+		statement, args := x.buildTaggedQuery(q, forms, others, after, size)
+		rows, err := x.db.QueryContext(ctx, statement, args...)
+		if err != nil {
+			return nil, layout.ToContractError(err)
+		}
+		some, err := layout.CollectRows(rows, func() (k taggedKey, err error) {
+			err = rows.Scan(&k.at, &k.thread, &k.id)
+			return k, err
+		})
+		if err != nil {
+			return nil, layout.ToContractError(err)
+		}
+		keys = append(keys, some...)
+	}
+	slices.SortFunc(keys, compareKeys)
+	keys = slices.Compact(keys)
+	return keys[:min(len(keys), size)], nil
 }
 
 // readInterrupt reads an interrupt. found is false when it is gone or can't be read.
@@ -90,35 +121,37 @@ func (x *Index) readInterrupt(ctx context.Context, k taggedKey) (in checkpoint.I
 	return in, err == nil, err
 }
 
-// chooseTags returns the tags whose rows are read, and those that are looked up for each row.
+// chooseTags returns the tags whose rows are read, those that the fewest interrupts have, and
+// those that are looked up for each row.
 func (x *Index) chooseTags(ctx context.Context, q *checkpoint.InterruptQuery) (chosen []string, others [][]string, err error) {
+	conditions := make([][]string, 0, len(q.Tags)+1)
+	for _, tag := range q.Tags {
+		conditions = append(conditions, []string{tag})
+	}
 	if len(q.AnyTag) > 0 {
-		others = append(others, q.AnyTag)
+		conditions = append(conditions, q.AnyTag)
 	}
-	if len(q.Tags) == 0 {
-		if len(others) == 0 {
-			return []string{tags.AnyDue}, nil, nil
+	if len(conditions) == 0 {
+		return []string{tags.AnyDue}, nil, nil
+	}
+	rarest, least := 0, math.MaxInt
+	for i, list := range conditions {
+		if len(conditions) == 1 || q.Tenant == "" {
+			break
 		}
-		return q.AnyTag, nil, nil
-	}
-	rarest := 0
-	if len(q.Tags) > 1 {
-		counts, err := x.CountTags(ctx, q.Tenant, q.Tags)
+		counts, err := x.CountTags(ctx, q.Tenant, list)
 		if err != nil {
 			return nil, nil, err
 		}
-		for i := range counts {
-			if counts[i] < counts[rarest] {
-				rarest = i
-			}
+		sum := 0
+		for _, n := range counts {
+			sum += n
+		}
+		if sum < least {
+			rarest, least = i, sum
 		}
 	}
-	for i, tag := range q.Tags {
-		if i != rarest {
-			others = append(others, []string{tag})
-		}
-	}
-	return q.Tags[rarest : rarest+1], others, nil
+	return conditions[rarest], slices.Delete(slices.Clone(conditions), rarest, rarest+1), nil
 }
 
 // storedForms returns all forms in which some tags may be stored.
@@ -133,17 +166,17 @@ func (x *Index) storedForms(list []string) (forms []string) {
 	return forms
 }
 
-// buildTaggedQuery returns the statement that reads rows of the chosen tags, in order and each
+// buildTaggedQuery returns the statement that reads rows of stored tags, in order and each
 // interrupt once. SQLite merges the parts, which its indexes have in order.
 func (x *Index) buildTaggedQuery(
-	q *checkpoint.InterruptQuery, chosen []string, others [][]string, after *taggedKey, size int,
+	q *checkpoint.InterruptQuery, chosenForms []string, others [][]string, after *taggedKey, size int,
 ) (statement string, args []any) {
 	column := "created"
 	if q.ByDue {
 		column = "due"
 	}
 	var parts []string
-	for _, form := range x.storedForms(chosen) {
+	for _, form := range chosenForms {
 		var f queryBuilder
 		f.addEqual("t.tenant", q.Tenant)
 		f.addCondition("t.tag = ?", form)
@@ -157,18 +190,22 @@ func (x *Index) buildTaggedQuery(
 			f.addCondition("(t."+column+", t.thread, t.id) > (?, ?, ?)", after.at, after.thread, after.id)
 		}
 		for _, one := range others {
-			forms := x.storedForms(one)
-			values := make([]any, len(forms))
-			for i := range forms {
-				values[i] = forms[i]
-			}
-			f.addCondition(`EXISTS (SELECT 1 FROM interrupt_tags AS o WHERE o.tenant = t.tenant AND o.tag IN (?`+
-				strings.Repeat(", ?", len(forms)-1)+`) AND o.created = t.created AND o.thread = t.thread AND o.id = t.id)`, values...)
+			f.addCondition(`EXISTS (SELECT 1 FROM interrupt_tags AS o WHERE o.tenant = t.tenant AND o.tag IN (SELECT value FROM json_each(?))
+				AND o.created = t.created AND o.thread = t.thread AND o.id = t.id)`, formatList(x.storedForms(one)))
 		}
 		parts = append(parts, "SELECT t."+column+" AS at, t.thread, t.id FROM interrupt_tags AS t WHERE "+strings.Join(f.conditions, " AND "))
 		args = append(args, f.args...)
 	}
 	return strings.Join(parts, " UNION ") + " ORDER BY 1, 2, 3 LIMIT ?", append(args, size)
+}
+
+// formatList returns texts as one argument.
+func formatList(texts []string) string {
+	list, err := json.Marshal(texts)
+	if err != nil {
+		return "[]" // can't be: they are texts
+	}
+	return string(list)
 }
 
 // CountTags returns how many open interrupts of a tenant have each of some tags. Errors wrap

@@ -25,13 +25,24 @@ const minMigrationSpace = 1 << 20
 
 // measureMigration returns how many bytes a migration may take of the disk beside the file.
 func measureMigration(ctx context.Context, tx *sql.Tx, version int64) (int64, error) {
-	switch {
-	case version >= indexedVersion:
-		return minMigrationSpace, nil
-	case version >= packedVersion:
-		return measureIndexes(ctx, tx)
+	interrupts, err := measureInterrupts(ctx, tx)
+	if err != nil || version >= indexedVersion {
+		return interrupts + minMigrationSpace, err
 	}
-	return measureTables(ctx, tx)
+	measure := measureTables
+	if version >= packedVersion {
+		measure = measureIndexes
+	}
+	bytes, err := measure(ctx, tx)
+	return interrupts + bytes, err
+}
+
+// measureInterrupts measures the migration to format 7: a column is taken from the table of
+// interrupts, which is written anew, in the log and then in the file.
+func measureInterrupts(ctx context.Context, tx *sql.Tx) (int64, error) {
+	var table int64
+	err := tx.QueryRowContext(ctx, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE aggregate = TRUE AND name = 'interrupts'`).Scan(&table)
+	return 2 * table, err
 }
 
 // measureIndexes measures the migration to format 5: indexes with the name of the tenant in

@@ -38,6 +38,14 @@ func NewEntry(box *seal.Box, in *checkpoint.Interrupt) *Entry {
 	return e
 }
 
+// CountRows returns how many rows are written for the entry: each tag, and its count.
+func (e *Entry) CountRows() int {
+	if e == nil {
+		return 0
+	}
+	return 2 * len(e.Tags)
+}
+
 // Text returns the entry as the row of the interrupt has it, nil = NULL.
 func (e *Entry) Text() any {
 	if e == nil {
@@ -59,8 +67,8 @@ func parseEntry(text string) (*Entry, error) {
 	return &e, nil
 }
 
-// equal reports whether two entries have the same rows.
-func (e *Entry) equal(other *Entry) bool {
+// hasSameRows reports whether two entries have the same rows.
+func (e *Entry) hasSameRows(other *Entry) bool {
 	if e == nil || other == nil {
 		return e == other
 	}

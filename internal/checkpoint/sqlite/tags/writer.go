@@ -50,7 +50,7 @@ func (w *Writer) ReplaceTags(ctx context.Context, thread, id string, e *Entry) e
 			return err
 		}
 	}
-	if old.equal(e) {
+	if old.hasSameRows(e) {
 		return nil
 	}
 	if err := w.removeRows(ctx, thread, id, old); err != nil {
@@ -79,7 +79,7 @@ func (w *Writer) RemoveThread(ctx context.Context, thread string) error {
 	for _, r := range list {
 		e, err := parseEntry(r.text)
 		if err != nil {
-			return err
+			continue // a damaged text must not keep the thread; lists leave out what its rows name
 		}
 		if err := w.removeRows(ctx, thread, r.id, e); err != nil {
 			return err
@@ -122,45 +122,71 @@ func (w *Writer) removeRows(ctx context.Context, thread, id string, e *Entry) er
 	return nil
 }
 
-// untaggedPageSize is the number of interrupts that a piece of TagNext tags.
-const untaggedPageSize = 500
+// maxPieceRows and maxPieceBytes bound the interrupts of a piece of TagNext.
+const (
+	maxPieceRows  = 500
+	maxPieceBytes = 4 << 20
+)
+
+// Piece is what TagNext has done.
+type Piece struct {
+	Last       checkpoint.InterruptPosition // up to which it has looked
+	Read       int
+	Unreadable int // that stay without tags
+	IsEnd      bool
+}
 
 // TagNext tags the next open interrupts without tags after a place: those of a file that was
-// migrated. A record that can't be read stays as it is. isEnd reports whether there are no more;
-// unreadable is how many stayed.
-func (w *Writer) TagNext(
-	ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition,
-) (last checkpoint.InterruptPosition, unreadable int, isEnd bool, err error) {
-	rows, err := conn.QueryContext(ctx, `SELECT thread, id, record FROM interrupts
-		WHERE state = 'open' AND tags IS NULL AND (thread, id) > (?, ?) ORDER BY thread, id LIMIT ?`, after.Thread, after.ID, untaggedPageSize)
+// migrated.
+func (w *Writer) TagNext(ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition) (Piece, error) {
+	p := Piece{Last: after}
+	list, isEnd, err := readUntagged(ctx, conn, after)
 	if err != nil {
-		return after, 0, false, err
+		return p, err
 	}
-	type row struct{ thread, id, record string }
-	list, err := layout.CollectRows(rows, func() (r row, err error) {
-		err = rows.Scan(&r.thread, &r.id, &r.record)
-		return r, err
-	})
-	if err != nil {
-		return after, 0, false, err
-	}
+	p.IsEnd = isEnd
 	for _, r := range list {
-		after.Thread, after.ID = r.thread, r.id
+		p.Last = checkpoint.InterruptPosition{Thread: r.thread, ID: r.id}
+		p.Read++
 		in, err := layout.DecodeRecord(box, r.thread, layout.KindInterrupt, r.id, r.record, codec.DecodeInterrupt)
 		if errors.Is(err, checkpoint.ErrCorrupt) {
-			unreadable++
+			p.Unreadable++
 			continue
 		}
 		if err != nil {
-			return after, 0, false, err
+			return p, err
 		}
 		e := NewEntry(box, &in)
 		if err := w.addRows(ctx, r.thread, r.id, e); err != nil {
-			return after, 0, false, err
+			return p, err
 		}
 		if _, err := w.setEntry.ExecContext(ctx, e.Text(), r.thread, r.id); err != nil {
-			return after, 0, false, err
+			return p, err
 		}
 	}
-	return after, unreadable, len(list) < untaggedPageSize, nil
+	return p, nil
+}
+
+type untaggedRow struct{ thread, id, record string }
+
+// readUntagged reads interrupts without tags, and reports whether there are no more.
+func readUntagged(ctx context.Context, conn *sql.Conn, after checkpoint.InterruptPosition) (list []untaggedRow, isEnd bool, err error) {
+	rows, err := conn.QueryContext(ctx, `SELECT thread, id, record FROM interrupts
+		WHERE state = 'open' AND tags IS NULL AND (thread, id) > (?, ?) ORDER BY thread, id LIMIT ?`, after.Thread, after.ID, maxPieceRows)
+	if err != nil {
+		return nil, false, err
+	}
+	bytes := 0
+	for isEnd = true; rows.Next(); {
+		var r untaggedRow
+		if err := rows.Scan(&r.thread, &r.id, &r.record); err != nil {
+			return nil, false, errors.Join(err, rows.Close())
+		}
+		list = append(list, r)
+		if bytes += len(r.record); bytes >= maxPieceBytes || len(list) == maxPieceRows {
+			isEnd = false
+			break
+		}
+	}
+	return list, isEnd, errors.Join(rows.Err(), rows.Close())
 }

@@ -272,9 +272,7 @@ func (w *Writer) addInterrupts(ctx context.Context, d *encodedChange) error {
 }
 
 // TagNext is that of tags.Writer.
-func (w *Writer) TagNext(
-	ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition,
-) (last checkpoint.InterruptPosition, unreadable int, isEnd bool, err error) {
+func (w *Writer) TagNext(ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition) (tags.Piece, error) {
 	return w.tags.TagNext(ctx, conn, box, after)
 }
 

@@ -189,9 +189,10 @@ func (d *encodedChange) encodeRecords(buf []byte) []byte {
 		in := d.Interrupts[i]
 		in.Change, in.Revision = 0, 0 // columns, given by the writer
 		buf = codec.PackInterrupt(buf[:0], &in)
+		entry := tags.NewEntry(d.box, &in)
+		d.rows += entry.CountRows()
 		d.interrupts = append(d.interrupts, interruptRow{
-			Interrupt: in, record: d.sealRecord(layout.KindInterrupt, in.ID, string(buf)),
-			tags: tags.NewEntry(d.box, &in),
+			Interrupt: in, record: d.sealRecord(layout.KindInterrupt, in.ID, string(buf)), tags: entry,
 		})
 	}
 	for i := range d.Runs {

@@ -170,6 +170,13 @@ if progress then
   -- Questions. The number of a change grows in the partition whatever the clock does; the clock only makes
   -- numbers of several partitions come close to the order in which things happened.
 
+  -- writeMembers hands members on as write does.
+  local function writeMembers(command, key, members)
+    for first = 1, #members, 4000 do
+      call(command, key, unpack(members, first, math.min(first + 3999, #members)))
+    end
+  end
+
   -- tagMembers returns the members that an interrupt has in tags, each of them after the word before.
   local function tagMembers(text, created, rest, before)
     local found, due, place = {}, nil, 1
@@ -207,7 +214,7 @@ if progress then
       if was == tagged and before == created then
         tagged = nil
       elseif was ~= '' then
-        call('ZREM', tags, unpack(tagMembers(was, before, rest)))
+        writeMembers('ZREM', tags, tagMembers(was, before, rest))
       end
       if before and before ~= created then
         local was = before .. rest
@@ -224,7 +231,7 @@ if progress then
     local kept = A[i + 5]
     if kept ~= '' then kept = ':' .. #kept .. ' ' .. kept else kept = ' ' end
     call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. kept .. A[i + 4])
-    if tagged and tagged ~= '' then call('ZADD', tags, unpack(tagMembers(tagged, created, rest, 0))) end
+    if tagged and tagged ~= '' then writeMembers('ZADD', tags, tagMembers(tagged, created, rest, 0)) end
     call('ZADD', inbox, change, member)
     local to, from = open, closed
     if A[i + 3] ~= '1' then to, from = closed, open end
