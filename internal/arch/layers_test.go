@@ -157,7 +157,7 @@ var layers = []layer{
 		path: "internal/checkpoint/sqlite", containsPanics: true,
 		mayImport: []string{
 			"internal/checkpoint/sqlite/file", "internal/checkpoint/sqlite/graphs", "internal/checkpoint/sqlite/index",
-			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/setup", "internal/checkpoint/sqlite/threads",
+			"internal/checkpoint/sqlite/layout", "internal/checkpoint/sqlite/setup", "internal/checkpoint/sqlite/tags", "internal/checkpoint/sqlite/threads",
 			"internal/checkpoint/sqlite/writer",
 			"internal/checkpoint", "internal/checkpoint/seal",
 		},

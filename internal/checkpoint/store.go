@@ -214,7 +214,7 @@ type Counter interface {
 // TagCounter counts open interrupts by their tags.
 type TagCounter interface {
 	// CountTags returns how many open interrupts of a tenant, which is named, have each of some
-	// tags, in the order of the tags. It must not look at the interrupts.
+	// tags, OpenTag among them, in the order of the tags. It must not look at the interrupts.
 	CountTags(ctx context.Context, tenant string, tags []string) ([]int, error)
 }
 

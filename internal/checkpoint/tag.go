@@ -10,6 +10,9 @@ import (
 // open interrupts of each tenant in order by tag, so that a list costs what it shows. A
 // store compares tags, and takes nothing from their text.
 
+// OpenTag is the tag of all open interrupts. It is counted, and finds none.
+const OpenTag = "open"
+
 // GraphTag is the tag of interrupts of a graph.
 func GraphTag(graph string) string { return "graph:" + graph }
 
@@ -32,15 +35,15 @@ func (i *Interrupt) Tags() []string {
 	if i.State != InterruptOpen {
 		return nil
 	}
-	tags := i.properties()
+	tags := i.listProperties()
 	if i.Priority == approval.Normal {
 		tags = slices.DeleteFunc(tags, func(tag string) bool { return tag == PriorityTag(approval.Normal) })
 	}
 	return tags
 }
 
-// properties returns the tags of all properties of an interrupt, in any state, sorted.
-func (i *Interrupt) properties() []string {
+// listProperties returns the tags of all properties of an interrupt, in any state, sorted.
+func (i *Interrupt) listProperties() []string {
 	tags := make([]string, 0, 4)
 	tags = append(tags, GraphTag(i.Graph), PriorityTag(i.Priority))
 	if i.ClaimedBy != "" {
@@ -70,7 +73,7 @@ func (i *Interrupt) hasProperties(all, one []string) bool {
 	if len(all) == 0 && len(one) == 0 {
 		return true
 	}
-	tags := i.properties()
+	tags := i.listProperties()
 	has := func(tag string) bool { return slices.Contains(tags, tag) }
 	for _, tag := range all {
 		if !has(tag) {

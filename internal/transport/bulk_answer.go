@@ -53,7 +53,7 @@ func (s *interruptService) AnswerInterrupts(
 	ctx := ss.Context()
 	v := s.newValidator(ctx)
 	b := &bulkAnswer{interruptService: s, request: wire.BulkAnswerFromProto(v, req), by: interceptor.ActorOf(ctx), value: req}
-	f := listing.ParseInterruptFilter(v, req.GetFilter(), "", b.by, checkpoint.InterruptOpen)
+	f := listing.ParseInterruptFilter(v, "filter", req.GetFilter(), "", b.by, checkpoint.InterruptOpen)
 	if len(f.Query.States) != 1 || f.Query.States[0] != checkpoint.InterruptOpen {
 		v.AddViolation("filter", "must not name a state: open questions are answered")
 	}

@@ -37,7 +37,7 @@ func TestCountInterrupts(t *testing.T) {
 		{Count: 2, Precision: exact},
 		{Count: 0, Precision: exact},
 		{Count: 1, Precision: most}, // the claim has ended
-		{Count: 2, Precision: exact},
+		{Count: 2, Precision: most},
 		{Count: 1, Precision: exact},
 	} {
 		require.Equal(t, want.String(), resp.GetCounts()[i].String(), i)

@@ -244,22 +244,19 @@ func (e *fakeEngine) LatestInterruptChange(context.Context) (latest uint64, err 
 }
 
 // CountInterrupts counts e.interrupts.
-func (e *fakeEngine) CountInterrupts(_ context.Context, _ string, tags []string) (open int, tagged []int, err error) {
+func (e *fakeEngine) CountInterrupts(_ context.Context, _ string, tags []string) ([]int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tagged = make([]int, len(tags))
+	counts := make([]int, len(tags))
 	for i := range e.interrupts {
 		own := e.interrupts[i].Tags()
-		if len(own) > 0 {
-			open++
-		}
 		for k, tag := range tags {
-			if slices.Contains(own, tag) {
-				tagged[k]++
+			if slices.Contains(own, tag) || tag == checkpoint.OpenTag && len(own) > 0 {
+				counts[k]++
 			}
 		}
 	}
-	return open, tagged, e.err
+	return counts, e.err
 }
 
 func (e *fakeEngine) Interrupts(_ context.Context, _ *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {

@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -31,7 +30,7 @@ func (s *interruptService) ListInterrupts(
 	v := s.newValidator(ctx)
 	thread := v.CheckOptionalThread("thread_id", req.GetThreadId())
 	size := listing.PageSize(v, req.GetPageSize())
-	f := listing.ParseInterruptFilter(v, req.GetFilter(), thread, interceptor.ActorOf(ctx), checkpoint.InterruptOpen)
+	f := listing.ParseInterruptFilter(v, "filter", req.GetFilter(), thread, interceptor.ActorOf(ctx), checkpoint.InterruptOpen)
 	f.OrderBy(v, req.GetOrderBy())
 	f.RequireIndex(v)
 	if err := v.Err(); err != nil {
@@ -42,7 +41,7 @@ func (s *interruptService) ListInterrupts(
 		return nil, err
 	}
 	resp := &graphdv1.ListInterruptsResponse{}
-	found, next, err := s.readInterruptPage(ctx, &f, list, size)
+	found, next, err := s.readInterruptPage(ctx, graphdv1.InterruptService_ListInterrupts_FullMethodName, &f, list, size)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +61,12 @@ func (s *interruptService) ListInterrupts(
 // readInterruptPage reads the interrupts of a page that the caller gets, and makes the
 // token of the next page.
 func (s *interruptService) readInterruptPage(
-	ctx context.Context, f *listing.InterruptFilter, list string, size int,
+	ctx context.Context, method string, f *listing.InterruptFilter, list string, size int,
 ) (found []checkpoint.Interrupt, token string, err error) {
 	q := f.Query
 	q.Limit = size + 1
 	memory := interceptor.CallMemoryOf(ctx)
-	filter := s.access.NewItemFilter(ctx, graphdv1.InterruptService_ListInterrupts_FullMethodName)
+	filter := s.access.NewItemFilter(ctx, method)
 	if filter == nil && !f.Compares() {
 		if found, err = s.engine.Interrupts(ctx, memory, q); err != nil {
 			return nil, "", err
@@ -90,79 +89,6 @@ func (s *interruptService) readInterruptPage(
 	}
 	token, err = s.tokens.EncodeToken(list, q.PositionOf(next))
 	return found, token, err
-}
-
-// maxCountedFilters is the number of filters that a call counts.
-const maxCountedFilters = 32
-
-// CountInterrupts counts open interrupts of all threads by filter. Errors: INVALID_FIELD, and
-// those of engine.Engine.CountInterrupts and Interrupts.
-func (s *interruptService) CountInterrupts(
-	ctx context.Context, req *graphdv1.CountInterruptsRequest,
-) (*graphdv1.CountInterruptsResponse, error) {
-	v := s.newValidator(ctx)
-	if n := len(req.GetFilters()); n > maxCountedFilters {
-		v.AddViolation("filters", "has %d entries; at most %d are allowed", n, maxCountedFilters)
-		return nil, v.Err()
-	}
-	var filters []listing.InterruptFilter
-	var tags []string
-	var views []int // how many of the tags each filter has
-	for i, text := range req.GetFilters() {
-		f := listing.ParseInterruptFilter(v, text, "", interceptor.ActorOf(ctx), checkpoint.InterruptOpen)
-		own := f.CountedTags(v, "filters["+strconv.Itoa(i)+"]")
-		filters, tags, views = append(filters, f), append(tags, own...), append(views, len(own))
-	}
-	if err := v.Err(); err != nil {
-		return nil, err
-	}
-	if s.access.NewItemFilter(ctx, graphdv1.InterruptService_CountInterrupts_FullMethodName) != nil {
-		return s.countShown(ctx, filters)
-	}
-	open, tagged, err := s.engine.CountInterrupts(ctx, v.Tenant(), tags)
-	if err != nil {
-		return nil, err
-	}
-	resp := &graphdv1.CountInterruptsResponse{}
-	for i, n := range views {
-		c := &graphdv1.CountInterruptsResponse_Count{Precision: graphdv1.CountInterruptsResponse_PRECISION_EXACT}
-		if n == 0 {
-			c.Count = int64(open)
-		}
-		for _, count := range tagged[:n] {
-			if c.GetCount() > 0 && count > 0 {
-				c.Precision = graphdv1.CountInterruptsResponse_PRECISION_AT_MOST
-			}
-			c.Count += int64(count)
-		}
-		if c.GetCount() > 0 && filters[i].CountsClaims() {
-			c.Precision = graphdv1.CountInterruptsResponse_PRECISION_AT_MOST
-		}
-		tagged = tagged[n:]
-		resp.Counts = append(resp.Counts, c)
-	}
-	return resp, nil
-}
-
-// countShown counts the interrupts that the caller may see, which no counter has, up to the
-// size of a page.
-func (s *interruptService) countShown(
-	ctx context.Context, filters []listing.InterruptFilter,
-) (*graphdv1.CountInterruptsResponse, error) {
-	resp := &graphdv1.CountInterruptsResponse{}
-	for i := range filters {
-		found, more, err := s.readInterruptPage(ctx, &filters[i], "", listing.MaxPageSize)
-		if err != nil {
-			return nil, err
-		}
-		c := &graphdv1.CountInterruptsResponse_Count{Count: int64(len(found)), Precision: graphdv1.CountInterruptsResponse_PRECISION_EXACT}
-		if more != "" {
-			c.Precision = graphdv1.CountInterruptsResponse_PRECISION_AT_LEAST
-		}
-		resp.Counts = append(resp.Counts, c)
-		interceptor.CallMemoryOf(ctx).Release()
-	}
-	return resp, nil
 }
 
 // GetInterrupt returns an interrupt. Errors: INVALID_FIELD, THREAD_NOT_FOUND,

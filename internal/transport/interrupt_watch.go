@@ -44,9 +44,10 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	ctx := ss.Context()
 	v := s.newValidator(ctx)
 	w := &interruptWatch{
-		interruptService: s, filter: listing.ParseInterruptFilter(v, req.GetFilter(), "", interceptor.ActorOf(ctx)),
+		interruptService: s, filter: listing.ParseInterruptFilter(v, "filter", req.GetFilter(), "", interceptor.ActorOf(ctx)),
 		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "", startsNow: req.GetStartNow(),
 	}
+	w.filter.RequireWatchIndex(v)
 	if w.isResumed && w.startsNow {
 		v.AddViolation("start_now", "the watch begins where resume_token says: leave one of them out")
 	}

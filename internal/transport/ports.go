@@ -67,9 +67,8 @@ type Interrupts interface {
 	Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
 	// LatestInterruptChange returns a number that every later change of an interrupt exceeds.
 	LatestInterruptChange(ctx context.Context) (uint64, error)
-	// CountInterrupts returns how many interrupts of a tenant are open, and of those how many
-	// have each of some tags.
-	CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error)
+	// CountInterrupts returns how many open interrupts of a tenant have each of some tags.
+	CountInterrupts(ctx context.Context, owner string, tags []string) ([]int, error)
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)

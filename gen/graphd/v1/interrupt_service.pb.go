@@ -36,7 +36,7 @@ const (
 	// of mine, and a claim counts until its question changes.
 	CountInterruptsResponse_PRECISION_AT_MOST CountInterruptsResponse_Precision = 2
 	// So many or more: the caller may see only some questions, and they are
-	// counted up to 500.
+	// read to be counted, as far as one page looks.
 	CountInterruptsResponse_PRECISION_AT_LEAST CountInterruptsResponse_Precision = 3
 )
 
@@ -238,7 +238,7 @@ func (x *ListInterruptsResponse) GetNextPageToken() string {
 // Asks how many questions are open.
 type CountInterruptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 32 filters, each as ListInterruptsRequest.filter: empty, or one
+	// At most 32 filters, or 4 for a caller who may see only some questions, each as ListInterruptsRequest.filter: empty, or one
 	// condition on graph, assignee, group, claimed_by, priority or mine.
 	Filters       []string `protobuf:"bytes,1,rep,name=filters,proto3" json:"filters,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -445,7 +445,9 @@ func (x *UpdateInterruptRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 type WatchInterruptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which questions, like ListInterruptsRequest.filter; without a condition on
-	// state changes to every state are delivered.
+	// state changes to every state are delivered. Not claimed_by; mine is without
+	// claims. A question that stops to match for another reason than its state,
+	// because it is assigned to others, is not told of.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Go on after the change that carried this token. Empty begins with every
 	// open question that matches. A token is bound to its filter.

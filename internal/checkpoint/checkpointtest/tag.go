@@ -83,7 +83,7 @@ func tagLists(e *env) {
 	require.Equal(e, []string{"a/1", "a/2"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}, ByChange: true, Tenant: tenant.Default}))
 	require.ElementsMatch(e, []string{"a/2", "a/1", "acme@a/5"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}}), "of all tenants")
 	require.Equal(e, []string{"acme@a/5"}, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ana}, Tenant: "acme"}))
-	require.Equal(e, []int{2, 2, 1, 0, 1}, e.countTags(ana, ben, leads, "none", checkpoint.GraphTag("g2")))
+	require.Equal(e, []int{2, 2, 1, 0, 1, 3}, e.countTags(ana, ben, leads, "none", checkpoint.GraphTag("g2"), checkpoint.OpenTag))
 	require.Empty(e, e.countTags())
 }
 
@@ -105,7 +105,7 @@ func tagChanges(e *env) {
 	th.putInterrupt("2", setAudience([]string{"ben", "ana"}, nil), setAnswered)
 	require.Equal(e, []int{1}, e.countTags(ben), "open again")
 	th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
-	require.Equal(e, []int{0, 0}, e.countTags(ben, checkpoint.GraphTag("g")))
+	require.Equal(e, []int{0, 0, 0}, e.countTags(ben, checkpoint.GraphTag("g"), checkpoint.OpenTag))
 	require.Empty(e, e.listInterrupts(checkpoint.InterruptQuery{States: openStates(), Tags: []string{ben}}))
 }
 

@@ -189,7 +189,9 @@ func (s *Store) CountTags(ctx context.Context, owner string, tags []string) ([]i
 	counts := make([]int, len(tags))
 	if own := s.interrupts.tenants[owner]; own != nil {
 		for i, tag := range tags {
-			counts[i] = len(own.byTag[tag])
+			if counts[i] = len(own.byTag[tag]); tag == checkpoint.OpenTag {
+				counts[i] = own.openCount
+			}
 		}
 	}
 	return counts, nil

@@ -53,9 +53,9 @@ func (e *Engine) LatestInterruptChange(ctx context.Context) (uint64, error) {
 	return e.reader.LatestInterruptChange(ctx)
 }
 
-// CountInterrupts returns how many interrupts of a tenant are open, and of those how many have
-// each of some tags. Errors: those of runtime.TranslateStoreError.
-func (e *Engine) CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error) {
+// CountInterrupts returns how many open interrupts of a tenant have each of some tags. Errors:
+// those of runtime.TranslateStoreError.
+func (e *Engine) CountInterrupts(ctx context.Context, owner string, tags []string) ([]int, error) {
 	return e.reader.CountInterrupts(ctx, owner, tags)
 }
 

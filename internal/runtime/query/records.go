@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -187,16 +186,14 @@ func (r *Reader) LatestInterruptChange(ctx context.Context) (uint64, error) {
 	return n, nil
 }
 
-// CountInterrupts returns how many interrupts of a tenant are open, and of those how many have
-// each of some tags. The errors are *Error: those of the store.
-func (r *Reader) CountInterrupts(ctx context.Context, owner string, tags []string) (open int, tagged []int, err error) {
-	if open, err = r.store.CountOpenInterrupts(ctx, owner, math.MaxInt32); err != nil {
-		return 0, nil, runtime.TranslateStoreError(err)
+// CountInterrupts returns how many open interrupts of a tenant have each of some tags. The errors
+// are *Error: those of the store.
+func (r *Reader) CountInterrupts(ctx context.Context, owner string, tags []string) ([]int, error) {
+	counts, err := r.store.CountTags(ctx, owner, tags)
+	if err != nil {
+		return nil, runtime.TranslateStoreError(err)
 	}
-	if tagged, err = r.store.CountTags(ctx, owner, tags); err != nil {
-		return 0, nil, runtime.TranslateStoreError(err)
-	}
-	return open, tagged, nil
+	return counts, nil
 }
 
 // OpenInterruptIDs returns the ids of at most that many interrupts that a run waits for,

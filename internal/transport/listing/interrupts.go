@@ -21,22 +21,29 @@ type InterruptFilter struct {
 	holder     string                    // who has claimed them, "" = does not matter
 	mine       string                    // whose they are, "" = does not matter
 	conditions []condition
+	field      string // of the request, which has the filter
 }
+
+// The years of times that all stores put in order.
+const (
+	minDueYear = 1678
+	maxDueYear = 2261
+)
 
 // ParseInterruptFilter converts a filter of the interrupts of the request's tenant, and of a
 // thread if it is not "". caller is who asks, zero = not known; fallback are the states for a
-// filter without a state.
+// filter without a state. Violations name the field of the request that has the filter.
 func ParseInterruptFilter(
-	v *wire.Validator, filter, thread string, caller runtime.Actor, fallback ...checkpoint.InterruptState,
+	v *wire.Validator, field, filter, thread string, caller runtime.Actor, fallback ...checkpoint.InterruptState,
 ) InterruptFilter {
-	f := InterruptFilter{Query: checkpoint.InterruptQuery{Tenant: v.Tenant(), Thread: thread, States: fallback}}
-	f.conditions = parseFilterField(v, filter, "state", "graph", "node", "reason", "assignee", "group", "claimed_by", "priority",
+	f := InterruptFilter{field: field, Query: checkpoint.InterruptQuery{Tenant: v.Tenant(), Thread: thread, States: fallback}}
+	f.conditions = parseFilterField(v, field, filter, "state", "graph", "node", "reason", "assignee", "group", "claimed_by", "priority",
 		"mine", dueField, "thread_id", "run_id")
 	for _, c := range f.conditions {
 		f.addCondition(v, c, thread, caller)
 	}
 	if f.Query.ByDue && f.Query.Thread != "" {
-		v.AddViolation("filter", "due is of all threads: leave thread_id out")
+		v.AddViolation(f.field, "due is of all threads: leave thread_id out")
 	}
 	return f
 }
@@ -47,11 +54,11 @@ func (f *InterruptFilter) addCondition(v *wire.Validator, c condition, thread st
 	case "state":
 		q.States = nil
 		if c.Value != anyState {
-			s := parseFilterState(v, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
+			s := parseFilterState(v, f.field, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
 			q.States = []checkpoint.InterruptState{checkpoint.InterruptState(s)}
 		}
 	case "graph":
-		q.Tags = append(q.Tags, checkpoint.GraphTag(v.CheckFilterName("filter", c.Value)))
+		q.Tags = append(q.Tags, checkpoint.GraphTag(v.CheckFilterName(f.field, c.Value)))
 	case "assignee":
 		q.Tags = append(q.Tags, checkpoint.UserTag(c.Value))
 	case "group":
@@ -65,8 +72,8 @@ func (f *InterruptFilter) addCondition(v *wire.Validator, c condition, thread st
 		f.addMine(v, c.Value, caller)
 	case dueField:
 		before, err := time.Parse(time.RFC3339Nano, c.Value)
-		if err != nil {
-			v.AddViolation("filter", `due is no time like "2026-03-17T12:00:00Z"`)
+		if err != nil || before.Year() < minDueYear || before.Year() > maxDueYear {
+			v.AddViolation(f.field, `due must be a time like "2026-03-17T12:00:00Z", of the years %d to %d`, minDueYear, maxDueYear)
 		}
 		q.ByDue, q.DueBefore = true, before
 	case "node":
@@ -74,9 +81,9 @@ func (f *InterruptFilter) addCondition(v *wire.Validator, c condition, thread st
 	case "reason":
 		f.compared.Reason = c.Value
 	case "thread_id":
-		q.Thread = v.CheckFilterName("filter", c.Value)
+		q.Thread = v.CheckFilterName(f.field, c.Value)
 		if thread != "" && thread != q.Thread {
-			v.AddViolation("filter", "thread_id differs from the request's thread_id")
+			v.AddViolation(f.field, "thread_id differs from the request's thread_id")
 		}
 	case "run_id":
 		q.Run = c.Value
@@ -87,7 +94,7 @@ func (f *InterruptFilter) addPriority(v *wire.Validator, value string) {
 	word := strings.TrimPrefix(strings.ToLower(value), "priority_")
 	p, ok := approval.ParsePriority(word)
 	if !ok || word == "" {
-		v.AddViolation("filter", "priority must be one of %s", strings.ToUpper(strings.Join(approval.Priorities(), ", ")))
+		v.AddViolation(f.field, "priority must be one of %s", strings.ToUpper(strings.Join(approval.Priorities(), ", ")))
 		return
 	}
 	if tag := checkpoint.PriorityTag(p); p == approval.Normal {
@@ -100,10 +107,10 @@ func (f *InterruptFilter) addPriority(v *wire.Validator, value string) {
 func (f *InterruptFilter) addMine(v *wire.Validator, value string, caller runtime.Actor) {
 	switch {
 	case value != "true":
-		v.AddViolation("filter", `mine can only be "true"`)
+		v.AddViolation(f.field, `mine can only be "true"`)
 		return
 	case caller.Name == "":
-		v.AddViolation("filter", "mine needs a server that knows its callers; name a user with assignee, or a group with group")
+		v.AddViolation(f.field, "mine needs a server that knows its callers; name a user with assignee, or a group with group")
 		return
 	}
 	f.mine = caller.Name
@@ -131,6 +138,24 @@ func (f *InterruptFilter) OrderBy(v *wire.Validator, order string) {
 	}
 }
 
+// RequireWatchIndex refuses a watch whose open interrupts no index finds, and one of claims: a
+// change that ends a claim has no trace of it.
+func (f *InterruptFilter) RequireWatchIndex(v *wire.Validator) {
+	if f.holder != "" {
+		v.AddViolation(f.field, "claimed_by can't be watched: watch a graph or a group, and look at claimed_by of the questions")
+	}
+	if f.mine != "" {
+		claim := checkpoint.ClaimTag(f.mine)
+		f.Query.AnyTag = slices.DeleteFunc(f.Query.AnyTag, func(tag string) bool { return tag == claim })
+	}
+	states := f.Query.States
+	if len(states) == 0 {
+		f.Query.States = []checkpoint.InterruptState{checkpoint.InterruptOpen}
+	}
+	f.RequireIndex(v)
+	f.Query.States = states
+}
+
 // RequireIndex refuses a list that no index finds.
 func (f *InterruptFilter) RequireIndex(v *wire.Validator) {
 	q := &f.Query
@@ -138,16 +163,16 @@ func (f *InterruptFilter) RequireIndex(v *wire.Validator) {
 		return
 	}
 	if q.Run != "" {
-		v.AddViolation("filter", "run_id needs thread_id")
+		v.AddViolation(f.field, "run_id needs thread_id")
 	}
 	hasTags := len(q.Tags)+len(q.AnyTag) > 0 || q.ByDue
 	isOpen := len(q.States) == 1 && q.States[0] == checkpoint.InterruptOpen
 	if hasTags && !isOpen {
-		v.AddViolation("filter", "only open questions are found by graph, assignee, group, claimed_by, priority, mine or due: "+
+		v.AddViolation(f.field, "only open questions are found by graph, assignee, group, claimed_by, priority, mine or due: "+
 			"leave state out, or name the thread_id")
 	}
 	if !hasTags && (f.compared.Node != "" || f.compared.Reason != "" || len(f.compared.Tags) > 0) {
-		v.AddViolation("filter", "no index finds questions by node, reason or the priority NORMAL alone: "+
+		v.AddViolation(f.field, "no index finds questions by node, reason or the priority NORMAL alone: "+
 			"name the graph, or another of assignee, group, claimed_by, mine, due and thread_id")
 	}
 }
@@ -180,15 +205,15 @@ func (f *InterruptFilter) Matches(in *checkpoint.Interrupt, now time.Time) bool 
 }
 
 // CountsClaims reports whether a count has claims, among which there may be some that have ended.
-func (f *InterruptFilter) CountsClaims() bool { return f.holder != "" }
+func (f *InterruptFilter) CountsClaims() bool { return f.holder != "" || f.mine != "" }
 
 // CountedTags returns the tags of which one is counted, none = all open interrupts are. It
 // refuses a filter that needs more than counters.
-func (f *InterruptFilter) CountedTags(v *wire.Validator, field string) []string {
+func (f *InterruptFilter) CountedTags(v *wire.Validator) []string {
 	q := &f.Query
 	isView := len(f.conditions) == 0 || len(f.conditions) == 1 && len(q.Tags)+len(q.AnyTag) > 0
 	if !isView {
-		v.AddViolation(field, "must be empty, or one condition on graph, assignee, group, claimed_by, mine or a priority other than NORMAL")
+		v.AddViolation(f.field, "must be empty, or one condition on graph, assignee, group, claimed_by, mine or a priority other than NORMAL")
 	}
 	return append(slices.Clone(q.Tags), q.AnyTag...)
 }

@@ -41,7 +41,7 @@ func TestInterruptFilters(t *testing.T) {
 		}},
 	} {
 		v := wire.NewValidator(payload.Limits{}, "")
-		f := ParseInterruptFilter(v, text, "", ana(), checkpoint.InterruptOpen)
+		f := ParseInterruptFilter(v, "filter", text, "", ana(), checkpoint.InterruptOpen)
 		f.RequireIndex(v)
 		if text == `node = n AND reason = r` {
 			require.ErrorContains(t, v.Err(), "no index finds questions by node")
@@ -62,19 +62,21 @@ func TestInterruptFiltersThatAreRefused(t *testing.T) {
 		`priority = 7`:              "priority must be one of",
 		`state = "*" AND group = x`: "only open questions are found",
 		`state = ANSWERED AND due < "2026-03-17T12:00:00Z"`: "only open questions are found",
-		`mine = "false"`:               `mine can only be "true"`,
-		`due < "tomorrow"`:             "due is no time",
-		`due = "2026-03-17T12:00:00Z"`: "expected < after due",
-		`graph < g`:                    "expected = after graph",
+		`mine = "false"`:                                 `mine can only be "true"`,
+		`due < "tomorrow"`:                               "due must be a time",
+		`due = "2026-03-17T12:00:00Z"`:                   "expected < after due",
+		`due < "0001-01-01T00:00:00Z"`:                   "of the years 1678 to 2261",
+		`due < "9999-01-01T00:00:00Z"`:                   "of the years",
+		`graph < g`:                                      "expected = after graph",
 		`due < "2026-03-17T12:00:00Z" AND thread_id = t`: "leave thread_id out",
 	} {
 		v := wire.NewValidator(payload.Limits{}, "")
-		f := ParseInterruptFilter(v, text, "", ana(), checkpoint.InterruptOpen)
+		f := ParseInterruptFilter(v, "filter", text, "", ana(), checkpoint.InterruptOpen)
 		f.RequireIndex(v)
 		require.ErrorContains(t, v.Err(), want, text)
 	}
 	v := wire.NewValidator(payload.Limits{}, "")
-	ParseInterruptFilter(v, `mine = "true"`, "", runtime.Actor{})
+	ParseInterruptFilter(v, "filter", `mine = "true"`, "", runtime.Actor{})
 	require.ErrorContains(t, v.Err(), "needs a server that knows its callers")
 }
 
@@ -89,7 +91,7 @@ func TestOrderOfInterrupts(t *testing.T) {
 		{`thread_id = t`, "due_time", "leave thread_id out"},
 	} {
 		v := wire.NewValidator(payload.Limits{}, "")
-		f := ParseInterruptFilter(v, c.filter, "", ana(), checkpoint.InterruptOpen)
+		f := ParseInterruptFilter(v, "filter", c.filter, "", ana(), checkpoint.InterruptOpen)
 		f.OrderBy(v, c.order)
 		if c.refused != "" {
 			require.ErrorContains(t, v.Err(), c.refused)
@@ -125,8 +127,37 @@ func TestClaimsThatHaveEndedAreNone(t *testing.T) {
 		{`graph = g AND priority = NORMAL`, claimed(ended), true},
 	} {
 		v := wire.NewValidator(payload.Limits{}, "")
-		f := ParseInterruptFilter(v, c.filter, "", ana(), checkpoint.InterruptOpen)
+		f := ParseInterruptFilter(v, "filter", c.filter, "", ana(), checkpoint.InterruptOpen)
 		require.NoError(t, v.Err())
 		require.Equal(t, c.matches, f.Matches(c.in, now), c.filter)
 	}
+}
+
+func TestWatchedFilters(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                               "",
+		`state = ANSWERED`:               "",
+		`graph = g`:                      "",
+		`group = g AND node = n`:         "",
+		`thread_id = t AND run_id = r`:   "",
+		`claimed_by = "ana"`:             "can't be watched",
+		`state = ANSWERED AND group = g`: "only open questions are found",
+		`run_id = r`:                     "run_id needs thread_id",
+		`state = ANSWERED AND due < "2026-03-17T12:00:00Z"`: "only open questions are found",
+	} {
+		v := wire.NewValidator(payload.Limits{}, "")
+		f := ParseInterruptFilter(v, "filter", text, "", ana())
+		f.RequireWatchIndex(v)
+		if want == "" {
+			require.NoError(t, v.Err(), text)
+		} else {
+			require.ErrorContains(t, v.Err(), want, text)
+		}
+	}
+	v := wire.NewValidator(payload.Limits{}, "")
+	f := ParseInterruptFilter(v, "filter", `mine = "true"`, "", ana())
+	f.RequireWatchIndex(v)
+	require.NoError(t, v.Err())
+	require.Empty(t, f.Query.States, "changes to every state are shown")
+	require.NotContains(t, f.Query.AnyTag, checkpoint.ClaimTag("ana"))
 }

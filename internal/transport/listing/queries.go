@@ -11,10 +11,10 @@ import (
 )
 
 // parseFilterField parses a filter. Its violations name the field.
-func parseFilterField(v *wire.Validator, text string, allowed ...string) []condition {
+func parseFilterField(v *wire.Validator, field, text string, allowed ...string) []condition {
 	conditions, err := parseFilter(text, allowed)
 	if err != nil {
-		v.AddViolation("filter", "%v", err)
+		v.AddViolation(field, "%v", err)
 	}
 	return conditions
 }
@@ -24,7 +24,7 @@ const anyState = "*"
 
 // parseFilterState returns the domain name of a state in a filter, given in any
 // case, with or without the prefix of the enum.
-func parseFilterState(v *wire.Validator, values map[string]int32, prefix, text string) string {
+func parseFilterState(v *wire.Validator, field string, values map[string]int32, prefix, text string) string {
 	name := strings.ToUpper(text)
 	if !strings.HasPrefix(name, prefix) {
 		name = prefix + name
@@ -39,17 +39,17 @@ func parseFilterState(v *wire.Validator, values map[string]int32, prefix, text s
 		}
 	}
 	slices.Sort(known)
-	v.AddViolation("filter", "%q is not a state; known are %s", reason.ClipText(text, wire.MaxNameLength), strings.Join(known, ", "))
+	v.AddViolation(field, "%q is not a state; known are %s", reason.ClipText(text, wire.MaxNameLength), strings.Join(known, ", "))
 	return ""
 }
 
 // ThreadQueryFromFilter converts a filter of the threads of the request's tenant.
 func ThreadQueryFromFilter(v *wire.Validator, filter string) checkpoint.ThreadQuery {
 	q := checkpoint.ThreadQuery{Tenant: v.Tenant()}
-	for _, c := range parseFilterField(v, filter, "state", "graph", metadataField) {
+	for _, c := range parseFilterField(v, "filter", filter, "state", "graph", metadataField) {
 		switch c.Field {
 		case "state":
-			q.State = checkpoint.ThreadState(parseFilterState(v, graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
+			q.State = checkpoint.ThreadState(parseFilterState(v, "filter", graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
 		case "graph":
 			q.Graph = v.CheckFilterName("filter", c.Value)
 		case metadataField:
@@ -64,11 +64,11 @@ func ThreadQueryFromFilter(v *wire.Validator, filter string) checkpoint.ThreadQu
 
 // RunPredicateFromFilter converts a filter over the runs of one thread.
 func RunPredicateFromFilter(v *wire.Validator, filter string) func(checkpoint.Run) bool {
-	conditions := parseFilterField(v, filter, "state", "graph", metadataField)
+	conditions := parseFilterField(v, "filter", filter, "state", "graph", metadataField)
 	for i, c := range conditions {
 		switch c.Field {
 		case "state":
-			conditions[i].Value = parseFilterState(v, graphdv1.RunState_value, "RUN_STATE_", c.Value)
+			conditions[i].Value = parseFilterState(v, "filter", graphdv1.RunState_value, "RUN_STATE_", c.Value)
 		case "graph":
 			conditions[i].Value = v.CheckFilterName("filter", c.Value)
 		}

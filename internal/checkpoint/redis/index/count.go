@@ -2,8 +2,10 @@ package index
 
 import (
 	"context"
+	"math"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
@@ -18,7 +20,8 @@ func (x *Reader) CountOpenInterrupts(ctx context.Context, owner string, atMost i
 	return x.countMembers(ctx, layout.TenantKey(layout.KeyOpenInterrupts, owner), atMost)
 }
 
-// CountTags returns how many open interrupts of a tenant have each of some tags. Redis counts the members of a range without reading them.
+// CountTags returns how many open interrupts of a tenant have each of some tags. Redis counts
+// the members of a range without reading them.
 func (x *Reader) CountTags(ctx context.Context, owner string, tags []string) ([]int, error) {
 	counts := make([]int, len(tags))
 	if len(tags) == 0 {
@@ -27,6 +30,14 @@ func (x *Reader) CountTags(ctx context.Context, owner string, tags []string) ([]
 	var args []any
 	var of []int // which tag each range is of
 	for i, tag := range tags {
+		if tag == checkpoint.OpenTag {
+			n, err := x.CountOpenInterrupts(ctx, owner, math.MaxInt)
+			if err != nil {
+				return nil, err
+			}
+			counts[i] = n
+			continue
+		}
 		for _, form := range x.database.Box.TagForms(tag) {
 			r := layout.NewTagRange(layout.TagByCreated, form, "", time.Time{})
 			args, of = append(args, r.Begin, r.End), append(of, i)

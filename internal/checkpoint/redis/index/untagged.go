@@ -38,8 +38,8 @@ func (x *Reader) TagInterrupts(ctx context.Context, tell func(done int)) (unread
 	return unreadable, err
 }
 
-// tagInterrupt gives an interrupt its tags, and puts their members back if it has some. It reports whether the record can be
-// read.
+// tagInterrupt gives an interrupt its tags, and puts their members back if it has some. It
+// reports whether the record can be read.
 func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) {
 	keys := append(x.keys.ThreadKeys(e.thread, layout.KeyInterrupts), x.keys.TagsKey(e.thread))
 	r, err := x.runner.ReadFields(ctx, keys[0], "r"+e.id)

@@ -213,7 +213,11 @@ func formatList(texts []string) string {
 func (x *Index) CountTags(ctx context.Context, owner string, list []string) ([]int, error) {
 	counts := make([]int, len(list))
 	for i, tag := range list {
-		for _, form := range x.box.TagForms(tag) {
+		forms := []string{tag}
+		if tag != checkpoint.OpenTag {
+			forms = x.box.TagForms(tag)
+		}
+		for _, form := range forms {
 			var n int
 			err := x.tagCount.QueryRowContext(ctx, owner, form).Scan(&n)
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -14,7 +14,7 @@ CREATE TABLE interrupt_tags (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX interrupt_tags_due ON interrupt_tags (tenant, tag, due, thread, id) WHERE due IS NOT NULL;
 
--- How many rows interrupt_tags has of each tag.
+-- How many rows interrupt_tags has of each tag; of 'open', how many open questions there are.
 CREATE TABLE tag_counts (
   tenant TEXT    NOT NULL,
   tag    TEXT    NOT NULL,

@@ -101,7 +101,8 @@ func (w *Writer) addRows(ctx context.Context, thread, id string, e *Entry) error
 			return err
 		}
 	}
-	return nil
+	_, err := w.increment.ExecContext(ctx, owner, checkpoint.OpenTag)
+	return err
 }
 
 func (w *Writer) removeRows(ctx context.Context, thread, id string, e *Entry) error {
@@ -113,10 +114,18 @@ func (w *Writer) removeRows(ctx context.Context, thread, id string, e *Entry) er
 		if _, err := w.remove.ExecContext(ctx, owner, tag, e.Created, thread, id); err != nil {
 			return err
 		}
-		for _, s := range []*sql.Stmt{w.decrement, w.removeCount} {
-			if _, err := s.ExecContext(ctx, owner, tag); err != nil {
-				return err
-			}
+		if err := w.subtractOne(ctx, owner, tag); err != nil {
+			return err
+		}
+	}
+	return w.subtractOne(ctx, owner, checkpoint.OpenTag)
+}
+
+// subtractOne takes one from the count of a tag. A count of none has no row.
+func (w *Writer) subtractOne(ctx context.Context, owner, tag string) error {
+	for _, s := range []*sql.Stmt{w.decrement, w.removeCount} {
+		if _, err := s.ExecContext(ctx, owner, tag); err != nil {
+			return err
 		}
 	}
 	return nil
