@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
@@ -110,4 +112,26 @@ func TestAMigratedStoreIsTagged(t *testing.T) {
 	counts, err := s.CountTags(t.Context(), "default", []string{checkpoint.GraphTag("g1")})
 	require.NoError(t, err)
 	require.Equal(t, []int{len(want[checkpoint.GraphTag("g1")]) - 1}, counts)
+}
+
+// TestAQuestionThatMovedComesOnce has an entry of the time that a question was due before, as a list
+// reads it while the question is extended.
+func TestAQuestionThatMovedComesOnce(t *testing.T) {
+	server := redistest.Start(t)
+	s := openStore(t, server.URL("partitions=1"))
+	day := time.Date(2026, 1, 1, 0, 0, 0, 7, time.UTC)
+	for i, due := range []int{9, 5} {
+		in := checkpoint.Interrupt{ID: "q", Thread: fmt.Sprint("t", i), Graph: "g", State: checkpoint.InterruptOpen, Created: day, Expires: day.Add(time.Duration(due) * time.Hour)}
+		_, err := s.Apply(t.Context(), &checkpoint.Change{
+			Thread: in.Thread, Head: checkpoint.Head{Thread: in.Thread, Updated: day}, Interrupts: []checkpoint.Interrupt{in},
+		})
+		require.NoError(t, err)
+	}
+	position := checkpoint.InterruptPosition{Due: day.Add(time.Hour), Thread: "t0", ID: "q"}
+	stale := layout.TagByDue + layout.AnyDue + "\x00" + layout.MemberAt(position)
+	require.NoError(t, server.Client.ZAdd(t.Context(), "graphd{0}:tags", goredis.Z{Member: stale}).Err())
+	found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "default", States: openStates, ByDue: true, Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, "t1", found[0].Thread, "the one that is due next by its record")
 }
