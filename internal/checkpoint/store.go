@@ -294,11 +294,7 @@ func (q *InterruptQuery) ComparePositions(a, b InterruptPosition) int {
 	if q.ByChange {
 		return cmp.Compare(a.Change, b.Change)
 	}
-	at, than := a.Created, b.Created
-	if q.ByDue {
-		at, than = a.Due, b.Due
-	}
-	return cmp.Or(at.Compare(than), strings.Compare(a.Thread, b.Thread), strings.Compare(a.ID, b.ID))
+	return cmp.Or(a.Time().Compare(b.Time()), strings.Compare(a.Thread, b.Thread), strings.Compare(a.ID, b.ID))
 }
 
 // IsAfterCursor reports whether an interrupt stands after the cursor of the query.
@@ -313,6 +309,14 @@ type InterruptPosition struct {
 	Thread  string
 	ID      string
 	Change  uint64
+}
+
+// Time returns the time by which the place stands in its order: Due, or else Created.
+func (p InterruptPosition) Time() time.Time {
+	if !p.Due.IsZero() {
+		return p.Due
+	}
+	return p.Created
 }
 
 // Store keeps threads. Implementations must be safe for concurrent use, must

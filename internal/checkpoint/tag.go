@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"context"
+	"math"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/approval"
@@ -81,4 +83,39 @@ func (i *Interrupt) hasProperties(all, one []string) bool {
 		}
 	}
 	return len(one) == 0 || slices.ContainsFunc(one, has)
+}
+
+// ChooseTags returns the condition on tags of a query that the fewest interrupts meet, and the
+// others: of each, an interrupt needs one of the tags. There is none without Tags and AnyTag. It
+// counts where there are several, and the tenant is known. The error is that of counter.
+func (q *InterruptQuery) ChooseTags(ctx context.Context, counter TagCounter) (rarest []string, others [][]string, err error) {
+	conditions := make([][]string, 0, len(q.Tags)+1)
+	for _, tag := range q.Tags {
+		conditions = append(conditions, []string{tag})
+	}
+	if len(q.AnyTag) > 0 {
+		conditions = append(conditions, q.AnyTag)
+	}
+	switch {
+	case len(conditions) == 0:
+		return nil, nil, nil
+	case len(conditions) == 1 || q.Tenant == "":
+		return conditions[0], conditions[1:], nil
+	}
+	counts, err := counter.CountTags(ctx, q.Tenant, slices.Concat(conditions...))
+	if err != nil {
+		return nil, nil, err
+	}
+	at, least := 0, math.MaxInt
+	for i, tags := range conditions {
+		sum := 0
+		for _, n := range counts[:len(tags)] {
+			sum += n
+		}
+		if counts = counts[len(tags):]; sum < least {
+			at, least = i, sum
+		}
+	}
+	rarest = conditions[at]
+	return rarest, slices.Delete(conditions, at, at+1), nil
 }

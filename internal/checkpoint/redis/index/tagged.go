@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
@@ -21,17 +20,13 @@ type taggedList struct {
 // listTagged lists open interrupts by their tags: members of the rarest tag that have the
 // others, and the records of those.
 func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	l := &taggedList{query: q, order: layout.TagByCreated}
-	at := q.After.Created
-	if q.ByDue {
-		l.order, at = layout.TagByDue, q.After.Due
-	}
-	if err := x.chooseTags(ctx, l); err != nil {
+	l, err := x.newTaggedList(ctx, q)
+	if err != nil {
 		return nil, err
 	}
 	from := ""
 	if q.After != (checkpoint.InterruptPosition{}) {
-		from = layout.InterruptPosition(at, q.After.Thread, q.After.ID) + "\x00\xff"
+		from = layout.InterruptPosition(q.After.Time(), q.After.Thread, q.After.ID) + "\x00\xff"
 	}
 	size := min(pageSize, max(16, maxLookups/max(1, countForms(l.others))))
 	if q.Limit > 0 && len(l.others) == 0 && q.Run == "" && q.Node == "" && q.Reason == "" {
@@ -62,52 +57,23 @@ func countForms(others [][]string) (n int) {
 	return n
 }
 
-// chooseTags decides which tags of the query are read, those that the fewest interrupts have, and
-// which are looked up.
-func (x *Reader) chooseTags(ctx context.Context, l *taggedList) error {
-	q := l.query
-	conditions := make([][]string, 0, len(q.Tags)+1)
-	for _, tag := range q.Tags {
-		conditions = append(conditions, []string{tag})
-	}
-	if len(q.AnyTag) > 0 {
-		conditions = append(conditions, q.AnyTag)
-	}
-	rarest, err := x.findRarest(ctx, q.Tenant, conditions)
+// newTaggedList chooses which tags of a query are read, and which are looked up.
+func (x *Reader) newTaggedList(ctx context.Context, q *checkpoint.InterruptQuery) (*taggedList, error) {
+	rarest, others, err := q.ChooseTags(ctx, x)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.chosen = []string{layout.AnyDue}
-	for i, tags := range conditions {
-		if forms := x.storedForms(tags); i == rarest {
-			l.chosen = forms
-		} else {
-			l.others = append(l.others, forms)
-		}
+	l := &taggedList{query: q, order: layout.TagByCreated, chosen: x.storedForms(rarest)}
+	if q.ByDue {
+		l.order = layout.TagByDue
 	}
-	return nil
-}
-
-// findRarest returns which condition the fewest interrupts meet. Without a tenant it is the first.
-func (x *Reader) findRarest(ctx context.Context, owner string, conditions [][]string) (rarest int, err error) {
-	if len(conditions) < 2 || owner == "" {
-		return 0, nil
+	if len(rarest) == 0 {
+		l.chosen = []string{layout.AnyDue}
 	}
-	counts, err := x.CountTags(ctx, owner, slices.Concat(conditions...))
-	if err != nil {
-		return 0, err
+	for _, tags := range others {
+		l.others = append(l.others, x.storedForms(tags))
 	}
-	least := math.MaxInt
-	for i, tags := range conditions {
-		sum := 0
-		for _, n := range counts[:len(tags)] {
-			sum += n
-		}
-		if counts = counts[len(tags):]; sum < least {
-			rarest, least = i, sum
-		}
-	}
-	return rarest, nil
+	return l, nil
 }
 
 // storedForms returns all forms in which some tags may be stored.

@@ -72,11 +72,7 @@ func InterruptMember(in *checkpoint.Interrupt) string {
 
 // MemberAt returns the member of an interrupt at a place of one of the orders.
 func MemberAt(p checkpoint.InterruptPosition) string {
-	at := p.Created
-	if !p.Due.IsZero() {
-		at = p.Due
-	}
-	return InterruptPosition(at, p.Thread, p.ID) + memberSuffix(p.Thread)
+	return InterruptPosition(p.Time(), p.Thread, p.ID) + memberSuffix(p.Thread)
 }
 
 // InterruptPosition returns the position of an interrupt in the lists of interrupts.

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 
@@ -27,9 +26,12 @@ type taggedKey struct {
 // listTagged lists open interrupts by their tags: rows of the rarest tag, and of those the
 // records that match. Errors are those of Interrupts.
 func (x *Index) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (out []checkpoint.Interrupt, err error) {
-	chosen, others, err := x.chooseTags(ctx, q)
+	chosen, others, err := q.ChooseTags(ctx, x)
 	if err != nil {
 		return nil, err
+	}
+	if len(chosen) == 0 {
+		chosen = []string{tags.AnyDue}
 	}
 	after := firstKey(q)
 	portion := checkpoint.Portion{Limit: q.Limit}
@@ -71,11 +73,7 @@ func firstKey(q *checkpoint.InterruptQuery) *taggedKey {
 }
 
 func newKey(p checkpoint.InterruptPosition) *taggedKey {
-	at := p.Created
-	if !p.Due.IsZero() {
-		at = p.Due
-	}
-	return &taggedKey{layout.ToUnixNanos(at), p.Thread, p.ID}
+	return &taggedKey{layout.ToUnixNanos(p.Time()), p.Thread, p.ID}
 }
 
 func compareKeys(a, b taggedKey) int {
@@ -119,39 +117,6 @@ func (x *Index) readInterrupt(ctx context.Context, k taggedKey) (in checkpoint.I
 		return in, false, nil
 	}
 	return in, err == nil, err
-}
-
-// chooseTags returns the tags whose rows are read, those that the fewest interrupts have, and
-// those that are looked up for each row.
-func (x *Index) chooseTags(ctx context.Context, q *checkpoint.InterruptQuery) (chosen []string, others [][]string, err error) {
-	conditions := make([][]string, 0, len(q.Tags)+1)
-	for _, tag := range q.Tags {
-		conditions = append(conditions, []string{tag})
-	}
-	if len(q.AnyTag) > 0 {
-		conditions = append(conditions, q.AnyTag)
-	}
-	if len(conditions) == 0 {
-		return []string{tags.AnyDue}, nil, nil
-	}
-	rarest, least := 0, math.MaxInt
-	for i, list := range conditions {
-		if len(conditions) == 1 || q.Tenant == "" {
-			break
-		}
-		counts, err := x.CountTags(ctx, q.Tenant, list)
-		if err != nil {
-			return nil, nil, err
-		}
-		sum := 0
-		for _, n := range counts {
-			sum += n
-		}
-		if sum < least {
-			rarest, least = i, sum
-		}
-	}
-	return conditions[rarest], slices.Delete(slices.Clone(conditions), rarest, rarest+1), nil
 }
 
 // storedForms returns all forms in which some tags may be stored.
