@@ -154,6 +154,15 @@ func WithSteps(steps ...Step) AskOption {
 	}
 }
 
+// WithUndo says how long an answer can be taken back, at most 24 hours: the function goes on
+// after that. 0 is not at all, whatever the server says.
+func WithUndo(d time.Duration) AskOption {
+	return func(q *Question) error {
+		q.Undo = &d
+		return nil
+	}
+}
+
 // Assignees says who should answer. It refuses no caller, see [ForPeople].
 func Assignees(who ...string) AskOption {
 	return func(q *Question) error {

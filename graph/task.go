@@ -77,8 +77,9 @@ type Question struct {
 	Default   json.RawMessage // answer when it expires, nil = none
 	Assignees []string
 	Priority  Priority
-	Steps     []Step  // what happens while a question is undecided
-	People    *People // nil = everybody may answer, and one answer decides
+	Steps     []Step         // what happens while a question is undecided
+	Undo      *time.Duration // how long an answer can be taken back, nil = as the server says
+	People    *People        // nil = everybody may answer, and one answer decides
 	Drift     Drift
 	// DriftIgnore names parts that may differ when the function is run again.
 	DriftIgnore []string

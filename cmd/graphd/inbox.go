@@ -22,7 +22,7 @@ func (p *program) inboxCommand() *cobra.Command {
 	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most this many; 0 shows all")
 	f.BoolVarP(&o.Watch, "watch", "w", false, "go on showing what changes")
 	cmd.AddCommand(
-		p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxExtendCommand(), p.inboxTrailCommand(),
+		p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxExtendCommand(), p.inboxTrailCommand(), p.inboxUndoCommand(),
 		p.inboxAnswerCommand(),
 	)
 	return cmd

@@ -82,6 +82,21 @@ func (p *program) inboxExtendCommand() *cobra.Command {
 	return cmd
 }
 
+func (p *program) inboxUndoCommand() *cobra.Command {
+	var note string
+	cmd := p.questionCommand("undo THREAD", "Take your answer or your vote back, before it takes effect",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			return s.UndoAnswer(cmd.Context(), name, note)
+		})
+	cmd.Long = `Take your answer or your vote back, before it takes effect.
+
+A question says how long its answer can be taken back, or the server does (graphd serve --undo). Until then the run
+waits, and the question is open again afterwards. An answer in effect can't be taken back: the run has used it.`
+	cmd.Example = "  graphd inbox undo ticket-1 --note 'the wrong ticket'"
+	cmd.Flags().StringVar(&note, "note", "", "why, for the trail")
+	return cmd
+}
+
 func (p *program) inboxTrailCommand() *cobra.Command {
 	var verify bool
 	cmd := p.questionCommand("trail THREAD", "Show what happened to a question: who asked, voted, answered or said something",

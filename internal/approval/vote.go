@@ -68,6 +68,17 @@ func (p *Policy) Cast(votes []Vote, v Vote) ([]Vote, Outcome) {
 	return cast, Counted
 }
 
+// Retract removes the vote of a voter. isDecided reports whether those that are left decide.
+// The votes given are not changed.
+func (p *Policy) Retract(votes []Vote, voter string) (left []Vote, isDecided bool) {
+	for i := range votes {
+		if votes[i].Voter != voter {
+			left = append(left, votes[i])
+		}
+	}
+	return left, slices.ContainsFunc(left, func(v Vote) bool { return p.countMissing(left, &v) == 0 })
+}
+
 // countMissing returns how many more votes like one of the votes decide.
 func (p *Policy) countMissing(votes []Vote, like *Vote) int {
 	same := 0

@@ -17,6 +17,7 @@ const (
 	RuleCallers      = "callers"       // the server does not know who calls
 	RuleGroup        = "group"         // neither a user nor a member of a group of the policy
 	RuleNotRequester = "not_requester" // who wants it may not answer
+	RuleResponder    = "responder"     // only who has answered may take the answer back
 	RuleExclusive    = "exclusive"     // only the holder of the claim may answer, and there is none
 )
 

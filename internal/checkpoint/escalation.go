@@ -13,9 +13,12 @@ func (i *Interrupt) VoterPolicy() *approval.Policy {
 	return i.Policy.Widen(i.AddedUsers, i.AddedGroups)
 }
 
-// DueTime returns when something happens to the interrupt by itself: its next step, or its
-// expiry; zero = never.
+// DueTime returns when something happens to the interrupt by itself: its next step, its
+// expiry, or the effect of its answer; zero = never.
 func (i *Interrupt) DueTime() time.Time {
+	if i.State == InterruptRetractable {
+		return i.Effective
+	}
 	if i.NextStep >= len(i.Steps) {
 		return i.Expires
 	}

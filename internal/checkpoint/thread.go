@@ -46,10 +46,11 @@ type Head struct {
 
 	Run   string   // the run that is active, waits or ended last; "" = none yet
 	Queue []string // runs waiting behind it, in order
-	// Open counts the interrupts of the thread that wait for an answer, and
-	// Answered the answers that arrived since the run was last resumed.
-	Open     int
-	Answered int
+	// Open counts the interrupts of the thread without an answer in effect: those that wait
+	// for an answer, and Retractable of them, whose answer takes effect later.
+	Open        int
+	Retractable int
+	Answered    int // answers that took effect since the run was last resumed
 	// NeedsAllAnswers is set when answers do not resume the thread before
 	// every interrupt is answered.
 	NeedsAllAnswers bool
@@ -83,6 +84,17 @@ type Head struct {
 	Revision     uint64
 	LeaseExpires time.Time
 	Now          time.Time
+}
+
+// HasEnoughAnswers reports whether a run that waits for answers can go on.
+func (h *Head) HasEnoughAnswers() bool {
+	return h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
+}
+
+// WillHaveEnoughAnswers reports whether a run that waits for answers goes on without another
+// answer, when those that it has take effect.
+func (h *Head) WillHaveEnoughAnswers() bool {
+	return h.Answered+h.Retractable > 0 && (!h.NeedsAllAnswers || h.Open == h.Retractable)
 }
 
 // AnyTask in Head.RemoteTasks stands for every task of the run.
@@ -213,12 +225,13 @@ type InterruptState string
 
 // States of an interrupt.
 const (
-	InterruptOpen       InterruptState = "open"
-	InterruptAnswered   InterruptState = "answered" // stored, not yet used
-	InterruptConsumed   InterruptState = "consumed" // used by the commit that followed
-	InterruptExpired    InterruptState = "expired"
-	InterruptCancelled  InterruptState = "cancelled"
-	InterruptSuperseded InterruptState = "superseded"
+	InterruptOpen        InterruptState = "open"
+	InterruptRetractable InterruptState = "retractable" // answered; the answer takes effect at Effective
+	InterruptAnswered    InterruptState = "answered"    // the answer is in effect, not yet used
+	InterruptConsumed    InterruptState = "consumed"    // used by the commit that followed
+	InterruptExpired     InterruptState = "expired"
+	InterruptCancelled   InterruptState = "cancelled"
+	InterruptSuperseded  InterruptState = "superseded"
 )
 
 // Interrupt is a request to a person, with its answer once it is there.
@@ -261,6 +274,10 @@ type Interrupt struct {
 	ResponseMethod string    // method by which the answer came
 	ResponseTime   time.Time // Updated is later than that once the answer is used
 	Request        string    // id of the request that answered
+	// Undo is how long an answer can be taken back; it takes effect after that. Effective is
+	// when an answer takes effect, or has taken effect, zero = at once.
+	Undo      time.Duration
+	Effective time.Time
 
 	// ShownDigest is the digest of the message, value and schema that are shown.
 	ShownDigest string
@@ -295,6 +312,16 @@ type Interrupt struct {
 	// Trail is what happened to the interrupt. An interrupt without a Policy to which nothing
 	// happened but its answer keeps none: FullTrail makes it of the record.
 	Trail trail.Log
+}
+
+// IsWaiting reports whether the interrupt has no answer in effect, and may get one.
+func (i *Interrupt) IsWaiting() bool {
+	return i.State == InterruptOpen || i.State == InterruptRetractable
+}
+
+// WaitingStates returns the states of interrupts that are waiting.
+func WaitingStates() []InterruptState {
+	return []InterruptState{InterruptOpen, InterruptRetractable}
 }
 
 // DigestShown returns the digest of what the interrupt shows. It computes the digest for

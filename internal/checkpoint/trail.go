@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -58,7 +59,7 @@ func (i *Interrupt) recordMissing(now time.Time) {
 	switch i.State {
 	case InterruptOpen: // asked once more, after its run was cancelled
 		i.recordAsked(now)
-	case InterruptAnswered:
+	case InterruptRetractable, InterruptAnswered:
 	case InterruptConsumed:
 		i.Trail.Append(trail.Entry{Time: now, Kind: trail.Used})
 	case InterruptExpired:
@@ -69,6 +70,16 @@ func (i *Interrupt) recordMissing(now time.Time) {
 		i.Trail.Append(trail.Entry{Time: i.Updated, Kind: trail.Superseded})
 	}
 	i.Trail.State = string(i.State)
+}
+
+// Retract takes the answer back: the interrupt is open again, without the answer. Its votes are
+// those that are left.
+func (i *Interrupt) Retract(e trail.Entry, votes []approval.Vote) {
+	i.AppendTrail(e)
+	i.State, i.Trail.State, i.Votes = InterruptOpen, string(InterruptOpen), votes
+	i.Response, i.Dismissed, i.Note, i.Request = "", false, "", ""
+	i.Responder, i.ResponderHow, i.ResponseMethod, i.ResponseTime = "", "", "", time.Time{}
+	i.Effective = time.Time{}
 }
 
 // hasAnswer reports whether the record has an answer of a person.
@@ -109,19 +120,19 @@ func (i *Interrupt) recordAnswer(kind trail.Kind) {
 	}
 	i.Trail.Append(trail.Entry{
 		Time: at, Kind: kind, Principal: i.Responder, How: i.ResponderHow, Method: i.ResponseMethod, Request: i.Request, Note: i.Note,
-		Dismisses: i.Dismissed, Value: i.Response,
+		Dismisses: i.Dismissed, Value: i.Response, Until: i.Effective,
 	})
 }
 
-// CountVotes returns how many votes of a voter are in the trail.
-func (i *Interrupt) CountVotes(voter string) int {
+// CountEntries returns how many entries of a kind a principal has in the trail.
+func (i *Interrupt) CountEntries(kind trail.Kind, principal string) int {
 	entries, err := i.Trail.Entries()
 	if err != nil {
 		return 0
 	}
 	n := 0
 	for j := range entries {
-		if entries[j].Kind == trail.Voted && entries[j].Principal == voter {
+		if entries[j].Kind == kind && entries[j].Principal == principal {
 			n++
 		}
 	}

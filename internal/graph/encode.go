@@ -126,6 +126,9 @@ func encodeAsk(s *AskSpec) payload.JSON {
 	if len(s.Steps) > 0 {
 		o.addJSON("steps", encodeSteps(s.Steps))
 	}
+	if s.Undo != nil {
+		o.addText("undo", s.Undo.String())
+	}
 	o.addDuration("ttl", s.TTL)
 	o.addText("expiry", s.Expiry)
 	o.addJSON("default", s.Default)

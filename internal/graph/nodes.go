@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -147,6 +148,9 @@ func (b *nodeBuilder) buildAsk(path string, n *Node, s *AskSpec) {
 		b.addProblem(path+".otherwise", ReasonConflict, "without when the question is always asked, so otherwise has no use")
 	}
 	b.checkSteps(path, s)
+	if problem := approval.CheckUndo(s.Undo); problem != "" {
+		b.addProblem(path+".undo", ReasonOutOfRange, "%s", problem)
+	}
 	b.checkExpiry(path, s, b.checkSchema(path+".schema", s.Schema, b.env.CheckSchema))
 	b.checkDrift(path+".", s.Drift, s.DriftIgnore)
 }

@@ -114,9 +114,11 @@ type AskSpec struct {
 	People    *PeopleSpec  // who may answer and how many must, nil = everybody, and one
 	Priority  string       // "", "low", "normal", "high", "urgent"
 	Steps     []StepSpec   // what happens while a question is undecided, before the expiry
-	TTL       time.Duration
-	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"
-	Default   payload.JSON // the answer of resume_default
+	// Undo is how long an answer can be taken back; nil = as the server says.
+	Undo    *time.Duration
+	TTL     time.Duration
+	Expiry  string       // "", "fail_node", "resume_default", "cancel_run"
+	Default payload.JSON // the answer of resume_default
 	// Drift is the reaction to a replay that asks something else than was
 	// answered: "" = as the graph says, or see Drifts. DriftIgnore names parts
 	// that may differ.

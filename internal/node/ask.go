@@ -75,7 +75,7 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
 		TTL: spec.TTL, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: spec.Default,
 		Priority: graph.PriorityOf(spec.Priority), Steps: spec.ApprovalSteps(),
-		Assignees: assignees, Policy: policy, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
+		Undo: spec.Undo, Assignees: assignees, Policy: policy, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
 	}}}
 }
 

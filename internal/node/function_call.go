@@ -139,7 +139,7 @@ func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage
 		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
 		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
 		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore, Policy: policyOf(q.People),
-		Priority: approval.Priority(q.Priority), Steps: stepsOf(q.Steps),
+		Priority: approval.Priority(q.Priority), Steps: stepsOf(q.Steps), Undo: q.Undo,
 	}
 	if err := c.checkAsk(ctx, &ask); err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)

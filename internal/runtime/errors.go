@@ -44,6 +44,7 @@ const (
 	ReasonInterruptAlreadyResolved = "INTERRUPT_ALREADY_RESOLVED"
 	ReasonInterruptExpired         = "INTERRUPT_EXPIRED"
 	ReasonInterruptClaimed         = "INTERRUPT_CLAIMED"
+	ReasonResponseInEffect         = "RESPONSE_IN_EFFECT"
 	ReasonTrailFull                = "TRAIL_FULL"
 	ReasonResponsesIncomplete      = "RESPONSES_INCOMPLETE"
 	ReasonResponseAmbiguous        = "RESPONSE_AMBIGUOUS"

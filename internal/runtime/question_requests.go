@@ -42,6 +42,14 @@ type ReleaseRequest struct {
 	By   Actor
 }
 
+// RetractRequest takes the answer or the vote of the caller back.
+type RetractRequest struct {
+	Question
+
+	Note string
+	By   Actor
+}
+
 // CommentRequest adds a comment to a question.
 type CommentRequest struct {
 	Question

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
@@ -43,6 +44,7 @@ type Options struct {
 	EncryptionKeys string
 	DrainTimeout   time.Duration
 	Lease          time.Duration
+	Undo           time.Duration
 	WorkerKey      string
 	WorkerBeat     time.Duration
 	WorkerLease    time.Duration
@@ -81,6 +83,8 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
 	f.DurationVar(&o.Lease, "lease", 15*time.Second,
 		"how long a silent server keeps the threads it runs, before another one on the same store takes them over")
+	f.DurationVar(&o.Undo, "undo", 0,
+		"how long an answer can be taken back when its question does not say; the run goes on after that (0: at once)")
 	f.StringVar(&o.Checkpoints, "checkpoints", "",
 		"how many checkpoints to keep of a thread at rest, with the events since, or all (default: 64 with redis, else all)")
 	f.BoolVar(&o.Compress, "compress", false, "compress what the store keeps: records of 512 bytes and more")
@@ -160,6 +164,8 @@ func (o *Options) validateOptions() error {
 	case o.Events != KeepAll && o.EventLimit() < minEvents:
 		return exit.Usagef("--events is %q: a follower of a quick run must not lose its place", o.Events).
 			WithHint("want a number of %d or more, or %s", minEvents, KeepAll)
+	case approval.CheckUndo(&o.Undo) != "":
+		return exit.Usagef("--undo %s", approval.CheckUndo(&o.Undo))
 	case o.Profiles && o.Metrics == "":
 		return exit.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")
 	case o.StepsPerCommit < 1:

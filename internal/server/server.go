@@ -246,7 +246,7 @@ func (s *Server) buildServices(
 		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
 		KeepCheckpoints: o.CheckpointLimit(name), EventLimit: o.EventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
 		Limits: o.stateLimits(), Tenants: tenants, Callers: s.quotas.callerLimits(),
-		Conditions: conditions, KnowsCallers: s.callers != nil,
+		Conditions: conditions, KnowsCallers: s.callers != nil, Undo: o.Undo,
 	}
 	o.setEngineLimits(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)

@@ -46,6 +46,7 @@ const (
 	Copied     Kind = "copied"  // with its thread
 	Reminded   Kind = "reminded"
 	Escalated  Kind = "escalated"
+	Retracted  Kind = "retracted" // a vote or the answer, before it took effect
 )
 
 // Entry is one thing that happened to a question. The zero value of a field says that the
@@ -71,7 +72,7 @@ type Entry struct {
 	Priority    string    // the new one
 	Fields      []string  // that were changed
 	Assignees   []string  // as they were changed
-	Until       time.Time // the end of a claim, or the changed expiry
+	Until       time.Time // the end of a claim, the changed expiry, or when the answer takes effect
 	From        string    // the thread that was copied
 
 	// Record is the entry as it is stored, Digest the SHA-256 of it, in hex.

@@ -295,6 +295,10 @@ func (e *fakeEngine) ClaimInterrupt(_ context.Context, c runtime.ClaimRequest) (
 	return e.changeInterrupt(c)
 }
 
+func (e *fakeEngine) RetractResponse(context.Context, runtime.RetractRequest) (checkpoint.Interrupt, error) {
+	return checkpoint.Interrupt{}, nil
+}
+
 func (e *fakeEngine) ReleaseInterrupt(_ context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
 	return e.changeInterrupt(c)
 }

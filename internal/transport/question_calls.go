@@ -43,6 +43,23 @@ func (s *interruptService) ReleaseInterrupt(ctx context.Context, req *graphdv1.R
 	return wire.InterruptToProto(released), nil
 }
 
+// RetractResponse takes the answer or the vote of the caller back. Errors: those of
+// Validator.Err, and those of engine.Engine.RetractResponse.
+func (s *interruptService) RetractResponse(ctx context.Context, req *graphdv1.RetractResponseRequest) (*graphdv1.Interrupt, error) {
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
+	v := s.newValidator(ctx)
+	retract := wire.RetractFromProto(v, req)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	retract.By = interceptor.ActorOf(ctx)
+	reopened, err := s.engine.RetractResponse(ctx, retract)
+	if err != nil {
+		return nil, err
+	}
+	return wire.InterruptToProto(reopened), nil
+}
+
 // CommentInterrupt adds a comment to the trail of an open question. Errors: those of
 // Validator.Err, and those of engine.Engine.CommentInterrupt.
 func (s *interruptService) CommentInterrupt(ctx context.Context, req *graphdv1.CommentInterruptRequest) (*graphdv1.TrailEntry, error) {

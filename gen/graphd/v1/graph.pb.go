@@ -969,7 +969,10 @@ type AskSpec struct {
 	// How urgent the question is.
 	Priority Priority `protobuf:"varint,18,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
 	// What happens while a question is undecided; at most 16, all before the ttl.
-	Steps         []*Step `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
+	Steps []*Step `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
+	// How long an answer can be taken back, at most 24 hours: it takes effect after
+	// that. Unset means as the server says (--undo), 0 not at all.
+	Undo          *durationpb.Duration `protobuf:"bytes,20,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1133,6 +1136,13 @@ func (x *AskSpec) GetPriority() Priority {
 func (x *AskSpec) GetSteps() []*Step {
 	if x != nil {
 		return x.Steps
+	}
+	return nil
+}
+
+func (x *AskSpec) GetUndo() *durationpb.Duration {
+	if x != nil {
+		return x.Undo
 	}
 	return nil
 }
@@ -1944,7 +1954,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12\x12\n" +
-	"\x04expr\x18\x02 \x01(\tR\x04expr\"\x80\x06\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xaf\x06\n" +
 	"\aAskSpec\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
@@ -1965,7 +1975,8 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x0eassignees_expr\x18\x10 \x01(\tR\rassigneesExpr\x12-\n" +
 	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\x12/\n" +
 	"\bpriority\x18\x12 \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
-	"\x05steps\x18\x13 \x03(\v2\x0f.graphd.v1.StepR\x05steps\"\xa7\x02\n" +
+	"\x05steps\x18\x13 \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12-\n" +
+	"\x04undo\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"\xa7\x02\n" +
 	"\n" +
 	"PeopleSpec\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +
@@ -2119,20 +2130,21 @@ var file_graphd_v1_graph_proto_depIdxs = []int32{
 	10, // 33: graphd.v1.AskSpec.people:type_name -> graphd.v1.PeopleSpec
 	28, // 34: graphd.v1.AskSpec.priority:type_name -> graphd.v1.Priority
 	29, // 35: graphd.v1.AskSpec.steps:type_name -> graphd.v1.Step
-	1,  // 36: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
-	15, // 37: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
-	22, // 38: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
-	16, // 39: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
-	18, // 40: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
-	25, // 41: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
-	25, // 42: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
-	25, // 43: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
-	25, // 44: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	25, // 36: graphd.v1.AskSpec.undo:type_name -> google.protobuf.Duration
+	1,  // 37: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
+	15, // 38: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
+	22, // 39: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
+	16, // 40: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
+	18, // 41: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
+	25, // 42: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
+	25, // 43: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
+	25, // 44: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
+	25, // 45: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_proto_init() }

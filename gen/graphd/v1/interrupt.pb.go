@@ -309,6 +309,8 @@ const (
 	TrailKind_TRAIL_KIND_SUPERSEDED TrailKind = 14
 	// The question was copied with its thread.
 	TrailKind_TRAIL_KIND_COPIED TrailKind = 15
+	// A vote or the answer was taken back before the answer took effect.
+	TrailKind_TRAIL_KIND_RETRACTED TrailKind = 16
 )
 
 // Enum value maps for TrailKind.
@@ -329,6 +331,7 @@ var (
 		13: "TRAIL_KIND_CANCELLED",
 		14: "TRAIL_KIND_SUPERSEDED",
 		15: "TRAIL_KIND_COPIED",
+		16: "TRAIL_KIND_RETRACTED",
 	}
 	TrailKind_value = map[string]int32{
 		"TRAIL_KIND_UNSPECIFIED": 0,
@@ -346,6 +349,7 @@ var (
 		"TRAIL_KIND_CANCELLED":   13,
 		"TRAIL_KIND_SUPERSEDED":  14,
 		"TRAIL_KIND_COPIED":      15,
+		"TRAIL_KIND_RETRACTED":   16,
 	}
 )
 
@@ -779,7 +783,7 @@ type TrailEntry struct {
 	Policy string `protobuf:"bytes,14,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The assignees as they were changed.
 	Assignees []string `protobuf:"bytes,15,rep,name=assignees,proto3" json:"assignees,omitempty"`
-	// The end of a claim, or the changed expiry.
+	// The end of a claim, the changed expiry, or when an answer takes effect.
 	Until *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=until,proto3" json:"until,omitempty"`
 	// The thread that was copied.
 	FromThreadId string `protobuf:"bytes,17,opt,name=from_thread_id,json=fromThreadId,proto3" json:"from_thread_id,omitempty"`
@@ -1073,6 +1077,9 @@ type Interrupt struct {
 	ClaimedBy string `protobuf:"bytes,33,opt,name=claimed_by,json=claimedBy,proto3" json:"claimed_by,omitempty"`
 	// When the claim ends by itself.
 	ClaimExpireTime *timestamppb.Timestamp `protobuf:"bytes,34,opt,name=claim_expire_time,json=claimExpireTime,proto3" json:"claim_expire_time,omitempty"`
+	// When the answer takes effect: until then the question is ANSWERED, its run
+	// waits, and RetractResponse takes the answer back. Unset means at once.
+	EffectiveTime *timestamppb.Timestamp `protobuf:"bytes,35,opt,name=effective_time,json=effectiveTime,proto3" json:"effective_time,omitempty"`
 	// Number of the last entry of its trail; 0 when it keeps none, and ListTrail
 	// makes it of the question. Unset in the events of a run's stream.
 	TrailSize uint32 `protobuf:"varint,36,opt,name=trail_size,json=trailSize,proto3" json:"trail_size,omitempty"`
@@ -1104,7 +1111,10 @@ type Interrupt struct {
 	// audit. Empty when there is no responder.
 	ResponseMethod string `protobuf:"bytes,47,opt,name=response_method,json=responseMethod,proto3" json:"response_method,omitempty"`
 	// When the responder answered. Unset when there is no responder.
-	ResponseTime  *timestamppb.Timestamp `protobuf:"bytes,48,opt,name=response_time,json=responseTime,proto3" json:"response_time,omitempty"`
+	ResponseTime *timestamppb.Timestamp `protobuf:"bytes,48,opt,name=response_time,json=responseTime,proto3" json:"response_time,omitempty"`
+	// How long an answer can be taken back; it takes effect after that. Unset means
+	// not at all.
+	Undo          *durationpb.Duration `protobuf:"bytes,49,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1377,6 +1387,13 @@ func (x *Interrupt) GetClaimExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Interrupt) GetEffectiveTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EffectiveTime
+	}
+	return nil
+}
+
 func (x *Interrupt) GetTrailSize() uint32 {
 	if x != nil {
 		return x.TrailSize
@@ -1454,6 +1471,13 @@ func (x *Interrupt) GetResponseTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Interrupt) GetUndo() *durationpb.Duration {
+	if x != nil {
+		return x.Undo
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
@@ -1511,7 +1535,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x06fields\x18\x14 \x03(\tR\x06fields\x12\x14\n" +
 	"\x05users\x18\x15 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x16 \x03(\tR\x06groups\x12\x1a\n" +
-	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xa7\r\n" +
+	"\bpriority\x18\x17 \x01(\tR\bpriority\"\x99\x0e\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -1553,7 +1577,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x05votes\x18  \x03(\v2\x0f.graphd.v1.VoteR\x05votes\x12\x1d\n" +
 	"\n" +
 	"claimed_by\x18! \x01(\tR\tclaimedBy\x12F\n" +
-	"\x11claim_expire_time\x18\" \x01(\v2\x1a.google.protobuf.TimestampR\x0fclaimExpireTime\x12\x1d\n" +
+	"\x11claim_expire_time\x18\" \x01(\v2\x1a.google.protobuf.TimestampR\x0fclaimExpireTime\x12A\n" +
+	"\x0eeffective_time\x18# \x01(\v2\x1a.google.protobuf.TimestampR\reffectiveTime\x12\x1d\n" +
 	"\n" +
 	"trail_size\x18$ \x01(\rR\ttrailSize\x12\x12\n" +
 	"\x04seen\x18% \x01(\tR\x04seen\x12&\n" +
@@ -1565,7 +1590,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\baccepted\x18- \x03(\tR\baccepted\x12#\n" +
 	"\rresponder_how\x18. \x01(\tR\fresponderHow\x12'\n" +
 	"\x0fresponse_method\x18/ \x01(\tR\x0eresponseMethod\x12?\n" +
-	"\rresponse_time\x180 \x01(\v2\x1a.google.protobuf.TimestampR\fresponseTime*\xe3\x01\n" +
+	"\rresponse_time\x180 \x01(\v2\x1a.google.protobuf.TimestampR\fresponseTime\x12-\n" +
+	"\x04undo\x181 \x01(\v2\x19.google.protobuf.DurationR\x04undo*\xe3\x01\n" +
 	"\x0eInterruptState\x12\x1f\n" +
 	"\x1bINTERRUPT_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14INTERRUPT_STATE_OPEN\x10\x01\x12\x1c\n" +
@@ -1590,7 +1616,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\fPRIORITY_LOW\x10\x01\x12\x13\n" +
 	"\x0fPRIORITY_NORMAL\x10\x02\x12\x11\n" +
 	"\rPRIORITY_HIGH\x10\x03\x12\x13\n" +
-	"\x0fPRIORITY_URGENT\x10\x04*\xfb\x02\n" +
+	"\x0fPRIORITY_URGENT\x10\x04*\x95\x03\n" +
 	"\tTrailKind\x12\x1a\n" +
 	"\x16TRAIL_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRAIL_KIND_ASKED\x10\x01\x12\x16\n" +
@@ -1607,7 +1633,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x12TRAIL_KIND_EXPIRED\x10\f\x12\x18\n" +
 	"\x14TRAIL_KIND_CANCELLED\x10\r\x12\x19\n" +
 	"\x15TRAIL_KIND_SUPERSEDED\x10\x0e\x12\x15\n" +
-	"\x11TRAIL_KIND_COPIED\x10\x0fB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x11TRAIL_KIND_COPIED\x10\x0f\x12\x18\n" +
+	"\x14TRAIL_KIND_RETRACTED\x10\x10B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_proto_rawDescOnce sync.Once
@@ -1667,13 +1694,15 @@ var file_graphd_v1_interrupt_proto_depIdxs = []int32{
 	12, // 23: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
 	8,  // 24: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
 	12, // 25: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
-	2,  // 26: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	12, // 27: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	12, // 26: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
+	2,  // 27: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
+	12, // 28: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	11, // 29: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }

@@ -705,6 +705,70 @@ func (x *ReleaseInterruptRequest) GetNote() string {
 	return ""
 }
 
+// Asks to take an answer back.
+type RetractResponseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// Why, for the trail; at most 4 KiB.
+	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetractResponseRequest) Reset() {
+	*x = RetractResponseRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetractResponseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetractResponseRequest) ProtoMessage() {}
+
+func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetractResponseRequest.ProtoReflect.Descriptor instead.
+func (*RetractResponseRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RetractResponseRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *RetractResponseRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *RetractResponseRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 // Asks to add a comment.
 type CommentInterruptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -722,7 +786,7 @@ type CommentInterruptRequest struct {
 
 func (x *CommentInterruptRequest) Reset() {
 	*x = CommentInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +798,7 @@ func (x *CommentInterruptRequest) String() string {
 func (*CommentInterruptRequest) ProtoMessage() {}
 
 func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +811,7 @@ func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
 func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CommentInterruptRequest) GetThreadId() string {
@@ -795,7 +859,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +871,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +884,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -864,7 +928,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +940,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +953,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -940,7 +1004,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1016,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1029,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -1103,7 +1167,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1179,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1192,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -1179,7 +1243,7 @@ type CountInterruptsResponse_Count struct {
 
 func (x *CountInterruptsResponse_Count) Reset() {
 	*x = CountInterruptsResponse_Count{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1255,7 @@ func (x *CountInterruptsResponse_Count) String() string {
 func (*CountInterruptsResponse_Count) ProtoMessage() {}
 
 func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1301,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1313,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1326,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1297,7 +1361,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1373,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1386,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -1383,6 +1447,10 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x17ReleaseInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"l\n" +
+	"\x16RetractResponseRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\"\x8c\x01\n" +
 	"\x17CommentInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
@@ -1422,7 +1490,7 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\xac\x06\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xf8\x06\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
 	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
@@ -1430,7 +1498,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n" +
 	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n" +
 	"\x0eClaimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n" +
-	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
+	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
+	"\x0fRetractResponse\x12!.graphd.v1.RetractResponseRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
 	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
 	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n" +
 	"\x10AnswerInterrupts\x12\".graphd.v1.AnswerInterruptsRequest\x1a\x18.graphd.v1.AnswerOutcome0\x01B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
@@ -1448,7 +1517,7 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
 	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
@@ -1461,36 +1530,37 @@ var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(*InterruptChange)(nil),                 // 8: graphd.v1.InterruptChange
 	(*ClaimInterruptRequest)(nil),           // 9: graphd.v1.ClaimInterruptRequest
 	(*ReleaseInterruptRequest)(nil),         // 10: graphd.v1.ReleaseInterruptRequest
-	(*CommentInterruptRequest)(nil),         // 11: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),                // 12: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 13: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 14: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 15: graphd.v1.AnswerOutcome
-	(*CountInterruptsResponse_Count)(nil),   // 16: graphd.v1.CountInterruptsResponse.Count
-	(*AnswerInterruptsRequest_Target)(nil),  // 17: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 18: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 19: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 20: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 21: google.protobuf.Duration
-	(*TrailEntry)(nil),                      // 22: graphd.v1.TrailEntry
-	(*Payload)(nil),                         // 23: graphd.v1.Payload
-	(*Dismissal)(nil),                       // 24: graphd.v1.Dismissal
-	(*timestamppb.Timestamp)(nil),           // 25: google.protobuf.Timestamp
+	(*RetractResponseRequest)(nil),          // 11: graphd.v1.RetractResponseRequest
+	(*CommentInterruptRequest)(nil),         // 12: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),                // 13: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 14: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 15: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 16: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 17: graphd.v1.CountInterruptsResponse.Count
+	(*AnswerInterruptsRequest_Target)(nil),  // 18: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 19: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 20: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 21: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 22: google.protobuf.Duration
+	(*TrailEntry)(nil),                      // 23: graphd.v1.TrailEntry
+	(*Payload)(nil),                         // 24: graphd.v1.Payload
+	(*Dismissal)(nil),                       // 25: graphd.v1.Dismissal
+	(*timestamppb.Timestamp)(nil),           // 26: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	19, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	16, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
-	19, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	20, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	19, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	21, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	22, // 6: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	18, // 7: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	23, // 8: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	24, // 9: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	25, // 10: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	20, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	17, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	20, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	21, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	20, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	22, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	23, // 6: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	19, // 7: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	24, // 8: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	25, // 9: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	26, // 10: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
 	0,  // 11: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	17, // 12: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	18, // 12: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
 	1,  // 13: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
 	3,  // 14: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
 	5,  // 15: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
@@ -1498,21 +1568,23 @@ var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
 	7,  // 17: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
 	9,  // 18: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
 	10, // 19: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	11, // 20: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	12, // 21: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	14, // 22: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 23: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 24: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	19, // 25: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	19, // 26: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 27: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	19, // 28: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	19, // 29: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	22, // 30: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	13, // 31: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	15, // 32: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	23, // [23:33] is the sub-list for method output_type
-	13, // [13:23] is the sub-list for method input_type
+	11, // 20: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	12, // 21: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	13, // 22: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	15, // 23: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 24: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 25: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	20, // 26: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	20, // 27: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 28: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	20, // 29: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	20, // 30: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	20, // 31: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	23, // 32: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	14, // 33: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	16, // 34: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	24, // [24:35] is the sub-list for method output_type
+	13, // [13:24] is the sub-list for method input_type
 	13, // [13:13] is the sub-list for extension type_name
 	13, // [13:13] is the sub-list for extension extendee
 	0,  // [0:13] is the sub-list for field type_name
@@ -1526,7 +1598,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[13].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[14].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -1538,7 +1610,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	InterruptService_WatchInterrupts_FullMethodName  = "/graphd.v1.InterruptService/WatchInterrupts"
 	InterruptService_ClaimInterrupt_FullMethodName   = "/graphd.v1.InterruptService/ClaimInterrupt"
 	InterruptService_ReleaseInterrupt_FullMethodName = "/graphd.v1.InterruptService/ReleaseInterrupt"
+	InterruptService_RetractResponse_FullMethodName  = "/graphd.v1.InterruptService/RetractResponse"
 	InterruptService_CommentInterrupt_FullMethodName = "/graphd.v1.InterruptService/CommentInterrupt"
 	InterruptService_ListTrail_FullMethodName        = "/graphd.v1.InterruptService/ListTrail"
 	InterruptService_AnswerInterrupts_FullMethodName = "/graphd.v1.InterruptService/AnswerInterrupts"
@@ -63,6 +64,13 @@ type InterruptServiceClient interface {
 	// Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(ctx context.Context, in *ReleaseInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
+	// Takes the caller's answer back before it takes effect (Interrupt.effective_time):
+	// the question is open again, and its node has not seen the answer. With People
+	// it takes the caller's vote back, also before the votes decide. Nothing changes
+	// when an open question has no vote of the caller. Errors: INTERRUPT_NOT_FOUND,
+	// RESPONSE_IN_EFFECT, INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
+	// of somebody else, TRAIL_FULL, INVALID_FIELD for a breakpoint.
+	RetractResponse(ctx context.Context, in *RetractResponseRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
@@ -167,6 +175,16 @@ func (c *interruptServiceClient) ReleaseInterrupt(ctx context.Context, in *Relea
 	return out, nil
 }
 
+func (c *interruptServiceClient) RetractResponse(ctx context.Context, in *RetractResponseRequest, opts ...grpc.CallOption) (*Interrupt, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Interrupt)
+	err := c.cc.Invoke(ctx, InterruptService_RetractResponse_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *interruptServiceClient) CommentInterrupt(ctx context.Context, in *CommentInterruptRequest, opts ...grpc.CallOption) (*TrailEntry, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TrailEntry)
@@ -238,6 +256,13 @@ type InterruptServiceServer interface {
 	// Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error)
+	// Takes the caller's answer back before it takes effect (Interrupt.effective_time):
+	// the question is open again, and its node has not seen the answer. With People
+	// it takes the caller's vote back, also before the votes decide. Nothing changes
+	// when an open question has no vote of the caller. Errors: INTERRUPT_NOT_FOUND,
+	// RESPONSE_IN_EFFECT, INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
+	// of somebody else, TRAIL_FULL, INVALID_FIELD for a breakpoint.
+	RetractResponse(context.Context, *RetractResponseRequest) (*Interrupt, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
@@ -283,6 +308,9 @@ func (UnimplementedInterruptServiceServer) ClaimInterrupt(context.Context, *Clai
 }
 func (UnimplementedInterruptServiceServer) ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseInterrupt not implemented")
+}
+func (UnimplementedInterruptServiceServer) RetractResponse(context.Context, *RetractResponseRequest) (*Interrupt, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetractResponse not implemented")
 }
 func (UnimplementedInterruptServiceServer) CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error) {
 	return nil, status.Error(codes.Unimplemented, "method CommentInterrupt not implemented")
@@ -433,6 +461,24 @@ func _InterruptService_ReleaseInterrupt_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InterruptService_RetractResponse_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetractResponseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).RetractResponse(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_RetractResponse_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).RetractResponse(ctx, req.(*RetractResponseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _InterruptService_CommentInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CommentInterruptRequest)
 	if err := dec(in); err != nil {
@@ -510,6 +556,10 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleaseInterrupt",
 			Handler:    _InterruptService_ReleaseInterrupt_Handler,
+		},
+		{
+			MethodName: "RetractResponse",
+			Handler:    _InterruptService_RetractResponse_Handler,
 		},
 		{
 			MethodName: "CommentInterrupt",

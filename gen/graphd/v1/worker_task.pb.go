@@ -1771,7 +1771,10 @@ type Ask struct {
 	// How urgent the question is.
 	Priority Priority `protobuf:"varint,15,opt,name=priority,proto3,enum=graphd.v1.Priority" json:"priority,omitempty"`
 	// What happens while a question is undecided; at most 16, all before the ttl.
-	Steps         []*Step `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`
+	Steps []*Step `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`
+	// How long an answer can be taken back, at most 24 hours: it takes effect after
+	// that. Unset means as the server says (--undo), 0 not at all.
+	Undo          *durationpb.Duration `protobuf:"bytes,17,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1914,6 +1917,13 @@ func (x *Ask) GetPriority() Priority {
 func (x *Ask) GetSteps() []*Step {
 	if x != nil {
 		return x.Steps
+	}
+	return nil
+}
+
+func (x *Ask) GetUndo() *durationpb.Duration {
+	if x != nil {
+		return x.Undo
 	}
 	return nil
 }
@@ -2208,7 +2218,7 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\toverwrite\x18\x03 \x01(\bR\toverwrite\"i\n" +
 	"\x0fTaskInterrupted\x12\"\n" +
 	"\x04asks\x18\x01 \x03(\v2\x0e.graphd.v1.AskR\x04asks\x122\n" +
-	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xf2\x04\n" +
+	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xa1\x05\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
@@ -2226,7 +2236,8 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\fdrift_ignore\x18\r \x03(\tR\vdriftIgnore\x12)\n" +
 	"\x06people\x18\x0e \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12/\n" +
 	"\bpriority\x18\x0f \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
-	"\x05steps\x18\x10 \x03(\v2\x0f.graphd.v1.StepR\x05steps\"\x95\x04\n" +
+	"\x05steps\x18\x10 \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12-\n" +
+	"\x04undo\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"\x95\x04\n" +
 	"\n" +
 	"TaskFailed\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +
@@ -2368,15 +2379,16 @@ var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	37, // 50: graphd.v1.Ask.people:type_name -> graphd.v1.People
 	38, // 51: graphd.v1.Ask.priority:type_name -> graphd.v1.Priority
 	39, // 52: graphd.v1.Ask.steps:type_name -> graphd.v1.Step
-	26, // 53: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
-	1,  // 54: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
-	24, // 55: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
-	28, // 56: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	26, // 53: graphd.v1.Ask.undo:type_name -> google.protobuf.Duration
+	26, // 54: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
+	1,  // 55: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
+	24, // 56: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
+	28, // 57: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_task_proto_init() }

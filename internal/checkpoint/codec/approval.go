@@ -207,7 +207,7 @@ func readPeopleField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field
 	}
 }
 
-// readStepField reads a field of what happens while a question is undecided.
+// readStepField reads a field of what happens to an interrupt by itself.
 func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
 	switch f {
 	case fPriority:
@@ -220,6 +220,10 @@ func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) 
 		in.AddedUsers = rd.ReadStrings()
 	case fAddedGroups:
 		in.AddedGroups = rd.ReadStrings()
+	case fUndo:
+		in.Undo = rd.ReadDuration()
+	case fEffective:
+		in.Effective = rd.ReadTime()
 	default:
 		rd.SkipValue()
 	}

@@ -152,6 +152,9 @@ const (
 	fEscalates
 	fAddedUsers
 	fAddedGroups
+	fUndo
+	fEffective
+	fRetractable
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -319,6 +322,9 @@ var fields = [...]struct {
 	fEscalates:       {"escalates", Plain},
 	fAddedUsers:      {"added_users", Plain},
 	fAddedGroups:     {"added_groups", Plain},
+	fUndo:            {"undo", Duration},
+	fEffective:       {"effective", Time},
+	fRetractable:     {"retractable", Plain},
 }
 
 // fieldNumbers are the fields by their names.

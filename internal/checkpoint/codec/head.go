@@ -34,6 +34,7 @@ func writeHead(w *packed.Writer, h *checkpoint.Head) {
 	w.WriteStrings(fQueue, h.Queue)
 	writeInt(w, fOpen, h.Open)
 	writeInt(w, fAnswered, h.Answered)
+	writeInt(w, fRetractable, h.Retractable)
 	w.WriteBool(fNeedsAllAnswers, h.NeedsAllAnswers)
 	writeCancel(w, fCancel, h.Cancel)
 	w.WriteUint(fFence, h.Fence)
@@ -100,6 +101,8 @@ func readHeadField(rd *packed.Reader, h *checkpoint.Head, f packed.Field) {
 		h.Queue = rd.ReadStrings()
 	case fOpen:
 		h.Open = int(rd.ReadInt())
+	case fRetractable:
+		h.Retractable = int(rd.ReadInt())
 	case fAnswered:
 		h.Answered = int(rd.ReadInt())
 	case fNeedsAllAnswers:

@@ -57,6 +57,8 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeSteps(w, in)
 	writeClaim(w, in)
 	writeTrail(w, &in.Trail)
+	w.WriteDuration(fUndo, in.Undo)
+	w.WriteTime(fEffective, in.Effective)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps

@@ -47,9 +47,11 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 			p.PrintLine("    %s  for what the node asked later, which differs: %s", p.Colorize(Yellow, "accepted"), strings.Join(list, ", "))
 		}
 		p.printResponder(q)
+		p.printEffect(q)
 		return
 	}
 	p.printResponder(q) // who dismissed it
+	p.printEffect(q)
 	if wanted := form.ParseSchema(q.GetResponseSchema().GetJson()).DescribeAnswer(); wanted != "" {
 		p.PrintLine("    %s  %s", p.Colorize(Green, "answer"), wanted)
 	}
@@ -118,6 +120,13 @@ func (p *Printer) printPeople(q *graphdv1.Interrupt) {
 			says = p.formatValue("      ", v.GetValue().GetJson())
 		}
 		p.PrintLine("    %s  %s  %s  %s", p.Colorize(cyan, "vote"), v.GetPrincipal(), says, FormatTime(v.GetTime()))
+	}
+}
+
+// printEffect prints how long an answer can be taken back.
+func (p *Printer) printEffect(q *graphdv1.Interrupt) {
+	if at := q.GetEffectiveTime(); at != nil && at.AsTime().After(time.Now()) {
+		p.PrintLine("    %s  %s; until then graphd inbox undo takes the answer back", p.Colorize(Yellow, "in effect"), FormatTime(at))
 	}
 }
 
@@ -204,6 +213,7 @@ func (p *Printer) PrintResolved(q *graphdv1.Interrupt, by string) {
 		line += "  " + p.formatValue("  ", q.GetResponse().GetJson())
 	}
 	p.PrintLine("%s", line)
+	p.printEffect(q)
 	if len(accepted) > 0 {
 		p.PrintLine("  %s", p.Colorize(Yellow, "for what the node asked later, which differs: "+strings.Join(accepted, ", ")))
 	}

@@ -145,6 +145,7 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"people":    func(n *yaml.Node, path string) { s.People = r.readPeople(n, path) },
 		"priority":  r.textInto(&s.Priority),
 		"steps":     func(n *yaml.Node, path string) { last = r.readSteps(n, path, s) },
+		"undo":      r.optionalDurationInto(&s.Undo),
 		"ttl":       r.durationInto(&s.TTL),
 		"expiry":    r.textInto(&s.Expiry),
 		"default":   r.jsonInto(&s.Default),

@@ -26,38 +26,42 @@ func (r *resumeCall) givenResponses(b *answerBatch) []runtime.Response {
 // answerBatch is the answers of one request, checked together.
 type answerBatch struct {
 	openInterrupts    []checkpoint.Interrupt // open interrupts of the thread
-	answered          []checkpoint.Interrupt // with their answers
+	answered          []checkpoint.Interrupt // with their answers, which take effect at once
+	retractable       []checkpoint.Interrupt // with their answers, which take effect later
 	voted             []checkpoint.Interrupt // with votes that do not decide
 	repeated          []string               // ids of open interrupts that have the vote already
 	passedBreakpoints []checkpoint.Interrupt // breakpoints that the resume passes
 	singleResponse    []runtime.Response
+	countRetractable  int // interrupts of the thread that had such an answer before
 	needsAllAnswers   bool
 	capacityErr       error // the error that keeps the run waiting for a slot or for memory; nil = the run starts
 }
 
 func (b *answerBatch) hasNothingNew() bool {
-	return len(b.answered) == 0 && len(b.voted) == 0 && len(b.passedBreakpoints) == 0
+	return len(b.answered)+len(b.retractable)+len(b.voted)+len(b.passedBreakpoints) == 0
 }
 
-// hasOnlyVotes reports whether the thread does not go on: votes were cast that do not
-// decide.
-func (b *answerBatch) hasOnlyVotes() bool {
-	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0 && len(b.voted) > 0
+// hasNoEffect reports whether the thread does not go on now: votes were cast that do not
+// decide, or answers were given that take effect later.
+func (b *answerBatch) hasNoEffect() bool {
+	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0 && len(b.voted)+len(b.retractable) > 0
 }
 
-// countLeftOpen returns how many interrupts stay open.
-func (b *answerBatch) countLeftOpen() int {
-	return len(b.openInterrupts) - len(b.answered) - len(b.passedBreakpoints)
+// countLeftWaiting returns how many interrupts stay without an answer in effect.
+func (b *answerBatch) countLeftWaiting() int {
+	return len(b.openInterrupts) + b.countRetractable - len(b.answered) - len(b.passedBreakpoints)
 }
 
 // checkAnswers checks every answer against its interrupt before any is stored.
 func (r *resumeCall) checkAnswers(ctx context.Context, reader *query.Reader, head *checkpoint.Head) (*answerBatch, error) {
 	b := &answerBatch{}
-	var err error
 	if head.Open > 0 {
-		if b.openInterrupts, err = reader.ListOpenInterrupts(ctx, head.Thread); err != nil {
+		waiting, err := reader.ListWaitingInterrupts(ctx, head.Thread)
+		if err != nil {
 			return nil, err
 		}
+		b.openInterrupts = slices.DeleteFunc(waiting, func(q checkpoint.Interrupt) bool { return q.State != checkpoint.InterruptOpen })
+		b.countRetractable = len(waiting) - len(b.openInterrupts)
 	}
 	responses := r.req.Responses
 	if r.req.Single != nil {
@@ -137,7 +141,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		if !q.Expires.IsZero() && !q.Expires.After(r.opts.Now()) {
 			return b.nameOpen(questions.ExpiredError(&q))
 		}
-	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
+	case checkpoint.InterruptRetractable, checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
 		if err := r.checkLateVoter(&q); err != nil {
 			return err
 		}
@@ -186,7 +190,12 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	if !resp.Dismissed {
 		q.Response = resp.Value
 	}
-	b.answered = append(b.answered, q)
+	if q.Undo > 0 {
+		q.State = checkpoint.InterruptRetractable
+		b.retractable = append(b.retractable, q)
+	} else {
+		b.answered = append(b.answered, q)
+	}
 	return nil
 }
 
@@ -221,7 +230,8 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 			return notInterruptedError(head)
 		}
 	}
-	// A repeated answer, or a vote that does not decide, passes no breakpoint.
+	// A repeated answer, a vote that does not decide, or an answer that takes effect later
+	// passes no breakpoint.
 	goesOn := responses == 0 || len(b.answered) > 0 || r.hasCommand()
 	var missing []string
 	for _, q := range b.openInterrupts {
@@ -231,7 +241,7 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 				q.State = checkpoint.InterruptConsumed
 				b.passedBreakpoints = append(b.passedBreakpoints, q)
 			}
-		case !containsInterrupt(b.answered, q.ID) && !containsInterrupt(b.voted, q.ID) && !slices.Contains(b.repeated, q.ID):
+		case !b.hasResponse(q.ID):
 			missing = append(missing, q.ID)
 		}
 	}
@@ -249,6 +259,12 @@ func (r *resumeCall) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 	return nil
 }
 
+// hasResponse reports whether the batch has an answer or a vote for an interrupt.
+func (b *answerBatch) hasResponse(id string) bool {
+	return containsInterrupt(b.answered, id) || containsInterrupt(b.retractable, id) || containsInterrupt(b.voted, id) ||
+		slices.Contains(b.repeated, id)
+}
+
 func containsInterrupt(list []checkpoint.Interrupt, id string) bool {
 	return slices.ContainsFunc(list, func(q checkpoint.Interrupt) bool { return q.ID == id })
 }
@@ -256,20 +272,22 @@ func containsInterrupt(list []checkpoint.Interrupt, id string) bool {
 // putAnswers adds the answers and votes to a change.
 func (b *answerBatch) putAnswers(t *commit.Tx) {
 	b.putVotes(t)
-	for i := range b.answered {
-		if q := &b.answered[i]; q.Responder != "" {
+	all := slices.Concat(b.answered, b.retractable, b.passedBreakpoints)
+	for i := range all {
+		q := &all[i]
+		if q.Updated = t.Now; q.Responder != "" {
 			q.ResponseTime = t.Now
 		}
-	}
-	all := make([]checkpoint.Interrupt, 0, len(b.answered)+len(b.passedBreakpoints))
-	all = append(append(all, b.answered...), b.passedBreakpoints...)
-	for i := range all {
-		all[i].Updated = t.Now
+		if q.State == checkpoint.InterruptRetractable {
+			q.Effective = t.Now.Add(q.Undo)
+			t.ScheduleBy(q.Effective)
+		}
 	}
 	t.Interrupts = append(t.Interrupts, all...)
-	t.Head.Open = max(0, t.Head.Open-len(all))
+	t.Head.Open = max(0, t.Head.Open-len(all)+len(b.retractable))
+	t.Head.Retractable += len(b.retractable)
 	t.Head.Answered += len(b.answered)
-	if b.hasOnlyVotes() {
+	if len(all) == 0 && len(b.voted) > 0 {
 		return // the thread stays as it is
 	}
 	t.Head.NeedsAllAnswers = b.needsAllAnswers

@@ -64,15 +64,20 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if r.req.Expected != "" && r.req.Expected != head.Checkpoint {
 		return nil, answerInPastError(head, r.req.Expected)
 	}
-	if b.hasOnlyVotes() && r.hasCommand() {
-		return nil, runtime.Errorf(runtime.ReasonInvalidField, "the answer does not decide the question yet, so the run does not go on with an update or a goto").
-			WithViolation("resume.update", "must be empty with an answer that does not decide; so must goto_targets")
+	isForEffect := b.hasNothingNew() && len(b.openInterrupts) == 0 && b.countRetractable > 0
+	if isForEffect && !r.hasCommand() {
+		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
 	}
-	hasUndecided := len(b.voted)+len(b.repeated) > 0
+	if (b.hasNoEffect() || isForEffect) && r.hasCommand() {
+		return nil, runtime.Errorf(runtime.ReasonInvalidField,
+			"the answer does not decide the question yet, or can still be taken back, so the run does not go on with an update or a goto").
+			WithViolation("resume.update", "must be empty with an answer that has no effect yet; so must goto_targets")
+	}
+	hasUndecided := len(b.voted)+len(b.repeated)+len(b.retractable)+b.countRetractable > 0
 	collects := r.req.Coverage == runtime.CoverCollect || r.req.Coverage == runtime.CoverAll && hasUndecided
-	b.needsAllAnswers = collects && b.countLeftOpen() > 0
+	b.needsAllAnswers = collects && b.countLeftWaiting() > 0
 	switch {
-	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers, b.hasOnlyVotes():
+	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers, b.hasNoEffect():
 		return r.storeAnswers(ctx, reader, head, b)
 	default:
 		return r.resumeRun(ctx, reader, head, b)

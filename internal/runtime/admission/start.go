@@ -331,7 +331,7 @@ func (s *startCall) enqueueWithoutCapacity(ctx context.Context, head *checkpoint
 // threadInterruptedError refuses a call on a thread that waits for people, and
 // names the interrupts.
 func threadInterruptedError(ctx context.Context, reader *query.Reader, head *checkpoint.Head) error {
-	ids, err := reader.ListOpenIDs(ctx, head.Thread)
+	ids, err := reader.ListWaitingIDs(ctx, head.Thread)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 )
 
 // storeAnswers stores the answers without starting anything here: the thread is
@@ -38,8 +39,13 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		if err := b.markQueued(ctx, reader, t); err != nil {
 			return err
 		}
-		if !b.needsAllAnswers && !b.hasOnlyVotes() && t.Head.Owner == "" {
+		if !b.needsAllAnswers && !b.hasNoEffect() && t.Head.Owner == "" {
 			t.Head.Due = t.Now
+		}
+		if t.Head.State == checkpoint.ThreadFailed && len(b.retractable) > 0 {
+			if err := putWaitingSuccessor(ctx, reader, t); err != nil {
+				return err
+			}
 		}
 		t.RecordRequest(r.req.RequestID, r.req.Digest, t.Head.Run)
 		return nil
@@ -51,11 +57,25 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		r.opts.Capacity.EnqueueThread(head.Thread, commit.NextRun(&next), b.capacityErr)
 	}
 	r.opts.WakeScheduler()
-	run, err := r.opts.Reader.StoredRun(ctx, head.Thread, head.Run) // as the change leaves it
+	run, err := r.opts.Reader.StoredRun(ctx, head.Thread, next.Run) // as the change leaves it
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
 	}
 	return &runtime.Started{Run: run, Head: next, After: head.LastEvent}, nil
+}
+
+// putWaitingSuccessor puts the run that follows a failed run into a change: it waits until the
+// answer takes effect.
+func putWaitingSuccessor(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	failed, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	run := superstep.NewSuccessor(t, failed)
+	run.State = checkpoint.RunInterrupted
+	t.Head.Run = run.ID
+	t.RecordRunEnd(&run)
+	return nil
 }
 
 // markQueued marks the run as queued: it has its answers and waits for a slot.
@@ -91,7 +111,7 @@ func (r *resumeCall) storeCommand(ctx context.Context, reader *query.Reader, t *
 // checkUnchanged makes sure that the interrupts are still open when the change is
 // made through a session whose head has moved since they were read.
 func (b *answerBatch) checkUnchanged(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
-	for _, list := range [][]checkpoint.Interrupt{b.answered, b.voted, b.passedBreakpoints} {
+	for _, list := range [][]checkpoint.Interrupt{b.answered, b.retractable, b.voted, b.passedBreakpoints} {
 		for _, a := range list {
 			q, err := reader.StoredInterrupt(ctx, t.Thread, a.ID)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/questions"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // castVote counts an answer as the vote of its caller, and adds it to the question. Without
@@ -47,7 +48,7 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 	if err := r.checkClaim(q); err != nil {
 		return 0, err
 	}
-	if isChanged := len(votes) == len(q.Votes); isChanged && outcome == approval.Counted && q.CountVotes(by.Name) >= maxVotesOfVoter {
+	if isChanged := len(votes) == len(q.Votes); isChanged && outcome == approval.Counted && q.CountEntries(trail.Voted, by.Name) >= maxVotesOfVoter {
 		return 0, questions.TooManyVotesError(q, maxVotesOfVoter)
 	}
 	if outcome == approval.Counted {
@@ -108,7 +109,7 @@ func (b *answerBatch) putVotes(t *commit.Tx) {
 	for i := range b.voted {
 		b.voted[i].Updated = t.Now
 	}
-	for _, list := range [][]checkpoint.Interrupt{b.voted, b.answered} {
+	for _, list := range [][]checkpoint.Interrupt{b.voted, b.answered, b.retractable} {
 		for i := range list {
 			if votes := list[i].Votes; len(votes) > 0 {
 				votes[len(votes)-1].Time = t.Now // Cast has made them anew

@@ -28,6 +28,16 @@ func (t *Tx) PutBreakpoint(q *checkpoint.Interrupt, step int) {
 	})
 }
 
+// EndWait gives a waiting interrupt of the thread the state in which it no longer waits, for
+// the interrupts of the change.
+func (t *Tx) EndWait(q *checkpoint.Interrupt, to checkpoint.InterruptState) {
+	t.Head.Open = max(0, t.Head.Open-1)
+	if q.State == checkpoint.InterruptRetractable {
+		t.Head.Retractable = max(0, t.Head.Retractable-1)
+	}
+	q.State, q.Updated = to, t.Now
+}
+
 // RecordRunEnd records that the thread's active run has stopped.
 func (t *Tx) RecordRunEnd(run *checkpoint.Run) {
 	t.Head.PreferredOwner, t.Head.PreferredUntil, t.Head.RemoteTasks = "", time.Time{}, nil

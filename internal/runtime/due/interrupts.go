@@ -11,13 +11,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
-// expireInterrupts applies the expiry of each interrupt that was not answered in time.
-func (p *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) error {
+// endWaits applies the expiry of each interrupt that was not answered in time, and puts the
+// answers in effect that can't be taken back any more.
+func (p *Processor) endWaits(ctx context.Context, head checkpoint.Head) error {
 	_, err := p.opts.Changer.ChangeFrom(ctx, head, func(t *commit.Tx) error {
 		if t.Head.Run != head.Run {
 			return checkpoint.ErrConflict
 		}
-		open, err := p.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
+		waiting, err := p.opts.Reader.ListWaitingInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}
@@ -25,50 +26,96 @@ func (p *Processor) expireInterrupts(ctx context.Context, head checkpoint.Head) 
 		if t.Head.State != checkpoint.ThreadBusy {
 			t.Head.Due = commit.ExpiryTime(&t.Head)
 		}
-		late := takeExpired(t, open)
-		if len(late) == 0 {
-			return nil
-		}
-		return p.putExpired(ctx, t, late)
+		return p.putDue(ctx, t, waiting)
 	})
 	p.opts.WakeScheduler()
 	return err
 }
 
-// takeExpired returns the expired interrupts, and schedules the thread for the others. It
-// puts the others whose steps are due into the change.
-func takeExpired(t *commit.Tx, open []checkpoint.Interrupt) []checkpoint.Interrupt {
-	var late []checkpoint.Interrupt
-	for _, q := range open {
-		stepped := q.TakeSteps(t.Now)
-		if q.Expires.IsZero() || q.Expires.After(t.Now) {
-			t.ScheduleBy(q.DueTime())
-			if stepped {
-				t.Interrupts = append(t.Interrupts, q)
-			}
-			continue
+// putDue puts into a change what is due of the waiting interrupts of a thread: their steps,
+// their expiry, the effect of their answers. It schedules the thread for the others.
+func (p *Processor) putDue(ctx context.Context, t *commit.Tx, waiting []checkpoint.Interrupt) error {
+	var expired []checkpoint.Interrupt
+	answered := 0
+	for i := range waiting {
+		q := &waiting[i]
+		switch {
+		case q.State == checkpoint.InterruptRetractable && !q.Effective.After(t.Now):
+			t.EndWait(q, checkpoint.InterruptAnswered)
+			t.Interrupts = append(t.Interrupts, *q)
+			answered++
+		case q.State == checkpoint.InterruptRetractable:
+			t.ScheduleBy(q.Effective)
+		case takeSteps(t, q):
+			expired = append(expired, *q)
 		}
-		q.State, q.Updated = checkpoint.InterruptExpired, t.Now
-		if q.Expiry == checkpoint.ExpiryResumeDefault {
-			q.Response = orNull(q.Default)
-		}
-		late = append(late, q)
 	}
-	return late
+	if len(expired)+answered == 0 {
+		return nil
+	}
+	t.Head.Answered += answered
+	t.Head.Updated = t.Now
+	if answered > 0 {
+		passBreakpoints(t, waiting)
+	}
+	return p.putExpired(ctx, t, expired)
 }
 
-// putExpired puts the end of some interrupts into a change: their nodes go on, with
+// takeSteps takes the steps of an open interrupt that are due, puts them into the change, and
+// schedules the thread for the next. isExpired says that the interrupt is to be put as expired.
+func takeSteps(t *commit.Tx, q *checkpoint.Interrupt) (isExpired bool) {
+	stepped := q.TakeSteps(t.Now)
+	if q.Expires.IsZero() || q.Expires.After(t.Now) {
+		t.ScheduleBy(q.DueTime())
+		if stepped {
+			t.Interrupts = append(t.Interrupts, *q)
+		}
+		return false
+	}
+	t.EndWait(q, checkpoint.InterruptExpired)
+	if q.Expiry == checkpoint.ExpiryResumeDefault {
+		q.Response = orNull(q.Default)
+	}
+	return true
+}
+
+// passBreakpoints puts the breakpoints of a thread into a change as passed, if nothing else
+// keeps it from going on, as an answer does that takes effect at once.
+func passBreakpoints(t *commit.Tx, waiting []checkpoint.Interrupt) {
+	var passed []checkpoint.Interrupt
+	for i := range waiting {
+		switch q := &waiting[i]; {
+		case !q.IsWaiting():
+		case q.Reason != checkpoint.ReasonBreakpoint:
+			if t.Head.NeedsAllAnswers {
+				return
+			}
+		default:
+			passed = append(passed, *q)
+		}
+	}
+	if len(passed) == 0 {
+		return
+	}
+	for i := range passed {
+		t.EndWait(&passed[i], checkpoint.InterruptConsumed)
+	}
+	t.Interrupts = append(t.Interrupts, passed...)
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: passed})
+}
+
+// putExpired puts the expiry of some interrupts into a change: their nodes go on, with
 // the default or with the failure that there was no answer, or the run is
 // cancelled. A run that has failed has ended: its nodes find the expiry when it is
 // continued.
-func (p *Processor) putExpired(ctx context.Context, t *commit.Tx, late []checkpoint.Interrupt) error {
-	t.Interrupts = append(t.Interrupts, late...)
-	t.Head.Open = max(0, t.Head.Open-len(late))
-	t.Head.Updated = t.Now
-	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
+func (p *Processor) putExpired(ctx context.Context, t *commit.Tx, expired []checkpoint.Interrupt) error {
+	if len(expired) > 0 {
+		t.Interrupts = append(t.Interrupts, expired...)
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: expired})
+	}
 	hasFailed := t.Head.State == checkpoint.ThreadFailed
-	for _, q := range late {
-		if q.Expiry != checkpoint.ExpiryCancelRun || hasFailed {
+	for i := range expired {
+		if expired[i].Expiry != checkpoint.ExpiryCancelRun || hasFailed {
 			t.Head.Answered++
 			continue
 		}

@@ -108,7 +108,7 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 	late := !head.Due.IsZero() && !head.Due.After(head.Now)
 	switch {
 	case here && late && head.Open > 0:
-		return p.expireInterrupts(ctx, head)
+		return p.endWaits(ctx, head)
 	case here, head.Leased() && head.Owner != p.opts.Server, head.RetryAt.After(head.Now):
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run && !head.Cancel.IsDrain():
@@ -126,11 +126,11 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 	case p.opts.Pruner.IsPruneDue(&head):
 		return p.opts.Pruner.PruneRested(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
-		return p.expireInterrupts(ctx, head)
+		return p.endWaits(ctx, head)
 	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:
 		return p.takeWithCapacity(ctx, head, p.beginQueuedRun)
 	case head.State == checkpoint.ThreadFailed && head.Open > 0: // the run may be continued
-		return p.expireInterrupts(ctx, head)
+		return p.endWaits(ctx, head)
 	default:
 		return p.setNextDue(ctx, head)
 	}
@@ -187,14 +187,11 @@ func (p *Processor) postponeUnserved(ctx context.Context, head checkpoint.Head) 
 		if head.Open == 0 {
 			return nil
 		}
-		open, err := p.opts.Reader.ListOpenInterrupts(ctx, t.Thread)
+		waiting, err := p.opts.Reader.ListWaitingInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}
-		if late := takeExpired(t, open); len(late) > 0 {
-			return p.putExpired(ctx, t, late)
-		}
-		return nil
+		return p.putDue(ctx, t, waiting)
 	})
 	if err == nil {
 		p.opts.Unserved.NoteCheck(head.Thread, next.Revision, p.opts.Uptime())

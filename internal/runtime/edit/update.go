@@ -74,7 +74,7 @@ func (u *stateUpdate) checkUpdatable(ctx context.Context, head *checkpoint.Head)
 		return nil
 	}
 	var dropped []string
-	if err := u.editor.reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) {
+	if err := u.editor.reader.EachWaitingInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) {
 		if isQuestionWithin(q, u.req.Namespace) {
 			dropped = append(dropped, q.ID)
 		}
@@ -149,7 +149,7 @@ func (u *stateUpdate) supersedeBelow(ctx context.Context, t *commit.Tx) error {
 		return nil
 	}
 	var closed []checkpoint.Interrupt
-	if err := u.editor.reader.EachOpenInterrupt(ctx, t.Thread, func(q *checkpoint.Interrupt) {
+	if err := u.editor.reader.EachWaitingInterrupt(ctx, t.Thread, func(q *checkpoint.Interrupt) {
 		if isQuestionWithin(q, u.state.Namespace()) {
 			closed = append(closed, *q)
 		}
@@ -157,10 +157,9 @@ func (u *stateUpdate) supersedeBelow(ctx context.Context, t *commit.Tx) error {
 		return err
 	}
 	for i := range closed {
-		closed[i].State, closed[i].Updated = checkpoint.InterruptSuperseded, t.Now
+		t.EndWait(&closed[i], checkpoint.InterruptSuperseded)
 	}
 	t.Interrupts = append(t.Interrupts, closed...)
-	t.Head.Open -= len(closed)
 	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: closed})
 	return nil
 }

@@ -71,7 +71,7 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 		return logUpdate(c.askPeople(`"both?"`, &approval.Policy{Approvals: 2}))
 	}
 	code := map[string]nodeFunc{
-		"both": both, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
+		"both": both, "undoable": undoableNode(undoTime, nil), "slip": undoableNode(2*time.Minute, nil), "stepped": steppedNode, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
 		"slow": slow, "ask": ask, "ask2": ask, "inner": ask, "pay": pay,
 		"broken": func(context.Context, *nodeCall) pregel.Result { return failedResult("broken") },
 		"twice": func(_ context.Context, c *nodeCall) pregel.Result {
@@ -282,6 +282,28 @@ func crashCases() []crashCase {
 			c.waitRun(r)
 			c.answerOpenAs(eve, r, "eve", 9)
 			c.answerToEnd(r, 9)
+		}, false},
+		{"an answer that takes effect later", singleSpec(parallelSpec("g", "undoable", "ask")), runToEnd(9), true},
+		{"an answer that is taken back", singleSpec(parallelSpec("g", "slip", "fast")), func(c *cluster) {
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.answerOpenAs(ben, r, "slip", 9)
+			list, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{Thread: "t", Node: "slip"})
+			require.NoError(c.t, err)
+			c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+				_, err := e.RetractResponse(ctx, runtime.RetractRequest{Question: runtime.Question{Thread: "t", Interrupt: list[0].ID}, By: ben})
+				return err
+			})
+			c.answerToEnd(r, 9)
+		}, false},
+		{"a question that nobody answers", singleSpec(parallelSpec("g", "stepped", "fast")), func(c *cluster) {
+			c.waitRun(c.beginRun("r"))
+			sleepVirtual(4 * time.Minute)
+			c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+				_, err := e.Thread(ctx, "t")
+				return err
+			})
+			sleepVirtual(4 * time.Minute)
 		}, false},
 		{"discarded questions", singleSpec(parallelSpec("g", "fast", "ask")), func(c *cluster) {
 			c.waitRun(c.beginRun("r"))

@@ -69,6 +69,8 @@ type Options struct {
 	// KnowsCallers says that the server knows who calls. Otherwise a question that is for
 	// certain people is refused.
 	KnowsCallers bool
+	// Undo is how long an answer can be taken back when its question does not say; 0 = not at all.
+	Undo time.Duration
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -306,7 +308,7 @@ func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.Inter
 func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
-		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers,
+		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers, Undo: e.opts.Undo,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
 		CommitTime: e.opts.CommitTime, MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
 		IsDraining: e.held.IsDraining, IsMemoryExceeded: e.capacity.IsExceeded,

@@ -77,6 +77,12 @@ func (e *Engine) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 	return e.questions.ClaimInterrupt(ctx, c)
 }
 
+// RetractResponse takes the answer or the vote of the caller back. The errors are those of
+// questions.Editor.RetractResponse.
+func (e *Engine) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
+	return e.questions.RetractResponse(ctx, c)
+}
+
 // ReleaseInterrupt gives up the claim of the caller. The errors are those of
 // questions.Editor.ReleaseInterrupt.
 func (e *Engine) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {

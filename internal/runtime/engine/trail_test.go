@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -466,4 +467,34 @@ func TestTrailOfAnAnswerByNobody(t *testing.T) {
 	require.NoError(t, err)
 	v.mustSay(": true")
 	require.Equal(t, []string{"asked", "commented ana hm", "answered true", "used"}, v.trail())
+}
+
+// An answer is used once, though its task ends before another of its superstep.
+func TestAnAnswerIsUsedOnceBesideASlowTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newBubbleCluster(t)
+		c.store = guardTrails(t, c.store)
+		slow := func(ctx context.Context, _ *nodeCall) pregel.Result {
+			_ = workFor(ctx, time.Minute)
+			return logUpdate(`"slow"`)
+		}
+		c.nodes.funcs = map[string]nodeFunc{
+			"ask": func(_ context.Context, n *nodeCall) pregel.Result {
+				return logUpdate(n.askPeople(`"?"`, &approval.Policy{}))
+			},
+			"slow": slow, "join": updateNode(`{"n":1}`),
+		}
+		c.compileGraphs(parallelSpec("g", "ask", "slow"))
+		c.startEngine(c.store)
+		c.beginRun("r")
+		sleepVirtual(time.Second)
+		q := c.listOpen("t")[0]
+		require.NoError(t, c.answerInterrupt("t", q.ID, `1`, runtime.CoverPartial))
+		sleepVirtual(2 * time.Minute)
+		done, err := c.engine.Interrupt(t.Context(), "t", q.ID)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.InterruptConsumed, done.State)
+		require.Equal(t, q.Revision+2, done.Revision, "answered, used")
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
+	})
 }

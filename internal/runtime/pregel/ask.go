@@ -24,6 +24,7 @@ type Ask struct {
 	Policy    *approval.Policy // who may answer and how many must, nil = everybody, and one
 	Priority  approval.Priority
 	Steps     []approval.Step // what happens while a question is undecided
+	Undo      *time.Duration  // how long an answer can be taken back, nil = as the server says
 	// Drift is the policy for a replay that asks something else at this place.
 	// DriftIgnore lists the parts that may differ.
 	Drift       checkpoint.Drift

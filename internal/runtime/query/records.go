@@ -147,7 +147,7 @@ func (r *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkp
 		return found, false, err
 	}
 	// A thread in another state by now has continued since the run was read.
-	rests := head.State == checkpoint.ThreadInterrupted && !CanResume(&head)
+	rests := head.State == checkpoint.ThreadInterrupted && !head.WillHaveEnoughAnswers()
 	return found, head.Run != found.ID || rests, nil
 }
 
@@ -294,33 +294,31 @@ func (r *Reader) FindRequest(ctx context.Context, thread, id, digest string) (*c
 	return &old, nil
 }
 
-// ListOpenInterrupts lists the open interrupts of a thread. The errors are those of
-// EachInterrupt.
-func (r *Reader) ListOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
-	var open []checkpoint.Interrupt
-	err := r.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
-	return open, err
-}
-
-// EachOpenInterrupt calls visit for every open interrupt of a thread. The errors are
+// ListWaitingInterrupts lists the interrupts of a thread that are waiting. The errors are
 // those of EachInterrupt.
-func (r *Reader) EachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
-	return r.EachInterrupt(ctx, checkpoint.InterruptQuery{
-		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
-	}, visit)
+func (r *Reader) ListWaitingInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
+	var waiting []checkpoint.Interrupt
+	err := r.EachWaitingInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { waiting = append(waiting, *q) })
+	return waiting, err
 }
 
-// ListOpenIDs lists the ids of the open interrupts of a thread. The errors are those of
-// EachInterrupt.
-func (r *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
-	err = r.EachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
+// EachWaitingInterrupt calls visit for every interrupt of a thread that is waiting. The errors
+// are those of EachInterrupt.
+func (r *Reader) EachWaitingInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
+	return r.EachInterrupt(ctx, checkpoint.InterruptQuery{Thread: thread, States: checkpoint.WaitingStates()}, visit)
+}
+
+// ListWaitingIDs lists the ids of the interrupts of a thread that are waiting. The errors are
+// those of EachInterrupt.
+func (r *Reader) ListWaitingIDs(ctx context.Context, thread string) (ids []string, err error) {
+	err = r.EachWaitingInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
 	return ids, err
 }
 
 // CanResume reports whether a thread waits for answers and has enough of them to
 // continue.
 func CanResume(h *checkpoint.Head) bool {
-	return h.State == checkpoint.ThreadInterrupted && h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
+	return h.State == checkpoint.ThreadInterrupted && h.HasEnoughAnswers()
 }
 
 // interruptPageSize is the number of interrupts of a thread in one read.

@@ -12,15 +12,19 @@ import (
 
 // ResolvedError refuses to change an interrupt that is over.
 func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
-	how := string(q.State)
+	state := q.State
+	if state == checkpoint.InterruptRetractable {
+		state = checkpoint.InterruptAnswered // clients know the time of effect instead
+	}
+	how := string(state)
 	switch {
 	case q.Dismissed:
 		how = "dismissed"
-	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
+	case state == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
 		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
 	}
 	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
-		With("interruptId", q.ID).With("state", string(q.State))
+		With("interruptId", q.ID).With("state", string(state))
 	if q.Responder != "" {
 		err.Message += " by " + q.Responder
 		err = err.With("responder", q.Responder)
@@ -31,6 +35,28 @@ func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
 		err = err.With("resolveTime", at)
 	}
 	return err
+}
+
+// InEffectError refuses to take an answer back that is in effect.
+func InEffectError(q *checkpoint.Interrupt) *runtime.Error {
+	if q.Effective.IsZero() {
+		return runtime.Errorf(runtime.ReasonResponseInEffect, "the answer to question %q took effect at once; a question can be undone when it says undo", q.ID).
+			With("interruptId", q.ID)
+	}
+	at := q.Effective.UTC().Format(time.RFC3339)
+	return runtime.Errorf(runtime.ReasonResponseInEffect, "the answer to question %q took effect at %s", q.ID, at).
+		With("interruptId", q.ID).With("effectiveTime", at)
+}
+
+// TooManyRetractionsError refuses a caller who has taken answers to a question back too often.
+func TooManyRetractionsError(q *checkpoint.Interrupt) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonTrailFull, "question %q has %d retractions of this caller in its trail, the limit; the answer takes effect", q.ID, maxRetractions).
+		With("interruptId", q.ID)
+}
+
+func breakpointError(q *checkpoint.Interrupt) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonInvalidField, "interrupt_id: %q is a breakpoint and asks nothing", q.ID).
+		WithViolation("interrupt_id", "must name a question")
 }
 
 // ClaimedError refuses what only the holder of the claim on a question may do.

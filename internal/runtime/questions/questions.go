@@ -15,10 +15,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-// Reader reads interrupts. Errors: INTERRUPT_NOT_FOUND, THREAD_NOT_FOUND and those of the
-// store.
+// Reader reads interrupts and runs. Errors of Interrupt: INTERRUPT_NOT_FOUND, THREAD_NOT_FOUND
+// and those of the store.
 type Reader interface {
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
+	// StoredRun reads a run. Errors: those of checkpoint.Store.
+	StoredRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
 }
 
 // Options are the collaborators of an Editor.
@@ -232,8 +234,7 @@ func checkOpen(q *checkpoint.Interrupt) error {
 // checkAsked refuses what takes a question that can still be answered.
 func checkAsked(t *commit.Tx, q *checkpoint.Interrupt) error {
 	if q.Reason == checkpoint.ReasonBreakpoint {
-		return runtime.Errorf(runtime.ReasonInvalidField, "interrupt_id: %q is a breakpoint and asks nothing", q.ID).
-			WithViolation("interrupt_id", "must name a question")
+		return breakpointError(q)
 	}
 	if !q.Expires.IsZero() && !q.Expires.After(t.Now) {
 		return ExpiredError(q)

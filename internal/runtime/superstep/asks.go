@@ -56,6 +56,7 @@ func (at *attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Fai
 		at.addInterrupt(a, id)
 	case before.State == checkpoint.InterruptOpen:
 		at.noteOpenReplacement(before, a)
+	case before.State == checkpoint.InterruptRetractable: // compared when its answer takes effect
 	case isAnswered(before):
 		return at.replaceAnsweredInterrupt(before, a, id)
 	case id == before.ID:
@@ -97,6 +98,9 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
 		Policy: at.completePolicy(a.Policy), Priority: a.Priority, Steps: a.Steps,
 	}
+	if q.Undo = at.env.Undo; a.Undo != nil {
+		q.Undo = *a.Undo
+	}
 	if a.TTL > 0 {
 		q.Expires = at.env.Now().Add(a.TTL)
 	}
@@ -105,7 +109,7 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 
 // completePolicy names who asks for it where the node does not: who started the run.
 func (at *attempt) completePolicy(p *approval.Policy) *approval.Policy {
-	if p == nil || p.Requester != "" {
+	if p.IsZero() || p.Requester != "" {
 		return p
 	}
 	complete := *p
@@ -120,6 +124,9 @@ func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
 	}
 	if problems := approval.CheckSteps(a.Policy, a.Steps, a.TTL); len(problems) > 0 {
 		return "the steps of " + placeText(a) + " can't be taken: " + problems[0].Field + " " + problems[0].Text
+	}
+	if problem := approval.CheckUndo(a.Undo); problem != "" {
+		return "the answer to " + placeText(a) + " can't be taken back so long: undo " + problem
 	}
 	schemas := e.Schemas
 	if a.Schema == "" || schemas == nil {

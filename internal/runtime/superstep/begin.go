@@ -41,7 +41,7 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 func discardInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, r *checkpoint.RunRequest) error {
 	withdraw := WithdrawInterrupts
 	if r.Input == "" && r.From == "" {
-		withdraw = WithdrawOpenInterrupts
+		withdraw = WithdrawWaitingInterrupts
 	}
 	if err := withdraw(ctx, reader, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err

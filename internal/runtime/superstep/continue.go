@@ -23,7 +23,7 @@ func ContinueRun(
 		return nil, runtime.TranslateStoreError(err)
 	}
 	if run.State.Terminal() {
-		run = newSuccessor(t, run)
+		run = NewSuccessor(t, run)
 	}
 	g, err := reader.FindGraph(run.Graph, run.Version)
 	if err != nil {
@@ -67,8 +67,8 @@ func ContinueRun(
 	return l, nil
 }
 
-// newSuccessor returns the run that goes on after a failed run.
-func newSuccessor(t *commit.Tx, old checkpoint.Run) checkpoint.Run {
+// NewSuccessor returns the run that goes on after a failed run.
+func NewSuccessor(t *commit.Tx, old checkpoint.Run) checkpoint.Run {
 	request := old.Request
 	request.Input, request.From, request.Update, request.Goto, request.Expected = "", "", "", nil, ""
 	return checkpoint.Run{

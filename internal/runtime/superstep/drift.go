@@ -34,7 +34,7 @@ func isAnswered(q *checkpoint.Interrupt) bool {
 	switch q.State {
 	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
 		return true
-	case checkpoint.InterruptOpen, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
+	case checkpoint.InterruptOpen, checkpoint.InterruptRetractable, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
 	}
 	return false
 }
@@ -46,7 +46,7 @@ func nextRound(before *checkpoint.Interrupt, a *pregel.Ask) int {
 	switch {
 	case before == nil:
 		return 0
-	case isAnswered(before), before.State != checkpoint.InterruptOpen && !showsAsked(before, a):
+	case isAnswered(before), !before.IsWaiting() && !showsAsked(before, a):
 		return before.Round + 1
 	}
 	return before.Round

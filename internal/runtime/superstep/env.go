@@ -27,7 +27,8 @@ type Env struct {
 	Schemas  runtime.Schemas // nil = values are not checked
 	// Conditions evaluates conditions of policies; nil = there can be none.
 	Conditions   runtime.Conditions
-	KnowsCallers bool // the server knows who answers
+	KnowsCallers bool          // the server knows who answers
+	Undo         time.Duration // how long answers can be taken back by default
 	Observer     runtime.Observer
 	Log          *zap.Logger
 	Now          func() time.Time // the store's time

@@ -23,7 +23,7 @@ func (l *graphLoop) pauseForAnswers(ctx context.Context, s *superstep) *End {
 		if !l.level.isRoot {
 			return t.RequireContent()
 		}
-		if t.Head.Answered > 0 && (!t.Head.NeedsAllAnswers || t.Head.Open == 0) && (t.Head.Cancel == nil || t.Head.Cancel.IsDrain()) {
+		if t.Head.HasEnoughAnswers() && (t.Head.Cancel == nil || t.Head.Cancel.IsDrain()) {
 			again, t.Head.Answered, t.Head.NeedsAllAnswers = true, 0, false
 			return nil
 		}

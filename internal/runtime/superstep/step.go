@@ -89,7 +89,7 @@ func (s *superstep) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
 	open, answered, foreign := false, false, false
 	for _, id := range record.Waiting {
 		switch fr.pending.interruptState(t.ID, id) {
-		case checkpoint.InterruptOpen:
+		case checkpoint.InterruptOpen, checkpoint.InterruptRetractable:
 			open = true
 		case "":
 			foreign = true
@@ -97,7 +97,7 @@ func (s *superstep) hasNewAnswers(t *pregel.Task, record checkpoint.Task) bool {
 				continue
 			}
 			q, err := fr.env.Store.Interrupt(fr.thread.StoreCtx, fr.thread.ID, id)
-			if err != nil || q.State != checkpoint.InterruptOpen {
+			if err != nil || !q.IsWaiting() {
 				return true
 			}
 		default:

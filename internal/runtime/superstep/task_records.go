@@ -12,12 +12,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// consumeAnswers marks the answers that the finished tasks have used.
+// consumeAnswers marks the answers that the finished tasks have used. Those of stored tasks
+// were marked when the tasks were stored.
 func (s *superstep) consumeAnswers(t *commit.Tx) {
-	for _, list := range [][]outcome{s.stored, s.unstored} {
-		for i := range list {
-			s.consumeTaskAnswers(t, &list[i])
-		}
+	for i := range s.unstored {
+		s.consumeTaskAnswers(t, &s.unstored[i])
 	}
 }
 

@@ -16,16 +16,16 @@ func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx,
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
 	}
-	return withdrawInStates(ctx, reader, t, run, to, checkpoint.InterruptOpen, checkpoint.InterruptAnswered)
+	return withdrawInStates(ctx, reader, t, run, to, append(checkpoint.WaitingStates(), checkpoint.InterruptAnswered)...)
 }
 
-// WithdrawOpenInterrupts closes the interrupts of a run that have no answer. Errors: those
-// of runtime.TranslateStoreError.
-func WithdrawOpenInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
+// WithdrawWaitingInterrupts closes the interrupts of a run that have no answer in effect.
+// Errors: those of runtime.TranslateStoreError.
+func WithdrawWaitingInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
 	if t.Head.Open == 0 {
 		return nil
 	}
-	return withdrawInStates(ctx, reader, t, run, to, checkpoint.InterruptOpen)
+	return withdrawInStates(ctx, reader, t, run, to, checkpoint.WaitingStates()...)
 }
 
 // withdrawInStates closes the interrupts of a run that are in one of some states.
@@ -51,7 +51,7 @@ func withdrawInStates(
 		}
 	}
 	t.Interrupts = append(t.Interrupts, closed[:stored]...)
-	t.Head.Open, t.Head.NeedsAllAnswers = 0, false
+	t.Head.Open, t.Head.Retractable, t.Head.NeedsAllAnswers = 0, 0, false
 	if slices.Contains(states, checkpoint.InterruptAnswered) {
 		t.Head.Answered = 0
 	}

@@ -95,7 +95,8 @@ func (m *Manager) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) 
 	h.Graph, h.Version, h.Metadata = source.Graph, source.Version, source.Metadata
 	h.TTL, h.Expires, h.Keep, h.State = source.TTL, source.Expires, source.Keep, source.State
 	h.Checkpoint, h.Branched, h.Seq, h.FirstSeq = source.Checkpoint, source.Branched, source.Seq, source.FirstSeq
-	h.Run, h.Open, h.Answered, h.NeedsAllAnswers, h.Due = source.Run, source.Open, source.Answered, source.NeedsAllAnswers, source.Due
+	h.Run, h.Open, h.Retractable, h.Answered = source.Run, source.Open, source.Retractable, source.Answered
+	h.NeedsAllAnswers, h.Due = source.NeedsAllAnswers, source.Due
 	if req.Metadata != nil {
 		h.Metadata = req.Metadata
 	}

@@ -150,10 +150,10 @@ func (m *Manager) skipPrune(ctx context.Context, head checkpoint.Head, from uint
 // listNeededCheckpoints lists the checkpoints that a prune keeps at any age: the present
 // checkpoint, the base and the result of the run, and those of open interrupts. An id
 // may be "": a thread without a run has no base. The errors are those of
-// EachOpenInterrupt.
+// EachWaitingInterrupt.
 func (m *Manager) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
 	needed := []string{head.Checkpoint, run.Base, run.Result}
-	err := m.opts.Reader.EachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { needed = append(needed, q.Checkpoint) })
+	err := m.opts.Reader.EachWaitingInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { needed = append(needed, q.Checkpoint) })
 	if err != nil {
 		return nil, err
 	}

@@ -137,6 +137,7 @@ func otherMethods() []Row {
 			Skipped: []string{"interrupt.value", "interrupt.response_schema", "interrupt.default_response", "interrupt.response", "interrupt.votes"},
 		},
 		{Method: interruptService + "ClaimInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id"},
+		{Method: interruptService + "RetractResponse", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{Method: interruptService + "ReleaseInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{
 			Method: interruptService + "CommentInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id",

@@ -56,6 +56,9 @@ func (f *InterruptFilter) addCondition(v *wire.Validator, c condition, thread st
 		if c.Value != anyState {
 			s := parseFilterState(v, f.field, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
 			q.States = []checkpoint.InterruptState{checkpoint.InterruptState(s)}
+			if q.States[0] == checkpoint.InterruptAnswered {
+				q.States = append(q.States, checkpoint.InterruptRetractable)
+			}
 		}
 	case "graph":
 		q.Tags = append(q.Tags, checkpoint.GraphTag(v.CheckFilterName(f.field, c.Value)))

@@ -22,7 +22,7 @@ func TestInterruptFilters(t *testing.T) {
 	for text, want := range map[string]checkpoint.InterruptQuery{
 		``:                                  {States: openStates},
 		`state = "*"`:                       {},
-		`state = answered`:                  {States: []checkpoint.InterruptState{checkpoint.InterruptAnswered}},
+		`state = answered`:                  {States: []checkpoint.InterruptState{checkpoint.InterruptAnswered, checkpoint.InterruptRetractable}},
 		`graph = g`:                         {States: openStates, Tags: []string{checkpoint.GraphTag("g")}},
 		`assignee = "ana" AND group = "x"`:  {States: openStates, Tags: []string{checkpoint.UserTag("ana"), checkpoint.GroupTag("x")}},
 		`claimed_by = "ana"`:                {States: openStates, Tags: []string{checkpoint.ClaimTag("ana")}},

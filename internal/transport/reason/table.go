@@ -80,6 +80,7 @@ func Table() []Row {
 			[]string{"interruptId", "state", "responder", "resolveTime", "supersededBy", "openInterruptIds"},
 		},
 		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime", "openInterruptIds"}},
+		{runtime.ReasonResponseInEffect, codes.FailedPrecondition, []string{"interruptId", "effectiveTime"}},
 		{runtime.ReasonInterruptClaimed, codes.FailedPrecondition, []string{"interruptId", "claimedBy", "claimExpireTime"}},
 		{runtime.ReasonTrailFull, codes.FailedPrecondition, []string{"interruptId", "limitBytes"}},
 		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},

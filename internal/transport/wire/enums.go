@@ -156,6 +156,9 @@ func threadStateToProto(s checkpoint.ThreadState) graphdv1.ThreadState {
 }
 
 func interruptStateToProto(s checkpoint.InterruptState) graphdv1.InterruptState {
+	if s == checkpoint.InterruptRetractable {
+		return graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED // its effective_time says that it can be taken back
+	}
 	return graphdv1.InterruptState(findEnumNumber(graphdv1.InterruptState_value, "INTERRUPT_STATE_", string(s)))
 }
 

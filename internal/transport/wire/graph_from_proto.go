@@ -75,6 +75,7 @@ func askSpecFromProto(v *Validator, at string, a *graphdv1.AskSpec) *graph.AskSp
 		Goto: a.GetGotoExpr(), Assignees: graph.NamesSpec{Names: a.GetAssignees(), Expr: a.GetAssigneesExpr()},
 		People: peopleSpecFromProto(v, at+".people", a.GetPeople()), TTL: v.convertPositiveDuration(at+".ttl", a.GetTtl()),
 		Priority: priorityWord(priorityFromProto(v, at+".priority", a.GetPriority())), Steps: stepSpecsFromProto(v, at+".steps", a.GetSteps()),
+		Undo:    undoFromProto(v, at+".undo", a.GetUndo()),
 		Expiry:  string(expiryFromProto(a.GetExpiryAction())),
 		Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Drift:   string(driftFromProto(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),

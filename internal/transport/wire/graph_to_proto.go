@@ -91,8 +91,8 @@ func askSpecToProto(a *graph.AskSpec) *graphdv1.AskSpec {
 		Assignees: a.Assignees.Names, AssigneesExpr: a.Assignees.Expr, People: peopleSpecToProto(a.People),
 		Priority: specPriorityToProto(a.Priority), Steps: stepsToProto(a.ApprovalSteps()),
 		Ttl: DurationToProto(a.TTL), ExpiryAction: expiryToProto(checkpoint.ExpiryAction(a.Expiry)),
-		DefaultResponse: JSONToProto(a.Default),
-		Drift:           driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,
+		DefaultResponse: JSONToProto(a.Default), Undo: undoToProto(a.Undo),
+		Drift: driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,
 	}
 }
 

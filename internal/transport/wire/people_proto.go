@@ -1,6 +1,11 @@
 package wire
 
 import (
+	"cmp"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -158,4 +163,23 @@ func specPriorityToProto(word string) graphdv1.Priority {
 		return graphdv1.Priority_PRIORITY_UNSPECIFIED
 	}
 	return priorityToProto(graph.PriorityOf(word))
+}
+
+// undoFromProto converts how long an answer can be taken back; unset is as the server says.
+func undoFromProto(v *Validator, at string, d *durationpb.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	undo := d.AsDuration()
+	if problem := approval.CheckUndo(&undo); d.CheckValid() != nil || problem != "" {
+		v.AddViolation(at, "%s", cmp.Or(problem, "is no duration"))
+	}
+	return &undo
+}
+
+func undoToProto(undo *time.Duration) *durationpb.Duration {
+	if undo == nil {
+		return nil
+	}
+	return durationpb.New(*undo)
 }

@@ -48,6 +48,11 @@ func ReleaseFromProto(v *Validator, req *graphdv1.ReleaseInterruptRequest) runti
 	return runtime.ReleaseRequest{Question: QuestionFromProto(v, req), Note: v.CheckText("note", req.GetNote())}
 }
 
+// RetractFromProto converts a retraction.
+func RetractFromProto(v *Validator, req *graphdv1.RetractResponseRequest) runtime.RetractRequest {
+	return runtime.RetractRequest{Question: QuestionFromProto(v, req), Note: v.CheckText("note", req.GetNote())}
+}
+
 // CommentFromProto converts a comment.
 func CommentFromProto(v *Validator, req *graphdv1.CommentInterruptRequest) runtime.CommentRequest {
 	v.RequireSet("text", req.GetText() != "")
@@ -75,6 +80,8 @@ func trailKindToProto(k trail.Kind) graphdv1.TrailKind {
 		return graphdv1.TrailKind_TRAIL_KIND_VOTED
 	case trail.Answered:
 		return graphdv1.TrailKind_TRAIL_KIND_ANSWERED
+	case trail.Retracted:
+		return graphdv1.TrailKind_TRAIL_KIND_RETRACTED
 	case trail.Used:
 		return graphdv1.TrailKind_TRAIL_KIND_USED
 	case trail.Expired:

@@ -246,6 +246,7 @@ func askFromProto(v *Validator, at string, a *graphdv1.Ask) message.Ask {
 		Expiry: expiryFromProto(a.GetExpiryAction()), Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Assignees: v.CheckNames(at+".assignees", a.GetAssignees()), Policy: policyFromProto(v, at+".people", a.GetPeople()),
 		Priority: priorityFromProto(v, at+".priority", a.GetPriority()), Steps: stepsFromProto(v, at+".steps", a.GetSteps()),
+		Undo:  undoFromProto(v, at+".undo", a.GetUndo()),
 		Drift: driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(v, at+".drift_ignore", a.GetDriftIgnore()),
 	}
 	if out.Value == "" {

@@ -218,3 +218,35 @@ def test_steps_that_are_none_are_refused() -> None:
         Remind(after=1, users="ana")
     with pytest.raises(ValueError, match="priority is 'soon'"):
         Escalate(after=1, priority="soon")  # type: ignore[arg-type]
+
+
+def test_an_answer_is_taken_back(people: dict[str, Client]) -> None:
+    def confirm(state: State) -> State:
+        return {"decision": interrupt("delete?", undo=3600 if state["order"] == 1 else 0.5)}
+
+    target = people["eva"].inbox._caller.server.target
+    saver = InMemorySaver(server=target.address, security=target.security)
+    graph = StateGraph(State).add_node("confirm", confirm).add_edge(START, "confirm").compile(saver, name="undone")
+    graph.attach()
+    try:
+        for order in (1, 2):
+            run = people["eva"].runs.start("undone", {"order": order}, thread_id=f"undone-{order}")
+            people["eva"].runs.wait(f"undone-{order}", run.run_id)
+        question = next(iter(people["ana"].inbox.list(thread_id="undone-1")))
+        assert question.undo.total_seconds() == 3600 and question.effective_at is None
+        people["ana"].inbox.answer(question, "yes")
+        answered = people["ana"].inbox.get("undone-1", question.question_id)
+        assert answered.state == "answered" and answered.effective_at is not None
+        with pytest.raises(AccessDeniedError, match="only who has answered"):
+            people["ben"].inbox.retract(question)
+        assert people["ana"].inbox.retract(question, note="a slip").state == "open"
+        assert [e.kind for e in people["ana"].inbox.trail(question)] == ["asked", "answered", "retracted"]
+
+        quick = next(iter(people["ana"].inbox.list(thread_id="undone-2")))
+        people["ana"].inbox.answer(quick, "yes")
+        assert people["eva"].runs.wait("undone-2").output == {"order": 2, "decision": "yes"}
+        with pytest.raises(GraphdError) as refused:
+            people["ana"].inbox.retract(quick)
+        assert refused.value.reason == "RESPONSE_IN_EFFECT"
+    finally:
+        graph.detach()

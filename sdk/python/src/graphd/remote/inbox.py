@@ -128,6 +128,13 @@ class Inbox:
         """Gives up the caller's claim."""
         return self._caller.perform(inbox_calls.release_question(question, note))
 
+    def retract(self, question: Question, note: str = "") -> Question:
+        """Takes the caller's answer back before it takes effect, or the caller's vote: the question is open again.
+
+        Raises GraphdError with the reason RESPONSE_IN_EFFECT when the run has gone on with the answer.
+        """
+        return self._caller.perform(inbox_calls.retract_response(question, note))
+
     def comment(self, question: Question, text: str) -> TrailEntry:
         """Adds a comment to the trail of an open question. It answers nothing."""
         return self._caller.perform(inbox_calls.comment_question(question, text))
@@ -216,6 +223,10 @@ class AsyncInbox:
     async def release(self, question: Question, note: str = "") -> Question:
         """Like Inbox.release."""
         return await self._caller.perform(inbox_calls.release_question(question, note))
+
+    async def retract(self, question: Question, note: str = "") -> Question:
+        """Like Inbox.retract."""
+        return await self._caller.perform(inbox_calls.retract_response(question, note))
 
     async def comment(self, question: Question, text: str) -> TrailEntry:
         """Like Inbox.comment."""

@@ -99,6 +99,12 @@ def release_question(question: Question, note: str) -> Call[Question]:
     return Call(lambda s: s.interrupts.ReleaseInterrupt, request, read_question, repeatable=False)
 
 
+def retract_response(question: Question, note: str) -> Call[Question]:
+    """Takes the answer or the vote of the caller back."""
+    request = ins.RetractResponseRequest(thread_id=question.thread_id, interrupt_id=question.question_id, note=note)
+    return Call(lambda s: s.interrupts.RetractResponse, request, read_question)
+
+
 def comment_question(question: Question, text: str) -> Call[TrailEntry]:
     """Adds a comment to an open question."""
     request = ins.CommentInterruptRequest(

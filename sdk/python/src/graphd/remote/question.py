@@ -59,6 +59,10 @@ class Question:
     dismissed: bool
     responder: str
     """The caller that answered; "" when the server knows no callers."""
+    effective_at: datetime.datetime | None
+    """When the answer takes effect: until then ``inbox.retract`` takes it back. None for at once."""
+    undo: datetime.timedelta
+    """How long an answer can be taken back; zero for not at all."""
     note: str
     replaces: str
     """Id of the question in whose place it was asked; "" for none."""
@@ -174,6 +178,8 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         response=read_value(question, "response"),
         dismissed=question.dismissed,
         responder=question.responder,
+        effective_at=read_time(question, "effective_time"),
+        undo=question.undo.ToTimedelta(),
         note=question.note,
         replaces=question.replaces,
         differs=tuple(question.differs),

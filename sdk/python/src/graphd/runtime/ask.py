@@ -36,6 +36,7 @@ def interrupt(
     people: People | None = None,
     priority: Priority | None = None,
     steps: Sequence[Step] = (),
+    undo: float | timedelta | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> T: ...
@@ -57,6 +58,7 @@ def interrupt(
     people: People | None = None,
     priority: Priority | None = None,
     steps: Sequence[Step] = (),
+    undo: float | timedelta | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> Any: ...
@@ -77,6 +79,7 @@ def interrupt(
     people: People | None = None,
     priority: Priority | None = None,
     steps: Sequence[Step] = (),
+    undo: float | timedelta | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
 ) -> Any:
@@ -98,6 +101,8 @@ def interrupt(
     ``assignees`` names who should answer, and inboxes filter by it. ``people`` says who may
     answer and how many must: the server refuses everybody else. ``priority`` says how urgent
     it is. ``steps`` happen while the question is undecided: Remind and Escalate, in order and before the ``ttl``.
+    ``undo`` says how long an answer can be taken back (seconds, at most a day): the node goes on after
+    that. 0 is not at all; left out, it is what the server says (``graphd serve --undo``).
 
     An answer is for the question that was shown. When the node asks something
     else on its replay, ``drift`` says what happens: ``"fail"``, ``"ask_again"``
@@ -129,6 +134,7 @@ def interrupt(
         "people": people,
         "priority": priority,
         "steps": tuple(steps),
+        "undo": undo,
         "drift": drift,
         "drift_ignore": check_drift(drift, drift_ignore),
     }

@@ -111,6 +111,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "REQUEST_ID_CONFLICT",
         "RESPONSES_INCOMPLETE",
         "INTERRUPT_CLAIMED",
+        "RESPONSE_IN_EFFECT",
         "TRAIL_FULL",
         "RUN_NOT_CANCELLABLE",
         "GRAPH_VERSION_UNAVAILABLE",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
 from typing import Any
+
+from google.protobuf import duration_pb2
 
 from graphd import codec
 from graphd._gen.v1 import interrupt_pb2, payload_pb2
@@ -168,11 +171,20 @@ def _build_ask(question: Question) -> pb.Ask:
         ask.people.CopyFrom(_build_people(people))
     ask.priority = _PRIORITIES[options.get("priority")]
     ask.steps.extend(_build_step(step) for step in options.get("steps") or ())
+    if options.get("undo") is not None:
+        ask.undo.CopyFrom(_build_undo(options["undo"]))
     if options.get("schema") is not None:
         ask.response_schema.CopyFrom(codec.to_payload(options["schema"]))
     if options.get("on_expiry") == "resume_default":
         ask.default_response.CopyFrom(codec.to_payload(options.get("default")))
     return ask
+
+
+def _build_undo(undo: float | timedelta) -> duration_pb2.Duration:
+    """How long an answer can be taken back; 0 is sent too, and says not at all."""
+    time = duration_pb2.Duration()
+    time.FromTimedelta(undo if isinstance(undo, timedelta) else timedelta(seconds=undo))
+    return time
 
 
 def _build_people(people: People) -> interrupt_pb2.People:

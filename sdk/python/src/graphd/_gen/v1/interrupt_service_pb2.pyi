@@ -119,6 +119,16 @@ class ReleaseInterruptRequest(_message.Message):
     note: str
     def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
+class RetractResponseRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "note")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    note: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
 class CommentInterruptRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "text", "request_id")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -52,6 +52,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
                 )
+        self.RetractResponse = channel.unary_unary(
+                '/graphd.v1.InterruptService/RetractResponse',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+                )
         self.CommentInterrupt = channel.unary_unary(
                 '/graphd.v1.InterruptService/CommentInterrupt',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.SerializeToString,
@@ -134,6 +139,18 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RetractResponse(self, request, context):
+        """Takes the caller's answer back before it takes effect (Interrupt.effective_time):
+        the question is open again, and its node has not seen the answer. With People
+        it takes the caller's vote back, also before the votes decide. Nothing changes
+        when an open question has no vote of the caller. Errors: INTERRUPT_NOT_FOUND,
+        RESPONSE_IN_EFFECT, INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
+        of somebody else, TRAIL_FULL, INVALID_FIELD for a breakpoint.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CommentInterrupt(self, request, context):
         """Adds a comment to the trail of an open question. It answers nothing. Errors:
         INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
@@ -200,6 +217,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
             'ReleaseInterrupt': grpc.unary_unary_rpc_method_handler(
                     servicer.ReleaseInterrupt,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
+            ),
+            'RetractResponse': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetractResponse,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
             ),
             'CommentInterrupt': grpc.unary_unary_rpc_method_handler(
@@ -344,6 +366,23 @@ class InterruptService(object):
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ReleaseInterrupt',
             graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def RetractResponse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/RetractResponse',
+            graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -289,7 +289,7 @@ class TaskInterrupted(_message.Message):
     def __init__(self, asks: _Optional[_Iterable[_Union[Ask, _Mapping]]] = ..., waiting_interrupt_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("scope", "key", "index", "reason", "message", "value", "response_schema", "ttl", "expiry_action", "default_response", "assignees", "drift", "drift_ignore", "people", "priority", "steps")
+    __slots__ = ("scope", "key", "index", "reason", "message", "value", "response_schema", "ttl", "expiry_action", "default_response", "assignees", "drift", "drift_ignore", "people", "priority", "steps", "undo")
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
@@ -306,6 +306,7 @@ class Ask(_message.Message):
     PEOPLE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
+    UNDO_FIELD_NUMBER: _ClassVar[int]
     scope: str
     key: str
     index: int
@@ -322,7 +323,8 @@ class Ask(_message.Message):
     people: _interrupt_pb2.People
     priority: _interrupt_pb2.Priority
     steps: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Step]
-    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., people: _Optional[_Union[_interrupt_pb2.People, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ...) -> None: ...
+    undo: _duration_pb2.Duration
+    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., people: _Optional[_Union[_interrupt_pb2.People, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class TaskFailed(_message.Message):
     __slots__ = ("type", "message", "stack", "non_retryable", "retry_delay", "cause", "details", "base_types")

@@ -1,0 +1,93 @@
+package questions
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/trail"
+)
+
+// maxRetractions is how often a caller may take a vote or an answer to one question back. Each
+// stays in the trail.
+const maxRetractions = 20
+
+// RetractResponse takes the answer of the caller back before it takes effect, or the vote of
+// the caller before it decides. A question without an answer of the caller stays as it is. The
+// errors are *Error: INTERRUPT_NOT_FOUND, RESPONSE_IN_EFFECT, INTERRUPT_ALREADY_RESOLVED,
+// ACCESS_DENIED, TRAIL_FULL, INVALID_FIELD for a breakpoint, and those of the store.
+func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
+	err := e.changeQuestion(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		if err := checkRetractable(q, c.By.Name, t.Now); err != nil {
+			return err
+		}
+		votes, isDecided := q.Policy.Retract(q.Votes, c.By.Name)
+		hasVoted := len(votes) < len(q.Votes)
+		if q.State == checkpoint.InterruptOpen && !hasVoted {
+			return commit.ErrNoChange
+		}
+		if q.CountEntries(trail.Retracted, c.By.Name) >= maxRetractions {
+			return TooManyRetractionsError(q)
+		}
+		entry := withCaller(t, c.By, trail.Entry{Kind: trail.Retracted, Note: c.Note})
+		if q.State == checkpoint.InterruptOpen || hasVoted && isDecided {
+			q.AppendTrail(entry)
+			q.Votes = votes
+			return nil
+		}
+		q.Retract(entry, votes)
+		return e.putReopened(ctx, t, q)
+	})
+	if err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	e.opts.WakeScheduler()
+	return e.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
+}
+
+// checkRetractable refuses what a caller may not take back, or not any more.
+func checkRetractable(q *checkpoint.Interrupt, caller string, now time.Time) error {
+	if q.Reason == checkpoint.ReasonBreakpoint {
+		return breakpointError(q)
+	}
+	isVoter := slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == caller })
+	switch q.State {
+	case checkpoint.InterruptOpen:
+		return nil
+	case checkpoint.InterruptRetractable, checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
+		if !isVoter && q.Responder != caller {
+			return RefuseVoter(q, &approval.RefusalError{Rule: approval.RuleResponder, Text: "only who has answered may take the answer back"})
+		}
+		if q.State != checkpoint.InterruptRetractable || !q.Effective.After(now) {
+			return InEffectError(q)
+		}
+		return nil
+	case checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
+	}
+	return ResolvedError(q)
+}
+
+// putReopened puts into a change that a question of the thread is open again. Followers of a
+// run that waits learn that it does not go on by itself any more.
+func (e *Editor) putReopened(ctx context.Context, t *commit.Tx, q *checkpoint.Interrupt) error {
+	t.Head.Retractable = max(0, t.Head.Retractable-1)
+	t.ScheduleBy(q.DueTime())
+	t.EmitEvent(checkpoint.Event{
+		Kind: checkpoint.EventInterrupt, Run: q.Run, Namespace: q.Namespace, Node: q.Node, Task: q.Task, Checkpoint: q.Checkpoint,
+		Interrupts: []checkpoint.Interrupt{*q},
+	})
+	if t.Head.State != checkpoint.ThreadInterrupted || t.Head.WillHaveEnoughAnswers() {
+		return nil
+	}
+	run, err := e.opts.Reader.StoredRun(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	run.Updated = t.Now
+	t.RecordRunEnd(&run)
+	return nil
+}
