@@ -36,6 +36,7 @@ type commandRunner struct {
 	server     string
 	stdin      string
 	isTerminal bool
+	columns    int
 	env        map[string]string
 }
 
@@ -64,7 +65,7 @@ func (c commandRunner) startCommand(t *testing.T, args ...string) (out *lockedBu
 
 func (c commandRunner) executeCommand(ctx context.Context, out, complaints io.Writer, args []string) int {
 	p := &program{
-		IO:         output.IO{In: strings.NewReader(c.stdin), Out: out, Err: complaints, IsTerminal: c.isTerminal},
+		IO:         output.IO{In: strings.NewReader(c.stdin), Out: out, Err: complaints, IsTerminal: c.isTerminal, Columns: c.columns},
 		getenv:     func(name string) string { return c.env[name] },
 		invocation: []string{"graphd"}, version: "test",
 	}

@@ -19,7 +19,21 @@ func (p *program) questionCommand(use, short string, run func(cmd *cobra.Command
 			return p.withSession(func(s *cli.Session) error { return run(cmd, s, name, args[1:]) })
 		},
 	}
-	cmd.Flags().StringVar(&name.Interrupt, "interrupt", "", "id of the question (default: the only open one)")
+	cmd.Flags().StringVar(&name.Interrupt, "interrupt", "", "id of the question, or its beginning (default: the only open one)")
+	return cmd
+}
+
+func (p *program) inboxShowCommand() *cobra.Command {
+	cmd := p.questionCommand("show THREAD", "Show all of a question: its text, who may answer, votes, the answer it takes, and what happened to it",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			return s.ShowQuestion(cmd.Context(), name)
+		})
+	cmd.Long = `Show all of a question: its text, who may answer, votes, the answer it takes, and what happened to it.
+
+Without --interrupt it is the only open question of the thread, or the last one when none is open. -o json prints the
+question; graphd inbox trail -o json prints what happened to it.`
+	cmd.Example = `  graphd inbox show ticket-1
+  graphd inbox show ticket-1 --interrupt 05da50a0   # the beginning of an id, as the table shows it`
 	return cmd
 }
 

@@ -36,6 +36,7 @@ func runProgram() int {
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 			IsTerminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 			HasColor:   isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+			Columns:    countColumns(os.Stdout),
 			Edit:       edit.editText,
 		},
 		isErrTerminal: isTerminal(os.Stderr),
@@ -73,3 +74,12 @@ func withSignals(parent context.Context, edit *editor) (context.Context, func())
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// countColumns returns the width of a terminal, 0 for a file that is none.
+func countColumns(f *os.File) int {
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}

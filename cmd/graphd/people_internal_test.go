@@ -227,7 +227,7 @@ func TestPeopleInTheTerminal(t *testing.T) {
 		return r.out + r.err
 	}
 	require.Contains(t, must("ana", "inbox", "take", "order-7", "--for", "1h"), "question "+id+" of order-7: yours until ")
-	require.Contains(t, must("ben", "inbox"), "taken by  ana, until ")
+	require.Contains(t, must("ben", "inbox", "--thread", "order-7"), "taken by  ana, until ")
 	refused := run("ben", "inbox", "take", "order-7")
 	require.NotZero(t, refused.code)
 	require.Contains(t, refused.err, "is claimed by ana until ")

@@ -31,7 +31,7 @@ func testSharedStore(t *testing.T, store string) {
 	require.Equal(t, 3, r.code, r.err)
 	r = answers.runCommand(t, "inbox")
 	require.Equal(t, 0, r.code, r.err)
-	require.Contains(t, r.out, "human_review asks (approval)")
+	require.Contains(t, r.out, "Refund requested: I want a refund for order 8841  ")
 	watched, leave := asks.startCommand(t, "watch", "t1")
 	defer leave()
 	r = answers.runCommand(t, "resume", "t1", "--value", `{"decision": "approved"}`)

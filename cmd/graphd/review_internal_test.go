@@ -32,6 +32,9 @@ func TestAQuestionIsAskedAnsweredAndRemembered(t *testing.T) {
 
 			r = c.runCommand(t, "inbox")
 			require.Equal(t, 0, r.code, r.err)
+			require.Contains(t, r.out, "Refund requested: I want a refund for order 8841  ")
+			require.Contains(t, r.err, "1 open question\n")
+			r = c.runCommand(t, "inbox", "--thread", "t1")
 			require.Contains(t, r.out, "human_review asks (approval)")
 
 			r = c.runCommand(t, "resume", "t1", "--value", `{"decision": "perhaps"}`)
@@ -183,6 +186,22 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 		{[]string{"update", "open"}, 2, []string{"values"}},
 		{[]string{"threads", "lits"}, 2, []string{"unknown command", "list"}},
 		{[]string{"rum"}, 2, []string{"unknown command", "run"}},
+		{[]string{"inbox", "--priority", "hihg"}, 2, []string{`--priority "hihg" is not one of high, low, normal, urgent`}},
+		{[]string{"inbox", "--priority", "normal"}, 2, []string{"--priority normal", "--graph"}},
+		{[]string{"inbox", "--sort", "dew"}, 2, []string{`--sort "dew" is not one of created, due`}},
+		{[]string{"inbox", "--sort", "created", "--due", "2h"}, 2, []string{"--due lists by due time", "leave --sort out"}},
+		{[]string{"inbox", "--sort", "due", "--thread", "open"}, 2, []string{"leave --sort or --thread out"}},
+		{[]string{"inbox", "--due", "soon"}, 2, []string{`--due "soon" is no time`, "2h", "2026-11-23T09:00:00Z"}},
+		{[]string{"inbox", "--due", "9999-01-01"}, 2, []string{`--due "9999-01-01" is no time`}},
+		{[]string{"inbox", "--due", "2h", "--thread", "open"}, 2, []string{"leave --due or --thread out"}},
+		{[]string{"inbox", "--group", ""}, 2, []string{"--group is empty"}},
+		{[]string{"inbox", "--graph", "refund-reviw"}, 2, []string{`--graph "refund-reviw"`, "it has refund-review"}},
+		{[]string{"inbox", "--graph", "refund-review@v1"}, 2, []string{"has a version", "--graph refund-review"}},
+		{[]string{"inbox", "--claimed-by", "ana", "--watch"}, 2, []string{"--claimed-by can't be watched"}},
+		{[]string{"inbox", "--sort", "due", "--watch"}, 2, []string{"--sort and --watch"}},
+		{[]string{"inbox", "--mine"}, 2, []string{"--mine needs a server that knows its callers", "--group"}},
+		{[]string{"inbox", "show"}, 2, []string{"THREAD is missing"}},
+		{[]string{"inbox", "show", "open", "--interrupt", "zz"}, 1, []string{"INTERRUPT_NOT_FOUND"}},
 		{[]string{"inbox", "-o", "xml"}, 2, []string{"text, json and jsonl"}},
 		{[]string{"serve", "--store", "redis"}, 2, []string{"redis://HOST:PORT/DB"}},
 		{[]string{"serve", "--store", "file.db"}, 2, []string{"sqlite:PATH"}},

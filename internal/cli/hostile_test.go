@@ -162,6 +162,20 @@ func sessionCommands(t *testing.T) map[string]func(*cli.Session, context.Context
 		"inbox watch": func(s *cli.Session, ctx context.Context) error {
 			return s.ShowInbox(ctx, cli.InboxOptions{Watch: true})
 		},
+		"inbox thread": func(s *cli.Session, ctx context.Context) error {
+			return s.ShowInbox(ctx, cli.InboxOptions{Thread: "t"})
+		},
+		"inbox narrow": func(s *cli.Session, ctx context.Context) error {
+			s.Columns = 60
+			return s.ShowInbox(ctx, cli.InboxOptions{Limit: 1})
+		},
+		"inbox show": func(s *cli.Session, ctx context.Context) error {
+			return s.ShowQuestion(ctx, cli.QuestionName{Thread: "t"})
+		},
+		"inbox show by id": func(s *cli.Session, ctx context.Context) error {
+			s.Columns = 60
+			return s.ShowQuestion(ctx, cli.QuestionName{Thread: "t", Interrupt: "i"})
+		},
 		"state": func(s *cli.Session, ctx context.Context) error { return s.ShowState(ctx, cli.StateOptions{}) },
 		"update": func(s *cli.Session, ctx context.Context) error {
 			return s.UpdateState(ctx, cli.UpdateOptions{Values: "{}"})

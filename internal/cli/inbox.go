@@ -2,49 +2,120 @@ package cli
 
 import (
 	"context"
-	"strconv"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
 	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
-	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
 // InboxOptions are the flags of `inbox`.
 type InboxOptions struct {
+	argument.Questions
+
 	Thread string // "" = all threads
 	Filter string
 	Limit  int // 0 = all
 	Watch  bool
 }
 
-// ShowInbox lists the open questions, or follows them. Errors: gRPC statuses, and
-// those of the output.
+// ShowInbox lists the open questions in a table, or those of a thread in full, or follows
+// them. Errors: *exit.UsageError, gRPC statuses, and those of the output.
 func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
-	if o.Watch {
-		return s.watchInterrupts(ctx, o)
+	if err := o.CheckScope(o.Thread, o.Filter, o.Watch); err != nil {
+		return err
 	}
-	all, err := client.CollectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
+	query, err := o.ParseQuery(time.Now())
+	if err != nil {
+		return err
+	}
+	filter := argument.JoinConditions(o.Filter, query.Conditions...)
+	if o.Watch {
+		return s.watchInterrupts(ctx, o.Thread, filter)
+	}
+	all, more, err := s.listInbox(ctx, o, filter, query.OrderBy)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Format != output.Text:
+		return output.ShowList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
+	case o.Thread != "" || len(all) == 0:
+		return s.printInterrupts(ctx, all)
+	}
+	p := s.NewPrinter()
+	p.PrintQuestionTable(all, time.Now(), s.Columns)
+	if err := p.WriteError(); err != nil {
+		return err
+	}
+	s.PrintNote("%s", s.describeCount(ctx, len(all), more, o.Filter, query))
+	return nil
+}
+
+// listInbox lists the questions of a filter, and reports whether there may be more than the
+// options ask for.
+func (s *Session) listInbox(ctx context.Context, o InboxOptions, filter, orderBy string) ([]*graphdv1.Interrupt, bool, error) {
+	all, more, err := client.CollectSome(o.Limit, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
 		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{
-			ThreadId: o.Thread, Filter: o.Filter, PageSize: size, PageToken: token,
+			ThreadId: o.Thread, Filter: filter, OrderBy: orderBy, PageSize: size, PageToken: token,
 		})
 		return resp.GetInterrupts(), resp.GetNextPageToken(), err
 	})
 	if err != nil {
-		return err
+		return nil, false, explainMine(err, o)
 	}
-	if len(all) == 0 && o.Thread != "" {
+	if len(all) == 0 {
+		err = s.checkNames(ctx, o)
+	}
+	return all, more, err
+}
+
+// explainMine makes the refusal of a server that can't tell whose questions are meant one of
+// the command line.
+func explainMine(err error, o InboxOptions) error {
+	if o.Mine && report.Reason(err) == "INVALID_FIELD" && strings.Contains(err.Error(), "mine needs") {
+		return exit.Usagef("--mine needs a server that knows its callers").
+			WithHint(`name a group with --group, or a user with --filter 'assignee = "NAME"'`)
+	}
+	return err
+}
+
+// checkNames finds out whether nothing was found because a thread or a graph has no such
+// name.
+func (s *Session) checkNames(ctx context.Context, o InboxOptions) error {
+	if o.Thread != "" {
 		if _, err := s.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: o.Thread}); err != nil {
 			return err // there is no such thread
 		}
 	}
-	if s.Format != output.Text {
-		return output.ShowList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
+	if o.Graph == "" {
+		return nil
 	}
-	return s.printInterrupts(ctx, all)
+	names, err := s.ListGraphNames(ctx)
+	if err != nil || slices.Contains(names, o.Graph) {
+		return nil //nolint:nilerr // who may not see the graphs sees that there are no questions
+	}
+	return exit.Usagef("--graph %q: the server has no such graph", o.Graph).WithHint("%s", hintNames(names))
+}
+
+// hintNames lists the first of some names.
+func hintNames(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return "it has none"
+	}
+	text := "it has " + strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // printInterrupts prints questions, and with each open one the command that answers it.
@@ -72,78 +143,4 @@ func formatStateNote(q *graphdv1.Interrupt) string {
 		return ""
 	}
 	return "  " + output.InterruptStateName(q)
-}
-
-// watchInterrupts follows the questions until the caller cancels, over restarts of
-// the server.
-func (s *Session) watchInterrupts(ctx context.Context, o InboxOptions) error {
-	req := &graphdv1.WatchInterruptsRequest{Filter: o.Filter}
-	if o.Thread != "" {
-		req.Filter = joinFilters(req.Filter, "thread_id = "+strconv.Quote(o.Thread))
-	}
-	r := client.NewRetryTimer(stream.ReconnectTimeout)
-	defer r.StopTimer()
-	heard, lost := false, false
-	for {
-		err := s.readInterruptChanges(ctx, req, func() { heard, lost = true, false; r.ResetDelay() })
-		again, _ := client.IsRetryable(report.Reason(err))
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case (!heard || !report.IsUnreachable(err)) && !again:
-			return err
-		}
-		if s.Format == output.Text && !lost {
-			s.PrintNote("%s", report.ExplainReconnect(err))
-		}
-		lost = true
-		switch {
-		case r.WaitForAttempt(ctx):
-		case ctx.Err() != nil:
-			return nil // cancelled while the server was away
-		default:
-			return err
-		}
-	}
-}
-
-// readInterruptChanges shows changes until the stream ends, and always returns an
-// error.
-func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
-	changes, err := s.Interrupts.WatchInterrupts(ctx, req)
-	if err != nil {
-		return err
-	}
-	for {
-		change, err := changes.Recv()
-		if err != nil {
-			return err
-		}
-		heard()
-		req.ResumeToken = change.GetResumeToken()
-		if err := s.showInterruptChange(ctx, change); err != nil {
-			return err
-		}
-	}
-}
-
-func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.InterruptChange) error {
-	if s.Format != output.Text {
-		return s.ShowMessage(change)
-	}
-	q := change.GetInterrupt()
-	if q == nil {
-		return nil
-	}
-	p := s.NewPrinter()
-	p.PrintLine("%s  %s  %s",
-		p.Colorize(output.Yellow, q.GetThreadId()), output.InterruptStateName(q), p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
-	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-		p.RecordReplaced(s.FetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
-		p.PrintInterrupt(q)
-	}
-	if len(q.GetAccepted()) > 0 {
-		p.PrintResolved(q, q.GetResponder())
-	}
-	return p.WriteError()
 }

@@ -60,7 +60,7 @@ func TestASecondQuestionShowsTheFirst(t *testing.T) {
 	require.Contains(t, out.String(), changedPartsText)
 
 	c, out = newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1"}))
 	require.Contains(t, out.String(), changedPartsText)
 
 	c, out = newSession(t, s, "")
@@ -75,12 +75,12 @@ func TestASecondQuestionShowsTheFirst(t *testing.T) {
 		s.replaced = supersededInterrupt()
 		change()
 		c, out = newSession(t, s, "")
-		require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{}))
+		require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1"}))
 		require.Contains(t, out.String(), want)
 	}
 	s.replaced = nil // it was pruned
 	c, out = newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1"}))
 	require.Contains(t, out.String(), "    asked again  differs from the question before: /items/0/a~1b, /pay, /to, schema\n")
 }
 
@@ -101,7 +101,7 @@ func TestAnAcceptedAnswerSaysWhatDiffered(t *testing.T) {
 		"ask: the answer was used (accepted)  true\n  for what the node asked later, which differs: /pay, message\n")
 
 	c, out = newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Filter: `state = "*"`}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1", Filter: `state = "*"`}))
 	require.Contains(t, out.String(),
 		"    answered  true\n    accepted  for what the node asked later, which differs: /pay, message\n")
 }
@@ -114,7 +114,7 @@ func TestAQuestionSaysWhoMayAnswer(t *testing.T) {
 	})
 	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{open}}
 	c, out := newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1"}))
 	require.Contains(t, out.String(), "    for  ana; members of finance\\u{1b}[2J; 2 must agree; not eva\n")
 	require.Contains(t, out.String(), "    vote  ana  true")
 	require.Contains(t, out.String(), "    vote  ben  declines")
@@ -146,13 +146,13 @@ func TestEventsAndQuestionsSayByWhom(t *testing.T) {
 	}
 
 	c, out = newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Filter: `state = "*"`}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1", Filter: `state = "*"`}))
 	by := `    by  ben\u{202e}  ` + output.FormatTime(answered.GetResponseTime()) + "  api key, graphd.v1.GraphService/ResumeRun\n"
 	require.Contains(t, out.String(), "    answered  true\n"+by)
 
 	answered.Response, answered.Dismissed, answered.ResponseTime = nil, true, nil
 	c, out = newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Filter: `state = "*"`}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1", Filter: `state = "*"`}))
 	require.Contains(t, out.String(), `    by  ben\u{202e}`+"\n", "an earlier version kept the name alone")
 }
 
@@ -166,7 +166,7 @@ func TestMessagesOfSeveralLines(t *testing.T) {
 	failed.GetEnd().GetRun().Failure = &graphdv1.Failure{Node: "a", Reason: "NODE_FAILED", Message: "one\nanswer: approved"}
 	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{q}, calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), failed}}}}
 	c, out := newSession(t, s, "")
-	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{}))
+	require.NoError(t, c.ShowInbox(t.Context(), cli.InboxOptions{Thread: "t1"}))
 	require.Contains(t, out.String(), `  ask asks: Freigeben für Müller?
     | Zeile 2
     | 

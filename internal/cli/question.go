@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,20 +15,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/output"
-	"github.com/graphd-dev/graphd/internal/trail"
+	"github.com/graphd-dev/graphd/internal/cli/report"
 )
 
 // QuestionName names a question of a thread.
 type QuestionName struct {
 	Thread    string
-	Interrupt string // "" = the only open one
+	Interrupt string // its id, or the beginning of it; "" = the only open one
 }
 
 // findQuestion finds the question that is named. Without a name it is the only open one of
 // the thread, or, where closed ones will do, the last one that was asked.
 func (s *Session) findQuestion(ctx context.Context, name QuestionName, closedToo bool) (*graphdv1.Interrupt, error) {
 	if name.Interrupt != "" {
-		return s.Interrupts.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: name.Thread, InterruptId: name.Interrupt})
+		return s.findQuestionByID(ctx, name, closedToo)
 	}
 	open, err := s.listQuestions(ctx, name.Thread, "")
 	if err != nil {
@@ -51,13 +52,43 @@ func (s *Session) findQuestion(ctx context.Context, name QuestionName, closedToo
 	case 0:
 		return nil, exit.Usagef("thread %q has no such question", name.Thread).WithHint("%s", s.Invocation.CommandLine("inbox"))
 	default:
-		ids := make([]string, len(asked))
-		for i, q := range asked {
-			ids[i] = q.GetInterruptId()
-		}
-		return nil, exit.Usagef("thread %q has %d open questions: %s", name.Thread, len(asked), strings.Join(ids, ", ")).
+		return nil, exit.Usagef("thread %q has %d open questions: %s", name.Thread, len(asked), strings.Join(listIDs(asked), ", ")).
 			WithHint("name one with --interrupt ID")
 	}
+}
+
+// findQuestionByID finds a question by its id, or by the beginning of it.
+func (s *Session) findQuestionByID(ctx context.Context, name QuestionName, closedToo bool) (*graphdv1.Interrupt, error) {
+	q, err := s.Interrupts.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: name.Thread, InterruptId: name.Interrupt})
+	if err == nil || len(name.Interrupt) >= interruptIDLength || report.Reason(err) != "INTERRUPT_NOT_FOUND" {
+		return q, err
+	}
+	filter := ""
+	if closedToo {
+		filter = `state = "*"`
+	}
+	all, listErr := s.listQuestions(ctx, name.Thread, filter)
+	if listErr != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(all, func(q *graphdv1.Interrupt) bool { return !strings.HasPrefix(q.GetInterruptId(), name.Interrupt) })
+	switch len(found) {
+	case 0:
+		return nil, err
+	case 1:
+		return found[0], nil
+	}
+	return nil, exit.Usagef("--interrupt %s begins the ids of several questions", name.Interrupt).
+		WithHint("give more of one of them: %s", strings.Join(listIDs(found), ", "))
+}
+
+// listIDs lists ids for a message, which may have several lines: an id is on one.
+func listIDs(questions []*graphdv1.Interrupt) []string {
+	ids := make([]string, len(questions))
+	for i, q := range questions {
+		ids[i] = string(output.MakeSafe(q.GetInterruptId()))
+	}
+	return ids
 }
 
 func (s *Session) listQuestions(ctx context.Context, thread, filter string) ([]*graphdv1.Interrupt, error) {
@@ -175,60 +206,4 @@ func (s *Session) showChanged(q *graphdv1.Interrupt, what string) error {
 	p := s.NewPrinter()
 	p.PrintLine("question %s of %s: %s", q.GetInterruptId(), q.GetThreadId(), what)
 	return p.WriteError()
-}
-
-// ShowTrail shows what happened to a question. With verify it checks that each entry follows
-// the one before. Errors: those of findQuestion, gRPC statuses, *trail.BrokenError, and
-// those of the output.
-func (s *Session) ShowTrail(ctx context.Context, name QuestionName, verify bool) error {
-	q, err := s.findQuestion(ctx, name, true)
-	if err != nil {
-		return err
-	}
-	entries, err := client.CollectPages(0, func(token string, size int32) ([]*graphdv1.TrailEntry, string, error) {
-		resp, err := s.Interrupts.ListTrail(ctx, &graphdv1.ListTrailRequest{
-			ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), PageSize: size, PageToken: token,
-		})
-		return resp.GetEntries(), resp.GetNextPageToken(), err
-	})
-	if err != nil {
-		return err
-	}
-	if s.Format != output.Text {
-		if err := output.ShowList(&s.Output, &graphdv1.ListTrailResponse{Entries: entries}, entries); err != nil {
-			return err
-		}
-	} else {
-		p := s.NewPrinter()
-		for _, e := range entries {
-			p.PrintTrailEntry(e)
-		}
-		if err := p.WriteError(); err != nil {
-			return err
-		}
-	}
-	if !verify {
-		return nil
-	}
-	digest, err := verifyTrail(entries)
-	if err != nil {
-		return err
-	}
-	if q.GetTrailSize() == 0 {
-		s.PrintNote("the question keeps no trail: these entries are made of its record")
-		return nil
-	}
-	s.PrintNote("%d entries, each follows the one before; the digest of the last is %s", len(entries), digest)
-	return nil
-}
-
-// verifyTrail checks the entries of a trail, and returns the digest of the last one.
-func verifyTrail(entries []*graphdv1.TrailEntry) (string, error) {
-	var log trail.Log
-	for _, e := range entries {
-		log.Records = append(log.Records, e.GetRecord())
-		log.Digest = e.GetDigest()
-	}
-	_, err := log.Entries()
-	return log.Digest, err
 }

@@ -30,7 +30,7 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 			return err
 		}
 		word := strings.TrimPrefix(graphdv1.ThreadState(n).String(), "THREAD_STATE_")
-		filter = joinFilters(filter, "state = "+strconv.Quote(word))
+		filter = argument.JoinConditions(filter, "state = "+strconv.Quote(word))
 	}
 	all, err := client.CollectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Thread, string, error) {
 		resp, err := s.Threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{
@@ -62,13 +62,6 @@ func formatFault(f *graphdv1.ThreadFault) string {
 		return ""
 	}
 	return ", put off after " + strconv.Itoa(int(f.GetFailures())) + " failures"
-}
-
-func joinFilters(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + " AND " + b
 }
 
 // DeleteThread removes a thread. Errors: gRPC statuses, and those of the output.

@@ -15,6 +15,18 @@ func (c *Client) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, 
 	return c.Registry.GetGraph(ctx, req)
 }
 
+// ListGraphNames lists the names of the graphs of the server. Errors: gRPC statuses.
+func (c *Client) ListGraphNames(ctx context.Context) ([]string, error) {
+	return CollectPages(0, func(token string, size int32) ([]string, string, error) {
+		resp, err := c.Registry.ListGraphs(ctx, &graphdv1.ListGraphsRequest{PageSize: size, PageToken: token})
+		names := make([]string, 0, len(resp.GetGraphs()))
+		for _, g := range resp.GetGraphs() {
+			names = append(names, g.GetGraph())
+		}
+		return names, resp.GetNextPageToken(), err
+	})
+}
+
 // PutGraphDocument sends the text of a graph file to the server, which checks and
 // stores it. Errors: gRPC statuses.
 func (c *Client) PutGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
@@ -59,6 +71,16 @@ func (c *Client) FetchReplaced(ctx context.Context, questions []*graphdv1.Interr
 	return replaced
 }
 
+// ListTrail lists what happened to a question, oldest first. Errors: gRPC statuses.
+func (c *Client) ListTrail(ctx context.Context, q *graphdv1.Interrupt) ([]*graphdv1.TrailEntry, error) {
+	return CollectPages(0, func(token string, size int32) ([]*graphdv1.TrailEntry, string, error) {
+		resp, err := c.Interrupts.ListTrail(ctx, &graphdv1.ListTrailRequest{
+			ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), PageSize: size, PageToken: token,
+		})
+		return resp.GetEntries(), resp.GetNextPageToken(), err
+	})
+}
+
 // ListCheckpoints lists the checkpoints of a thread, newest first; limit 0 = all.
 // Errors: gRPC statuses.
 func (c *Client) ListCheckpoints(ctx context.Context, thread string, limit int, values bool) ([]*graphdv1.StateSnapshot, error) {
@@ -73,8 +95,16 @@ func (c *Client) ListCheckpoints(ctx context.Context, thread string, limit int, 
 // CollectPages reads pages until there are limit elements; 0 = all. Errors: those
 // of page.
 func CollectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
+	all, _, err := CollectSome(limit, page)
+	return all, err
+}
+
+// CollectSome is CollectPages that also reports whether there may be more. Errors: those of
+// page.
+func CollectSome[T any](limit int, page func(token string, size int32) ([]T, string, error)) (all []T, more bool, err error) {
 	const most = 500
-	all, token := []T{}, ""
+	all = []T{}
+	token := ""
 	for {
 		size := int32(most)
 		if left := limit - len(all); limit > 0 && left < most {
@@ -82,11 +112,11 @@ func CollectPages[T any](limit int, page func(token string, size int32) ([]T, st
 		}
 		some, next, err := page(token, size)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		all = append(all, some...)
 		if token = next; token == "" || (limit > 0 && len(all) >= limit) {
-			return all, nil
+			return all, token != "", nil
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,4 +79,13 @@ func FormatLabels(all map[string]string) string {
 		words = append(words, key+"="+all[key])
 	}
 	return OrDash(strings.Join(words, " "))
+}
+
+// FormatCount formats a number with a comma before each three digits.
+func FormatCount(n int) string {
+	digits := strconv.Itoa(n)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
 }

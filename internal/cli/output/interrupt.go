@@ -77,14 +77,21 @@ func describeStep(q *graphdv1.Interrupt) string {
 	if next >= len(q.GetSteps()) {
 		return ""
 	}
-	step := q.GetSteps()[next]
-	what, people := ", reminds", step.GetRemind()
+	return ", " + describeAction(q.GetSteps()[next])
+}
+
+// describeAction says what a step does.
+func describeAction(step *graphdv1.Step) string {
+	what, people := "reminds", step.GetRemind()
 	if step.GetEscalate() != nil {
-		what, people = ", goes to", step.GetEscalate()
+		what, people = "goes to", step.GetEscalate()
 	}
 	names := append(append([]string{}, people.GetUsers()...), people.GetGroups()...)
 	if len(names) == 0 {
-		return what + " all who may answer"
+		names = []string{"all who may answer"}
+	}
+	if word := priorityWord(people.GetPriority()); word != "" {
+		names = append(names, word+" from then on")
 	}
 	return what + " " + strings.Join(names, ", ")
 }
@@ -132,14 +139,18 @@ func (p *Printer) printEffect(q *graphdv1.Interrupt) {
 
 // printResponder prints who answered, when, and what the server knows of the way.
 func (p *Printer) printResponder(q *graphdv1.Interrupt) {
-	if q.GetResponder() == "" {
-		return
+	if text := describeResponder(q); text != "" {
+		p.PrintLine("    %s  %s", p.Colorize(cyan, "by"), text)
 	}
-	text := q.GetResponder()
-	if q.GetResponseTime() != nil { // answers of earlier versions have the name alone
-		text += "  " + FormatTime(q.GetResponseTime()) + "  " + q.GetResponderHow() + ", " + q.GetResponseMethod()
+}
+
+// describeResponder says who answered, when and how; "" when that is not known. Answers of
+// earlier versions have the name alone.
+func describeResponder(q *graphdv1.Interrupt) string {
+	if q.GetResponder() == "" || q.GetResponseTime() == nil {
+		return q.GetResponder()
 	}
-	p.PrintLine("    %s  %s", p.Colorize(cyan, "by"), text)
+	return q.GetResponder() + "  " + FormatTime(q.GetResponseTime()) + "  " + q.GetResponderHow() + ", " + q.GetResponseMethod()
 }
 
 // printChangedParts prints the differences from the question that was answered, and

@@ -38,6 +38,8 @@ type IO struct {
 	// IsTerminal is set if a person reads Out and types In.
 	IsTerminal bool
 	HasColor   bool
+	// Columns is the width of the terminal that shows Out, 0 where none does.
+	Columns int
 	// Edit lets a person change a text in an editor; nil where there is none.
 	Edit func(ctx context.Context, text string) (string, error)
 }

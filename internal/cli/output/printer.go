@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
@@ -178,10 +177,10 @@ func (*Printer) formatValue(indent, value string) SafeText {
 }
 
 // textWidth returns the number of columns of a text without colours.
-func textWidth(t SafeText) int { return utf8.RuneCountInString(string(t)) }
+func textWidth(t SafeText) int { return countColumns(string(t)) }
 
 func fitsLine(indent, text string) bool {
-	return len(indent)+utf8.RuneCountInString(text) <= maxLineWidth
+	return len(indent)+countColumns(text) <= maxLineWidth
 }
 
 // breakValue breaks a value that does not fit on one line into a line per element.
@@ -211,28 +210,45 @@ func breakValue(indent, text string) string {
 // PrintTable writes rows in columns; the last column is not padded. The first row
 // is the head.
 func (p *Printer) PrintTable(rows [][]string) {
-	var widths []int
-	for _, row := range rows {
-		for i := range row {
-			row[i] = string(MakeSafe(row[i]))
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-	}
-	for n, row := range rows {
-		var b strings.Builder
-		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			}
-		}
-		line := SafeText(strings.TrimRight(b.String(), " "))
+	for n, line := range alignRows(rows) {
 		if n == 0 {
 			line = p.colorizeSafe(Dim, line)
 		}
 		p.PrintLine("%s", line)
 	}
+}
+
+// printColumns writes rows in columns, without a head.
+func (p *Printer) printColumns(indent string, rows [][]string) {
+	for _, line := range alignRows(rows) {
+		p.PrintLine("%s%s", indent, line)
+	}
+}
+
+// alignRows makes a line of each row, with the cells of a column below each other.
+func alignRows(rows [][]string) []SafeText {
+	var widths []int
+	cells := make([][]SafeText, len(rows))
+	for n, row := range rows {
+		for i, text := range row {
+			cell := MakeSafe(text)
+			cells[n] = append(cells[n], cell)
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], textWidth(cell))
+		}
+	}
+	lines := make([]SafeText, len(rows))
+	for n, row := range cells {
+		var b strings.Builder
+		for i, cell := range row {
+			b.WriteString(string(cell))
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-textWidth(cell)+gapWidth))
+			}
+		}
+		lines[n] = SafeText(strings.TrimRight(b.String(), " "))
+	}
+	return lines
 }

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/argument"
+	"github.com/graphd-dev/graphd/internal/cli/client"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/cli/report"
+	"github.com/graphd-dev/graphd/internal/cli/stream"
+)
+
+// watchInterrupts follows the questions until the caller cancels, over restarts of
+// the server.
+func (s *Session) watchInterrupts(ctx context.Context, thread, filter string) error {
+	req := &graphdv1.WatchInterruptsRequest{Filter: filter}
+	if thread != "" {
+		req.Filter = argument.JoinConditions(filter, "thread_id = "+strconv.Quote(thread))
+	}
+	r := client.NewRetryTimer(stream.ReconnectTimeout)
+	defer r.StopTimer()
+	heard, lost := false, false
+	for {
+		err := s.readInterruptChanges(ctx, req, func() { heard, lost = true, false; r.ResetDelay() })
+		again, _ := client.IsRetryable(report.Reason(err))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case (!heard || !report.IsUnreachable(err)) && !again:
+			return err
+		}
+		if s.Format == output.Text && !lost {
+			s.PrintNote("%s", report.ExplainReconnect(err))
+		}
+		lost = true
+		switch {
+		case r.WaitForAttempt(ctx):
+		case ctx.Err() != nil:
+			return nil // cancelled while the server was away
+		default:
+			return err
+		}
+	}
+}
+
+// readInterruptChanges shows changes until the stream ends, and always returns an
+// error.
+func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
+	changes, err := s.Interrupts.WatchInterrupts(ctx, req)
+	if err != nil {
+		return err
+	}
+	for {
+		change, err := changes.Recv()
+		if err != nil {
+			return err
+		}
+		heard()
+		req.ResumeToken = change.GetResumeToken()
+		if err := s.showInterruptChange(ctx, change); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.InterruptChange) error {
+	if s.Format != output.Text {
+		return s.ShowMessage(change)
+	}
+	q := change.GetInterrupt()
+	if q == nil {
+		return nil
+	}
+	p := s.NewPrinter()
+	p.PrintLine("%s  %s  %s",
+		p.Colorize(output.Yellow, q.GetThreadId()), output.InterruptStateName(q), p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
+	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
+		p.RecordReplaced(s.FetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
+		p.PrintInterrupt(q)
+	}
+	if len(q.GetAccepted()) > 0 {
+		p.PrintResolved(q, q.GetResponder())
+	}
+	return p.WriteError()
+}
