@@ -151,7 +151,7 @@ func TestInboxTableOfATerminal(t *testing.T) {
 	require.NotNil(t, id, r.out)
 	require.Equal(t, "high      Pay order 7?  group staff  in 30 m  0 of 2  pay-2", id[1])
 	require.Contains(t, c.run("ben", "inbox", "take", "pay-2", "--interrupt", id[2]).out, "question "+id[2])
-	require.Contains(t, c.run("ana", "inbox", "--graph", "pay").out, "taken by ben; group staff")
+	require.Contains(t, c.run("ana", "inbox", "--graph", "pay").out, "taken by ben; group…")
 	require.Contains(t, c.run("ana", "inbox", "show", "pay-2", "--interrupt", id[2][:4]).out, "  id        "+id[2])
 }
 
