@@ -54,11 +54,13 @@ func (i *Interrupt) takeStep(s *approval.Step, now time.Time) {
 	if s.Escalates {
 		entry.Kind = trail.Escalated
 		added := (&approval.Policy{Users: i.AddedUsers, Groups: i.AddedGroups}).Join(s.Users, s.Groups)
-		i.AddedUsers, i.AddedGroups = added.Users, added.Groups
-		if s.Priority != approval.Normal {
-			i.Priority = s.Priority
-			entry.Priority = s.Priority.String()
-		}
+		i.ChangeProperties(func() {
+			i.AddedUsers, i.AddedGroups = added.Users, added.Groups
+			if s.Priority != approval.Normal {
+				i.Priority = s.Priority
+				entry.Priority = s.Priority.String()
+			}
+		})
 	}
 	i.AppendTrail(entry)
 }

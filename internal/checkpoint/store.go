@@ -272,6 +272,17 @@ func (q *InterruptQuery) MatchesInterrupt(in *Interrupt) bool {
 	return !due.IsZero() && (q.DueBefore.IsZero() || due.Before(q.DueBefore))
 }
 
+// MayHaveSelected reports whether a query that does not select an interrupt may have selected it
+// before: when it was open, or had a property that it has no longer.
+func (q *InterruptQuery) MayHaveSelected(in *Interrupt) bool {
+	had := *q
+	had.Tags, had.AnyTag = nil, nil
+	if isOpen := len(q.States) == 1 && q.States[0] == InterruptOpen; isOpen {
+		had.States = nil
+	}
+	return !q.MatchesInterrupt(in) && had.MatchesInterrupt(in) && in.hadProperties(q.Tags, q.AnyTag)
+}
+
 // UsesTags reports whether the interrupts are found by their tags.
 func (q *InterruptQuery) UsesTags() bool {
 	isOpen := len(q.States) == 1 && q.States[0] == InterruptOpen

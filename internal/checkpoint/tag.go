@@ -69,13 +69,38 @@ func (i *Interrupt) listProperties() []string {
 	return slices.Compact(tags)
 }
 
+// ChangeProperties makes a change of the assignees, the priority, or those to whom the interrupt
+// was escalated, and keeps what it had before in Former.
+func (i *Interrupt) ChangeProperties(change func()) {
+	former := append(slices.Clone(i.Former), i.listProperties()...)
+	change()
+	now := i.listProperties()
+	former = slices.DeleteFunc(former, func(tag string) bool { return tag == ClaimTag(i.ClaimedBy) || slices.Contains(now, tag) })
+	slices.Sort(former)
+	former = slices.Compact(former)
+	if len(former) > maxFormer {
+		former = former[:maxFormer]
+	}
+	i.Former = former
+}
+
+// maxFormer bounds Former. A watch is not told that a question has left it for a property
+// beyond.
+const maxFormer = 2 * approval.MaxAssignees
+
 // hasProperties reports whether an interrupt has the properties of all of some tags, and of one
 // of others unless there are none.
 func (i *Interrupt) hasProperties(all, one []string) bool {
-	if len(all) == 0 && len(one) == 0 {
-		return true
-	}
-	tags := i.listProperties()
+	return len(all)+len(one) == 0 || hasTags(i.listProperties(), all, one)
+}
+
+// hadProperties reports whether hasProperties holds with the properties that the interrupt has
+// had before.
+func (i *Interrupt) hadProperties(all, one []string) bool {
+	return len(all)+len(one) == 0 || hasTags(append(i.listProperties(), i.Former...), all, one)
+}
+
+func hasTags(tags, all, one []string) bool {
 	has := func(tag string) bool { return slices.Contains(tags, tag) }
 	for _, tag := range all {
 		if !has(tag) {

@@ -304,6 +304,10 @@ type Interrupt struct {
 	AddedUsers  []string
 	AddedGroups []string
 
+	// Former are the tags of properties that the interrupt has had and has no longer, but those
+	// of claims, sorted.
+	Former []string
+
 	// ClaimedBy is the principal that has claimed the interrupt, "" = none. A claim ends at
 	// ClaimExpires by itself.
 	ClaimedBy    string

@@ -235,13 +235,15 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.I
 	for i := range changed {
 		before := w.lastChange
 		w.lastChange = max(w.lastChange, changed[i].Change)
-		if !filter.Shows(changed[i].Graph, changed[i].Thread) || !w.filter.Matches(&changed[i], now) {
+		isSelected := w.filter.Query.MatchesInterrupt(&changed[i]) && w.filter.Matches(&changed[i], now)
+		if !filter.Shows(changed[i].Graph, changed[i].Thread) || !isSelected && !w.filter.MayHaveMatched(&changed[i]) {
 			continue
 		}
 		m, err := w.newChangeMessage(wire.InterruptToProto(changed[i]))
 		if err != nil {
 			return err
 		}
+		m.Gone = !isSelected
 		f, err := flow.EncodeMessage(m)
 		if err != nil {
 			return err

@@ -446,8 +446,7 @@ type WatchInterruptsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which questions, like ListInterruptsRequest.filter; without a condition on
 	// state changes to every state are delivered. Not claimed_by; mine is without
-	// claims. A question that stops to match for another reason than its state,
-	// because it is assigned to others, is not told of.
+	// claims.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Go on after the change that carried this token. Empty begins with every
 	// open question that matches. A token is bound to its filter.
@@ -521,7 +520,11 @@ type InterruptChange struct {
 	ResumeToken string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// Nothing changed: the stream is alive. The first one says that all questions
 	// that were open at the beginning have been sent.
-	Bookmark      bool `protobuf:"varint,3,opt,name=bookmark,proto3" json:"bookmark,omitempty"`
+	Bookmark bool `protobuf:"varint,3,opt,name=bookmark,proto3" json:"bookmark,omitempty"`
+	// The filter selects the question no longer: it is assigned to others, has
+	// another priority, or, with state = "OPEN", is not open any more. It may be
+	// told more than once, and of a question that was not sent before.
+	Gone          bool `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -573,6 +576,13 @@ func (x *InterruptChange) GetResumeToken() string {
 func (x *InterruptChange) GetBookmark() bool {
 	if x != nil {
 		return x.Bookmark
+	}
+	return false
+}
+
+func (x *InterruptChange) GetGone() bool {
+	if x != nil {
+		return x.Gone
 	}
 	return false
 }
@@ -1435,11 +1445,12 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x16WatchInterruptsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1b\n" +
-	"\tstart_now\x18\x03 \x01(\bR\bstartNow\"\x84\x01\n" +
+	"\tstart_now\x18\x03 \x01(\bR\bstartNow\"\x98\x01\n" +
 	"\x0fInterruptChange\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1a\n" +
-	"\bbookmark\x18\x03 \x01(\bR\bbookmark\"\x8e\x01\n" +
+	"\bbookmark\x18\x03 \x01(\bR\bbookmark\x12\x12\n" +
+	"\x04gone\x18\x04 \x01(\bR\x04gone\"\x8e\x01\n" +
 	"\x15ClaimInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x125\n" +

@@ -128,6 +128,7 @@ func recordQuestion(e *env) {
 	}
 	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
 	q.Undo, q.Effective = time.Minute, testDay(5)
+	q.Former = []string{checkpoint.PriorityTag(approval.Urgent), checkpoint.UserTag("ünï")}
 	q.Priority, q.NextStep, q.AddedUsers, q.AddedGroups = approval.Low, 1, []string{"eva"}, []string{"board"}
 	q.Steps = []approval.Step{
 		{After: time.Hour, Groups: []string{"finance"}}, {After: 2 * time.Hour, Escalates: true, Users: []string{"eva"}, Priority: approval.Urgent},

@@ -222,6 +222,8 @@ func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) 
 		in.AddedGroups = rd.ReadStrings()
 	case fUndo:
 		in.Undo = rd.ReadDuration()
+	case fFormer:
+		in.Former = rd.ReadStrings()
 	case fEffective:
 		in.Effective = rd.ReadTime()
 	default:

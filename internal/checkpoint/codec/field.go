@@ -155,6 +155,7 @@ const (
 	fUndo
 	fEffective
 	fRetractable
+	fFormer
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -325,6 +326,7 @@ var fields = [...]struct {
 	fUndo:            {"undo", Duration},
 	fEffective:       {"effective", Time},
 	fRetractable:     {"retractable", Plain},
+	fFormer:          {"former", Plain},
 }
 
 // fieldNumbers are the fields by their names.

@@ -59,6 +59,7 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeTrail(w, &in.Trail)
 	w.WriteDuration(fUndo, in.Undo)
 	w.WriteTime(fEffective, in.Effective)
+	w.WriteStrings(fFormer, in.Former)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps

@@ -60,7 +60,8 @@ func (f *InterruptFollower) Close() {
 // After returns the change up to which the follower has looked at all changes.
 func (f *InterruptFollower) After() uint64 { return f.after }
 
-// Next waits for changes that the query selects and returns at least one change. The changes are
+// Next waits for changes that the query selects, or may have selected before, and returns at
+// least one change. The changes are
 // shared: the caller must not change them. Errors: the cause of ctx, and those of
 // Options.ListInterrupts.
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
@@ -89,10 +90,11 @@ func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, e
 	}
 }
 
-// selectInterrupts returns the changes that the query selects.
+// selectInterrupts returns the changes that the query selects, and those of interrupts that it
+// may have selected before.
 func (f *InterruptFollower) selectInterrupts(list []checkpoint.Interrupt) (wanted []checkpoint.Interrupt) {
 	for i := range list {
-		if f.query.MatchesInterrupt(&list[i]) {
+		if f.query.MatchesInterrupt(&list[i]) || f.query.MayHaveSelected(&list[i]) {
 			wanted = append(wanted, list[i])
 		}
 	}

@@ -48,7 +48,8 @@ func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 		}
 		entry := trail.Entry{Kind: trail.Changed}
 		if c.Assignees != nil {
-			q.Assignees, entry.Assignees = *c.Assignees, *c.Assignees
+			q.ChangeProperties(func() { q.Assignees = *c.Assignees })
+			entry.Assignees = *c.Assignees
 			entry.Fields = append(entry.Fields, "assignees")
 		}
 		if c.Expires != nil {

@@ -207,6 +207,14 @@ func (f *InterruptFilter) Matches(in *checkpoint.Interrupt, now time.Time) bool 
 	return others.MatchesInterrupt(in)
 }
 
+// MayHaveMatched reports whether a watch may have shown an interrupt that the filter does not
+// select any more.
+func (f *InterruptFilter) MayHaveMatched(in *checkpoint.Interrupt) bool {
+	all := f.Query
+	all.Node, all.Reason, all.Tags = f.compared.Node, f.compared.Reason, slices.Concat(f.Query.Tags, f.compared.Tags)
+	return all.MayHaveSelected(in)
+}
+
 // CountsClaims reports whether a count has claims, among which there may be some that have ended.
 func (f *InterruptFilter) CountsClaims() bool { return f.holder != "" || f.mine != "" }
 

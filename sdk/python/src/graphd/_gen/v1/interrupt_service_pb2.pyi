@@ -90,14 +90,16 @@ class WatchInterruptsRequest(_message.Message):
     def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ...) -> None: ...
 
 class InterruptChange(_message.Message):
-    __slots__ = ("interrupt", "resume_token", "bookmark")
+    __slots__ = ("interrupt", "resume_token", "bookmark", "gone")
     INTERRUPT_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     BOOKMARK_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
     interrupt: _interrupt_pb2.Interrupt
     resume_token: str
     bookmark: bool
-    def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., resume_token: _Optional[str] = ..., bookmark: bool = ...) -> None: ...
+    gone: bool
+    def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., resume_token: _Optional[str] = ..., bookmark: bool = ..., gone: bool = ...) -> None: ...
 
 class ClaimInterruptRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "duration")
