@@ -197,6 +197,8 @@ func requestTexts() map[string]string {
 		interrupts + "GetInterrupt":     `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "ClaimInterrupt":   `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "ReleaseInterrupt": `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "RetractResponse":  `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "CheckResponses":   `thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}`,
 		interrupts + "CommentInterrupt": `thread_id: "GRAPH" interrupt_id: "none" text: "x"`,
 		interrupts + "AnswerInterrupts": `filter: "graph = \"GRAPH\"" expected_count: 9999 value {json: "1"}`,
 		interrupts + "ListTrail":        `thread_id: "GRAPH" interrupt_id: "none"`,

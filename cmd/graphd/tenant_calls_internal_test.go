@@ -171,6 +171,14 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	_, err = c.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{ThreadId: "t-new", InterruptId: id, Text: "why?"})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, nextQuestion().GetTrailSize())
+	open, err := c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t-new", InterruptId: id})
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, open.GetState())
+	checked, err := c.CheckResponses(ctx, &graphdv1.CheckResponsesRequest{ThreadId: "t-new", Responses: []*graphdv1.InterruptResponse{
+		{InterruptId: id, Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(`"x"`)}},
+	}})
+	require.NoError(t, err)
+	require.True(t, checked.GetOutcomes()[0].GetDecides())
 	trail, err := c.ListTrail(ctx, &graphdv1.ListTrailRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
 	require.Len(t, trail.GetEntries(), 5)

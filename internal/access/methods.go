@@ -91,6 +91,7 @@ func Methods() []MethodRow {
 		{interruptService + "WatchInterrupts", ScopeTenant, inbox},
 		{interruptService + "ClaimInterrupt", ScopeGraph, answerers},
 		{interruptService + "ReleaseInterrupt", ScopeGraph, answerers},
+		{interruptService + "CheckResponses", ScopeGraph, answerers},
 		{interruptService + "RetractResponse", ScopeGraph, answerers},
 		{interruptService + "CommentInterrupt", ScopeGraph, answerers},
 		{interruptService + "ListTrail", ScopeGraph, inbox},

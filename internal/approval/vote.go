@@ -79,6 +79,9 @@ func (p *Policy) Retract(votes []Vote, voter string) (left []Vote, isDecided boo
 	return left, slices.ContainsFunc(left, func(v Vote) bool { return p.countMissing(left, &v) == 0 })
 }
 
+// CountMissing returns how many more votes like the last one decide.
+func (p *Policy) CountMissing(votes []Vote) int { return p.countMissing(votes, &votes[len(votes)-1]) }
+
 // countMissing returns how many more votes like one of the votes decide.
 func (p *Policy) countMissing(votes []Vote, like *Vote) int {
 	same := 0

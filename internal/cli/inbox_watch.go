@@ -74,9 +74,13 @@ func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.Inte
 		return nil
 	}
 	p := s.NewPrinter()
+	what := output.InterruptStateName(q)
+	if change.GetGone() {
+		what += ", no longer selected by the filter"
+	}
 	p.PrintLine("%s  %s  %s",
-		p.Colorize(output.Yellow, q.GetThreadId()), output.InterruptStateName(q), p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
-	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
+		p.Colorize(output.Yellow, q.GetThreadId()), what, p.Colorize(output.Dim, output.FormatTime(q.GetUpdateTime())))
+	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN && !change.GetGone() {
 		p.RecordReplaced(s.FetchReplaced(ctx, []*graphdv1.Interrupt{q})...)
 		p.PrintInterrupt(q)
 	}

@@ -42,6 +42,15 @@ type ReleaseRequest struct {
 	By   Actor
 }
 
+// CheckedResponse is what an answer would do.
+type CheckedResponse struct {
+	Interrupt    string
+	Decides      bool
+	IsRepeated   bool // the same answer of the caller is stored already
+	MissingVotes int  // so many more votes like it would decide
+	Undo         time.Duration
+}
+
 // RetractRequest takes the answer or the vote of the caller back.
 type RetractRequest struct {
 	Question

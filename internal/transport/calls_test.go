@@ -537,6 +537,22 @@ func TestQuestionCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.ReleaseRequest{Question: name, Note: "not mine"}, e.lastRequest(t))
 
+	checked, err := c.CheckResponses(ctx, &graphdv1.CheckResponsesRequest{ThreadId: "t1", Responses: []*graphdv1.InterruptResponse{
+		{InterruptId: "i1", Outcome: &graphdv1.InterruptResponse_Value{Value: newJSONPayload("1")}},
+	}})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ResumeRequest{Thread: "t1", Responses: []runtime.Response{{Interrupt: "i1", Value: "1"}}}, e.lastRequest(t))
+	require.EqualValues(t, 2, checked.GetOutcomes()[0].GetMissingVotes())
+	require.Equal(t, time.Minute, checked.GetOutcomes()[0].GetUndo().AsDuration())
+	for _, list := range [][]*graphdv1.InterruptResponse{nil, {{InterruptId: "i1"}}, {{Outcome: &graphdv1.InterruptResponse_Value{Value: newJSONPayload("1")}}}} {
+		_, err = c.CheckResponses(ctx, &graphdv1.CheckResponsesRequest{ThreadId: "t1", Responses: list})
+		require.ErrorContains(t, err, "responses")
+	}
+
+	_, err = c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t1", InterruptId: "i1", Note: "a slip"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.RetractRequest{Question: name, Note: "a slip"}, e.lastRequest(t))
+
 	comment, err := c.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{ThreadId: "t1", InterruptId: "i1", Text: "why?", RequestId: "r1"})
 	require.NoError(t, err)
 	require.Equal(t, runtime.CommentRequest{Question: name, Text: "why?", RequestID: "r1"}, e.lastRequest(t))
@@ -553,7 +569,7 @@ func TestListTrail(t *testing.T) {
 	e := newFakeEngine()
 	kinds := []trail.Kind{
 		trail.Asked, trail.Voted, trail.Answered, trail.Used, trail.Expired, trail.Cancelled, trail.Superseded, trail.Claimed,
-		trail.Released, trail.Commented, trail.Changed, trail.Copied, trail.Reminded, trail.Escalated,
+		trail.Released, trail.Commented, trail.Changed, trail.Copied, trail.Reminded, trail.Escalated, trail.Retracted,
 	}
 	for n, kind := range kinds {
 		e.trail = append(e.trail, trail.Entry{Number: n + 1, Kind: kind, Record: string(kind), From: "t0"})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -295,8 +296,12 @@ func (e *fakeEngine) ClaimInterrupt(_ context.Context, c runtime.ClaimRequest) (
 	return e.changeInterrupt(c)
 }
 
-func (e *fakeEngine) RetractResponse(context.Context, runtime.RetractRequest) (checkpoint.Interrupt, error) {
-	return checkpoint.Interrupt{}, nil
+func (e *fakeEngine) CheckResponses(_ context.Context, c runtime.ResumeRequest) ([]runtime.CheckedResponse, error) {
+	return []runtime.CheckedResponse{{Interrupt: "i1", MissingVotes: 2, Undo: time.Minute}}, e.recordRequest(c)
+}
+
+func (e *fakeEngine) RetractResponse(_ context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
+	return e.changeInterrupt(c)
 }
 
 func (e *fakeEngine) ReleaseInterrupt(_ context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {

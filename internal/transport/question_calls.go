@@ -43,6 +43,23 @@ func (s *interruptService) ReleaseInterrupt(ctx context.Context, req *graphdv1.R
 	return wire.InterruptToProto(released), nil
 }
 
+// CheckResponses checks answers without storing them. Errors: those of Validator.Err, and
+// those of engine.Engine.CheckResponses.
+func (s *interruptService) CheckResponses(ctx context.Context, req *graphdv1.CheckResponsesRequest) (*graphdv1.CheckResponsesResponse, error) {
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
+	v := s.newValidator(ctx)
+	check := wire.CheckedResponsesFromProto(v, req)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	check.By, check.OnlyGraph = interceptor.ActorOf(ctx), interceptor.OnlyGraphOf(ctx)
+	checked, err := s.engine.CheckResponses(ctx, check)
+	if err != nil {
+		return nil, err
+	}
+	return wire.CheckedResponsesToProto(checked), nil
+}
+
 // RetractResponse takes the answer or the vote of the caller back. Errors: those of
 // Validator.Err, and those of engine.Engine.RetractResponse.
 func (s *interruptService) RetractResponse(ctx context.Context, req *graphdv1.RetractResponseRequest) (*graphdv1.Interrupt, error) {

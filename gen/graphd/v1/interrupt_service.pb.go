@@ -715,6 +715,107 @@ func (x *ReleaseInterruptRequest) GetNote() string {
 	return ""
 }
 
+// Asks to check answers.
+type CheckResponsesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the questions.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The answers, at least one, each to a question of its own.
+	Responses     []*InterruptResponse `protobuf:"bytes,2,rep,name=responses,proto3" json:"responses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckResponsesRequest) Reset() {
+	*x = CheckResponsesRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckResponsesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckResponsesRequest) ProtoMessage() {}
+
+func (x *CheckResponsesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckResponsesRequest.ProtoReflect.Descriptor instead.
+func (*CheckResponsesRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CheckResponsesRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *CheckResponsesRequest) GetResponses() []*InterruptResponse {
+	if x != nil {
+		return x.Responses
+	}
+	return nil
+}
+
+// What answers would do.
+type CheckResponsesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each answer, in their order.
+	Outcomes      []*CheckResponsesResponse_Outcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckResponsesResponse) Reset() {
+	*x = CheckResponsesResponse{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckResponsesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckResponsesResponse) ProtoMessage() {}
+
+func (x *CheckResponsesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckResponsesResponse.ProtoReflect.Descriptor instead.
+func (*CheckResponsesResponse) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CheckResponsesResponse) GetOutcomes() []*CheckResponsesResponse_Outcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
 // Asks to take an answer back.
 type RetractResponseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -730,7 +831,7 @@ type RetractResponseRequest struct {
 
 func (x *RetractResponseRequest) Reset() {
 	*x = RetractResponseRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +843,7 @@ func (x *RetractResponseRequest) String() string {
 func (*RetractResponseRequest) ProtoMessage() {}
 
 func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +856,7 @@ func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetractResponseRequest.ProtoReflect.Descriptor instead.
 func (*RetractResponseRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RetractResponseRequest) GetThreadId() string {
@@ -796,7 +897,7 @@ type CommentInterruptRequest struct {
 
 func (x *CommentInterruptRequest) Reset() {
 	*x = CommentInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +909,7 @@ func (x *CommentInterruptRequest) String() string {
 func (*CommentInterruptRequest) ProtoMessage() {}
 
 func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +922,7 @@ func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
 func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CommentInterruptRequest) GetThreadId() string {
@@ -869,7 +970,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +982,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +995,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -938,7 +1039,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1051,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1064,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -1014,7 +1115,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1127,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1140,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -1177,7 +1278,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1290,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1303,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -1253,7 +1354,7 @@ type CountInterruptsResponse_Count struct {
 
 func (x *CountInterruptsResponse_Count) Reset() {
 	*x = CountInterruptsResponse_Count{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1366,7 @@ func (x *CountInterruptsResponse_Count) String() string {
 func (*CountInterruptsResponse_Count) ProtoMessage() {}
 
 func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,6 +1396,88 @@ func (x *CountInterruptsResponse_Count) GetPrecision() CountInterruptsResponse_P
 	return CountInterruptsResponse_PRECISION_UNSPECIFIED
 }
 
+// What an answer would do.
+type CheckResponsesResponse_Outcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question.
+	InterruptId string `protobuf:"bytes,1,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// It decides the question. Without it it is a vote, or nothing new.
+	Decides bool `protobuf:"varint,2,opt,name=decides,proto3" json:"decides,omitempty"`
+	// The same answer of the caller is stored already: nothing would change.
+	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// How many more votes like this one would decide; 0 when it decides.
+	MissingVotes uint32 `protobuf:"varint,4,opt,name=missing_votes,json=missingVotes,proto3" json:"missing_votes,omitempty"`
+	// How long the answer could be taken back; unset means not at all.
+	Undo          *durationpb.Duration `protobuf:"bytes,5,opt,name=undo,proto3" json:"undo,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckResponsesResponse_Outcome) Reset() {
+	*x = CheckResponsesResponse_Outcome{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckResponsesResponse_Outcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckResponsesResponse_Outcome) ProtoMessage() {}
+
+func (x *CheckResponsesResponse_Outcome) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckResponsesResponse_Outcome.ProtoReflect.Descriptor instead.
+func (*CheckResponsesResponse_Outcome) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11, 0}
+}
+
+func (x *CheckResponsesResponse_Outcome) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *CheckResponsesResponse_Outcome) GetDecides() bool {
+	if x != nil {
+		return x.Decides
+	}
+	return false
+}
+
+func (x *CheckResponsesResponse_Outcome) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+func (x *CheckResponsesResponse_Outcome) GetMissingVotes() uint32 {
+	if x != nil {
+		return x.MissingVotes
+	}
+	return 0
+}
+
+func (x *CheckResponsesResponse_Outcome) GetUndo() *durationpb.Duration {
+	if x != nil {
+		return x.Undo
+	}
+	return nil
+}
+
 // A question by its name.
 type AnswerInterruptsRequest_Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1311,7 +1494,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1506,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1519,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1371,7 +1554,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1566,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1579,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -1458,7 +1641,18 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x17ReleaseInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
-	"\x04note\x18\x03 \x01(\tR\x04note\"l\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"p\n" +
+	"\x15CheckResponsesRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12:\n" +
+	"\tresponses\x18\x02 \x03(\v2\x1c.graphd.v1.InterruptResponseR\tresponses\"\x98\x02\n" +
+	"\x16CheckResponsesResponse\x12E\n" +
+	"\boutcomes\x18\x01 \x03(\v2).graphd.v1.CheckResponsesResponse.OutcomeR\boutcomes\x1a\xb6\x01\n" +
+	"\aOutcome\x12!\n" +
+	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x18\n" +
+	"\adecides\x18\x02 \x01(\bR\adecides\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\x12#\n" +
+	"\rmissing_votes\x18\x04 \x01(\rR\fmissingVotes\x12-\n" +
+	"\x04undo\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"l\n" +
 	"\x16RetractResponseRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
@@ -1501,7 +1695,7 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\xf8\x06\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xcf\a\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
 	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
@@ -1509,7 +1703,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n" +
 	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n" +
 	"\x0eClaimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n" +
-	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
+	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12U\n" +
+	"\x0eCheckResponses\x12 .graphd.v1.CheckResponsesRequest\x1a!.graphd.v1.CheckResponsesResponse\x12J\n" +
 	"\x0fRetractResponse\x12!.graphd.v1.RetractResponseRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
 	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
 	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n" +
@@ -1528,7 +1723,7 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
 	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
@@ -1541,64 +1736,73 @@ var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(*InterruptChange)(nil),                 // 8: graphd.v1.InterruptChange
 	(*ClaimInterruptRequest)(nil),           // 9: graphd.v1.ClaimInterruptRequest
 	(*ReleaseInterruptRequest)(nil),         // 10: graphd.v1.ReleaseInterruptRequest
-	(*RetractResponseRequest)(nil),          // 11: graphd.v1.RetractResponseRequest
-	(*CommentInterruptRequest)(nil),         // 12: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),                // 13: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 14: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 15: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 16: graphd.v1.AnswerOutcome
-	(*CountInterruptsResponse_Count)(nil),   // 17: graphd.v1.CountInterruptsResponse.Count
-	(*AnswerInterruptsRequest_Target)(nil),  // 18: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 19: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 20: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 21: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 22: google.protobuf.Duration
-	(*TrailEntry)(nil),                      // 23: graphd.v1.TrailEntry
-	(*Payload)(nil),                         // 24: graphd.v1.Payload
-	(*Dismissal)(nil),                       // 25: graphd.v1.Dismissal
-	(*timestamppb.Timestamp)(nil),           // 26: google.protobuf.Timestamp
+	(*CheckResponsesRequest)(nil),           // 11: graphd.v1.CheckResponsesRequest
+	(*CheckResponsesResponse)(nil),          // 12: graphd.v1.CheckResponsesResponse
+	(*RetractResponseRequest)(nil),          // 13: graphd.v1.RetractResponseRequest
+	(*CommentInterruptRequest)(nil),         // 14: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),                // 15: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 16: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 17: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 18: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 19: graphd.v1.CountInterruptsResponse.Count
+	(*CheckResponsesResponse_Outcome)(nil),  // 20: graphd.v1.CheckResponsesResponse.Outcome
+	(*AnswerInterruptsRequest_Target)(nil),  // 21: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 22: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 23: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 24: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 25: google.protobuf.Duration
+	(*InterruptResponse)(nil),               // 26: graphd.v1.InterruptResponse
+	(*TrailEntry)(nil),                      // 27: graphd.v1.TrailEntry
+	(*Payload)(nil),                         // 28: graphd.v1.Payload
+	(*Dismissal)(nil),                       // 29: graphd.v1.Dismissal
+	(*timestamppb.Timestamp)(nil),           // 30: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	20, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	17, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
-	20, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	21, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	20, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	22, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	23, // 6: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	19, // 7: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	24, // 8: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	25, // 9: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	26, // 10: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
-	0,  // 11: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	18, // 12: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	1,  // 13: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	3,  // 14: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
-	5,  // 15: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	6,  // 16: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	7,  // 17: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	9,  // 18: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	10, // 19: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	11, // 20: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
-	12, // 21: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	13, // 22: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	15, // 23: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 24: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 25: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	20, // 26: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	20, // 27: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 28: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	20, // 29: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	20, // 30: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	20, // 31: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
-	23, // 32: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	14, // 33: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	16, // 34: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	24, // [24:35] is the sub-list for method output_type
-	13, // [13:24] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	23, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	19, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	23, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	24, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	23, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	25, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	26, // 6: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
+	20, // 7: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
+	27, // 8: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	22, // 9: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	28, // 10: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	29, // 11: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	30, // 12: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	0,  // 13: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
+	25, // 14: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
+	21, // 15: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	1,  // 16: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	3,  // 17: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
+	5,  // 18: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	6,  // 19: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	7,  // 20: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	9,  // 21: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	10, // 22: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	11, // 23: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
+	13, // 24: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	14, // 25: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	15, // 26: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	17, // 27: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 28: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 29: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	23, // 30: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	23, // 31: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 32: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	23, // 33: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	23, // 34: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	12, // 35: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
+	23, // 36: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	27, // 37: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	16, // 38: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	18, // 39: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	28, // [28:40] is the sub-list for method output_type
+	16, // [16:28] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -1609,7 +1813,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[14].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -1621,7 +1825,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	InterruptService_WatchInterrupts_FullMethodName  = "/graphd.v1.InterruptService/WatchInterrupts"
 	InterruptService_ClaimInterrupt_FullMethodName   = "/graphd.v1.InterruptService/ClaimInterrupt"
 	InterruptService_ReleaseInterrupt_FullMethodName = "/graphd.v1.InterruptService/ReleaseInterrupt"
+	InterruptService_CheckResponses_FullMethodName   = "/graphd.v1.InterruptService/CheckResponses"
 	InterruptService_RetractResponse_FullMethodName  = "/graphd.v1.InterruptService/RetractResponse"
 	InterruptService_CommentInterrupt_FullMethodName = "/graphd.v1.InterruptService/CommentInterrupt"
 	InterruptService_ListTrail_FullMethodName        = "/graphd.v1.InterruptService/ListTrail"
@@ -64,6 +65,10 @@ type InterruptServiceClient interface {
 	// Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(ctx context.Context, in *ReleaseInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
+	// Checks answers as ResumeRun does, and stores nothing: what it would refuse,
+	// this refuses too, with the same errors. It says what each answer would do.
+	// Another caller may answer in between.
+	CheckResponses(ctx context.Context, in *CheckResponsesRequest, opts ...grpc.CallOption) (*CheckResponsesResponse, error)
 	// Takes the caller's answer back before it takes effect (Interrupt.effective_time):
 	// the question is open again, and its node has not seen the answer. With People
 	// it takes the caller's vote back, also before the votes decide. Nothing changes
@@ -175,6 +180,16 @@ func (c *interruptServiceClient) ReleaseInterrupt(ctx context.Context, in *Relea
 	return out, nil
 }
 
+func (c *interruptServiceClient) CheckResponses(ctx context.Context, in *CheckResponsesRequest, opts ...grpc.CallOption) (*CheckResponsesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckResponsesResponse)
+	err := c.cc.Invoke(ctx, InterruptService_CheckResponses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *interruptServiceClient) RetractResponse(ctx context.Context, in *RetractResponseRequest, opts ...grpc.CallOption) (*Interrupt, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Interrupt)
@@ -256,6 +271,10 @@ type InterruptServiceServer interface {
 	// Gives the caller's claim up. Nothing changes when the caller holds none. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_CLAIMED.
 	ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error)
+	// Checks answers as ResumeRun does, and stores nothing: what it would refuse,
+	// this refuses too, with the same errors. It says what each answer would do.
+	// Another caller may answer in between.
+	CheckResponses(context.Context, *CheckResponsesRequest) (*CheckResponsesResponse, error)
 	// Takes the caller's answer back before it takes effect (Interrupt.effective_time):
 	// the question is open again, and its node has not seen the answer. With People
 	// it takes the caller's vote back, also before the votes decide. Nothing changes
@@ -308,6 +327,9 @@ func (UnimplementedInterruptServiceServer) ClaimInterrupt(context.Context, *Clai
 }
 func (UnimplementedInterruptServiceServer) ReleaseInterrupt(context.Context, *ReleaseInterruptRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseInterrupt not implemented")
+}
+func (UnimplementedInterruptServiceServer) CheckResponses(context.Context, *CheckResponsesRequest) (*CheckResponsesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckResponses not implemented")
 }
 func (UnimplementedInterruptServiceServer) RetractResponse(context.Context, *RetractResponseRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetractResponse not implemented")
@@ -461,6 +483,24 @@ func _InterruptService_ReleaseInterrupt_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InterruptService_CheckResponses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckResponsesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).CheckResponses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_CheckResponses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).CheckResponses(ctx, req.(*CheckResponsesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _InterruptService_RetractResponse_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RetractResponseRequest)
 	if err := dec(in); err != nil {
@@ -556,6 +596,10 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleaseInterrupt",
 			Handler:    _InterruptService_ReleaseInterrupt_Handler,
+		},
+		{
+			MethodName: "CheckResponses",
+			Handler:    _InterruptService_CheckResponses_Handler,
 		},
 		{
 			MethodName: "RetractResponse",

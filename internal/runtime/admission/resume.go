@@ -34,16 +34,9 @@ type resumeCall struct {
 // tryResume makes one attempt on the newest head. commit.RetryOnConflict repeats it
 // when the thread changes meanwhile.
 func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
-	view, err := r.opts.Views.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	reader, err := r.readThread(ctx, head)
 	if err != nil {
-		return nil, runtime.TranslateThreadError(r.req.Thread, err)
-	}
-	if err := runtime.CheckOnlyGraph(head, r.req.OnlyGraph); err != nil {
 		return nil, err
-	}
-	reader := r.opts.Reader
-	if head.State != checkpoint.ThreadBusy { // later reads belong to this head
-		reader = reader.WithView(view)
 	}
 	if r.req.RequestID != "" {
 		old, err := reader.FindRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
@@ -82,6 +75,21 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	default:
 		return r.resumeRun(ctx, reader, head, b)
 	}
+}
+
+// readThread reads the head of the thread, and returns a reader for its records.
+func (r *resumeCall) readThread(ctx context.Context, head *checkpoint.Head) (*query.Reader, error) {
+	view, err := r.opts.Views.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	if err != nil {
+		return nil, runtime.TranslateThreadError(r.req.Thread, err)
+	}
+	if err := runtime.CheckOnlyGraph(head, r.req.OnlyGraph); err != nil {
+		return nil, err
+	}
+	if head.State == checkpoint.ThreadBusy {
+		return r.opts.Reader, nil
+	}
+	return r.opts.Reader.WithView(view), nil // later reads belong to this head
 }
 
 // answerInPastError refuses an answer to what was asked at an earlier checkpoint.

@@ -77,6 +77,12 @@ func (e *Engine) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 	return e.questions.ClaimInterrupt(ctx, c)
 }
 
+// CheckResponses checks answers without storing them. The errors are those of
+// admission.Admitter.CheckResponses.
+func (e *Engine) CheckResponses(ctx context.Context, req runtime.ResumeRequest) ([]runtime.CheckedResponse, error) {
+	return e.admitter.CheckResponses(ctx, req)
+}
+
 // RetractResponse takes the answer or the vote of the caller back. The errors are those of
 // questions.Editor.RetractResponse.
 func (e *Engine) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {

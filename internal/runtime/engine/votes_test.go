@@ -339,3 +339,47 @@ func TestPoliciesThatCantBeKept(t *testing.T) {
 		})
 	}
 }
+
+// What an answer would do is known before it is given, and nothing changes.
+func TestAnswersAreChecked(t *testing.T) {
+	undo := time.Minute
+	v := newVoteCaseOn(t, func(_ context.Context, c *nodeCall) pregel.Result {
+		return pregel.Result{Asks: []pregel.Ask{{
+			Value: `"pay?"`, Policy: &approval.Policy{Groups: []string{"finance"}, Approvals: 3}, Undo: &undo, Drift: checkpoint.DriftFail,
+		}}}
+	})
+	id := v.question().ID
+	check := func(who, group, value string) (runtime.CheckedResponse, error) {
+		before := v.question()
+		list, err := v.engine.CheckResponses(t.Context(), runtime.ResumeRequest{
+			Thread: "t", By: runtime.Actor{Name: who, Groups: []string{group}}, Responses: []runtime.Response{{Interrupt: id, Value: payload.JSON(value)}},
+		})
+		require.Equal(t, before, v.question())
+		if err != nil {
+			return runtime.CheckedResponse{}, err
+		}
+		require.Len(t, list, 1)
+		return list[0], nil
+	}
+	require.Equal(t, runtime.CheckedResponse{Interrupt: id, MissingVotes: 2, Undo: undo}, must(check("ana", "finance", `1`)))
+	for _, who := range []string{"ana", "ben"} {
+		_, err := v.say(v.engine, who+"/finance: 1")
+		require.NoError(t, err)
+	}
+	require.Equal(t, runtime.CheckedResponse{Interrupt: id, IsRepeated: true}, must(check("ana", "finance", `1`)))
+	require.Equal(t, runtime.CheckedResponse{Interrupt: id, MissingVotes: 2, Undo: undo}, must(check("dora", "finance", `2`)))
+	require.Equal(t, runtime.CheckedResponse{Interrupt: id, Decides: true, Undo: undo}, must(check("dora", "finance", `1`)))
+	_, err := check("carl", "it", `1`)
+	require.Equal(t, approval.RuleGroup, errorMeta(err, "rule"))
+	_, err = v.engine.CheckResponses(t.Context(), runtime.ResumeRequest{Thread: "t", Responses: []runtime.Response{{Interrupt: "none"}}})
+	require.Equal(t, runtime.ReasonInterruptNotFound, errorReason(err))
+	_, err = v.engine.CheckResponses(t.Context(), runtime.ResumeRequest{Thread: "none", Responses: []runtime.Response{{Interrupt: id}}})
+	require.Equal(t, runtime.ReasonThreadNotFound, errorReason(err))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -137,6 +137,10 @@ func otherMethods() []Row {
 			Skipped: []string{"interrupt.value", "interrupt.response_schema", "interrupt.default_response", "interrupt.response", "interrupt.votes"},
 		},
 		{Method: interruptService + "ClaimInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id"},
+		{
+			Method: interruptService + "CheckResponses", Kind: Shows, Thread: "thread_id", Questions: "responses.interrupt_id",
+			Skipped: []string{"responses.value", "responses.dismissal.reason", "responses.note"},
+		},
 		{Method: interruptService + "RetractResponse", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{Method: interruptService + "ReleaseInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{

@@ -92,20 +92,7 @@ func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID s
 			StepLimit:       v.ConvertLimit("resume.settings.step_limit", s.GetStepLimit()),
 		}
 	}
-	if len(spec.GetResponses()) > maxListEntries {
-		v.AddViolation("resume.responses", "has %d entries; at most %d are allowed", len(spec.GetResponses()), maxListEntries)
-		return req
-	}
-	seen := make(map[string]int, len(spec.GetResponses()))
-	for i, r := range spec.GetResponses() {
-		at := elementPath("resume.responses", i)
-		v.CheckID(at+".interrupt_id", r.GetInterruptId())
-		if first, twice := seen[r.GetInterruptId()]; twice && r.GetInterruptId() != "" {
-			v.AddViolation(at+".interrupt_id", "%q is answered already by responses[%d]", r.GetInterruptId(), first)
-		}
-		seen[r.GetInterruptId()] = i
-		req.Responses = append(req.Responses, responseFromProto(v, at+".", r))
-	}
+	req.Responses = responsesFromProto(v, "resume.responses", spec.GetResponses())
 	if single := spec.GetSingle(); single != nil {
 		if len(spec.GetResponses()) > 0 {
 			v.AddViolation("resume.single", "is not allowed together with responses; give it an interrupt_id there")
@@ -117,6 +104,44 @@ func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID s
 		req.Single = &answer
 	}
 	return req
+}
+
+// CheckedResponsesFromProto converts answers that are to be checked.
+func CheckedResponsesFromProto(v *Validator, req *graphdv1.CheckResponsesRequest) runtime.ResumeRequest {
+	v.RequireSet("responses", len(req.GetResponses()) > 0)
+	return runtime.ResumeRequest{
+		Thread: v.CheckThread("thread_id", req.GetThreadId()), Responses: responsesFromProto(v, "responses", req.GetResponses()),
+	}
+}
+
+// CheckedResponsesToProto converts what answers would do.
+func CheckedResponsesToProto(list []runtime.CheckedResponse) *graphdv1.CheckResponsesResponse {
+	resp := &graphdv1.CheckResponsesResponse{}
+	for _, c := range list {
+		resp.Outcomes = append(resp.Outcomes, &graphdv1.CheckResponsesResponse_Outcome{
+			InterruptId: c.Interrupt, Decides: c.Decides, Repeated: c.IsRepeated, MissingVotes: ClampUint32(c.MissingVotes), Undo: DurationToProto(c.Undo),
+		})
+	}
+	return resp
+}
+
+func responsesFromProto(v *Validator, field string, list []*graphdv1.InterruptResponse) []runtime.Response {
+	if len(list) > maxListEntries {
+		v.AddViolation(field, "has %d entries; at most %d are allowed", len(list), maxListEntries)
+		return nil
+	}
+	var out []runtime.Response
+	seen := make(map[string]int, len(list))
+	for i, r := range list {
+		at := elementPath(field, i)
+		v.CheckID(at+".interrupt_id", r.GetInterruptId())
+		if first, twice := seen[r.GetInterruptId()]; twice && r.GetInterruptId() != "" {
+			v.AddViolation(at+".interrupt_id", "%q is answered already by responses[%d]", r.GetInterruptId(), first)
+		}
+		seen[r.GetInterruptId()] = i
+		out = append(out, responseFromProto(v, at+".", r))
+	}
+	return out
 }
 
 // responseFromProto converts an answer. prefix is what stands before the names of its fields,

@@ -81,6 +81,8 @@ class QuestionChange:
     question: Question
     is_initial: bool
     """It was open when the watch began."""
+    is_gone: bool
+    """The filter of the watch selects it no longer."""
     token: str = field(repr=False)
     """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come."""
 
@@ -190,7 +192,7 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
 
 def read_change(change: ins.InterruptChange, *, is_initial: bool) -> QuestionChange:
     """A change of the server."""
-    return QuestionChange(read_question(change.interrupt), is_initial, change.resume_token)
+    return QuestionChange(read_question(change.interrupt), is_initial, change.gone, change.resume_token)
 
 
 Answers = Mapping[str, Any] | Answer | Dismissal | Sequence[Answer | Dismissal] | None

@@ -121,6 +121,33 @@ class ReleaseInterruptRequest(_message.Message):
     note: str
     def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
+class CheckResponsesRequest(_message.Message):
+    __slots__ = ("thread_id", "responses")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    RESPONSES_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    responses: _containers.RepeatedCompositeFieldContainer[_run_pb2.InterruptResponse]
+    def __init__(self, thread_id: _Optional[str] = ..., responses: _Optional[_Iterable[_Union[_run_pb2.InterruptResponse, _Mapping]]] = ...) -> None: ...
+
+class CheckResponsesResponse(_message.Message):
+    __slots__ = ("outcomes",)
+    class Outcome(_message.Message):
+        __slots__ = ("interrupt_id", "decides", "repeated", "missing_votes", "undo")
+        INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+        DECIDES_FIELD_NUMBER: _ClassVar[int]
+        REPEATED_FIELD_NUMBER: _ClassVar[int]
+        MISSING_VOTES_FIELD_NUMBER: _ClassVar[int]
+        UNDO_FIELD_NUMBER: _ClassVar[int]
+        interrupt_id: str
+        decides: bool
+        repeated: bool
+        missing_votes: int
+        undo: _duration_pb2.Duration
+        def __init__(self, interrupt_id: _Optional[str] = ..., decides: bool = ..., repeated: bool = ..., missing_votes: _Optional[int] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    outcomes: _containers.RepeatedCompositeFieldContainer[CheckResponsesResponse.Outcome]
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[CheckResponsesResponse.Outcome, _Mapping]]] = ...) -> None: ...
+
 class RetractResponseRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "note")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -52,6 +52,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
                 )
+        self.CheckResponses = channel.unary_unary(
+                '/graphd.v1.InterruptService/CheckResponses',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesResponse.FromString,
+                )
         self.RetractResponse = channel.unary_unary(
                 '/graphd.v1.InterruptService/RetractResponse',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.SerializeToString,
@@ -139,6 +144,15 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CheckResponses(self, request, context):
+        """Checks answers as ResumeRun does, and stores nothing: what it would refuse,
+        this refuses too, with the same errors. It says what each answer would do.
+        Another caller may answer in between.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RetractResponse(self, request, context):
         """Takes the caller's answer back before it takes effect (Interrupt.effective_time):
         the question is open again, and its node has not seen the answer. With People
@@ -218,6 +232,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     servicer.ReleaseInterrupt,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
+            ),
+            'CheckResponses': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckResponses,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesResponse.SerializeToString,
             ),
             'RetractResponse': grpc.unary_unary_rpc_method_handler(
                     servicer.RetractResponse,
@@ -367,6 +386,23 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/ReleaseInterrupt',
             graphd_dot_v1_dot_interrupt__service__pb2.ReleaseInterruptRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def CheckResponses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/CheckResponses',
+            graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
