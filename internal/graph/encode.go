@@ -130,8 +130,10 @@ func encodeAsk(s *AskSpec) payload.JSON {
 		o.addText("undo", s.Undo.String())
 	}
 	o.addDuration("ttl", s.TTL)
+	o.addText("ttl_expr", s.TTLExpr)
 	o.addText("expiry", s.Expiry)
 	o.addJSON("default", s.Default)
+	o.addText("default_expr", s.DefaultExpr)
 	o.addText("drift", s.Drift)
 	o.addList("drift_ignore", s.DriftIgnore)
 	return o.toJSON()

@@ -88,7 +88,7 @@ func (s *Spec) measureExpressions() (bytes, count int) {
 			add(e.Goto)
 		}
 		if a := s.Nodes[i].Ask; a != nil {
-			add(a.When, a.Value, a.Message, a.Goto, a.Assignees.Expr)
+			add(a.When, a.Value, a.Message, a.Goto, a.Assignees.Expr, a.TTLExpr, a.DefaultExpr)
 			if p := a.People; p != nil {
 				add(p.Users.Expr, p.Groups.Expr, p.Agree, p.Requester)
 			}

@@ -138,6 +138,8 @@ func (b *nodeBuilder) buildAsk(path string, n *Node, s *AskSpec) {
 	n.Update = b.compileAssignments(path+".update", s.Update)
 	n.Otherwise = b.compileAssignments(path+".otherwise", s.Otherwise)
 	n.Assignees = b.compileNames(path+".assignees", &s.Assignees)
+	n.TTL = b.compileExpression(path+".ttl", s.TTLExpr)
+	n.Default = b.compileExpression(path+".default_expr", s.DefaultExpr)
 	if s.People != nil {
 		b.buildPeople(path+".people", n, s.People)
 	}
@@ -160,14 +162,22 @@ func (b *nodeBuilder) checkExpiry(path string, s *AskSpec, checkable bool) {
 	if s.TTL < 0 {
 		b.addProblem(path+".ttl", ReasonOutOfRange, "ttl is negative (%s); leave it out to wait for ever", s.TTL)
 	}
+	if s.TTL != 0 && s.TTLExpr != "" {
+		b.addProblem(path+".ttl", ReasonConflict, "ttl is given as a duration and as an expression; say it once")
+	}
+	if s.Default != "" && s.DefaultExpr != "" {
+		b.addProblem(path+".default_expr", ReasonConflict, "the default answer is given as a value and as an expression; say it once")
+	}
 	if s.Expiry != "" && !slices.Contains(known, s.Expiry) {
 		b.addUnknown(path+".expiry", ReasonUnknownValue, "expiry action", s.Expiry, func() []string { return known })
-	} else if s.Expiry != "" && s.TTL == 0 {
+	} else if s.Expiry != "" && s.TTL == 0 && s.TTLExpr == "" {
 		b.addProblem(path+".expiry", ReasonMissing, "expiry needs a ttl; without one the question never expires")
 	}
 	switch {
-	case s.Expiry == ExpiryResumeDefault && s.Default == "":
+	case s.Expiry == ExpiryResumeDefault && s.Default == "" && s.DefaultExpr == "":
 		b.addProblem(path+".default", ReasonMissing, "expiry %s needs a default answer", ExpiryResumeDefault)
+	case s.Expiry != ExpiryResumeDefault && s.DefaultExpr != "":
+		b.addProblem(path+".default_expr", ReasonConflict, "default_expr is used by expiry %s only", ExpiryResumeDefault)
 	case s.Expiry != ExpiryResumeDefault && s.Default != "":
 		b.addProblem(path+".default", ReasonConflict, "default is used by expiry %s only", ExpiryResumeDefault)
 	case s.Default == "" || !b.checkJSON(path+".default", s.Default):

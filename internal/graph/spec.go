@@ -115,10 +115,12 @@ type AskSpec struct {
 	Priority  string       // "", "low", "normal", "high", "urgent"
 	Steps     []StepSpec   // what happens while a question is undecided, before the expiry
 	// Undo is how long an answer can be taken back; nil = as the server says.
-	Undo    *time.Duration
-	TTL     time.Duration
-	Expiry  string       // "", "fail_node", "resume_default", "cancel_run"
-	Default payload.JSON // the answer of resume_default
+	Undo        *time.Duration
+	TTL         time.Duration
+	TTLExpr     string       // expression in place of TTL that yields a duration or null for none
+	Expiry      string       // "", "fail_node", "resume_default", "cancel_run"
+	Default     payload.JSON // the answer of resume_default
+	DefaultExpr string       // expression in place of Default
 	// Drift is the reaction to a replay that asks something else than was
 	// answered: "" = as the graph says, or see Drifts. DriftIgnore names parts
 	// that may differ.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/approval"
@@ -67,17 +69,65 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	if err := checkAssignees(assignees); err != nil {
 		return failedResult(expressionFailure("assignees", err))
 	}
+	ttl, err := evalTTL(t.Node, vars)
+	if err != nil {
+		return failedResult(expressionFailure("ttl", err))
+	}
+	answer := spec.Default
+	if t.Node.Default != nil {
+		if answer, err = t.Node.Default.Eval(vars); err != nil {
+			return failedResult(expressionFailure("default_expr", err))
+		}
+	}
 	policy, failure := evalPolicy(t.Node, vars)
 	if failure != nil {
 		return failedResult(failure)
 	}
 	return pregel.Result{Asks: []pregel.Ask{{
 		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
-		TTL: spec.TTL, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: spec.Default,
+		TTL: ttl, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: answer,
 		Priority: graph.PriorityOf(spec.Priority), Steps: spec.ApprovalSteps(),
 		Undo: spec.Undo, Assignees: assignees, Policy: policy, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
 	}}}
 }
+
+// evalTTL evaluates how long a question waits: an expression yields a duration like "30m", a
+// number of seconds, or null for no end.
+func evalTTL(n *graph.Node, vars graph.Vars) (time.Duration, error) {
+	if n.TTL == nil {
+		return n.Spec.Ask.TTL, nil
+	}
+	value, err := n.TTL.Eval(vars)
+	if err != nil || value == payload.Null {
+		return 0, err
+	}
+	var ttl time.Duration
+	switch payload.KindOf(value) {
+	case payload.String:
+		text, err := payload.Unquote(value)
+		if err != nil {
+			return 0, err
+		}
+		if ttl, err = graph.ParseDuration(text); err != nil {
+			return 0, fmt.Errorf("must yield a duration like 30m, not %s", shortenValue(value))
+		}
+	case payload.Number:
+		seconds, err := strconv.ParseFloat(string(value), 64)
+		if err != nil || seconds > maxTTL.Seconds() {
+			return 0, fmt.Errorf("must yield at most %s, not %s seconds", maxTTL, shortenValue(value))
+		}
+		ttl = time.Duration(seconds * float64(time.Second))
+	default:
+		return 0, fmt.Errorf("must yield a duration like 30m, a number of seconds, or null, not %s", shortenValue(value))
+	}
+	if ttl <= 0 || ttl > maxTTL {
+		return 0, fmt.Errorf("must yield more than 0s and at most %s, not %s", maxTTL, ttl)
+	}
+	return ttl, nil
+}
+
+// maxTTL bounds a time that an expression yields.
+const maxTTL = 100 * 365 * 24 * time.Hour
 
 // checkAssignees refuses names beyond the bounds of an interrupt: each is a tag in the store.
 func checkAssignees(names []string) error {

@@ -972,7 +972,12 @@ type AskSpec struct {
 	Steps []*Step `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
 	// How long an answer can be taken back, at most 24 hours: it takes effect after
 	// that. Unset means as the server says (--undo), 0 not at all.
-	Undo          *durationpb.Duration `protobuf:"bytes,20,opt,name=undo,proto3" json:"undo,omitempty"`
+	Undo *durationpb.Duration `protobuf:"bytes,20,opt,name=undo,proto3" json:"undo,omitempty"`
+	// Expression in place of ttl that yields a duration like "30m", a number of
+	// seconds, or null for no end.
+	TtlExpr string `protobuf:"bytes,21,opt,name=ttl_expr,json=ttlExpr,proto3" json:"ttl_expr,omitempty"`
+	// Expression in place of default_response.
+	DefaultExpr   string `protobuf:"bytes,22,opt,name=default_expr,json=defaultExpr,proto3" json:"default_expr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1145,6 +1150,20 @@ func (x *AskSpec) GetUndo() *durationpb.Duration {
 		return x.Undo
 	}
 	return nil
+}
+
+func (x *AskSpec) GetTtlExpr() string {
+	if x != nil {
+		return x.TtlExpr
+	}
+	return ""
+}
+
+func (x *AskSpec) GetDefaultExpr() string {
+	if x != nil {
+		return x.DefaultExpr
+	}
+	return ""
 }
 
 // Who may answer a question, and how many must, see People.
@@ -1954,7 +1973,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12\x12\n" +
-	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xaf\x06\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xed\x06\n" +
 	"\aAskSpec\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
@@ -1976,7 +1995,9 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x06people\x18\x11 \x01(\v2\x15.graphd.v1.PeopleSpecR\x06people\x12/\n" +
 	"\bpriority\x18\x12 \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
 	"\x05steps\x18\x13 \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12-\n" +
-	"\x04undo\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"\xa7\x02\n" +
+	"\x04undo\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x12\x19\n" +
+	"\bttl_expr\x18\x15 \x01(\tR\attlExpr\x12!\n" +
+	"\fdefault_expr\x18\x16 \x01(\tR\vdefaultExpr\"\xa7\x02\n" +
 	"\n" +
 	"PeopleSpec\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +

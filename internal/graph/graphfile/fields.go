@@ -102,25 +102,13 @@ func (r *reader) durationInto(to *time.Duration) fieldReader {
 		if !ok {
 			return
 		}
-		value, err := parseDuration(s)
+		value, err := graph.ParseDuration(s)
 		if err != nil {
 			r.addProblem(n, path, graph.ReasonInvalidType, "expected a duration like 500ms, 30s, 5m, 2h or 3d, found %q", s)
 			return
 		}
 		*to = value
 	}
-}
-
-func parseDuration(s string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		n, err := strconv.Atoi(days)
-		const most = 100 * 365
-		if err != nil || n > most || n < -most {
-			return 0, fmt.Errorf("not a number of days: %q", days)
-		}
-		return time.Duration(n) * 24 * time.Hour, nil
-	}
-	return time.ParseDuration(s)
 }
 
 func (r *reader) textsInto(to *[]string) fieldReader {

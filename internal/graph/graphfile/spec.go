@@ -146,17 +146,18 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"priority":  r.textInto(&s.Priority),
 		"steps":     func(n *yaml.Node, path string) { last = r.readSteps(n, path, s) },
 		"undo":      r.optionalDurationInto(&s.Undo),
-		"ttl":       r.durationInto(&s.TTL),
+		"ttl":       r.durationOrExpressionInto(&s.TTL, &s.TTLExpr),
 		"expiry":    r.textInto(&s.Expiry),
 		"default":   r.jsonInto(&s.Default),
 
+		"default_expr": r.expressionInto(&s.DefaultExpr),
 		"drift":        r.textInto(&s.Drift),
 		"drift_ignore": r.textsInto(&s.DriftIgnore),
 	})
 	if last.node == nil {
 		return s
 	}
-	if s.TTL != 0 || s.Expiry != "" || s.Default != "" {
+	if s.TTL != 0 || s.TTLExpr != "" || s.Expiry != "" || s.Default != "" || s.DefaultExpr != "" {
 		r.addProblem(last.node, last.path, graph.ReasonConflict, "the question has ttl, expiry or default as well; say in one of them what happens last")
 		return s
 	}
@@ -272,6 +273,22 @@ func (r *specReader) namesInto(to *graph.NamesSpec) fieldReader {
 		}
 		r.textsInto(&to.Names)(n, path)
 	}
+}
+
+// durationOrExpressionInto reads a duration, or an expression that yields one.
+func (r *specReader) durationOrExpressionInto(to *time.Duration, expression *string) fieldReader {
+	return func(n *yaml.Node, path string) {
+		if n.Kind == yaml.ScalarNode && !isNull(n) && strings.ContainsAny(n.Value, ".(['\"?") && !isDecimalDuration(n.Value) {
+			r.expressionInto(expression)(n, path)
+			return
+		}
+		r.durationInto(to)(n, path)
+	}
+}
+
+func isDecimalDuration(text string) bool {
+	_, err := graph.ParseDuration(text)
+	return err == nil
 }
 
 func (r *specReader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {

@@ -76,6 +76,7 @@ func askSpecFromProto(v *Validator, at string, a *graphdv1.AskSpec) *graph.AskSp
 		People: peopleSpecFromProto(v, at+".people", a.GetPeople()), TTL: v.convertPositiveDuration(at+".ttl", a.GetTtl()),
 		Priority: priorityWord(priorityFromProto(v, at+".priority", a.GetPriority())), Steps: stepSpecsFromProto(v, at+".steps", a.GetSteps()),
 		Undo:    undoFromProto(v, at+".undo", a.GetUndo()),
+		TTLExpr: a.GetTtlExpr(), DefaultExpr: a.GetDefaultExpr(),
 		Expiry:  string(expiryFromProto(a.GetExpiryAction())),
 		Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Drift:   string(driftFromProto(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),

@@ -92,6 +92,7 @@ func askSpecToProto(a *graph.AskSpec) *graphdv1.AskSpec {
 		Priority: specPriorityToProto(a.Priority), Steps: stepsToProto(a.ApprovalSteps()),
 		Ttl: DurationToProto(a.TTL), ExpiryAction: expiryToProto(checkpoint.ExpiryAction(a.Expiry)),
 		DefaultResponse: JSONToProto(a.Default), Undo: undoToProto(a.Undo),
+		TtlExpr: a.TTLExpr, DefaultExpr: a.DefaultExpr,
 		Drift: driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,
 	}
 }

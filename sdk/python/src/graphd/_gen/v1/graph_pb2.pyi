@@ -184,7 +184,7 @@ class Assignment(_message.Message):
     def __init__(self, channel: _Optional[str] = ..., expr: _Optional[str] = ...) -> None: ...
 
 class AskSpec(_message.Message):
-    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore", "assignees_expr", "people", "priority", "steps", "undo")
+    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore", "assignees_expr", "people", "priority", "steps", "undo", "ttl_expr", "default_expr")
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -205,6 +205,8 @@ class AskSpec(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     UNDO_FIELD_NUMBER: _ClassVar[int]
+    TTL_EXPR_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_EXPR_FIELD_NUMBER: _ClassVar[int]
     condition: str
     value: str
     message: str
@@ -225,7 +227,9 @@ class AskSpec(_message.Message):
     priority: _interrupt_pb2.Priority
     steps: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Step]
     undo: _duration_pb2.Duration
-    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., assignees_expr: _Optional[str] = ..., people: _Optional[_Union[PeopleSpec, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    ttl_expr: str
+    default_expr: str
+    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., assignees_expr: _Optional[str] = ..., people: _Optional[_Union[PeopleSpec, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., ttl_expr: _Optional[str] = ..., default_expr: _Optional[str] = ...) -> None: ...
 
 class PeopleSpec(_message.Message):
     __slots__ = ("users", "users_expr", "groups", "groups_expr", "approvals", "vetoes", "agree", "not_requester", "requester", "exclusive")
