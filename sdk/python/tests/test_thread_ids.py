@@ -14,7 +14,7 @@ from graphd.graph import END, START, StateGraph
 from graphd.names import public_thread, wire_thread
 from graphd.types import Command, interrupt
 
-PLAIN = ["t1", "a:b:c", "user.7_x-Y", "a::b", "x" * 116, 7, uuid.UUID(int=5)]
+PLAIN = ["t1", "a:b:c", "user.7_x-Y", "a::b", "::a", "::zz:1", f"::::{'0a' * 32}", "x" * 116, 7, uuid.UUID(int=5)]
 ESCAPED = [
     "",
     " ",
@@ -25,7 +25,8 @@ ESCAPED = [
     "日本",
     "\x00\n",
     "::",
-    "::a",
+    "::3a:20",
+    "::c3:bc",
     "🙂",
     "\udc80",
     "100%",

@@ -20,7 +20,8 @@ _WIRE_PREFIX = "error handler of "
 _WIRE_DEFAULT = "default error handler"
 # The ids that the server takes. Others are written as _ESCAPED and their bytes, those
 # outside of _PLAIN_BYTES as ":" and two hexadecimal digits. An id that is too long then is
-# written as _DIGESTED and its digest, which no escaped id begins with.
+# written as _DIGESTED and its digest, which no escaped id begins with. An id that looks like
+# one that was escaped is escaped, too.
 _ALPHABET = re.compile(r"[A-Za-z0-9_.:-]+")
 _LONGEST_ID = 128
 _ESCAPED, _DIGESTED = "::", "::::"
@@ -49,7 +50,7 @@ def wire_thread(prefix: str, thread: Any) -> str:
     """A thread id for the server, which takes fewer than programs may use: others are escaped."""
     text = str(thread)
     most = _LONGEST_ID - len(prefix)
-    if len(text) <= most and _ALPHABET.fullmatch(text) and not text.startswith(_ESCAPED):
+    if len(text) <= most and _ALPHABET.fullmatch(text) and public_thread(text) == text:
         return prefix + text
     encoded = text.encode("utf-8", "surrogatepass")
     escaped = _ESCAPED + "".join(chr(b) if b in _PLAIN_BYTES else f":{b:02x}" for b in encoded)
@@ -59,12 +60,16 @@ def wire_thread(prefix: str, thread: Any) -> str:
 
 
 def public_thread(thread: str) -> str:
-    """The thread id that a program used; of a digested one, what the server knows."""
+    """The thread id that a program used; what the server knows, of a digested one and of one that was not escaped."""
     if not thread.startswith(_ESCAPED) or thread.startswith(_DIGESTED):
         return thread
     parts = thread[len(_ESCAPED) :].split(":")
-    encoded = parts[0].encode() + b"".join(bytes.fromhex(part[:2]) + part[2:].encode() for part in parts[1:])
-    return encoded.decode("utf-8", "surrogatepass")
+    try:
+        encoded = parts[0].encode() + b"".join(bytes.fromhex(part[:2]) + part[2:].encode() for part in parts[1:])
+        text = encoded.decode("utf-8", "surrogatepass")
+    except ValueError:  # a client in another language made it
+        return thread
+    return text if wire_thread("", text) == thread else thread
 
 
 def parse_namespace(namespace: str) -> list[str]:

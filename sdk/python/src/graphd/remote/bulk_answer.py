@@ -13,6 +13,7 @@ import grpc
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.declare.writes import build_payload
 from graphd.errors import GraphdError
+from graphd.names import public_thread, wire_thread
 from graphd.remote.question import Question
 from graphd.transport.unary import Call
 
@@ -116,7 +117,7 @@ class _Part:
 
     def find_left(self) -> list[Question]:
         """The questions without an outcome."""
-        return [q for q in self._questions if (q.thread_id, q.question_id) not in self._known]
+        return [q for q in self._questions if (wire_thread("", q.thread_id), q.question_id) not in self._known]
 
     def build_request(self) -> ins.AnswerInterruptsRequest:
         """Asks for the answers to what is left."""
@@ -125,7 +126,8 @@ class _Part:
     def add_outcome(self, outcome: ins.AnswerOutcome) -> None:
         o = outcome
         self._known.add((o.thread_id, o.interrupt_id))
-        self._answer.outcomes.append(AnswerOutcome(o.thread_id, o.interrupt_id, o.stored, o.reason, o.message))
+        outcome_of = public_thread(o.thread_id), o.interrupt_id
+        self._answer.outcomes.append(AnswerOutcome(*outcome_of, o.stored, o.reason, o.message))
 
     def has_progressed(self) -> bool:
         """Whether outcomes have come since the last time."""
@@ -136,7 +138,8 @@ class _Part:
 def _build_request(questions: Sequence[Question], answer: BulkAnswer) -> ins.AnswerInterruptsRequest:
     targets = ins.AnswerInterruptsRequest.Targets()
     for question in questions:
-        targets.targets.add(thread_id=question.thread_id, interrupt_id=question.question_id, seen=question.seen)
+        thread = wire_thread("", question.thread_id)
+        targets.targets.add(thread_id=thread, interrupt_id=question.question_id, seen=question.seen)
     return ins.AnswerInterruptsRequest(
         targets=targets,
         value=build_payload("the answer", answer.value),

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 
 from graphd._gen.v1 import interrupt_service_pb2 as ins
-from graphd.names import wire_thread
+from graphd.names import wire_name, wire_thread
 from graphd.remote.caller import Page
 from graphd.remote.fields import write_filter
 from graphd.remote.question import Question, read_question
@@ -34,13 +34,11 @@ def build_filter(
     state: str | None,
 ) -> str:
     """The filter of a list or a watch."""
-    if thread_id is not None:
-        wire_thread("", thread_id)
     return write_filter(
         {
-            "thread_id": thread_id,
+            "thread_id": wire_thread("", thread_id) if thread_id is not None else None,
             "graph": graph,
-            "node": node,
+            "node": wire_name(node) if node is not None else None,
             "reason": reason,
             "assignee": assignee,
             "state": state.upper() if state is not None else None,
@@ -63,7 +61,8 @@ def update_question(
 ) -> Call[Question]:
     """Changes who should answer an open question, and when it expires."""
     request = ins.UpdateInterruptRequest()
-    request.interrupt.thread_id, request.interrupt.interrupt_id = question.thread_id, question.question_id
+    request.interrupt.thread_id = wire_thread("", question.thread_id)
+    request.interrupt.interrupt_id = question.question_id
     request.interrupt.etag = question.etag
     if assignees is not None:
         request.interrupt.assignees.extend(assignees)
@@ -87,7 +86,9 @@ def get_question(thread_id: str, question_id: str) -> Call[Question]:
 
 def claim_question(question: Question, seconds: float | None) -> Call[Question]:
     """Claims an open question for the caller."""
-    request = ins.ClaimInterruptRequest(thread_id=question.thread_id, interrupt_id=question.question_id)
+    request = ins.ClaimInterruptRequest(
+        thread_id=wire_thread("", question.thread_id), interrupt_id=question.question_id
+    )
     if seconds is not None:
         request.duration.FromTimedelta(datetime.timedelta(seconds=seconds))
     return Call(lambda s: s.interrupts.ClaimInterrupt, request, read_question, repeatable=False)
@@ -95,20 +96,27 @@ def claim_question(question: Question, seconds: float | None) -> Call[Question]:
 
 def release_question(question: Question, note: str) -> Call[Question]:
     """Gives up the claim of the caller."""
-    request = ins.ReleaseInterruptRequest(thread_id=question.thread_id, interrupt_id=question.question_id, note=note)
+    request = ins.ReleaseInterruptRequest(
+        thread_id=wire_thread("", question.thread_id), interrupt_id=question.question_id, note=note
+    )
     return Call(lambda s: s.interrupts.ReleaseInterrupt, request, read_question, repeatable=False)
 
 
 def retract_response(question: Question, note: str) -> Call[Question]:
     """Takes the answer or the vote of the caller back."""
-    request = ins.RetractResponseRequest(thread_id=question.thread_id, interrupt_id=question.question_id, note=note)
+    request = ins.RetractResponseRequest(
+        thread_id=wire_thread("", question.thread_id), interrupt_id=question.question_id, note=note
+    )
     return Call(lambda s: s.interrupts.RetractResponse, request, read_question)
 
 
 def comment_question(question: Question, text: str) -> Call[TrailEntry]:
     """Adds a comment to an open question."""
     request = ins.CommentInterruptRequest(
-        thread_id=question.thread_id, interrupt_id=question.question_id, text=text, request_id=uuid.uuid4().hex
+        thread_id=wire_thread("", question.thread_id),
+        interrupt_id=question.question_id,
+        text=text,
+        request_id=uuid.uuid4().hex,
     )
     return Call(lambda s: s.interrupts.CommentInterrupt, request, read_entry)
 
@@ -116,7 +124,10 @@ def comment_question(question: Question, text: str) -> Call[TrailEntry]:
 def list_trail(question: Question, token: str) -> Call[Page[TrailEntry]]:
     """Reads a page of what happened to a question."""
     request = ins.ListTrailRequest(
-        thread_id=question.thread_id, interrupt_id=question.question_id, page_size=_PAGE, page_token=token
+        thread_id=wire_thread("", question.thread_id),
+        interrupt_id=question.question_id,
+        page_size=_PAGE,
+        page_token=token,
     )
     return Call(
         lambda s: s.interrupts.ListTrail,

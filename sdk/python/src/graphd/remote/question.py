@@ -10,7 +10,7 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import interrupt_pb2, run_pb2
 from graphd._gen.v1 import interrupt_service_pb2 as ins
-from graphd.names import public_levels, public_name
+from graphd.names import public_levels, public_name, public_thread
 from graphd.remote.fields import read_time, read_value, read_word
 from graphd.values.people import People
 
@@ -156,7 +156,7 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
     """A question of the server."""
     return Question(
         question_id=question.interrupt_id,
-        thread_id=question.thread_id,
+        thread_id=public_thread(question.thread_id),
         run_id=question.run_id,
         graph=question.graph,
         node=public_name(question.node),

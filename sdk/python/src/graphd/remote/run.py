@@ -11,7 +11,7 @@ from typing import Any
 from graphd._gen.v1 import run_pb2
 from graphd.client.failures import error_of_run
 from graphd.client.labels import from_labels
-from graphd.names import public_name
+from graphd.names import public_name, public_thread
 from graphd.remote.cursor import Cursor, read_cursor
 from graphd.remote.fields import read_time, read_value, read_word
 from graphd.runtime.failures import RunFailed
@@ -78,7 +78,7 @@ def read_run(run: run_pb2.Run) -> Run:
     """A run of the server."""
     return Run(
         run_id=run.run_id,
-        thread_id=run.thread_id,
+        thread_id=public_thread(run.thread_id),
         graph=run.graph,
         version=run.graph_version,
         state=read_word(run_pb2.RunState, run.state, "RUN_STATE_"),

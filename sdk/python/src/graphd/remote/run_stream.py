@@ -19,7 +19,7 @@ from graphd.client.translator import Translator
 from graphd.client.unassigned_tasks import UnassignedTasks
 from graphd.declare.graph_shape import UndeclaredGraph
 from graphd.errors import NotFoundError
-from graphd.names import wire_levels
+from graphd.names import public_thread, wire_levels
 from graphd.remote.cursor import Cursor, read_cursor
 from graphd.remote.run import Run, read_run
 from graphd.threads import run_blocking
@@ -59,7 +59,7 @@ class FollowedRun:
         self._translator = Translator(
             StreamFormat(modes, subgraphs=subgraphs, version="v1").modes,
             UndeclaredGraph(""),
-            {"configurable": {"thread_id": self._thread}},
+            {"configurable": {"thread_id": self.thread_id}},
             None,
             self._read_state,
             subgraphs=subgraphs,
@@ -72,7 +72,7 @@ class FollowedRun:
     @property
     def thread_id(self) -> str:
         """The thread of the run."""
-        return self._thread
+        return public_thread(self._thread)
 
     @property
     def run_id(self) -> str:
@@ -122,7 +122,7 @@ class FollowedRun:
             self._unassigned.close()
             self._cursor = read_cursor(event.end.resume_at) or self._cursor
             if not event.end.HasField("run"):
-                text = f"thread {self._thread!r} was deleted while its run was followed"
+                text = f"thread {self.thread_id!r} was deleted while its run was followed"
                 raise NotFoundError(text, reason="THREAD_NOT_FOUND", code="NOT_FOUND")
             self._run = read_run(event.end.run)
             self._run.raise_error()

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphd._gen.v1 import thread_pb2
 from graphd.client.labels import from_labels
+from graphd.names import public_thread
 from graphd.remote.cursor import Cursor, read_cursor
 from graphd.remote.fields import read_time, read_value, read_word
 from graphd.remote.question import Question, read_question
@@ -46,7 +47,7 @@ class Thread:
 def read_thread(thread: thread_pb2.Thread) -> Thread:
     """A thread of the server."""
     return Thread(
-        thread_id=thread.thread_id,
+        thread_id=public_thread(thread.thread_id),
         graph=thread.graph,
         version=thread.graph_version,
         metadata=from_labels(thread.metadata),

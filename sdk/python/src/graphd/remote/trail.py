@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphd._gen.v1 import interrupt_pb2
+from graphd.names import public_thread
 from graphd.remote.fields import read_time, read_value, read_word
 
 
@@ -71,7 +72,7 @@ def read_entry(entry: interrupt_pb2.TrailEntry) -> TrailEntry:
         fields=tuple(entry.fields),
         assignees=tuple(entry.assignees),
         until=read_time(entry, "until"),
-        from_thread_id=entry.from_thread_id,
+        from_thread_id=public_thread(entry.from_thread_id),
         seen=entry.seen,
         policy=entry.policy,
         record=entry.record,
