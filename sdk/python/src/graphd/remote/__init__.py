@@ -5,6 +5,7 @@ from graphd.remote.client import AsyncClient, Client
 from graphd.remote.cursor import Cursor
 from graphd.remote.graphs import Graph
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
+from graphd.remote.question_count import CountFilter, QuestionCount
 from graphd.remote.run import Failure, Run
 from graphd.remote.run_options import ResumeOptions, RunOptions
 from graphd.remote.run_stream import AsyncRunStream, RunStream, StreamItem
@@ -17,12 +18,14 @@ __all__ = [
     "AsyncClient",
     "AsyncRunStream",
     "Client",
+    "CountFilter",
     "Cursor",
     "Dismissal",
     "Failure",
     "Graph",
     "Question",
     "QuestionChange",
+    "QuestionCount",
     "ResumeOptions",
     "Run",
     "RunOptions",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from graphd.remote import inbox_calls, run_calls
 from graphd.remote.bulk_answer import (
@@ -18,11 +18,14 @@ from graphd.remote.caller import AsyncCaller, Caller
 from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
+from graphd.remote.question_count import CountFilter, QuestionCount, count_one, count_questions
+from graphd.remote.question_filter import Due, Order, build_filter, read_order
 from graphd.remote.run import Run
 from graphd.remote.run_options import ResumeOptions
 from graphd.remote.trail import TrailEntry
 from graphd.transport.attempts import Deadline
 from graphd.transport.unary import Call
+from graphd.values.steps import Priority
 
 _KEEP = ResumeOptions()
 
@@ -41,13 +44,41 @@ class Inbox:
         node: str | None = None,
         reason: str | None = None,
         assignee: str | None = None,
+        group: str | None = None,
+        claimed_by: str | None = None,
+        priority: Priority | None = None,
+        mine: bool = False,
+        due_before: Due | None = None,
+        order_by: Order | None = None,
         state: str = "open",
     ) -> Iterator[Question]:
-        """Lists the questions that fit all arguments, oldest first. ``state="*"`` lists those that are closed, too."""
-        condition = inbox_calls.build_filter(
-            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        """Lists the questions that fit all arguments, oldest first. ``state="*"`` lists those that are closed, too.
+
+        ``assignee`` is one of the users who should answer, ``group`` one of the groups. ``mine`` lists those for the
+        caller, for a group of the caller, or claimed by the caller; the server must know its callers. ``due_before``
+        lists those whose next step or expiry comes before a time, or before a while from now, the next due first.
+        ``order_by`` is "created" or "due", which lists what has such a time.
+
+        The server finds open questions by ``graph``, ``assignee``, ``group``, ``claimed_by``, ``priority``, ``mine``
+        and ``due_before``. ``node``, ``reason`` and the priority "normal" need one of these beside them, or a
+        ``thread_id``. Another ``state`` with one of them needs a ``thread_id``, too. GraphdError says what the server
+        does not find.
+        """
+        condition = build_filter(
+            thread_id=thread_id,
+            graph=graph,
+            node=node,
+            reason=reason,
+            assignee=assignee,
+            group=group,
+            claimed_by=claimed_by,
+            priority=priority,
+            mine=mine,
+            due_before=due_before,
+            state=state,
         )
-        return self._caller.list_entries(lambda token: inbox_calls.list_questions(condition, token))
+        order = read_order(order_by)
+        return self._caller.list_entries(lambda token: inbox_calls.list_questions(condition, order, token))
 
     def watch(
         self,
@@ -57,20 +88,65 @@ class Inbox:
         node: str | None = None,
         reason: str | None = None,
         assignee: str | None = None,
+        group: str | None = None,
+        priority: Priority | None = None,
+        mine: bool = False,
         state: str | None = None,
         after: str = "",
+        start_now: bool = False,
         timeout: float | None = None,
     ) -> Generator[QuestionChange, None, None]:
         """Yields the open questions, and then each question that is new or changes, until it is closed.
 
         Changes that follow each other quickly are shown as one. Without a ``state`` changes to every state are
-        shown. ``after`` is the ``token`` of a change: the watch goes on after it. After ``timeout`` seconds
-        CallTimeoutError is raised.
+        shown. ``after`` is the ``token`` of a change: the watch goes on after it. ``start_now`` leaves out the
+        questions that are open: the watch begins with the changes from its first ``next`` on. After ``timeout``
+        seconds CallTimeoutError is raised.
+
+        The arguments of ``list`` that are not here can't be watched, and ``mine`` is without claims. A question that
+        stops to fit because it was assigned to others is not told of.
         """
-        condition = inbox_calls.build_filter(
-            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        condition = build_filter(
+            thread_id=thread_id,
+            graph=graph,
+            node=node,
+            reason=reason,
+            assignee=assignee,
+            group=group,
+            priority=priority,
+            mine=mine,
+            state=state,
         )
-        return read_changes(self._caller.server, ResumableWatch(condition, after, Deadline(timeout)))
+        watch = ResumableWatch(condition, after, Deadline(timeout), start_now=start_now)
+        return read_changes(self._caller.server, watch)
+
+    def count(
+        self,
+        *,
+        graph: str | None = None,
+        assignee: str | None = None,
+        group: str | None = None,
+        claimed_by: str | None = None,
+        priority: Literal["low", "high", "urgent"] | None = None,
+        mine: bool = False,
+    ) -> QuestionCount:
+        """Counts the open questions that fit one argument, all of them without any.
+
+        The server counts without reading questions, so it counts by one condition. ``precision`` says how exact the
+        count is.
+        """
+        call = count_one(
+            graph=graph, assignee=assignee, group=group, claimed_by=claimed_by, priority=priority, mine=mine
+        )
+        return self._caller.perform(call)
+
+    def count_each(self, filters: Iterable[CountFilter]) -> Sequence[QuestionCount]:
+        """Counts the open questions of several filters at once, 32 at most, like ``[{}, {"mine": True}]``.
+
+        Each is a dict with one argument of ``count``, or without any. For a caller who may see only some questions
+        there are 4 at most.
+        """
+        return self._caller.perform(count_questions(filters))
 
     def get(self, thread_id: str, question_id: str) -> Question:
         """Reads a question."""
@@ -158,13 +234,30 @@ class AsyncInbox:
         node: str | None = None,
         reason: str | None = None,
         assignee: str | None = None,
+        group: str | None = None,
+        claimed_by: str | None = None,
+        priority: Priority | None = None,
+        mine: bool = False,
+        due_before: Due | None = None,
+        order_by: Order | None = None,
         state: str = "open",
     ) -> AsyncIterator[Question]:
         """Like Inbox.list; for ``async for``."""
-        condition = inbox_calls.build_filter(
-            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        condition = build_filter(
+            thread_id=thread_id,
+            graph=graph,
+            node=node,
+            reason=reason,
+            assignee=assignee,
+            group=group,
+            claimed_by=claimed_by,
+            priority=priority,
+            mine=mine,
+            due_before=due_before,
+            state=state,
         )
-        return self._caller.list_entries(lambda token: inbox_calls.list_questions(condition, token))
+        order = read_order(order_by)
+        return self._caller.list_entries(lambda token: inbox_calls.list_questions(condition, order, token))
 
     def watch(
         self,
@@ -174,15 +267,48 @@ class AsyncInbox:
         node: str | None = None,
         reason: str | None = None,
         assignee: str | None = None,
+        group: str | None = None,
+        priority: Priority | None = None,
+        mine: bool = False,
         state: str | None = None,
         after: str = "",
+        start_now: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[QuestionChange, None]:
         """Like Inbox.watch; for ``async for``."""
-        condition = inbox_calls.build_filter(
-            thread_id=thread_id, graph=graph, node=node, reason=reason, assignee=assignee, state=state
+        condition = build_filter(
+            thread_id=thread_id,
+            graph=graph,
+            node=node,
+            reason=reason,
+            assignee=assignee,
+            group=group,
+            priority=priority,
+            mine=mine,
+            state=state,
         )
-        return aread_changes(self._caller.server, ResumableWatch(condition, after, Deadline(timeout)))
+        watch = ResumableWatch(condition, after, Deadline(timeout), start_now=start_now)
+        return aread_changes(self._caller.server, watch)
+
+    async def count(
+        self,
+        *,
+        graph: str | None = None,
+        assignee: str | None = None,
+        group: str | None = None,
+        claimed_by: str | None = None,
+        priority: Literal["low", "high", "urgent"] | None = None,
+        mine: bool = False,
+    ) -> QuestionCount:
+        """Like Inbox.count."""
+        call = count_one(
+            graph=graph, assignee=assignee, group=group, claimed_by=claimed_by, priority=priority, mine=mine
+        )
+        return await self._caller.perform(call)
+
+    async def count_each(self, filters: Iterable[CountFilter]) -> Sequence[QuestionCount]:
+        """Like Inbox.count_each."""
+        return await self._caller.perform(count_questions(filters))
 
     async def get(self, thread_id: str, question_id: str) -> Question:
         """Like Inbox.get."""

@@ -8,9 +8,8 @@ import uuid
 from collections.abc import Sequence
 
 from graphd._gen.v1 import interrupt_service_pb2 as ins
-from graphd.names import wire_name, wire_thread
+from graphd.names import wire_thread
 from graphd.remote.caller import Page
-from graphd.remote.fields import write_filter
 from graphd.remote.question import Question, read_question
 from graphd.remote.trail import TrailEntry, read_entry
 from graphd.transport.unary import Call
@@ -24,31 +23,9 @@ class Keep(enum.Enum):
     KEEP = "keep"
 
 
-def build_filter(
-    *,
-    thread_id: str | None,
-    graph: str | None,
-    node: str | None,
-    reason: str | None,
-    assignee: str | None,
-    state: str | None,
-) -> str:
-    """The filter of a list or a watch."""
-    return write_filter(
-        {
-            "thread_id": wire_thread("", thread_id) if thread_id is not None else None,
-            "graph": graph,
-            "node": wire_name(node) if node is not None else None,
-            "reason": reason,
-            "assignee": assignee,
-            "state": state.upper() if state is not None else None,
-        }
-    )
-
-
-def list_questions(condition: str, token: str) -> Call[Page[Question]]:
+def list_questions(condition: str, order: str, token: str) -> Call[Page[Question]]:
     """Reads a page of questions."""
-    request = ins.ListInterruptsRequest(filter=condition, page_size=_PAGE, page_token=token)
+    request = ins.ListInterruptsRequest(filter=condition, order_by=order, page_size=_PAGE, page_token=token)
     return Call(
         lambda s: s.interrupts.ListInterrupts,
         request,

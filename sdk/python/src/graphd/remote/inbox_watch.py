@@ -20,8 +20,10 @@ from graphd.transport.server import Server, Stubs
 class ResumableWatch:
     """The streams of one watch."""
 
-    def __init__(self, condition: str, after: str, deadline: Deadline) -> None:
-        self.request = ins.WatchInterruptsRequest(filter=condition, resume_token=after)
+    def __init__(self, condition: str, after: str, deadline: Deadline, *, start_now: bool = False) -> None:
+        if after and start_now:
+            raise ValueError("start_now is True, and the watch begins after the change of after: give one of them")
+        self.request = ins.WatchInterruptsRequest(filter=condition, resume_token=after, start_now=start_now)
         self.deadline = deadline
         self._attempts: Attempts | None = None
         self._has_answer = False
@@ -42,7 +44,7 @@ class ResumableWatch:
         if not change.resume_token:
             self._initial.append(change)
             return []
-        self.request.resume_token = change.resume_token
+        self.request.resume_token, self.request.start_now = change.resume_token, False
         shown = [read_change(one, is_initial=True) for one in self._initial]
         self._initial = []
         return [*shown, read_change(change, is_initial=False)] if change.HasField("interrupt") else shown
