@@ -9,6 +9,8 @@ from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
 from graphd.prebuilt.interrupt import HumanInterruptConfig
 from graphd.prebuilt.review import add_human_in_the_loop
 from graphd.prebuilt.tool import Tool, ToolInvocationError
+from graphd.prebuilt.tool_approval import ToolApproval
+from graphd.prebuilt.tool_decision import ToolDecision
 from graphd.prebuilt.tool_node import ToolNode, tools_condition
 from graphd.prebuilt.tool_validator import ValidationNode
 
@@ -20,6 +22,8 @@ __all__ = [
     "InjectedState",
     "InjectedStore",
     "Tool",
+    "ToolApproval",
+    "ToolDecision",
     "ToolInvocationError",
     "ToolNode",
     "ToolRuntime",

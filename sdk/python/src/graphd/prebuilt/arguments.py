@@ -7,6 +7,7 @@ import importlib
 import inspect
 import typing
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Check = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -20,38 +21,63 @@ class WrongArgumentsError(Exception):
     """Arguments don't fit; the text has a line for each."""
 
 
+@dataclass(frozen=True)
+class Parameters:
+    """What a function takes by name."""
+
+    types: Mapping[str, Any]
+    required: Collection[str]
+    takes_more: bool
+    """Arguments of any other name, too."""
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], filled: Collection[str]) -> Parameters:
+        """Those of a function, without the arguments that are filled in."""
+        try:
+            hints = typing.get_type_hints(function, include_extras=True)
+        except Exception:  # annotations that can't be read ask for nothing
+            hints = {}
+        listed = inspect.signature(function).parameters.values()
+        by_name = [p for p in listed if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in filled]
+        return cls(
+            types={p.name: hints.get(p.name, Any) for p in by_name},
+            required={p.name for p in by_name if p.default is p.empty},
+            takes_more=any(p.kind is p.VAR_KEYWORD for p in listed),
+        )
+
+    def build_adapter(self) -> Any:
+        """The adapter of pydantic for arguments; None without pydantic, and for a type that it can't check."""
+        try:
+            pydantic, more = importlib.import_module("pydantic"), importlib.import_module("typing_extensions")
+        except ImportError:
+            return None
+        fields = {name: hint if name in self.required else more.NotRequired[hint] for name, hint in self.types.items()}
+        shape = more.TypedDict("Arguments", fields)
+        shape.__pydantic_config__ = {"arbitrary_types_allowed": True}
+        try:
+            return pydantic.TypeAdapter(shape)
+        except Exception:
+            return None
+
+
 def build_check(function: Callable[..., Any], filled: Collection[str]) -> Check:
     """The check of a function, without the arguments that are filled in."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # annotations that can't be read ask for nothing
-        hints = {}
-    listed = inspect.signature(function).parameters.values()
-    named = {p.name: p for p in listed if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in filled}
-    required = {name for name, p in named.items() if p.default is p.empty}
-    types = {name: hints.get(name, Any) for name in named}
-    convert = _pydantic_check(types, required) or functools.partial(_check_by_class, types, required)
-    takes_more = any(p.kind is p.VAR_KEYWORD for p in listed)
+    known = Parameters.of(function, filled)
+    convert = _pydantic_check(known) or functools.partial(_check_by_class, known.types, known.required)
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        more = {k: v for k, v in arguments.items() if k not in named and k not in filled} if takes_more else {}
-        return more | convert({k: v for k, v in arguments.items() if k in named})
+        unknown = {k: v for k, v in arguments.items() if k not in known.types and k not in filled}
+        more = unknown if known.takes_more else {}
+        return more | convert({k: v for k, v in arguments.items() if k in known.types})
 
     return check
 
 
-def _pydantic_check(types: Mapping[str, Any], required: Collection[str]) -> Check | None:
-    try:
-        pydantic, more = importlib.import_module("pydantic"), importlib.import_module("typing_extensions")
-    except ImportError:
+def _pydantic_check(known: Parameters) -> Check | None:
+    adapter = known.build_adapter()
+    if adapter is None:
         return None
-    fields = {name: hint if name in required else more.NotRequired[hint] for name, hint in types.items()}
-    shape = more.TypedDict("Arguments", fields)
-    shape.__pydantic_config__ = {"arbitrary_types_allowed": True}
-    try:
-        adapter = pydantic.TypeAdapter(shape)
-    except Exception:  # a type that pydantic can't check
-        return None
+    pydantic = importlib.import_module("pydantic")
 
     def convert(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -101,4 +127,4 @@ def _convert_simple(kind: Any, value: Any) -> Any:
     raise ValueError(f"Input should be {said}")
 
 
-__all__ = ["WrongArgumentsError", "build_check"]
+__all__ = ["Parameters", "WrongArgumentsError", "build_check"]
