@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from graphd import START, MessagesState, StateGraph
+from graphd.messages import AIMessage
 from graphd.remote import Client
 from graphd.testing import AnswerPolicy, IsolatedServer
 from tests.test_testing import builder_of_program
@@ -19,11 +21,10 @@ PAGE = (ROOT / "docs" / "python.md").read_text()
 GRAPH = (ROOT / "examples" / "refund-review" / "graph.yaml").read_text()
 
 
-def read_example(section: str) -> str:
-    """The first Python code of a section."""
+def read_example(section: str, number: int = 0) -> str:
+    """The first Python code of a section, or a later one."""
     text = PAGE.partition(f"# {section}\n")[2]
-    (code, *_) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    return str(code)
+    return str(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[number])
 
 
 def test_the_example_of_a_client(graphd_client: Client, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,3 +40,20 @@ def test_the_example_of_a_test(graphd_server: IsolatedServer, graphd_answers: An
     names: dict[str, Any] = {"builder": builder_of_program("review", "amount")}
     exec(read_example("Test a program"), names)
     names["test_refund"](graphd_server, graphd_answers)
+
+
+def test_the_example_of_tool_calls(graphd_server: IsolatedServer, graphd_answers: AnswerPolicy) -> None:
+    names: dict[str, Any] = {}
+    for number in (0, 1):
+        exec(read_example("Approve tool calls", number), names)
+    plain = StateGraph(MessagesState).add_node("tools", names["call_tools"]).add_edge(START, "tools")
+    decisions = {"c1": {"type": "reject"}, "c2": {"type": "edit", "args": {"customer": "bob", "amount": 5}}}
+    graphd_answers.on(reason="tool_call", answer=lambda question: decisions[question.value["tool_call_id"]])
+    calls = [{"name": "pay", "args": {"customer": "ann", "amount": 10}, "id": id} for id in decisions]
+    calls.append({"name": "find", "args": {"customer": "ann"}, "id": "c3"})
+    for name, builder in (("of-tools", names["builder"]), ("of-functions", plain)):
+        given = {"messages": [AIMessage("", id="asks", tool_calls=calls)]}
+        ended = graphd_answers.invoke(builder.compile(name=name), given, {"configurable": {"thread_id": name}})
+        rejected, changed, found = (message.content for message in ended["messages"][1:])
+        assert "has rejected this call of pay" in rejected and changed.endswith("paid 5 to bob")
+        assert found == "ann is a customer"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -331,6 +332,34 @@ def test_types_without_a_schema_are_asked_about_by_name(server: DevServer) -> No
         "required": ["shop"],
         "additionalProperties": False,
     }
+
+
+def test_without_pydantic_arguments_are_checked_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    assert ToolApproval([pay])._arguments["pay"] == {
+        "type": "object",
+        "properties": {"customer": True, "amount": True, "note": True},
+        "required": ["amount", "customer"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize("ignore", [[], ["schema"]])
+def test_an_answer_outlives_a_change_of_the_tool_where_that_is_said(server: DevServer, ignore: list[str]) -> None:
+    schemas: list[Any] = [{"properties": {"amount": {}}}, {"properties": {"amount": {}, "note": {}}}]
+
+    def tools(state: MessagesState) -> Any:
+        approval = ToolApproval({"pay": schemas.pop(0)}, drift_ignore=ignore)
+        (decision,) = approval.decide(state["messages"][-1].tool_calls)
+        return {"messages": [decision.build_answer("paid")]}
+
+    chat = Chat(server, f"approval-changed-{len(ignore)}", tools)
+    chat.ask(call("c1", amount=10))
+    if ignore:
+        assert chat.answer(c1={"type": "approve"}) == [("c1", "paid", "success")]
+    else:
+        with pytest.raises(NonDeterministicNode, match="schema"):
+            chat.answer(c1={"type": "approve"})
 
 
 CALL = call("c1", customer="ann", amount=10)

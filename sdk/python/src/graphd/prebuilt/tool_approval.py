@@ -13,6 +13,7 @@ from graphd.prebuilt.tool import Tool
 from graphd.prebuilt.tool_calls import ToolCallRequest
 from graphd.prebuilt.tool_decision import DecisionType, ToolDecision
 from graphd.runtime.ask import OnExpiry, interrupt
+from graphd.runtime.drift import Drift, check_drift
 from graphd.runtime.task import scope
 from graphd.values.command import Interrupt
 from graphd.values.people import People
@@ -57,12 +58,15 @@ class ToolApproval:
         on_expiry: OnExpiry | None = None,
         default: Mapping[str, Any] | None = None,
         undo: float | timedelta | None = None,
+        drift: Drift | None = None,
+        drift_ignore: Sequence[str] = (),
     ) -> None:
         """Makes the policy.
 
         ``tools`` are functions or tools of LangChain, or a dict of the JSON Schemas of arguments by the names of tools,
         where None takes any. ``message`` is the text of the question, or a function that makes it of the call. The rest
-        is that of ``interrupt``; a ``default`` is a decision.
+        is that of ``interrupt``; a ``default`` is a decision. The schema of a question has that of the tool: where the
+        tool changes while people are asked about it, ``drift_ignore=["schema"]`` takes their answers all the same.
         """
         self._arguments = _read_tools(tools)
         self._allowed = _check_allowed(allowed_decisions)
@@ -79,6 +83,8 @@ class ToolApproval:
             "on_expiry": on_expiry,
             "default": default,
             "undo": undo,
+            "drift": drift,
+            "drift_ignore": check_drift(drift, drift_ignore),
         }
 
     def decide(self, calls: Iterable[Mapping[str, Any]]) -> list[ToolDecision]:
