@@ -162,6 +162,14 @@ def test_questions_are_watched_by_whom_they_are_for(people: dict[str, Client]) -
     for watch in (mine, high):
         change = next(watch)
         assert (change.question.thread_id, change.is_initial) == ("w2", False)
+        assert not change.is_gone
+    people["ana"].inbox.answer(change.question, "yes")
+    for watch in (mine, high):
+        shown = [next(watch)]
+        while watch is mine and shown[-1].question.state != "consumed":
+            shown.append(next(watch))
+        assert {c.question.thread_id for c in shown} == {"w2"}
+        assert [c.is_gone for c in shown] == [watch is high] * len(shown), "only open questions were asked for"
         watch.close()
     people["eva"].threads.delete("w1")
     people["eva"].threads.delete("w2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -252,6 +253,7 @@ def test_who_decides_and_until_when(server: DevServer) -> None:
     assert (question.assignees, question.priority) == (("ana",), "high")
     run = chat.client.runs.get(chat.name, question.run_id)
     while not run.is_stopped or run.state == "interrupted":
+        time.sleep(0.05)
         run = chat.client.runs.get(chat.name, question.run_id)
     assert run.output["messages"][-1]["content"] == REJECTED + "nobody was there"
 

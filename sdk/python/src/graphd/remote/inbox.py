@@ -104,7 +104,7 @@ class Inbox:
         seconds CallTimeoutError is raised.
 
         The arguments of ``list`` that are not here can't be watched, and ``mine`` is without claims. A question that
-        stops to fit because it was assigned to others is not told of.
+        does not fit any more, because it was answered or assigned to others, comes once more, and ``is_gone``.
         """
         condition = build_filter(
             thread_id=thread_id,

@@ -82,7 +82,8 @@ class QuestionChange:
     is_initial: bool
     """It was open when the watch began."""
     is_gone: bool
-    """The filter of the watch selects it no longer."""
+    """The watch is not about it any more: it is assigned to others, has another priority, or a state that was not
+    asked for. That may come more than once, and for a question that was not shown."""
     token: str = field(repr=False)
     """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come."""
 
