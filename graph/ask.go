@@ -87,8 +87,12 @@ type People struct {
 	// NotRequester refuses the answer of Requester.
 	NotRequester bool
 	Requester    string // who wants it; "" = who started the run
+	// NotContributor refuses the answer of those who have edited the state since the run began.
+	NotContributor bool
 	// Exclusive refuses the answer of everybody but the one who has claimed the question.
 	Exclusive bool
+	// Delegable lets those who may answer name another user who answers in their place.
+	Delegable bool
 }
 
 // ForPeople says who may answer, and how many must.

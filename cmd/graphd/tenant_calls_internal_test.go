@@ -171,6 +171,8 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	_, err = c.CommentInterrupt(ctx, &graphdv1.CommentInterruptRequest{ThreadId: "t-new", InterruptId: id, Text: "why?"})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, nextQuestion().GetTrailSize())
+	_, err = c.DelegateInterrupt(ctx, &graphdv1.DelegateInterruptRequest{ThreadId: "t-new", InterruptId: id, To: "ben"})
+	require.NoError(t, err)
 	open, err := c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
 	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, open.GetState())
@@ -181,7 +183,7 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	require.True(t, checked.GetOutcomes()[0].GetDecides())
 	trail, err := c.ListTrail(ctx, &graphdv1.ListTrailRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
-	require.Len(t, trail.GetEntries(), 5)
+	require.Len(t, trail.GetEntries(), 6)
 }
 
 // changeThreads changes, forks, copies and prunes threads.

@@ -92,6 +92,7 @@ func Methods() []MethodRow {
 		{interruptService + "ClaimInterrupt", ScopeGraph, answerers},
 		{interruptService + "ReleaseInterrupt", ScopeGraph, answerers},
 		{interruptService + "CheckResponses", ScopeGraph, answerers},
+		{interruptService + "DelegateInterrupt", ScopeGraph, answerers},
 		{interruptService + "RetractResponse", ScopeGraph, answerers},
 		{interruptService + "CommentInterrupt", ScopeGraph, answerers},
 		{interruptService + "ListTrail", ScopeGraph, inbox},

@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -157,4 +158,46 @@ func TestZeroPolicy(t *testing.T) {
 	require.True(t, none.Equal(&approval.Policy{Approvals: 1, Vetoes: 1}))
 	require.False(t, none.Equal(&approval.Policy{NotRequester: true}))
 	require.True(t, (&approval.Policy{Users: []string{"a"}}).Equal(&approval.Policy{Users: []string{"a"}, Approvals: 1}))
+}
+
+func TestDelegations(t *testing.T) {
+	p := &approval.Policy{Users: []string{"ana", "ben"}, Groups: []string{"finance"}, NotRequester: true, Requester: "eva", Delegable: true}
+	voter := func(name string) approval.Voter { return approval.Voter{Name: name} }
+	var list []approval.Delegation
+	for _, step := range []struct {
+		from, to, fails string
+		may, mayNot     []string
+	}{
+		{"ana", "ana", "is the caller", []string{"ana", "ben"}, []string{"carl"}},
+		{"ana", "ben", "may answer already", []string{"ana", "ben"}, []string{"carl"}},
+		{"ana", "carl", "", []string{"ben", "carl"}, []string{"ana", "dora"}},
+		{"ben", "carl", "may answer already", []string{"ben", "carl"}, []string{"ana"}},
+		{"ben", "ana", "may answer already", []string{"ben", "carl"}, []string{"ana"}},
+		{"carl", "dora", "", []string{"ben", "dora"}, []string{"ana", "carl"}},
+		{"ben", "eva", "", []string{"dora"}, []string{"ana", "ben", "carl", "eva"}},
+		{"dora", "ana", "", []string{"ana"}, []string{"ben", "carl", "dora"}},
+	} {
+		next, err := p.Delegate(list, step.from, step.to)
+		if step.fails != "" {
+			require.ErrorContains(t, err, step.fails)
+		} else {
+			require.NoError(t, err)
+			list = next
+		}
+		for _, name := range step.may {
+			require.NoError(t, p.CheckDelegate(list, voter(name)), "%+v: %s", step, name)
+		}
+		for _, name := range step.mayNot {
+			require.Error(t, p.CheckDelegate(list, voter(name)), "%+v: %s", step, name)
+		}
+	}
+	require.Error(t, p.CheckDelegate(list, voter("")))
+	require.Equal(t, []approval.Delegation{{From: "ben", To: "eva"}}, list)
+	require.Empty(t, approval.Revoke(list, "ben"))
+	require.Len(t, list, 1, "the given ones are not changed")
+	for i := range approval.MaxDelegations {
+		list, _ = p.Delegate(list, fmt.Sprint("from", i), fmt.Sprint("to", i))
+	}
+	_, err := p.Delegate(list, "one", "more")
+	require.ErrorContains(t, err, "the limit")
 }

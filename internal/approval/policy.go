@@ -37,20 +37,24 @@ type Policy struct {
 	// NotRequester refuses the vote of the Requester.
 	NotRequester bool
 	Requester    string // who wants what is asked for; "" = not known
+	// NotContributor refuses the votes of those who have edited the state since the run began.
+	NotContributor bool
 	// Exclusive refuses the vote of everybody but the one who has claimed the question.
 	Exclusive bool
+	// Delegable lets those who may answer name another user who answers in their place.
+	Delegable bool
 }
 
 // IsZero reports whether the policy demands nothing.
 func (p *Policy) IsZero() bool {
 	return p == nil || len(p.Users) == 0 && len(p.Groups) == 0 && p.minApprovals() == 1 && p.minVetoes() == 1 &&
-		p.Agree == "" && !p.NotRequester && p.Requester == "" && !p.Exclusive
+		p.Agree == "" && !p.NotRequester && p.Requester == "" && !p.NotContributor && !p.Exclusive && !p.Delegable
 }
 
 // NeedsCallers reports whether the policy can be kept only by a server that knows who
 // calls.
 func (p *Policy) NeedsCallers() bool {
-	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester || p.Exclusive)
+	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester || p.NotContributor || p.Exclusive || p.Delegable)
 }
 
 func (p *Policy) minApprovals() int { return max(p.Approvals, 1) }
@@ -64,7 +68,8 @@ func (p *Policy) Equal(other *Policy) bool {
 	}
 	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) &&
 		p.minApprovals() == other.minApprovals() && p.minVetoes() == other.minVetoes() && p.Agree == other.Agree &&
-		p.NotRequester == other.NotRequester && p.Requester == other.Requester && p.Exclusive == other.Exclusive
+		p.NotRequester == other.NotRequester && p.Requester == other.Requester && p.NotContributor == other.NotContributor &&
+		p.Exclusive == other.Exclusive && p.Delegable == other.Delegable
 }
 
 // Problem is what is wrong with a field of a policy.
@@ -106,6 +111,9 @@ func (p *Policy) Check() []Problem {
 	if n := p.countUsers(); len(p.Users) > 0 && len(p.Groups) == 0 && p.minApprovals() > n {
 		add("approvals", "is %d, and users names %d who may answer", p.minApprovals(), n)
 	}
+	if p.Delegable && len(p.Users)+len(p.Groups) == 0 {
+		add("delegable", "has no use without users or groups: everybody may answer already")
+	}
 	if len(p.Requester) > MaxNameLength {
 		add("requester", "has %d bytes; the limit is %d", len(p.Requester), MaxNameLength)
 	}
@@ -140,6 +148,12 @@ func (p *Policy) String() string {
 	}
 	if p.NotRequester {
 		text += "; not " + strconv.Quote(p.Requester) + ", who has asked for it"
+	}
+	if p.NotContributor {
+		text += "; nobody who has edited the state"
+	}
+	if p.Delegable {
+		text += "; or a delegate"
 	}
 	if p.Exclusive {
 		text += "; only who has claimed it"

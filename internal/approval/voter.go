@@ -10,15 +10,19 @@ import (
 type Voter struct {
 	Name   string // "" = the server knows no callers
 	Groups []string
+	// IsContributor says that the voter has edited the state since the run began.
+	IsContributor bool
 }
 
 // Rules by which a voter is refused.
 const (
-	RuleCallers      = "callers"       // the server does not know who calls
-	RuleGroup        = "group"         // neither a user nor a member of a group of the policy
-	RuleNotRequester = "not_requester" // who wants it may not answer
-	RuleResponder    = "responder"     // only who has answered may take the answer back
-	RuleExclusive    = "exclusive"     // only the holder of the claim may answer, and there is none
+	RuleCallers      = "callers"         // the server does not know who calls
+	RuleGroup        = "group"           // neither a user nor a member of a group of the policy
+	RuleNotRequester = "not_requester"   // who wants it may not answer
+	RuleContributor  = "not_contributor" // who has edited the state may not answer
+	RuleDelegated    = "delegated"       // a delegate answers in the place of the voter
+	RuleResponder    = "responder"       // only who has answered may take the answer back
+	RuleExclusive    = "exclusive"       // only the holder of the claim may answer, and there is none
 )
 
 // RefusalError says by which rule of a policy a voter may not answer.
@@ -38,6 +42,8 @@ func (p *Policy) CheckVoter(v Voter) error {
 		return &RefusalError{RuleCallers, "the server does not know who calls, and the question is for certain people; start it with a way to know callers"}
 	case p.NotRequester && v.Name == p.Requester:
 		return &RefusalError{RuleNotRequester, strconv.Quote(v.Name) + " has asked for it, and may not answer; someone else must"}
+	case p.NotContributor && v.IsContributor:
+		return &RefusalError{RuleContributor, strconv.Quote(v.Name) + " has edited the state since the run began, and may not answer; someone else must"}
 	case !p.includesVoter(v):
 		return &RefusalError{RuleGroup, strconv.Quote(v.Name) + " is not among those who may answer: " + p.nameAudience()}
 	}

@@ -13,6 +13,11 @@ func (i *Interrupt) VoterPolicy() *approval.Policy {
 	return i.Policy.Widen(i.AddedUsers, i.AddedGroups)
 }
 
+// CheckVoter returns an *approval.RefusalError when the voter may not answer now.
+func (i *Interrupt) CheckVoter(v approval.Voter) error {
+	return i.VoterPolicy().CheckDelegate(i.Delegations, v)
+}
+
 // DueTime returns when something happens to the interrupt by itself: its next step, its
 // expiry, or the effect of its answer; zero = never.
 func (i *Interrupt) DueTime() time.Time {

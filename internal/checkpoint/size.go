@@ -106,10 +106,13 @@ func (e *Event) Size() int {
 func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note) +
 		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod) + i.Policy.Size() + approval.SizeOfVotes(i.Votes) + i.Trail.Size()
+	for j := range i.Delegations {
+		n += 2*headerBytes + len(i.Delegations[j].From) + len(i.Delegations[j].To)
+	}
 	for j := range i.Steps {
 		n += i.Steps[j].Size()
 	}
-	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted, i.AddedUsers, i.AddedGroups} {
+	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted, i.AddedUsers, i.AddedGroups, i.Former} {
 		for _, text := range list {
 			n += headerBytes + len(text)
 		}
@@ -120,7 +123,7 @@ func (i *Interrupt) Size() int {
 // Size estimates how many bytes a head holds.
 func (h *Head) Size() int {
 	n := 2*recordBytes + sizeOfLabels(h.Metadata)
-	for _, list := range [][]string{h.Queue, h.RemoteTasks} {
+	for _, list := range [][]string{h.Queue, h.RemoteTasks, h.Editors} {
 		for _, text := range list {
 			n += headerBytes + len(text)
 		}

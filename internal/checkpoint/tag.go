@@ -52,6 +52,9 @@ func (i *Interrupt) listProperties() []string {
 		tags = append(tags, ClaimTag(i.ClaimedBy))
 	}
 	users, groups := [][]string{i.Assignees, i.AddedUsers}, [][]string{i.AddedGroups}
+	for _, d := range i.Delegations {
+		users = append(users, []string{d.To})
+	}
 	if i.Policy != nil {
 		users, groups = append(users, i.Policy.Users), append(groups, i.Policy.Groups)
 	}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
@@ -55,6 +56,8 @@ type Head struct {
 	// every interrupt is answered.
 	NeedsAllAnswers bool
 	Cancel          *Cancel // a cancel request that Run has not yet applied
+	// Editors are the principals that have edited the state since the run began.
+	Editors []string
 
 	Fence uint64 // raised by each lease
 	Owner string // server that holds the lease, "" = none
@@ -96,6 +99,36 @@ func (h *Head) HasEnoughAnswers() bool {
 func (h *Head) WillHaveEnoughAnswers() bool {
 	return h.Answered+h.Retractable > 0 && (!h.NeedsAllAnswers || h.Open == h.Retractable)
 }
+
+// AddEditor notes that a principal has edited the state.
+func (h *Head) AddEditor(name string) {
+	if name == "" || h.IsEditor(name) {
+		return
+	}
+	if len(h.Editors) >= maxEditors {
+		name = everybody
+	}
+	h.Editors = append(slices.Clone(h.Editors), name)
+}
+
+// KeepEditor forgets the editors for a run that takes the state as it is. One who starts such a
+// run has edited the state for it.
+func (h *Head) KeepEditor(starter string) {
+	isEditor := starter != "" && h.IsEditor(starter)
+	if h.Editors = nil; isEditor {
+		h.Editors = []string{starter}
+	}
+}
+
+// IsEditor reports whether a principal has edited the state, or may have.
+func (h *Head) IsEditor(name string) bool {
+	return slices.Contains(h.Editors, name) || slices.Contains(h.Editors, everybody)
+}
+
+const (
+	maxEditors = 64
+	everybody  = "*" // no name of a caller
+)
 
 // AnyTask in Head.RemoteTasks stands for every task of the run.
 const AnyTask = "*"
@@ -303,6 +336,9 @@ type Interrupt struct {
 	// AddedUsers and AddedGroups are those to whom the interrupt was escalated.
 	AddedUsers  []string
 	AddedGroups []string
+
+	// Delegations are those who answer in the place of others.
+	Delegations []approval.Delegation
 
 	// Former are the tags of properties that the interrupt has had and has no longer, but those
 	// of claims, sorted.

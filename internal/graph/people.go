@@ -28,6 +28,10 @@ type PeopleSpec struct {
 	NotRequester bool
 	Requester    string // expression; "" = who started the run
 	Exclusive    bool   // only who has claimed the question may answer
+	// NotContributor refuses who has edited the state since the run began; Delegable lets those
+	// who may answer name another user in their place.
+	NotContributor bool
+	Delegable      bool
 }
 
 // Policy returns the part of the policy that is known before the question is asked.
@@ -35,6 +39,7 @@ func (s *PeopleSpec) Policy() approval.Policy {
 	return approval.Policy{
 		Users: s.Users.Names, Groups: s.Groups.Names, Approvals: s.Approvals, Vetoes: s.Vetoes,
 		Agree: s.Agree, NotRequester: s.NotRequester, Exclusive: s.Exclusive,
+		NotContributor: s.NotContributor, Delegable: s.Delegable,
 	}
 }
 
@@ -51,7 +56,7 @@ func (b *nodeBuilder) buildPeople(path string, n *Node, s *PeopleSpec) {
 	n.Requester = b.compileExpression(path+".requester", s.Requester)
 	policy := s.Policy()
 	if s.Users.Expr != "" || s.Groups.Expr != "" {
-		policy.Users, policy.Groups = nil, nil // how many there will be is not known
+		policy.Users, policy.Groups, policy.Delegable = nil, nil, false // how many there will be is not known
 	}
 	for _, problem := range policy.Check() {
 		b.addProblem(path+"."+problem.Field, ReasonOutOfRange, "%s", problem.Text)
@@ -107,6 +112,8 @@ func encodePeople(s *PeopleSpec) payload.JSON {
 	o.addText("agree", s.Agree)
 	o.addBool("not_requester", s.NotRequester)
 	o.addBool("exclusive", s.Exclusive)
+	o.addBool("not_contributor", s.NotContributor)
+	o.addBool("delegable", s.Delegable)
 	o.addText("requester", s.Requester)
 	return o.toJSON()
 }

@@ -158,6 +158,7 @@ func policyOf(p *api.People) *approval.Policy {
 	return &approval.Policy{
 		Users: p.Users, Groups: p.Groups, Approvals: p.Approvals, Vetoes: p.Vetoes, Agree: p.Agree,
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive,
+		NotContributor: p.NotContributor, Delegable: p.Delegable,
 	}
 }
 

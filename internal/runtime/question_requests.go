@@ -51,6 +51,15 @@ type CheckedResponse struct {
 	Undo         time.Duration
 }
 
+// DelegateRequest hands the caller's part in a question to another user.
+type DelegateRequest struct {
+	Question
+
+	To   string
+	Note string
+	By   Actor
+}
+
 // RetractRequest takes the answer or the vote of the caller back.
 type RetractRequest struct {
 	Question

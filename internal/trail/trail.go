@@ -46,6 +46,7 @@ const (
 	Copied     Kind = "copied"  // with its thread
 	Reminded   Kind = "reminded"
 	Escalated  Kind = "escalated"
+	Delegated  Kind = "delegated" // another user answers in the place of the principal
 	Retracted  Kind = "retracted" // a vote or the answer, before it took effect
 )
 

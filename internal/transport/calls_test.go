@@ -549,6 +549,12 @@ func TestQuestionCalls(t *testing.T) {
 		require.ErrorContains(t, err, "responses")
 	}
 
+	_, err = c.DelegateInterrupt(ctx, &graphdv1.DelegateInterruptRequest{ThreadId: "t1", InterruptId: "i1", To: "ben", Note: "on leave"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.DelegateRequest{Question: name, To: "ben", Note: "on leave"}, e.lastRequest(t))
+	_, err = c.DelegateInterrupt(ctx, &graphdv1.DelegateInterruptRequest{ThreadId: "t1", InterruptId: "i1"})
+	require.ErrorContains(t, err, "to")
+
 	_, err = c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t1", InterruptId: "i1", Note: "a slip"})
 	require.NoError(t, err)
 	require.Equal(t, runtime.RetractRequest{Question: name, Note: "a slip"}, e.lastRequest(t))
@@ -569,7 +575,7 @@ func TestListTrail(t *testing.T) {
 	e := newFakeEngine()
 	kinds := []trail.Kind{
 		trail.Asked, trail.Voted, trail.Answered, trail.Used, trail.Expired, trail.Cancelled, trail.Superseded, trail.Claimed,
-		trail.Released, trail.Commented, trail.Changed, trail.Copied, trail.Reminded, trail.Escalated, trail.Retracted,
+		trail.Released, trail.Commented, trail.Changed, trail.Copied, trail.Reminded, trail.Escalated, trail.Retracted, trail.Delegated,
 	}
 	for n, kind := range kinds {
 		e.trail = append(e.trail, trail.Entry{Number: n + 1, Kind: kind, Record: string(kind), From: "t0"})

@@ -300,6 +300,10 @@ func (e *fakeEngine) CheckResponses(_ context.Context, c runtime.ResumeRequest) 
 	return []runtime.CheckedResponse{{Interrupt: "i1", MissingVotes: 2, Undo: time.Minute}}, e.recordRequest(c)
 }
 
+func (e *fakeEngine) DelegateInterrupt(_ context.Context, c runtime.DelegateRequest) (checkpoint.Interrupt, error) {
+	return e.changeInterrupt(c)
+}
+
 func (e *fakeEngine) RetractResponse(_ context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
 	return e.changeInterrupt(c)
 }

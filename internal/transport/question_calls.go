@@ -60,6 +60,23 @@ func (s *interruptService) CheckResponses(ctx context.Context, req *graphdv1.Che
 	return wire.CheckedResponsesToProto(checked), nil
 }
 
+// DelegateInterrupt hands the caller's part in a question to another user. Errors: those of
+// Validator.Err, and those of engine.Engine.DelegateInterrupt.
+func (s *interruptService) DelegateInterrupt(ctx context.Context, req *graphdv1.DelegateInterruptRequest) (*graphdv1.Interrupt, error) {
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
+	v := s.newValidator(ctx)
+	delegate := wire.DelegateFromProto(v, req)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	delegate.By = interceptor.ActorOf(ctx)
+	delegated, err := s.engine.DelegateInterrupt(ctx, delegate)
+	if err != nil {
+		return nil, err
+	}
+	return wire.InterruptToProto(delegated), nil
+}
+
 // RetractResponse takes the answer or the vote of the caller back. Errors: those of
 // Validator.Err, and those of engine.Engine.RetractResponse.
 func (s *interruptService) RetractResponse(ctx context.Context, req *graphdv1.RetractResponseRequest) (*graphdv1.Interrupt, error) {

@@ -1189,7 +1189,11 @@ type PeopleSpec struct {
 	// Expression: who wants what is asked for. Empty means who started the run.
 	Requester string `protobuf:"bytes,9,opt,name=requester,proto3" json:"requester,omitempty"`
 	// Only who has claimed the question may answer it.
-	Exclusive     bool `protobuf:"varint,10,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	Exclusive bool `protobuf:"varint,10,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// Who has edited the state since the run began may not answer.
+	NotContributor bool `protobuf:"varint,11,opt,name=not_contributor,json=notContributor,proto3" json:"not_contributor,omitempty"`
+	// Those who may answer may name another user who answers in their place.
+	Delegable     bool `protobuf:"varint,12,opt,name=delegable,proto3" json:"delegable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1290,6 +1294,20 @@ func (x *PeopleSpec) GetRequester() string {
 func (x *PeopleSpec) GetExclusive() bool {
 	if x != nil {
 		return x.Exclusive
+	}
+	return false
+}
+
+func (x *PeopleSpec) GetNotContributor() bool {
+	if x != nil {
+		return x.NotContributor
+	}
+	return false
+}
+
+func (x *PeopleSpec) GetDelegable() bool {
+	if x != nil {
+		return x.Delegable
 	}
 	return false
 }
@@ -1997,7 +2015,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x05steps\x18\x13 \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12-\n" +
 	"\x04undo\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x12\x19\n" +
 	"\bttl_expr\x18\x15 \x01(\tR\attlExpr\x12!\n" +
-	"\fdefault_expr\x18\x16 \x01(\tR\vdefaultExpr\"\xa7\x02\n" +
+	"\fdefault_expr\x18\x16 \x01(\tR\vdefaultExpr\"\xee\x02\n" +
 	"\n" +
 	"PeopleSpec\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +
@@ -2012,7 +2030,9 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\rnot_requester\x18\b \x01(\bR\fnotRequester\x12\x1c\n" +
 	"\trequester\x18\t \x01(\tR\trequester\x12\x1c\n" +
 	"\texclusive\x18\n" +
-	" \x01(\bR\texclusive\"\x80\x01\n" +
+	" \x01(\bR\texclusive\x12'\n" +
+	"\x0fnot_contributor\x18\v \x01(\bR\x0enotContributor\x12\x1c\n" +
+	"\tdelegable\x18\f \x01(\bR\tdelegable\"\x80\x01\n" +
 	"\fSubgraphSpec\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12@\n" +

@@ -311,6 +311,8 @@ const (
 	TrailKind_TRAIL_KIND_COPIED TrailKind = 15
 	// A vote or the answer was taken back before the answer took effect.
 	TrailKind_TRAIL_KIND_RETRACTED TrailKind = 16
+	// A caller has named another user who answers in the caller's place.
+	TrailKind_TRAIL_KIND_DELEGATED TrailKind = 17
 )
 
 // Enum value maps for TrailKind.
@@ -332,6 +334,7 @@ var (
 		14: "TRAIL_KIND_SUPERSEDED",
 		15: "TRAIL_KIND_COPIED",
 		16: "TRAIL_KIND_RETRACTED",
+		17: "TRAIL_KIND_DELEGATED",
 	}
 	TrailKind_value = map[string]int32{
 		"TRAIL_KIND_UNSPECIFIED": 0,
@@ -350,6 +353,7 @@ var (
 		"TRAIL_KIND_SUPERSEDED":  14,
 		"TRAIL_KIND_COPIED":      15,
 		"TRAIL_KIND_RETRACTED":   16,
+		"TRAIL_KIND_DELEGATED":   17,
 	}
 )
 
@@ -400,9 +404,15 @@ type People struct {
 	Requester string `protobuf:"bytes,6,opt,name=requester,proto3" json:"requester,omitempty"`
 	// Only who has claimed the question may answer it.
 	Exclusive bool `protobuf:"varint,7,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// Who has edited the state since the run began may not answer: by an update, a
+	// goto or UpdateState.
+	NotContributor bool `protobuf:"varint,9,opt,name=not_contributor,json=notContributor,proto3" json:"not_contributor,omitempty"`
 	// CEL condition over `answer`: whether an answer agrees. Empty means every
 	// answer does. A dismissal never agrees.
-	Agree         string `protobuf:"bytes,10,opt,name=agree,proto3" json:"agree,omitempty"`
+	Agree string `protobuf:"bytes,10,opt,name=agree,proto3" json:"agree,omitempty"`
+	// Those who may answer may name another user who answers in their place, see
+	// DelegateInterrupt.
+	Delegable     bool `protobuf:"varint,11,opt,name=delegable,proto3" json:"delegable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,9 +496,78 @@ func (x *People) GetExclusive() bool {
 	return false
 }
 
+func (x *People) GetNotContributor() bool {
+	if x != nil {
+		return x.NotContributor
+	}
+	return false
+}
+
 func (x *People) GetAgree() string {
 	if x != nil {
 		return x.Agree
+	}
+	return ""
+}
+
+func (x *People) GetDelegable() bool {
+	if x != nil {
+		return x.Delegable
+	}
+	return false
+}
+
+// One user answers in the place of another.
+type Delegation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who may not answer any more.
+	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// Who may.
+	To            string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Delegation) Reset() {
+	*x = Delegation{}
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Delegation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Delegation) ProtoMessage() {}
+
+func (x *Delegation) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Delegation.ProtoReflect.Descriptor instead.
+func (*Delegation) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Delegation) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Delegation) GetTo() string {
+	if x != nil {
+		return x.To
 	}
 	return ""
 }
@@ -509,7 +588,7 @@ type Audience struct {
 
 func (x *Audience) Reset() {
 	*x = Audience{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -521,7 +600,7 @@ func (x *Audience) String() string {
 func (*Audience) ProtoMessage() {}
 
 func (x *Audience) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[1]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -534,7 +613,7 @@ func (x *Audience) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audience.ProtoReflect.Descriptor instead.
 func (*Audience) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{1}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Audience) GetUsers() []string {
@@ -578,7 +657,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +669,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[2]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +682,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Step) GetAfter() *durationpb.Duration {
@@ -679,7 +758,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +770,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[3]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +783,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Vote) GetPrincipal() string {
@@ -806,7 +885,7 @@ type TrailEntry struct {
 
 func (x *TrailEntry) Reset() {
 	*x = TrailEntry{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[4]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +897,7 @@ func (x *TrailEntry) String() string {
 func (*TrailEntry) ProtoMessage() {}
 
 func (x *TrailEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[4]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +910,7 @@ func (x *TrailEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrailEntry.ProtoReflect.Descriptor instead.
 func (*TrailEntry) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TrailEntry) GetNumber() uint32 {
@@ -1114,14 +1193,16 @@ type Interrupt struct {
 	ResponseTime *timestamppb.Timestamp `protobuf:"bytes,48,opt,name=response_time,json=responseTime,proto3" json:"response_time,omitempty"`
 	// How long an answer can be taken back; it takes effect after that. Unset means
 	// not at all.
-	Undo          *durationpb.Duration `protobuf:"bytes,49,opt,name=undo,proto3" json:"undo,omitempty"`
+	Undo *durationpb.Duration `protobuf:"bytes,49,opt,name=undo,proto3" json:"undo,omitempty"`
+	// Who answers in whose place.
+	Delegations   []*Delegation `protobuf:"bytes,50,rep,name=delegations,proto3" json:"delegations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Interrupt) Reset() {
 	*x = Interrupt{}
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[5]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1214,7 @@ func (x *Interrupt) String() string {
 func (*Interrupt) ProtoMessage() {}
 
 func (x *Interrupt) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_proto_msgTypes[5]
+	mi := &file_graphd_v1_interrupt_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1227,7 @@ func (x *Interrupt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupt.ProtoReflect.Descriptor instead.
 func (*Interrupt) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{5}
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Interrupt) GetInterruptId() string {
@@ -1478,11 +1559,18 @@ func (x *Interrupt) GetUndo() *durationpb.Duration {
 	return nil
 }
 
+func (x *Interrupt) GetDelegations() []*Delegation {
+	if x != nil {
+		return x.Delegations
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xe3\x01\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xaa\x02\n" +
 	"\x06People\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x1c\n" +
@@ -1490,9 +1578,15 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x06vetoes\x18\x04 \x01(\rR\x06vetoes\x12#\n" +
 	"\rnot_requester\x18\x05 \x01(\bR\fnotRequester\x12\x1c\n" +
 	"\trequester\x18\x06 \x01(\tR\trequester\x12\x1c\n" +
-	"\texclusive\x18\a \x01(\bR\texclusive\x12\x14\n" +
+	"\texclusive\x18\a \x01(\bR\texclusive\x12'\n" +
+	"\x0fnot_contributor\x18\t \x01(\bR\x0enotContributor\x12\x14\n" +
 	"\x05agree\x18\n" +
-	" \x01(\tR\x05agree\"i\n" +
+	" \x01(\tR\x05agree\x12\x1c\n" +
+	"\tdelegable\x18\v \x01(\bR\tdelegable\"0\n" +
+	"\n" +
+	"Delegation\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"i\n" +
 	"\bAudience\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12/\n" +
@@ -1535,7 +1629,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x06fields\x18\x14 \x03(\tR\x06fields\x12\x14\n" +
 	"\x05users\x18\x15 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x16 \x03(\tR\x06groups\x12\x1a\n" +
-	"\bpriority\x18\x17 \x01(\tR\bpriority\"\x99\x0e\n" +
+	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xd2\x0e\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -1591,7 +1685,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\rresponder_how\x18. \x01(\tR\fresponderHow\x12'\n" +
 	"\x0fresponse_method\x18/ \x01(\tR\x0eresponseMethod\x12?\n" +
 	"\rresponse_time\x180 \x01(\v2\x1a.google.protobuf.TimestampR\fresponseTime\x12-\n" +
-	"\x04undo\x181 \x01(\v2\x19.google.protobuf.DurationR\x04undo*\xe3\x01\n" +
+	"\x04undo\x181 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x127\n" +
+	"\vdelegations\x182 \x03(\v2\x15.graphd.v1.DelegationR\vdelegations*\xe3\x01\n" +
 	"\x0eInterruptState\x12\x1f\n" +
 	"\x1bINTERRUPT_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14INTERRUPT_STATE_OPEN\x10\x01\x12\x1c\n" +
@@ -1616,7 +1711,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\fPRIORITY_LOW\x10\x01\x12\x13\n" +
 	"\x0fPRIORITY_NORMAL\x10\x02\x12\x11\n" +
 	"\rPRIORITY_HIGH\x10\x03\x12\x13\n" +
-	"\x0fPRIORITY_URGENT\x10\x04*\x95\x03\n" +
+	"\x0fPRIORITY_URGENT\x10\x04*\xaf\x03\n" +
 	"\tTrailKind\x12\x1a\n" +
 	"\x16TRAIL_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRAIL_KIND_ASKED\x10\x01\x12\x16\n" +
@@ -1634,7 +1729,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x14TRAIL_KIND_CANCELLED\x10\r\x12\x19\n" +
 	"\x15TRAIL_KIND_SUPERSEDED\x10\x0e\x12\x15\n" +
 	"\x11TRAIL_KIND_COPIED\x10\x0f\x12\x18\n" +
-	"\x14TRAIL_KIND_RETRACTED\x10\x10B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x14TRAIL_KIND_RETRACTED\x10\x10\x12\x18\n" +
+	"\x14TRAIL_KIND_DELEGATED\x10\x11B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_proto_rawDescOnce sync.Once
@@ -1649,7 +1745,7 @@ func file_graphd_v1_interrupt_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(InterruptState)(0),           // 0: graphd.v1.InterruptState
 	(ExpiryAction)(0),             // 1: graphd.v1.ExpiryAction
@@ -1657,52 +1753,54 @@ var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(Priority)(0),                 // 3: graphd.v1.Priority
 	(TrailKind)(0),                // 4: graphd.v1.TrailKind
 	(*People)(nil),                // 5: graphd.v1.People
-	(*Audience)(nil),              // 6: graphd.v1.Audience
-	(*Step)(nil),                  // 7: graphd.v1.Step
-	(*Vote)(nil),                  // 8: graphd.v1.Vote
-	(*TrailEntry)(nil),            // 9: graphd.v1.TrailEntry
-	(*Interrupt)(nil),             // 10: graphd.v1.Interrupt
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*Payload)(nil),               // 13: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 14: graphd.v1.CheckpointRef
+	(*Delegation)(nil),            // 6: graphd.v1.Delegation
+	(*Audience)(nil),              // 7: graphd.v1.Audience
+	(*Step)(nil),                  // 8: graphd.v1.Step
+	(*Vote)(nil),                  // 9: graphd.v1.Vote
+	(*TrailEntry)(nil),            // 10: graphd.v1.TrailEntry
+	(*Interrupt)(nil),             // 11: graphd.v1.Interrupt
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Payload)(nil),               // 14: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 15: graphd.v1.CheckpointRef
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
 	3,  // 0: graphd.v1.Audience.priority:type_name -> graphd.v1.Priority
-	11, // 1: graphd.v1.Step.after:type_name -> google.protobuf.Duration
-	6,  // 2: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
-	6,  // 3: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
-	12, // 4: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	13, // 5: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
-	12, // 6: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
+	12, // 1: graphd.v1.Step.after:type_name -> google.protobuf.Duration
+	7,  // 2: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
+	7,  // 3: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
+	13, // 4: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	14, // 5: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
+	13, // 6: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
 	4,  // 7: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
-	13, // 8: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
-	12, // 9: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
-	14, // 10: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	13, // 11: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	13, // 12: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	14, // 8: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
+	13, // 9: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
+	15, // 10: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	14, // 11: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	14, // 12: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
 	0,  // 13: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	12, // 14: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	12, // 15: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	12, // 16: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	13, // 14: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	13, // 15: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	13, // 16: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
 	1,  // 17: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	13, // 18: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	13, // 19: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	14, // 18: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	14, // 19: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
 	5,  // 20: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
 	3,  // 21: graphd.v1.Interrupt.priority:type_name -> graphd.v1.Priority
-	7,  // 22: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
-	12, // 23: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
-	8,  // 24: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
-	12, // 25: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
-	12, // 26: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
+	8,  // 22: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
+	13, // 23: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
+	9,  // 24: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
+	13, // 25: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
+	13, // 26: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
 	2,  // 27: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	12, // 28: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	11, // 29: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	13, // 28: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	12, // 29: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
+	6,  // 30: graphd.v1.Interrupt.delegations:type_name -> graphd.v1.Delegation
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }
@@ -1711,7 +1809,7 @@ func file_graphd_v1_interrupt_proto_init() {
 		return
 	}
 	file_graphd_v1_payload_proto_init()
-	file_graphd_v1_interrupt_proto_msgTypes[2].OneofWrappers = []any{
+	file_graphd_v1_interrupt_proto_msgTypes[3].OneofWrappers = []any{
 		(*Step_Remind)(nil),
 		(*Step_Escalate)(nil),
 	}
@@ -1721,7 +1819,7 @@ func file_graphd_v1_interrupt_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_proto_rawDesc), len(file_graphd_v1_interrupt_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

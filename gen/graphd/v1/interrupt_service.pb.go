@@ -816,6 +816,79 @@ func (x *CheckResponsesResponse) GetOutcomes() []*CheckResponsesResponse_Outcome
 	return nil
 }
 
+// Asks to hand a question to another user.
+type DelegateInterruptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// The other user, by the name with which the server knows its calls.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// Why, for the trail; at most 4 KiB.
+	Note          string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DelegateInterruptRequest) Reset() {
+	*x = DelegateInterruptRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DelegateInterruptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DelegateInterruptRequest) ProtoMessage() {}
+
+func (x *DelegateInterruptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DelegateInterruptRequest.ProtoReflect.Descriptor instead.
+func (*DelegateInterruptRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DelegateInterruptRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *DelegateInterruptRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *DelegateInterruptRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *DelegateInterruptRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 // Asks to take an answer back.
 type RetractResponseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -831,7 +904,7 @@ type RetractResponseRequest struct {
 
 func (x *RetractResponseRequest) Reset() {
 	*x = RetractResponseRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +916,7 @@ func (x *RetractResponseRequest) String() string {
 func (*RetractResponseRequest) ProtoMessage() {}
 
 func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +929,7 @@ func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetractResponseRequest.ProtoReflect.Descriptor instead.
 func (*RetractResponseRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RetractResponseRequest) GetThreadId() string {
@@ -897,7 +970,7 @@ type CommentInterruptRequest struct {
 
 func (x *CommentInterruptRequest) Reset() {
 	*x = CommentInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +982,7 @@ func (x *CommentInterruptRequest) String() string {
 func (*CommentInterruptRequest) ProtoMessage() {}
 
 func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +995,7 @@ func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
 func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CommentInterruptRequest) GetThreadId() string {
@@ -970,7 +1043,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1055,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1068,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -1039,7 +1112,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1124,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1137,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -1115,7 +1188,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1200,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1213,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -1278,7 +1351,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1363,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1376,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -1354,7 +1427,7 @@ type CountInterruptsResponse_Count struct {
 
 func (x *CountInterruptsResponse_Count) Reset() {
 	*x = CountInterruptsResponse_Count{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1439,7 @@ func (x *CountInterruptsResponse_Count) String() string {
 func (*CountInterruptsResponse_Count) ProtoMessage() {}
 
 func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1488,7 @@ type CheckResponsesResponse_Outcome struct {
 
 func (x *CheckResponsesResponse_Outcome) Reset() {
 	*x = CheckResponsesResponse_Outcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1500,7 @@ func (x *CheckResponsesResponse_Outcome) String() string {
 func (*CheckResponsesResponse_Outcome) ProtoMessage() {}
 
 func (x *CheckResponsesResponse_Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1567,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1579,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1592,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1554,7 +1627,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1639,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1652,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -1652,7 +1725,12 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\adecides\x18\x02 \x01(\bR\adecides\x12\x1a\n" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12#\n" +
 	"\rmissing_votes\x18\x04 \x01(\rR\fmissingVotes\x12-\n" +
-	"\x04undo\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"l\n" +
+	"\x04undo\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"~\n" +
+	"\x18DelegateInterruptRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"l\n" +
 	"\x16RetractResponseRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
@@ -1695,7 +1773,7 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\xcf\a\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\x9f\b\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
 	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
@@ -1704,7 +1782,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n" +
 	"\x0eClaimInterrupt\x12 .graphd.v1.ClaimInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12L\n" +
 	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12U\n" +
-	"\x0eCheckResponses\x12 .graphd.v1.CheckResponsesRequest\x1a!.graphd.v1.CheckResponsesResponse\x12J\n" +
+	"\x0eCheckResponses\x12 .graphd.v1.CheckResponsesRequest\x1a!.graphd.v1.CheckResponsesResponse\x12N\n" +
+	"\x11DelegateInterrupt\x12#.graphd.v1.DelegateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
 	"\x0fRetractResponse\x12!.graphd.v1.RetractResponseRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
 	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
 	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n" +
@@ -1723,7 +1802,7 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
 	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
@@ -1738,42 +1817,43 @@ var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(*ReleaseInterruptRequest)(nil),         // 10: graphd.v1.ReleaseInterruptRequest
 	(*CheckResponsesRequest)(nil),           // 11: graphd.v1.CheckResponsesRequest
 	(*CheckResponsesResponse)(nil),          // 12: graphd.v1.CheckResponsesResponse
-	(*RetractResponseRequest)(nil),          // 13: graphd.v1.RetractResponseRequest
-	(*CommentInterruptRequest)(nil),         // 14: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),                // 15: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 16: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 17: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 18: graphd.v1.AnswerOutcome
-	(*CountInterruptsResponse_Count)(nil),   // 19: graphd.v1.CountInterruptsResponse.Count
-	(*CheckResponsesResponse_Outcome)(nil),  // 20: graphd.v1.CheckResponsesResponse.Outcome
-	(*AnswerInterruptsRequest_Target)(nil),  // 21: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 22: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 23: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 24: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 25: google.protobuf.Duration
-	(*InterruptResponse)(nil),               // 26: graphd.v1.InterruptResponse
-	(*TrailEntry)(nil),                      // 27: graphd.v1.TrailEntry
-	(*Payload)(nil),                         // 28: graphd.v1.Payload
-	(*Dismissal)(nil),                       // 29: graphd.v1.Dismissal
-	(*timestamppb.Timestamp)(nil),           // 30: google.protobuf.Timestamp
+	(*DelegateInterruptRequest)(nil),        // 13: graphd.v1.DelegateInterruptRequest
+	(*RetractResponseRequest)(nil),          // 14: graphd.v1.RetractResponseRequest
+	(*CommentInterruptRequest)(nil),         // 15: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),                // 16: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 17: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 18: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 19: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 20: graphd.v1.CountInterruptsResponse.Count
+	(*CheckResponsesResponse_Outcome)(nil),  // 21: graphd.v1.CheckResponsesResponse.Outcome
+	(*AnswerInterruptsRequest_Target)(nil),  // 22: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 23: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 24: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 25: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 26: google.protobuf.Duration
+	(*InterruptResponse)(nil),               // 27: graphd.v1.InterruptResponse
+	(*TrailEntry)(nil),                      // 28: graphd.v1.TrailEntry
+	(*Payload)(nil),                         // 29: graphd.v1.Payload
+	(*Dismissal)(nil),                       // 30: graphd.v1.Dismissal
+	(*timestamppb.Timestamp)(nil),           // 31: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	23, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	19, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
-	23, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	24, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	23, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	25, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	26, // 6: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
-	20, // 7: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
-	27, // 8: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	22, // 9: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	28, // 10: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	29, // 11: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	30, // 12: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	24, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	20, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	24, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	25, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	24, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	26, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	27, // 6: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
+	21, // 7: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
+	28, // 8: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	23, // 9: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	29, // 10: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	30, // 11: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	31, // 12: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
 	0,  // 13: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	25, // 14: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
-	21, // 15: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	26, // 14: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
+	22, // 15: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
 	1,  // 16: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
 	3,  // 17: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
 	5,  // 18: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
@@ -1782,24 +1862,26 @@ var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
 	9,  // 21: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
 	10, // 22: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
 	11, // 23: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
-	13, // 24: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
-	14, // 25: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	15, // 26: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	17, // 27: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 28: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 29: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	23, // 30: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	23, // 31: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 32: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	23, // 33: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	23, // 34: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	12, // 35: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
-	23, // 36: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
-	27, // 37: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	16, // 38: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	18, // 39: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	28, // [28:40] is the sub-list for method output_type
-	16, // [16:28] is the sub-list for method input_type
+	13, // 24: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
+	14, // 25: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	15, // 26: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	16, // 27: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	18, // 28: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 29: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 30: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	24, // 31: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	24, // 32: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 33: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	24, // 34: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	24, // 35: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	12, // 36: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
+	24, // 37: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
+	24, // 38: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	28, // 39: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	17, // 40: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	19, // 41: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	29, // [29:42] is the sub-list for method output_type
+	16, // [16:29] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -1813,7 +1895,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[16].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[17].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -1825,7 +1907,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,18 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	InterruptService_ListInterrupts_FullMethodName   = "/graphd.v1.InterruptService/ListInterrupts"
-	InterruptService_CountInterrupts_FullMethodName  = "/graphd.v1.InterruptService/CountInterrupts"
-	InterruptService_GetInterrupt_FullMethodName     = "/graphd.v1.InterruptService/GetInterrupt"
-	InterruptService_UpdateInterrupt_FullMethodName  = "/graphd.v1.InterruptService/UpdateInterrupt"
-	InterruptService_WatchInterrupts_FullMethodName  = "/graphd.v1.InterruptService/WatchInterrupts"
-	InterruptService_ClaimInterrupt_FullMethodName   = "/graphd.v1.InterruptService/ClaimInterrupt"
-	InterruptService_ReleaseInterrupt_FullMethodName = "/graphd.v1.InterruptService/ReleaseInterrupt"
-	InterruptService_CheckResponses_FullMethodName   = "/graphd.v1.InterruptService/CheckResponses"
-	InterruptService_RetractResponse_FullMethodName  = "/graphd.v1.InterruptService/RetractResponse"
-	InterruptService_CommentInterrupt_FullMethodName = "/graphd.v1.InterruptService/CommentInterrupt"
-	InterruptService_ListTrail_FullMethodName        = "/graphd.v1.InterruptService/ListTrail"
-	InterruptService_AnswerInterrupts_FullMethodName = "/graphd.v1.InterruptService/AnswerInterrupts"
+	InterruptService_ListInterrupts_FullMethodName    = "/graphd.v1.InterruptService/ListInterrupts"
+	InterruptService_CountInterrupts_FullMethodName   = "/graphd.v1.InterruptService/CountInterrupts"
+	InterruptService_GetInterrupt_FullMethodName      = "/graphd.v1.InterruptService/GetInterrupt"
+	InterruptService_UpdateInterrupt_FullMethodName   = "/graphd.v1.InterruptService/UpdateInterrupt"
+	InterruptService_WatchInterrupts_FullMethodName   = "/graphd.v1.InterruptService/WatchInterrupts"
+	InterruptService_ClaimInterrupt_FullMethodName    = "/graphd.v1.InterruptService/ClaimInterrupt"
+	InterruptService_ReleaseInterrupt_FullMethodName  = "/graphd.v1.InterruptService/ReleaseInterrupt"
+	InterruptService_CheckResponses_FullMethodName    = "/graphd.v1.InterruptService/CheckResponses"
+	InterruptService_DelegateInterrupt_FullMethodName = "/graphd.v1.InterruptService/DelegateInterrupt"
+	InterruptService_RetractResponse_FullMethodName   = "/graphd.v1.InterruptService/RetractResponse"
+	InterruptService_CommentInterrupt_FullMethodName  = "/graphd.v1.InterruptService/CommentInterrupt"
+	InterruptService_ListTrail_FullMethodName         = "/graphd.v1.InterruptService/ListTrail"
+	InterruptService_AnswerInterrupts_FullMethodName  = "/graphd.v1.InterruptService/AnswerInterrupts"
 )
 
 // InterruptServiceClient is the client API for InterruptService service.
@@ -69,6 +70,14 @@ type InterruptServiceClient interface {
 	// this refuses too, with the same errors. It says what each answer would do.
 	// Another caller may answer in between.
 	CheckResponses(ctx context.Context, in *CheckResponsesRequest, opts ...grpc.CallOption) (*CheckResponsesResponse, error)
+	// Hands the caller's part in an open question to another user: the other one is
+	// assigned in the caller's place, and a claim of the caller ends. With
+	// People.delegable the other one may answer, whoever may otherwise, and the
+	// caller may not any more; the other one gives the place back in the same way.
+	// Errors: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+	// ACCESS_DENIED for a caller who may not answer, TRAIL_FULL, INVALID_FIELD for a
+	// breakpoint, for a user who may answer already, and after a vote.
+	DelegateInterrupt(ctx context.Context, in *DelegateInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Takes the caller's answer back before it takes effect (Interrupt.effective_time):
 	// the question is open again, and its node has not seen the answer. With People
 	// it takes the caller's vote back, also before the votes decide. Nothing changes
@@ -190,6 +199,16 @@ func (c *interruptServiceClient) CheckResponses(ctx context.Context, in *CheckRe
 	return out, nil
 }
 
+func (c *interruptServiceClient) DelegateInterrupt(ctx context.Context, in *DelegateInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Interrupt)
+	err := c.cc.Invoke(ctx, InterruptService_DelegateInterrupt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *interruptServiceClient) RetractResponse(ctx context.Context, in *RetractResponseRequest, opts ...grpc.CallOption) (*Interrupt, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Interrupt)
@@ -275,6 +294,14 @@ type InterruptServiceServer interface {
 	// this refuses too, with the same errors. It says what each answer would do.
 	// Another caller may answer in between.
 	CheckResponses(context.Context, *CheckResponsesRequest) (*CheckResponsesResponse, error)
+	// Hands the caller's part in an open question to another user: the other one is
+	// assigned in the caller's place, and a claim of the caller ends. With
+	// People.delegable the other one may answer, whoever may otherwise, and the
+	// caller may not any more; the other one gives the place back in the same way.
+	// Errors: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+	// ACCESS_DENIED for a caller who may not answer, TRAIL_FULL, INVALID_FIELD for a
+	// breakpoint, for a user who may answer already, and after a vote.
+	DelegateInterrupt(context.Context, *DelegateInterruptRequest) (*Interrupt, error)
 	// Takes the caller's answer back before it takes effect (Interrupt.effective_time):
 	// the question is open again, and its node has not seen the answer. With People
 	// it takes the caller's vote back, also before the votes decide. Nothing changes
@@ -330,6 +357,9 @@ func (UnimplementedInterruptServiceServer) ReleaseInterrupt(context.Context, *Re
 }
 func (UnimplementedInterruptServiceServer) CheckResponses(context.Context, *CheckResponsesRequest) (*CheckResponsesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckResponses not implemented")
+}
+func (UnimplementedInterruptServiceServer) DelegateInterrupt(context.Context, *DelegateInterruptRequest) (*Interrupt, error) {
+	return nil, status.Error(codes.Unimplemented, "method DelegateInterrupt not implemented")
 }
 func (UnimplementedInterruptServiceServer) RetractResponse(context.Context, *RetractResponseRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetractResponse not implemented")
@@ -501,6 +531,24 @@ func _InterruptService_CheckResponses_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InterruptService_DelegateInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DelegateInterruptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).DelegateInterrupt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_DelegateInterrupt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).DelegateInterrupt(ctx, req.(*DelegateInterruptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _InterruptService_RetractResponse_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RetractResponseRequest)
 	if err := dec(in); err != nil {
@@ -600,6 +648,10 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckResponses",
 			Handler:    _InterruptService_CheckResponses_Handler,
+		},
+		{
+			MethodName: "DelegateInterrupt",
+			Handler:    _InterruptService_DelegateInterrupt_Handler,
 		},
 		{
 			MethodName: "RetractResponse",

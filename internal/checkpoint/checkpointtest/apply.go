@@ -39,7 +39,7 @@ func applyWholeHead(e *env) {
 	th.head = checkpoint.Head{
 		Thread: "t", LogID: "log", Graph: "g", Version: "v", Metadata: map[string]string{"user": "ü"},
 		Created: testDay(0), Updated: testDay(1), TTL: time.Hour, Expires: testDay(9), Keep: -1, State: checkpoint.ThreadBusy,
-		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Open: 2, Retractable: 1, Answered: 1, NeedsAllAnswers: true,
+		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Editors: []string{"ana", "ünï"}, Open: 2, Retractable: 1, Answered: 1, NeedsAllAnswers: true,
 		Cancel: &checkpoint.Cancel{Run: "r", Rollback: true, Reason: "why", Grace: time.Second, By: "me"},
 		Fence:  7, Owner: "o", PreferredOwner: "p", PreferredUntil: testDay(4), Handoffs: 2, RemoteTasks: []string{"t1", checkpoint.AnyTask}, Due: testDay(3), FirstEvent: 1,
 		Faults: 3, RetryAt: testDay(5),

@@ -121,12 +121,14 @@ func recordQuestion(e *env) {
 	q.ResponderHow, q.ResponseMethod, q.ResponseTime = "api key", "GraphService/Resume", testDay(2)
 	q.Policy = &approval.Policy{
 		Users: []string{"ana"}, Groups: []string{"finance", "ops"}, Approvals: 2, Vetoes: 3, Agree: "answer != 'no'", NotRequester: true, Requester: "eva", Exclusive: true,
+		NotContributor: true, Delegable: true,
 	}
 	q.Votes = []approval.Vote{
 		{Voter: "ana", How: "jwt", Method: "GraphService/Resume", Time: testDay(2), Agrees: true, Value: `{"b": 1.0}`, Note: "ünïcode", Request: "req", Entry: 2},
 		{Voter: "ben", Time: testDay(3)},
 	}
 	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
+	q.Delegations = []approval.Delegation{{From: "ana", To: "dora"}}
 	q.Undo, q.Effective = time.Minute, testDay(5)
 	q.Former = []string{checkpoint.PriorityTag(approval.Urgent), checkpoint.UserTag("ünï")}
 	q.Priority, q.NextStep, q.AddedUsers, q.AddedGroups = approval.Low, 1, []string{"eva"}, []string{"board"}

@@ -20,6 +20,8 @@ func writePolicy(w *packed.Writer, p *approval.Policy) {
 	w.WriteBool(fNotRequester, p.NotRequester)
 	writeString(w, fRequester, p.Requester)
 	w.WriteBool(fExclusive, p.Exclusive)
+	w.WriteBool(fNotContributor, p.NotContributor)
+	w.WriteBool(fDelegable, p.Delegable)
 	w.CloseObject()
 }
 
@@ -43,11 +45,47 @@ func readPolicy(rd *packed.Reader) *approval.Policy {
 			p.Requester = rd.ReadString()
 		case fExclusive:
 			p.Exclusive = rd.ReadBool()
+		case fNotContributor:
+			p.NotContributor = rd.ReadBool()
+		case fDelegable:
+			p.Delegable = rd.ReadBool()
 		default:
 			rd.SkipValue()
 		}
 	})
 	return p
+}
+
+func writeDelegations(w *packed.Writer, list []approval.Delegation) {
+	if len(list) == 0 {
+		return
+	}
+	w.OpenArray(fDelegations)
+	for i := range list {
+		w.OpenElement()
+		writeString(w, fFrom, list[i].From)
+		writeString(w, fTo, list[i].To)
+		w.CloseObject()
+	}
+	w.CloseArray()
+}
+
+func readDelegations(rd *packed.Reader) (list []approval.Delegation) {
+	rd.ReadArray(func() {
+		var d approval.Delegation
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fFrom:
+				d.From = rd.ReadString()
+			case fTo:
+				d.To = rd.ReadString()
+			default:
+				rd.SkipValue()
+			}
+		})
+		list = append(list, d)
+	})
+	return list
 }
 
 func writeVotes(w *packed.Writer, votes []approval.Vote) {
@@ -222,6 +260,8 @@ func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) 
 		in.AddedGroups = rd.ReadStrings()
 	case fUndo:
 		in.Undo = rd.ReadDuration()
+	case fDelegations:
+		in.Delegations = readDelegations(rd)
 	case fFormer:
 		in.Former = rd.ReadStrings()
 	case fEffective:

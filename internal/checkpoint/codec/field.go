@@ -156,6 +156,11 @@ const (
 	fEffective
 	fRetractable
 	fFormer
+	fNotContributor
+	fDelegable
+	fDelegations
+	fEditors
+	fTo
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -327,6 +332,11 @@ var fields = [...]struct {
 	fEffective:       {"effective", Time},
 	fRetractable:     {"retractable", Plain},
 	fFormer:          {"former", Plain},
+	fNotContributor:  {"not_contributor", Plain},
+	fDelegable:       {"delegable", Plain},
+	fDelegations:     {"delegations", Plain},
+	fEditors:         {"editors", Plain},
+	fTo:              {"to", Plain},
 }
 
 // fieldNumbers are the fields by their names.

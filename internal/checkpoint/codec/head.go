@@ -35,6 +35,7 @@ func writeHead(w *packed.Writer, h *checkpoint.Head) {
 	writeInt(w, fOpen, h.Open)
 	writeInt(w, fAnswered, h.Answered)
 	writeInt(w, fRetractable, h.Retractable)
+	w.WriteStrings(fEditors, h.Editors)
 	w.WriteBool(fNeedsAllAnswers, h.NeedsAllAnswers)
 	writeCancel(w, fCancel, h.Cancel)
 	w.WriteUint(fFence, h.Fence)
@@ -101,6 +102,8 @@ func readHeadField(rd *packed.Reader, h *checkpoint.Head, f packed.Field) {
 		h.Queue = rd.ReadStrings()
 	case fOpen:
 		h.Open = int(rd.ReadInt())
+	case fEditors:
+		h.Editors = rd.ReadStrings()
 	case fRetractable:
 		h.Retractable = int(rd.ReadInt())
 	case fAnswered:

@@ -60,6 +60,7 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	w.WriteDuration(fUndo, in.Undo)
 	w.WriteTime(fEffective, in.Effective)
 	w.WriteStrings(fFormer, in.Former)
+	writeDelegations(w, in.Delegations)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps

@@ -241,14 +241,16 @@ func (r *specReader) readStep(n *yaml.Node, path string) (step graph.StepSpec, e
 func (r *specReader) readPeople(n *yaml.Node, path string) *graph.PeopleSpec {
 	s := &graph.PeopleSpec{}
 	r.readKnownFields(n, path, map[string]fieldReader{
-		"users":         r.namesInto(&s.Users),
-		"groups":        r.namesInto(&s.Groups),
-		"approvals":     r.positiveInto(&s.Approvals),
-		"vetoes":        r.positiveInto(&s.Vetoes),
-		"agree":         r.expressionInto(&s.Agree),
-		"not_requester": r.boolInto(&s.NotRequester),
-		"exclusive":     r.boolInto(&s.Exclusive),
-		"requester":     r.expressionInto(&s.Requester),
+		"users":           r.namesInto(&s.Users),
+		"groups":          r.namesInto(&s.Groups),
+		"approvals":       r.positiveInto(&s.Approvals),
+		"vetoes":          r.positiveInto(&s.Vetoes),
+		"agree":           r.expressionInto(&s.Agree),
+		"not_requester":   r.boolInto(&s.NotRequester),
+		"exclusive":       r.boolInto(&s.Exclusive),
+		"not_contributor": r.boolInto(&s.NotContributor),
+		"delegable":       r.boolInto(&s.Delegable),
+		"requester":       r.expressionInto(&s.Requester),
 	})
 	return s
 }

@@ -27,8 +27,9 @@ func (a *Admitter) ResumeRun(ctx context.Context, req runtime.ResumeRequest) (*r
 
 // resumeCall decides about one request that resumes a run.
 type resumeCall struct {
-	opts *Options
-	req  runtime.ResumeRequest
+	opts          *Options
+	req           runtime.ResumeRequest
+	isContributor bool // the caller has edited the state since the run began
 }
 
 // tryResume makes one attempt on the newest head. commit.RetryOnConflict repeats it
@@ -86,6 +87,7 @@ func (r *resumeCall) readThread(ctx context.Context, head *checkpoint.Head) (*qu
 	if err := runtime.CheckOnlyGraph(head, r.req.OnlyGraph); err != nil {
 		return nil, err
 	}
+	r.isContributor = head.IsEditor(r.req.By.Name)
 	if head.State == checkpoint.ThreadBusy {
 		return r.opts.Reader, nil
 	}
@@ -97,6 +99,13 @@ func answerInPastError(head *checkpoint.Head, expected string) error {
 	return runtime.Errorf(runtime.ReasonCheckpointConflict,
 		"the thread is at checkpoint %q, not at %q; to answer anew what was asked there, run from there and answer what the run asks",
 		head.Checkpoint, expected).With("current", head.Checkpoint)
+}
+
+// noteEditor notes that the caller edits the state, if the request has a command.
+func (r *resumeCall) noteEditor(t *commit.Tx) {
+	if r.hasCommand() {
+		t.Head.AddEditor(r.req.By.Name)
+	}
 }
 
 func (r *resumeCall) hasCommand() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }
@@ -145,5 +154,6 @@ func (r *resumeCall) applyRequest(ctx context.Context, t *commit.Tx, l *superste
 	if err := r.applySettings(ctx, l); err != nil {
 		return err
 	}
+	r.noteEditor(t)
 	return superstep.PutCommand(t, l, r.req.Update, r.req.Goto)
 }

@@ -105,6 +105,7 @@ func (r *resumeCall) storeCommand(ctx context.Context, reader *query.Reader, t *
 	if !r.hasCommand() {
 		return nil
 	}
+	r.noteEditor(t)
 	return r.opts.Commands.PutCommand(ctx, reader, t, r.req.Update, r.req.Goto)
 }
 

@@ -24,7 +24,7 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		return approval.Decided, nil
 	}
 	by := r.req.By
-	if err := q.VoterPolicy().CheckVoter(r.newVoter()); err != nil {
+	if err := q.CheckVoter(r.newVoter()); err != nil {
 		return 0, questions.RefuseVoter(q, err)
 	}
 	vote := approval.Vote{
@@ -82,7 +82,7 @@ func (r *resumeCall) checkClaim(q *checkpoint.Interrupt) error {
 const maxVotesOfVoter = 20
 
 func (r *resumeCall) newVoter() approval.Voter {
-	return approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups}
+	return approval.Voter{Name: r.req.By.Name, Groups: r.req.By.Groups, IsContributor: r.isContributor}
 }
 
 // checkLateVoter refuses a caller who could not have answered a question that is decided:
@@ -91,7 +91,7 @@ func (r *resumeCall) checkLateVoter(q *checkpoint.Interrupt) error {
 	if q.Policy == nil {
 		return nil
 	}
-	if err := q.VoterPolicy().CheckVoter(r.newVoter()); err != nil && !r.hasVoted(q) {
+	if err := q.CheckVoter(r.newVoter()); err != nil && !r.hasVoted(q) {
 		return questions.RefuseVoter(q, err)
 	}
 	return nil

@@ -105,6 +105,7 @@ func isWithinNamespace(ns, outer string) bool {
 
 func (u *stateUpdate) putUpdate(ctx context.Context, t *commit.Tx) error {
 	t.Actor = u.req.By.Name
+	t.Head.AddEditor(u.req.By.Name)
 	state := u.state
 	run := &checkpoint.Run{ID: u.head.Run, Graph: state.Graph().Name, Metadata: state.Checkpoint().Metadata}
 	edit := u.editor.newEdit(t.Thread, run, state, u.req.Namespace == "")

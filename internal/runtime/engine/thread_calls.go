@@ -83,6 +83,12 @@ func (e *Engine) CheckResponses(ctx context.Context, req runtime.ResumeRequest) 
 	return e.admitter.CheckResponses(ctx, req)
 }
 
+// DelegateInterrupt hands the caller's part in a question to another user. The errors are those
+// of questions.Editor.DelegateInterrupt.
+func (e *Engine) DelegateInterrupt(ctx context.Context, c runtime.DelegateRequest) (checkpoint.Interrupt, error) {
+	return e.questions.DelegateInterrupt(ctx, c)
+}
+
 // RetractResponse takes the answer or the vote of the caller back. The errors are those of
 // questions.Editor.RetractResponse.
 func (e *Engine) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {

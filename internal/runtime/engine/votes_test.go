@@ -383,3 +383,97 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// Who has edited the state may not answer what is asked of it, whoever goes on with the thread.
+func TestContributorsMayNotAnswer(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{NotContributor: true})
+	_, err := v.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{
+		Thread: "t", By: runtime.Actor{Name: "ana"}, Values: `{"paid":0}`, AsNode: "__start__", SupersedeInterrupts: true,
+	})
+	require.NoError(t, err)
+	start := func(who string, input payload.JSON) {
+		t.Helper()
+		run := v.beginAndWait(runtime.StartRequest{
+			Thread: "t", Graph: "g", Open: runtime.DiscardOpen, Request: checkpoint.RunRequest{Input: input}, By: runtime.Actor{Name: who},
+		})
+		require.Equal(t, checkpoint.RunInterrupted, run.State, "%+v", run.Failure)
+	}
+	for _, next := range []struct {
+		who   string
+		input payload.JSON
+		rule  string // that refuses ana
+	}{
+		{"eva", "", approval.RuleContributor},   // goes on with what ana has edited
+		{"ana", `{}`, approval.RuleContributor}, // starts anew what she has edited herself
+		{"eva", `{}`, ""},                       // takes the state as it is
+	} {
+		start(next.who, next.input)
+		checked, err := v.engine.CheckResponses(t.Context(), runtime.ResumeRequest{
+			Thread: "t", By: runtime.Actor{Name: "ana"}, Responses: []runtime.Response{{Interrupt: v.openQuestion().ID, Value: "1"}},
+		})
+		require.Equal(t, next.rule, errorMeta(err, "rule"), "%+v: %v", next, err)
+		require.Equal(t, next.rule == "", len(checked) == 1 && checked[0].Decides)
+	}
+	started, err := v.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "t", By: runtime.Actor{Name: "ben"}, Update: `{"paid":1}`})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunInterrupted, v.waitRun(started).State)
+	_, err = v.say(v.engine, "ben: 1")
+	require.Equal(t, approval.RuleContributor, errorMeta(err, "rule"), "an update with a call is an edit: %v", err)
+}
+
+// openQuestion is the open question of the thread.
+func (c *voteCase) openQuestion() checkpoint.Interrupt {
+	c.t.Helper()
+	list, err := c.engine.Interrupts(c.t.Context(), nil, checkpoint.InterruptQuery{Thread: "t", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}})
+	require.NoError(c.t, err)
+	require.Len(c.t, list, 1)
+	return list[0]
+}
+
+// A delegate answers in the place of another user, who takes the place back until then.
+func TestDelegates(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Users: []string{"ana", "ben"}, Approvals: 2, Delegable: true})
+	delegate := func(from, to string) error {
+		_, err := v.engine.DelegateInterrupt(t.Context(), runtime.DelegateRequest{Question: v.name(), To: to, Note: "on leave", By: runtime.Actor{Name: from}})
+		return err
+	}
+	rule := func(text string) string {
+		_, err := v.say(v.engine, text)
+		return errorMeta(err, "rule")
+	}
+	require.Equal(t, approval.RuleGroup, errorMeta(delegate("carl", "dora"), "rule"))
+	require.Equal(t, approval.RuleCallers, errorMeta(delegate("", "dora"), "rule"))
+	require.NoError(t, v.claim("ana", time.Hour))
+	require.NoError(t, delegate("ana", "carl"))
+	q := v.question()
+	require.Empty(t, q.ClaimedBy)
+	require.Equal(t, []string{"carl"}, q.Assignees)
+	require.Contains(t, q.Tags(), checkpoint.UserTag("carl"), "it is in the inbox of carl")
+	require.Equal(t, approval.RuleDelegated, rule("ana: 1"))
+	require.NoError(t, delegate("ana", "ana"), "taken back")
+	require.Equal(t, approval.RuleGroup, rule("carl: 1"))
+	require.NoError(t, delegate("ana", "carl"))
+	require.Empty(t, rule("carl: 1"))
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(delegate("ana", "ana")), "carl has voted")
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(delegate("carl", "dora")), "carl has voted")
+	require.Equal(t, approval.RuleDelegated, rule("ana: 1"), "one place, one vote")
+	started, err := v.say(v.engine, "ben: 1")
+	require.NoError(t, err)
+	v.waitRun(started)
+	require.Equal(t, []string{
+		"asked", "claimed ana", "delegated ana on leave", "delegated ana on leave", "delegated ana on leave", "voted carl 1", "voted ben 1", "answered ben 1", "used",
+	}, v.trail())
+}
+
+// Without the leave of the policy a question is assigned, and nobody gets a right.
+func TestDelegationOfAnAssignment(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Groups: []string{"finance"}})
+	_, err := v.engine.DelegateInterrupt(t.Context(), runtime.DelegateRequest{Question: v.name(), To: "carl", By: actor("ana")})
+	require.NoError(t, err)
+	require.Equal(t, []string{"carl"}, v.question().Assignees)
+	require.Empty(t, v.question().Delegations)
+	_, err = v.say(v.engine, "carl: 1")
+	require.Equal(t, approval.RuleGroup, errorMeta(err, "rule"))
+	_, err = v.say(v.engine, "ana/finance: 1")
+	require.NoError(t, err)
+}

@@ -83,7 +83,7 @@ func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim has a holder; start it with a way to know callers",
 			})
 		}
-		if err := q.VoterPolicy().CheckVoter(approval.Voter{Name: c.By.Name, Groups: c.By.Groups}); err != nil {
+		if err := q.CheckVoter(newVoter(t, c.By)); err != nil {
 			return RefuseVoter(q, err)
 		}
 		holder := q.ClaimHolder(t.Now)
@@ -249,6 +249,10 @@ func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry 
 	if q.Trail.HasRoom(&entry, trail.MaxBytes) {
 		q.AppendTrail(entry)
 	}
+}
+
+func newVoter(t *commit.Tx, by runtime.Actor) approval.Voter {
+	return approval.Voter{Name: by.Name, Groups: by.Groups, IsContributor: t.Head.IsEditor(by.Name)}
 }
 
 func withCaller(t *commit.Tx, by runtime.Actor, entry trail.Entry) trail.Entry {

@@ -26,6 +26,9 @@ func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) 
 		}
 	}
 	t.Head.Run, t.Head.State, t.Head.Cancel = run.ID, checkpoint.ThreadBusy, nil
+	if run.Request.Input != "" && run.Request.From == "" {
+		t.Head.KeepEditor(run.StartedBy)
+	}
 	t.Head.Graph, t.Head.Version = run.Graph, run.Version
 	t.StartRun(run)
 	if err := applyRequest(ctx, reader, t, l); err != nil {

@@ -96,7 +96,7 @@ func (m *Manager) newCopyHead(source *checkpoint.Head, req runtime.CopyRequest) 
 	h.TTL, h.Expires, h.Keep, h.State = source.TTL, source.Expires, source.Keep, source.State
 	h.Checkpoint, h.Branched, h.Seq, h.FirstSeq = source.Checkpoint, source.Branched, source.Seq, source.FirstSeq
 	h.Run, h.Open, h.Retractable, h.Answered = source.Run, source.Open, source.Retractable, source.Answered
-	h.NeedsAllAnswers, h.Due = source.NeedsAllAnswers, source.Due
+	h.NeedsAllAnswers, h.Due, h.Editors = source.NeedsAllAnswers, source.Due, source.Editors
 	if req.Metadata != nil {
 		h.Metadata = req.Metadata
 	}

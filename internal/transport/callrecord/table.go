@@ -141,6 +141,7 @@ func otherMethods() []Row {
 			Method: interruptService + "CheckResponses", Kind: Shows, Thread: "thread_id", Questions: "responses.interrupt_id",
 			Skipped: []string{"responses.value", "responses.dismissal.reason", "responses.note"},
 		},
+		{Method: interruptService + "DelegateInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Shown: []string{"to"}, Digests: []string{"note"}},
 		{Method: interruptService + "RetractResponse", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{Method: interruptService + "ReleaseInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{

@@ -20,6 +20,7 @@ func peopleSpecFromProto(v *Validator, at string, p *graphdv1.PeopleSpec) *graph
 		Groups:    graph.NamesSpec{Names: p.GetGroups(), Expr: p.GetGroupsExpr()},
 		Approvals: v.ConvertLimit(at+".approvals", p.GetApprovals()), Vetoes: v.ConvertLimit(at+".vetoes", p.GetVetoes()),
 		Agree: p.GetAgree(), NotRequester: p.GetNotRequester(), Requester: p.GetRequester(), Exclusive: p.GetExclusive(),
+		NotContributor: p.GetNotContributor(), Delegable: p.GetDelegable(),
 	}
 }
 
@@ -31,6 +32,7 @@ func peopleSpecToProto(p *graph.PeopleSpec) *graphdv1.PeopleSpec {
 		Users: p.Users.Names, UsersExpr: p.Users.Expr, Groups: p.Groups.Names, GroupsExpr: p.Groups.Expr,
 		Approvals: ClampUint32(p.Approvals), Vetoes: ClampUint32(p.Vetoes), Agree: p.Agree,
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive,
+		NotContributor: p.NotContributor, Delegable: p.Delegable,
 	}
 }
 
@@ -43,7 +45,7 @@ func policyFromProto(v *Validator, at string, p *graphdv1.People) *approval.Poli
 		Users: v.CheckNames(at+".users", p.GetUsers()), Groups: v.CheckNames(at+".groups", p.GetGroups()),
 		Approvals: v.ConvertLimit(at+".approvals", p.GetApprovals()), Vetoes: v.ConvertLimit(at+".vetoes", p.GetVetoes()),
 		Agree: v.CheckText(at+".agree", p.GetAgree()), NotRequester: p.GetNotRequester(), Requester: v.CheckName(at+".requester", p.GetRequester()),
-		Exclusive: p.GetExclusive(),
+		Exclusive: p.GetExclusive(), NotContributor: p.GetNotContributor(), Delegable: p.GetDelegable(),
 	}
 	for _, problem := range out.Check() {
 		v.AddViolation(at+"."+problem.Field, "%s", problem.Text)
@@ -61,6 +63,7 @@ func policyToProto(p *approval.Policy) *graphdv1.People {
 	return &graphdv1.People{
 		Users: p.Users, Groups: p.Groups, Approvals: ClampUint32(p.Approvals), Vetoes: ClampUint32(p.Vetoes),
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive, Agree: p.Agree,
+		NotContributor: p.NotContributor, Delegable: p.Delegable,
 	}
 }
 
@@ -182,4 +185,12 @@ func undoToProto(undo *time.Duration) *durationpb.Duration {
 		return nil
 	}
 	return durationpb.New(*undo)
+}
+
+func delegationsToProto(list []approval.Delegation) []*graphdv1.Delegation {
+	var out []*graphdv1.Delegation
+	for _, d := range list {
+		out = append(out, &graphdv1.Delegation{From: d.From, To: d.To})
+	}
+	return out
 }

@@ -48,6 +48,12 @@ func ReleaseFromProto(v *Validator, req *graphdv1.ReleaseInterruptRequest) runti
 	return runtime.ReleaseRequest{Question: QuestionFromProto(v, req), Note: v.CheckText("note", req.GetNote())}
 }
 
+// DelegateFromProto converts a delegation.
+func DelegateFromProto(v *Validator, req *graphdv1.DelegateInterruptRequest) runtime.DelegateRequest {
+	v.RequireSet("to", req.GetTo() != "")
+	return runtime.DelegateRequest{Question: QuestionFromProto(v, req), To: v.CheckName("to", req.GetTo()), Note: v.CheckText("note", req.GetNote())}
+}
+
 // RetractFromProto converts a retraction.
 func RetractFromProto(v *Validator, req *graphdv1.RetractResponseRequest) runtime.RetractRequest {
 	return runtime.RetractRequest{Question: QuestionFromProto(v, req), Note: v.CheckText("note", req.GetNote())}
@@ -80,6 +86,8 @@ func trailKindToProto(k trail.Kind) graphdv1.TrailKind {
 		return graphdv1.TrailKind_TRAIL_KIND_VOTED
 	case trail.Answered:
 		return graphdv1.TrailKind_TRAIL_KIND_ANSWERED
+	case trail.Delegated:
+		return graphdv1.TrailKind_TRAIL_KIND_DELEGATED
 	case trail.Retracted:
 		return graphdv1.TrailKind_TRAIL_KIND_RETRACTED
 	case trail.Used:

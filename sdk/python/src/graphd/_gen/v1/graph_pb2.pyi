@@ -232,7 +232,7 @@ class AskSpec(_message.Message):
     def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., assignees_expr: _Optional[str] = ..., people: _Optional[_Union[PeopleSpec, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., ttl_expr: _Optional[str] = ..., default_expr: _Optional[str] = ...) -> None: ...
 
 class PeopleSpec(_message.Message):
-    __slots__ = ("users", "users_expr", "groups", "groups_expr", "approvals", "vetoes", "agree", "not_requester", "requester", "exclusive")
+    __slots__ = ("users", "users_expr", "groups", "groups_expr", "approvals", "vetoes", "agree", "not_requester", "requester", "exclusive", "not_contributor", "delegable")
     USERS_FIELD_NUMBER: _ClassVar[int]
     USERS_EXPR_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -243,6 +243,8 @@ class PeopleSpec(_message.Message):
     NOT_REQUESTER_FIELD_NUMBER: _ClassVar[int]
     REQUESTER_FIELD_NUMBER: _ClassVar[int]
     EXCLUSIVE_FIELD_NUMBER: _ClassVar[int]
+    NOT_CONTRIBUTOR_FIELD_NUMBER: _ClassVar[int]
+    DELEGABLE_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedScalarFieldContainer[str]
     users_expr: str
     groups: _containers.RepeatedScalarFieldContainer[str]
@@ -253,7 +255,9 @@ class PeopleSpec(_message.Message):
     not_requester: bool
     requester: str
     exclusive: bool
-    def __init__(self, users: _Optional[_Iterable[str]] = ..., users_expr: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., groups_expr: _Optional[str] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., agree: _Optional[str] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ...) -> None: ...
+    not_contributor: bool
+    delegable: bool
+    def __init__(self, users: _Optional[_Iterable[str]] = ..., users_expr: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., groups_expr: _Optional[str] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., agree: _Optional[str] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., not_contributor: bool = ..., delegable: bool = ...) -> None: ...
 
 class SubgraphSpec(_message.Message):
     __slots__ = ("graph", "version", "persistence")

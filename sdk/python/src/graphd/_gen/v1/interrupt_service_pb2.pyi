@@ -148,6 +148,18 @@ class CheckResponsesResponse(_message.Message):
     outcomes: _containers.RepeatedCompositeFieldContainer[CheckResponsesResponse.Outcome]
     def __init__(self, outcomes: _Optional[_Iterable[_Union[CheckResponsesResponse.Outcome, _Mapping]]] = ...) -> None: ...
 
+class DelegateInterruptRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "to", "note")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    to: str
+    note: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., to: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
 class RetractResponseRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "note")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -57,6 +57,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesResponse.FromString,
                 )
+        self.DelegateInterrupt = channel.unary_unary(
+                '/graphd.v1.InterruptService/DelegateInterrupt',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.DelegateInterruptRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+                )
         self.RetractResponse = channel.unary_unary(
                 '/graphd.v1.InterruptService/RetractResponse',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.SerializeToString,
@@ -153,6 +158,19 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DelegateInterrupt(self, request, context):
+        """Hands the caller's part in an open question to another user: the other one is
+        assigned in the caller's place, and a claim of the caller ends. With
+        People.delegable the other one may answer, whoever may otherwise, and the
+        caller may not any more; the other one gives the place back in the same way.
+        Errors: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+        ACCESS_DENIED for a caller who may not answer, TRAIL_FULL, INVALID_FIELD for a
+        breakpoint, for a user who may answer already, and after a vote.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RetractResponse(self, request, context):
         """Takes the caller's answer back before it takes effect (Interrupt.effective_time):
         the question is open again, and its node has not seen the answer. With People
@@ -237,6 +255,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     servicer.CheckResponses,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesResponse.SerializeToString,
+            ),
+            'DelegateInterrupt': grpc.unary_unary_rpc_method_handler(
+                    servicer.DelegateInterrupt,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.DelegateInterruptRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
             ),
             'RetractResponse': grpc.unary_unary_rpc_method_handler(
                     servicer.RetractResponse,
@@ -403,6 +426,23 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/CheckResponses',
             graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__service__pb2.CheckResponsesResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def DelegateInterrupt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/DelegateInterrupt',
+            graphd_dot_v1_dot_interrupt__service__pb2.DelegateInterruptRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
