@@ -72,6 +72,22 @@ func (p *program) inboxCommentCommand() *cobra.Command {
 	return cmd
 }
 
+func (p *program) inboxDelegateCommand() *cobra.Command {
+	var note string
+	cmd := p.questionCommand("delegate THREAD PERSON", "Hand your part in a question to another person",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, args []string) error {
+			return s.DelegateQuestion(cmd.Context(), name, args[0], note)
+		})
+	cmd.Args = exactArgs("THREAD", "PERSON")
+	cmd.Long = `Hand your part in a question to another person: it is assigned to them, and no longer to you.
+
+Where the question allows delegates, the other person answers in your place, and you may not answer any more. Until they
+have answered you take the place back by delegating to yourself.`
+	cmd.Example = "  graphd inbox delegate ticket-1 ben --note 'on leave until Monday'"
+	cmd.Flags().StringVar(&note, "note", "", "why, for the trail")
+	return cmd
+}
+
 func (p *program) inboxAssignCommand() *cobra.Command {
 	cmd := p.questionCommand("assign THREAD [PERSON…]", "Say who should answer a question; without a person, no one is assigned",
 		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, people []string) error {

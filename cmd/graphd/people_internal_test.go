@@ -233,6 +233,7 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	require.Contains(t, refused.err, "is claimed by ana until ")
 	require.Contains(t, must("ben", "inbox", "comment", "order-7", "is it\x1b[31m the right order?"), "| is it")
 	require.Contains(t, must("ana", "inbox", "give", "order-7", "--note", "on leave"), "not claimed")
+	require.Contains(t, must("ana", "inbox", "delegate", "order-7", "ben", "--note", "until Monday"), "assigned to ben")
 	must("dora", "inbox", "take", "order-7")
 	require.Contains(t, must("eva", "inbox", "give", "order-7", "--force"), "not claimed")
 	require.Contains(t, must("eva", "inbox", "assign", "order-7", "dora", "ben"), "assigned to dora, ben")
@@ -244,8 +245,8 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	out := must("carl", "inbox", "trail", "order-7", "--verify")
 	for _, line := range []string{
 		"asked", "for  2 of members of finance", "claimed by ana", "commented by ben", "| is it\\u{1b}[31m the right order?", "released by ana",
-		"| on leave", "claimed by dora", "what  claimed_by", "changed by eva", "what  assignees\n    assignees  dora, ben", "what  expire_time", `voted by ben  "yes"`, `answered by dora  "yes"`, "used",
-		"12 entries, each follows the one before; the digest of the last is ",
+		"| on leave", "delegated by ana", "claimed by dora", "what  claimed_by", "changed by eva", "what  assignees\n    assignees  dora, ben", "what  expire_time", `voted by ben  "yes"`, `answered by dora  "yes"`, "used",
+		"13 entries, each follows the one before; the digest of the last is ",
 	} {
 		require.Contains(t, out, line)
 	}

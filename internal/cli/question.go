@@ -133,6 +133,28 @@ func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note stri
 	return s.showChanged(given, "not claimed")
 }
 
+// DelegateQuestion hands the caller's part in a question to another user. Errors: those of
+// findQuestion, gRPC statuses, and those of the output.
+func (s *Session) DelegateQuestion(ctx context.Context, name QuestionName, to, note string) error {
+	q, err := s.findQuestion(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	handed, err := s.Interrupts.DelegateInterrupt(ctx, &graphdv1.DelegateInterruptRequest{
+		ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), To: to, Note: note,
+	})
+	if err != nil {
+		return err
+	}
+	what := "assigned to " + to
+	for _, d := range handed.GetDelegations() {
+		if d.GetTo() == to {
+			what = to + " answers in the place of " + d.GetFrom()
+		}
+	}
+	return s.showChanged(handed, what)
+}
+
 // CommentQuestion adds a comment to a question. Errors: those of findQuestion, gRPC
 // statuses, and those of the output.
 func (s *Session) CommentQuestion(ctx context.Context, name QuestionName, text, requestID string) error {

@@ -112,6 +112,12 @@ func (p *Printer) printPeople(q *graphdv1.Interrupt) {
 	if n := people.GetApprovals(); n > 1 {
 		rules = append(rules, fmt.Sprintf("%d must agree", n))
 	}
+	if people.GetNotContributor() {
+		rules = append(rules, "nobody who has edited the state")
+	}
+	for _, d := range q.GetDelegations() {
+		rules = append(rules, d.GetTo()+" in the place of "+d.GetFrom())
+	}
 	if people.GetExclusive() {
 		rules = append(rules, "only who has taken it")
 	}

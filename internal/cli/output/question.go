@@ -114,6 +114,9 @@ func describePolicy(q *graphdv1.Interrupt) string {
 	if people.GetNotRequester() && people.GetRequester() != "" {
 		words = append(words, "not "+people.GetRequester()+", who has asked for it")
 	}
+	if people.GetNotContributor() {
+		words = append(words, "nobody who has edited the state")
+	}
 	if people.GetExclusive() {
 		words = append(words, "only who has taken it")
 	}

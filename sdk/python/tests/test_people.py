@@ -250,3 +250,33 @@ def test_an_answer_is_taken_back(people: dict[str, Client]) -> None:
         assert refused.value.reason == "RESPONSE_IN_EFFECT"
     finally:
         graph.detach()
+
+
+def test_a_delegate_answers(people: dict[str, Client]) -> None:
+    policy = People(users=["ana"], delegable=True, not_contributor=True)
+
+    def ask_ana(state: State) -> State:
+        return {"decision": interrupt("ok?", people=policy)}
+
+    target = people["eva"].inbox._caller.server.target
+    saver = InMemorySaver(server=target.address, security=target.security)
+    graph = StateGraph(State).add_node("review", ask_ana).add_edge(START, "review").compile(saver, name="delegated")
+    graph.attach()
+    try:
+        run = people["eva"].runs.start("delegated", {"order": 1}, thread_id="delegated")
+        people["eva"].runs.wait("delegated", run.run_id)
+        question = next(iter(people["ana"].inbox.list(thread_id="delegated")))
+        assert question.people is not None and question.people.delegable and question.people.not_contributor
+        handed = people["ana"].inbox.delegate(question, "carl", note="on leave")
+        assert handed.delegates == {"ana": "carl"} and handed.assignees == ("carl",)
+        assert [q.question_id for q in people["carl"].inbox.list(mine=True, graph="delegated")] == [
+            question.question_id
+        ]
+        with pytest.raises(AccessDeniedError, match="answers in the place of"):
+            people["ana"].inbox.answer(question, "yes")
+        people["carl"].inbox.answer(question, "yes")
+        assert people["eva"].runs.wait("delegated").output == {"order": 1, "decision": "yes"}
+        kinds = [(e.kind, e.principal) for e in people["ana"].inbox.trail(question)]
+        assert ("delegated", "ana") in kinds and ("voted", "carl") in kinds
+    finally:
+        graph.detach()

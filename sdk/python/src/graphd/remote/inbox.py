@@ -204,6 +204,14 @@ class Inbox:
         """Gives up the caller's claim."""
         return self._caller.perform(inbox_calls.release_question(question, note))
 
+    def delegate(self, question: Question, to: str, note: str = "") -> Question:
+        """Hands the caller's part in an open question to another user: who is assigned, and who has claimed it.
+
+        With ``People(delegable=True)`` the other one may answer, and the caller may not any more; ``to`` the own name
+        takes the place back until the other one has voted.
+        """
+        return self._caller.perform(inbox_calls.delegate_question(question, to, note))
+
     def retract(self, question: Question, note: str = "") -> Question:
         """Takes the caller's answer back before it takes effect, or the caller's vote: the question is open again.
 
@@ -349,6 +357,10 @@ class AsyncInbox:
     async def release(self, question: Question, note: str = "") -> Question:
         """Like Inbox.release."""
         return await self._caller.perform(inbox_calls.release_question(question, note))
+
+    async def delegate(self, question: Question, to: str, note: str = "") -> Question:
+        """Like Inbox.delegate."""
+        return await self._caller.perform(inbox_calls.delegate_question(question, to, note))
 
     async def retract(self, question: Question, note: str = "") -> Question:
         """Like Inbox.retract."""

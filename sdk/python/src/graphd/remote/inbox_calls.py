@@ -79,6 +79,14 @@ def release_question(question: Question, note: str) -> Call[Question]:
     return Call(lambda s: s.interrupts.ReleaseInterrupt, request, read_question, repeatable=False)
 
 
+def delegate_question(question: Question, to: str, note: str) -> Call[Question]:
+    """Hands the caller's part in a question to another user."""
+    request = ins.DelegateInterruptRequest(
+        thread_id=wire_thread("", question.thread_id), interrupt_id=question.question_id, to=to, note=note
+    )
+    return Call(lambda s: s.interrupts.DelegateInterrupt, request, read_question, repeatable=False)
+
+
 def retract_response(question: Question, note: str) -> Call[Question]:
     """Takes the answer or the vote of the caller back."""
     request = ins.RetractResponseRequest(

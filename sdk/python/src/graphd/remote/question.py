@@ -44,6 +44,8 @@ class Question:
     """Who may answer and how many must; None for everybody, and one."""
     votes: tuple[Vote, ...]
     """How those have voted who may answer, in order, until the answer is decided."""
+    delegates: Mapping[str, str]
+    """Who answers in whose place: the delegate by the user who has named the delegate."""
     claimed_by: str
     """Who has claimed it last; the claim holds until ``claim_expires_at``. "" for none."""
     claim_expires_at: datetime.datetime | None
@@ -139,6 +141,8 @@ def _read_people(people: interrupt_pb2.People) -> People:
         not_requester=people.not_requester,
         exclusive=people.exclusive,
         requester=people.requester,
+        not_contributor=people.not_contributor,
+        delegable=people.delegable,
     )
 
 
@@ -170,6 +174,7 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         assignees=tuple(question.assignees),
         people=_read_people(question.people) if question.HasField("people") else None,
         votes=tuple(_read_vote(v) for v in question.votes),
+        delegates={getattr(one, "from"): one.to for one in question.delegations},
         claimed_by=question.claimed_by,
         claim_expires_at=read_time(question, "claim_expire_time"),
         priority=read_word(interrupt_pb2.Priority, question.priority, "PRIORITY_"),

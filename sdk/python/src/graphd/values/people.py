@@ -30,6 +30,10 @@ class People:
     """Who wants what is asked for; left out, it is who started the run."""
     exclusive: bool = False
     """Only who has claimed the question may answer it."""
+    not_contributor: bool = False
+    """Who has edited the state since the run began may not answer."""
+    delegable: bool = False
+    """Those who may answer may name another user who answers in their place: ``inbox.delegate``."""
 
     def __post_init__(self) -> None:
         for name in ("users", "groups"):

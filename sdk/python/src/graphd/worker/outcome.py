@@ -197,6 +197,8 @@ def _build_people(people: People) -> interrupt_pb2.People:
         not_requester=people.not_requester,
         exclusive=people.exclusive,
         requester=people.requester,
+        not_contributor=people.not_contributor,
+        delegable=people.delegable,
     )
 
 
