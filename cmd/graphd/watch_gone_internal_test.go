@@ -58,3 +58,62 @@ func TestWatchesTellWhatLeavesThem(t *testing.T) {
 	require.True(t, open().GetGone(), "answered")
 	require.False(t, ofDora().GetGone(), "a watch without a state is told of every state")
 }
+
+const escalatedGraph = `graph: escalated
+channels: {decision: {}}
+nodes:
+  ask:
+    ask:
+      message: "'ok?'"
+      people: {groups: [finance]}
+      priority: low
+      steps: [{after: 300ms, escalate: {groups: [staff], priority: urgent}}]
+      update: {decision: answer}
+edges:
+- {from: __start__, to: ask}
+- {from: ask, to: __end__}
+`
+
+// PP-19: an escalation shows a question to those to whom it goes: in their watch, their list and
+// their count, with its priority; and it leaves the watch of its former priority.
+func TestAnEscalationShowsAQuestion(t *testing.T) {
+	s := startPeopleServer(t)
+	_, err := graphdv1.NewRegistryServiceClient(s.conn).PutGraph(s.as(t, "eva"), putRequest(escalatedGraph))
+	require.NoError(t, err)
+	interrupts := graphdv1.NewInterruptServiceClient(s.conn)
+	count := func() int64 {
+		counts, err := interrupts.CountInterrupts(s.as(t, "carl"), &graphdv1.CountInterruptsRequest{Filters: []string{`group = "staff"`}})
+		require.NoError(t, err)
+		require.Equal(t, graphdv1.CountInterruptsResponse_PRECISION_EXACT, counts.GetCounts()[0].GetPrecision())
+		return counts.GetCounts()[0].GetCount()
+	}
+	require.Zero(t, count())
+	next := func(filter string) func() *graphdv1.InterruptChange {
+		stream, err := interrupts.WatchInterrupts(s.as(t, "carl"), &graphdv1.WatchInterruptsRequest{Filter: filter, StartNow: true})
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.NoError(t, err)
+		return func() *graphdv1.InterruptChange {
+			for {
+				c, err := stream.Recv()
+				require.NoError(t, err)
+				if !c.GetBookmark() {
+					return c
+				}
+			}
+		}
+	}
+	staff, low := next(`group = "staff" AND state = "OPEN"`), next(`priority = LOW AND state = "OPEN"`)
+	s.start(t, "escalated", "t", `{}`)
+	shown := staff()
+	require.False(t, shown.GetGone())
+	require.Equal(t, graphdv1.Priority_PRIORITY_URGENT, shown.GetInterrupt().GetPriority())
+	require.Equal(t, []string{"finance", "staff"}, shown.GetInterrupt().GetPeople().GetGroups())
+	for change := low(); !change.GetGone(); change = low() {
+		require.Equal(t, graphdv1.Priority_PRIORITY_LOW, change.GetInterrupt().GetPriority())
+	}
+	require.EqualValues(t, 1, count())
+	list, err := interrupts.ListInterrupts(s.as(t, "ben"), &graphdv1.ListInterruptsRequest{Filter: `mine = "true" AND priority = URGENT`})
+	require.NoError(t, err)
+	require.Len(t, list.GetInterrupts(), 1)
+}

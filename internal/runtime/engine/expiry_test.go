@@ -345,3 +345,45 @@ func TestExpiryAfterAPause(t *testing.T) {
 		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", run.ID).State)
 	})
 }
+
+// PP-18: an answer and the default meet at the moment of the expiry; one of them is used, and the
+// record and the trail say which.
+func TestAnAnswerAtTheMomentOfTheExpiry(t *testing.T) {
+	outcomes := map[string]int{}
+	for delay := -2 * time.Millisecond; delay <= 2*time.Millisecond; delay += 20 * time.Microsecond {
+		synctest.Test(t, func(t *testing.T) {
+			c := newBubbleCluster(t)
+			c.store = guardTrails(t, c.store)
+			c.opts.PollInterval = time.Millisecond
+			c.nodes.funcs = map[string]nodeFunc{"ask": expiringAskNode(checkpoint.ExpiryResumeDefault)}
+			c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+			c.startEngine(c.store)
+			other := c.startEngine(c.store)
+			q := c.runToInterrupt("t")
+			sleepVirtual(time.Until(q.Expires) + delay)
+			_, err := other.Resume(t.Context(), runtime.ResumeRequest{
+				Thread: "t", By: ben, Responses: []runtime.Response{{Interrupt: q.ID, Value: `"answer"`}},
+			})
+			sleepVirtual(time.Minute)
+			outcomes[errorReason(err)]++
+			used, readErr := c.engine.Interrupt(t.Context(), "t", q.ID)
+			require.NoError(t, readErr)
+			entries, readErr := c.engine.ListTrail(t.Context(), runtime.Question{Thread: "t", Interrupt: q.ID})
+			require.NoError(t, readErr)
+			output := string(c.readRun("t", "").Output)
+			switch errorReason(err) {
+			case "":
+				require.Equal(t, checkpoint.InterruptConsumed, used.State)
+				require.Contains(t, output, `"answer"`)
+				require.Equal(t, []string{"asked", `answered ben "answer"`, "used"}, describeTrail(entries))
+			case runtime.ReasonInterruptExpired:
+				require.Equal(t, checkpoint.InterruptExpired, used.State)
+				require.Contains(t, output, `"default"`)
+				require.Equal(t, []string{"asked", `expired "default"`}, describeTrail(entries))
+			default:
+				require.NoError(t, err)
+			}
+		})
+	}
+	require.Len(t, outcomes, 2, "%v", outcomes)
+}

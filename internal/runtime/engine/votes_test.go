@@ -99,16 +99,20 @@ func TestVotes(t *testing.T) {
 		want   []string // after each: the number of votes, "paid", "failed", or the rule of a refusal
 		votes  string
 	}{
-		"two approve":                 {approval.Policy{Approvals: 2}, []string{"ana: true", "ben: true"}, []string{"1", "paid"}, "ana:true ben:true"},
-		"one approves twice":          {approval.Policy{Approvals: 2}, []string{"ana: true", "ana: true"}, []string{"1", "1"}, "ana:true"},
-		"one changes the vote":        {approval.Policy{Approvals: 2}, []string{"ana: 900", "ana: 1240", "ben: 1240"}, []string{"1", "1", "paid"}, "ana:1240 ben:1240"},
-		"votes are for a value":       {approval.Policy{Approvals: 2}, []string{"ben: 1240", "ana: 900", "dora: 1240"}, []string{"1", "2", "paid"}, "ben:1240 ana:900 dora:1240"},
-		"a veto":                      {approval.Policy{Approvals: 3, Agree: agree}, []string{"ana: true", "ben: false"}, []string{"1", "paid"}, "ana:true !ben:false"},
-		"a dismissal is a veto":       {approval.Policy{Approvals: 2}, []string{"ana: true", "ben:"}, []string{"1", "failed"}, "ana:true !ben:"},
-		"who asked for it":            {approval.Policy{NotRequester: true}, []string{"eva: true", "ana: true"}, []string{approval.RuleNotRequester, "paid"}, "ana:true"},
-		"a requester that is named":   {approval.Policy{NotRequester: true, Requester: "ana"}, []string{"ana: true", "eva: true"}, []string{approval.RuleNotRequester, "paid"}, "eva:true"},
-		"not of the group":            {approval.Policy{Groups: []string{"finance"}}, []string{"ana: true", "ben/it: true", "ben/finance: true"}, []string{approval.RuleGroup, approval.RuleGroup, "paid"}, "ben:true"},
-		"out of the group later":      {approval.Policy{Groups: []string{"finance"}, Approvals: 2}, []string{"ana/finance: true", "ana: false", "ben/finance: true"}, []string{"1", approval.RuleGroup, "paid"}, "ana:true ben:true"},
+		"two approve":               {approval.Policy{Approvals: 2}, []string{"ana: true", "ben: true"}, []string{"1", "paid"}, "ana:true ben:true"},
+		"one approves twice":        {approval.Policy{Approvals: 2}, []string{"ana: true", "ana: true"}, []string{"1", "1"}, "ana:true"},
+		"one changes the vote":      {approval.Policy{Approvals: 2}, []string{"ana: 900", "ana: 1240", "ben: 1240"}, []string{"1", "1", "paid"}, "ana:1240 ben:1240"},
+		"votes are for a value":     {approval.Policy{Approvals: 2}, []string{"ben: 1240", "ana: 900", "dora: 1240"}, []string{"1", "2", "paid"}, "ben:1240 ana:900 dora:1240"},
+		"a veto":                    {approval.Policy{Approvals: 3, Agree: agree}, []string{"ana: true", "ben: false"}, []string{"1", "paid"}, "ana:true !ben:false"},
+		"a dismissal is a veto":     {approval.Policy{Approvals: 2}, []string{"ana: true", "ben:"}, []string{"1", "failed"}, "ana:true !ben:"},
+		"who asked for it":          {approval.Policy{NotRequester: true}, []string{"eva: true", "ana: true"}, []string{approval.RuleNotRequester, "paid"}, "ana:true"},
+		"a requester that is named": {approval.Policy{NotRequester: true, Requester: "ana"}, []string{"ana: true", "eva: true"}, []string{approval.RuleNotRequester, "paid"}, "eva:true"},
+		"not of the group":          {approval.Policy{Groups: []string{"finance"}}, []string{"ana: true", "ben/it: true", "ben/finance: true"}, []string{approval.RuleGroup, approval.RuleGroup, "paid"}, "ben:true"},
+		"out of the group later":    {approval.Policy{Groups: []string{"finance"}, Approvals: 2}, []string{"ana/finance: true", "ana: false", "ben/finance: true"}, []string{"1", approval.RuleGroup, "paid"}, "ana:true ben:true"},
+		"numbers beyond doubles": {
+			approval.Policy{Approvals: 2}, []string{"ana: 9007199254740993", "ben: 9007199254740992", "dora: 9007199254740993"}, []string{"1", "2", "paid"},
+			"ana:9007199254740993 ben:9007199254740992 dora:9007199254740993",
+		},
 		"no name":                     {approval.Policy{Approvals: 2}, []string{": true"}, []string{approval.RuleCallers}, ""},
 		"a condition of another kind": {approval.Policy{Agree: "answer.ok"}, []string{"ana: 5", `ana: {"ok":true}`}, []string{"invalid", "paid"}, `ana:{"ok":true}`},
 	} {
