@@ -110,7 +110,9 @@ func TestVotes(t *testing.T) {
 		"not of the group":          {approval.Policy{Groups: []string{"finance"}}, []string{"ana: true", "ben/it: true", "ben/finance: true"}, []string{approval.RuleGroup, approval.RuleGroup, "paid"}, "ben:true"},
 		"out of the group later":    {approval.Policy{Groups: []string{"finance"}, Approvals: 2}, []string{"ana/finance: true", "ana: false", "ben/finance: true"}, []string{"1", approval.RuleGroup, "paid"}, "ana:true ben:true"},
 		"numbers beyond doubles": {
-			approval.Policy{Approvals: 2}, []string{"ana: 9007199254740993", "ben: 9007199254740992", "dora: 9007199254740993"}, []string{"1", "2", "paid"},
+			approval.Policy{Approvals: 2},
+			[]string{"ana: 9007199254740993", "ben: 9007199254740992", "dora: 9007199254740993"},
+			[]string{"1", "2", "paid"},
 			"ana:9007199254740993 ben:9007199254740992 dora:9007199254740993",
 		},
 		"no name":                     {approval.Policy{Approvals: 2}, []string{": true"}, []string{approval.RuleCallers}, ""},
