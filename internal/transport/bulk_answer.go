@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -203,7 +204,8 @@ func (b *bulkAnswer) answerOne(ctx, life context.Context, target *wire.AnswerTar
 	case ctx.Err() != nil, refused != nil && reason.EndsBatch(refused.Reason):
 		return nil, err
 	case refused == nil || refused.Reason == runtime.ReasonInternal:
-		outcome.Reason, outcome.Message = runtime.ReasonInternal, "internal error; answer the question alone to learn its id"
+		internal := reason.LogInternalError(b.log, err, zap.String("thread", target.Thread), zap.String("interrupt", target.Interrupt))
+		outcome.Reason, outcome.Message = internal.Reason, internal.Message
 	default:
 		outcome.Reason, outcome.Message = refused.Reason, refused.Message
 	}

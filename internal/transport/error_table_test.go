@@ -402,3 +402,28 @@ func TestCallerThatIsGoneGetsNoInternalError(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(err))
 	require.Zero(t, logs.Len())
 }
+
+// TestPartsThatFailAreLogged answers a question in a bulk call whose cause no client may learn.
+func TestPartsThatFailAreLogged(t *testing.T) {
+	core, logs := observer.New(zapcore.ErrorLevel)
+	e := newFakeEngine()
+	e.err = errors.New("secret cause")
+	c := startServer(t, e, func(o *transport.Options) { o.Log = zap.New(core) })
+	stream, err := c.AnswerInterrupts(t.Context(), &graphdv1.AnswerInterruptsRequest{
+		Which: &graphdv1.AnswerInterruptsRequest_Targets_{Targets: &graphdv1.AnswerInterruptsRequest_Targets{
+			Targets: []*graphdv1.AnswerInterruptsRequest_Target{{ThreadId: "t1", InterruptId: "i1"}},
+		}},
+		Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: newJSONPayload("1")},
+	})
+	require.NoError(t, err)
+	outcome, err := stream.Recv()
+	require.NoError(t, err)
+	require.Equal(t, runtime.ReasonInternal, outcome.GetReason())
+	require.NotContains(t, outcome.String(), "secret cause")
+	id, found := strings.CutPrefix(outcome.GetMessage(), "internal error ")
+	require.True(t, found)
+	logged := logs.FilterField(zap.String("error_id", id)).All()
+	require.Len(t, logged, 1)
+	require.Equal(t, "secret cause", logged[0].ContextMap()["cause"])
+	require.Equal(t, "i1", logged[0].ContextMap()["interrupt"])
+}

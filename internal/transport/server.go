@@ -291,6 +291,7 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	common := &service{
 		engine: o.Engine, follow: o.Follow, streams: s.streams, maxMessageBytes: o.MaxMessageBytes,
+		log: o.Log,
 		events: stream.NewStreamer(s.streams, stream.Sources{
 			Engine: o.Engine, Follow: o.Follow, Log: o.Log, Metrics: o.StreamMetrics, Now: o.Now,
 		}),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -24,6 +25,7 @@ type service struct {
 	events  *stream.Streamer
 
 	maxMessageBytes int // of one answer
+	log             *zap.Logger
 
 	tokens listing.TokenCodec
 	limits payload.Limits

@@ -157,6 +157,14 @@ func newInternalError(err error) (*runtime.Error, []zap.Field) {
 	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id), fields
 }
 
+// LogInternalError logs a cause that no client learns, and returns the error that has its id, for
+// a part of a call that goes on.
+func LogInternalError(log *zap.Logger, err error, subject ...zap.Field) *runtime.Error {
+	shown, fields := newInternalError(err)
+	log.Error("part of a call failed", append(subject, fields...)...)
+	return shown
+}
+
 // BuildStatus makes the status of an error, with as many of its details as fit into
 // trailers. subject has ids that the error does not name.
 func BuildStatus(code codes.Code, e *runtime.Error, subject map[string]string) error {
