@@ -220,6 +220,18 @@ def test_steps_that_are_none_are_refused() -> None:
         Escalate(after=1, priority="soon")  # type: ignore[arg-type]
 
 
+def test_an_answer_is_checked(people: dict[str, Client]) -> None:
+    question = ask(people, "checked")
+    first = people["ana"].inbox.check(question, "yes")
+    assert (first.decides, first.repeated, first.missing_votes, first.undo.total_seconds()) == (False, False, 1, 0)
+    people["ana"].inbox.answer(question, "yes")
+    assert people["ana"].inbox.check(question, "yes").repeated
+    assert people["ben"].inbox.check(question, "yes").decides
+    with pytest.raises(AccessDeniedError):
+        people["carl"].inbox.check(question, "yes")
+    assert len(people["ana"].inbox.get("checked", question.question_id).votes) == 1
+
+
 def test_an_answer_is_taken_back(people: dict[str, Client]) -> None:
     def confirm(state: State) -> State:
         return {"decision": interrupt("delete?", undo=3600 if state["order"] == 1 else 0.5)}

@@ -1,5 +1,6 @@
 """A client of a server, for programs that have no graph: ``Client`` and ``AsyncClient``, and what they return."""
 
+from graphd.remote.answer_check import AnswerCheck
 from graphd.remote.bulk_answer import AnswerOutcome
 from graphd.remote.client import AsyncClient, Client
 from graphd.remote.cursor import Cursor
@@ -14,6 +15,7 @@ from graphd.remote.trail import TrailEntry
 
 __all__ = [
     "Answer",
+    "AnswerCheck",
     "AnswerOutcome",
     "AsyncClient",
     "AsyncRunStream",

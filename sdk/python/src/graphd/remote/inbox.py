@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, 
 from typing import Any, Literal
 
 from graphd.remote import inbox_calls, run_calls
+from graphd.remote.answer_check import AnswerCheck, check_answer
 from graphd.remote.bulk_answer import (
     AnswerOutcome,
     BulkAnswer,
@@ -159,6 +160,10 @@ class Inbox:
         does not fit its schema: the question stays open.
         """
         return self._caller.perform(_answer_call(question, value, note))
+
+    def check(self, question: Question, value: Any) -> AnswerCheck:
+        """What an answer would do: it is checked as by ``answer``, with the same errors, and not stored."""
+        return self._caller.perform(check_answer(question, _make_answer(question, value, "")))
 
     def answer_many(
         self, questions: Iterable[Question], value: Any, *, note: str = "", request_id: str | None = None
@@ -326,6 +331,10 @@ class AsyncInbox:
         """Like Inbox.answer."""
         return await self._caller.perform(_answer_call(question, value, note))
 
+    async def check(self, question: Question, value: Any) -> AnswerCheck:
+        """Like Inbox.check."""
+        return await self._caller.perform(check_answer(question, _make_answer(question, value, "")))
+
     async def answer_many(
         self, questions: Iterable[Question], value: Any, *, note: str = "", request_id: str | None = None
     ) -> Sequence[AnswerOutcome]:
@@ -376,8 +385,12 @@ class AsyncInbox:
 
 
 def _answer_call(question: Question, value: Any, note: str) -> Call[Run]:
-    answer = Answer(value, question.question_id, note=note, etag=_etag_for_answer(question), seen=question.seen)
+    answer = _make_answer(question, value, note)
     return run_calls.resume_run(run_calls.build_resume(question.thread_id, answer, _KEEP, subgraphs=False))
+
+
+def _make_answer(question: Question, value: Any, note: str) -> Answer:
+    return Answer(value, question.question_id, note=note, etag=_etag_for_answer(question), seen=question.seen)
 
 
 def _dismiss_call(question: Question, reason: str) -> Call[Run]:
