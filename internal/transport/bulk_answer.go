@@ -204,7 +204,7 @@ func (b *bulkAnswer) answerOne(ctx, life context.Context, target *wire.AnswerTar
 	case ctx.Err() != nil, refused != nil && reason.EndsBatch(refused.Reason):
 		return nil, err
 	case refused == nil || refused.Reason == runtime.ReasonInternal:
-		internal := reason.LogInternalError(b.log, err, zap.String("thread", target.Thread), zap.String("interrupt", target.Interrupt))
+		internal := reason.LogInternalError(b.log, err, zap.String("thread", target.Thread))
 		outcome.Reason, outcome.Message = internal.Reason, internal.Message
 	default:
 		outcome.Reason, outcome.Message = refused.Reason, refused.Message

@@ -425,5 +425,5 @@ func TestPartsThatFailAreLogged(t *testing.T) {
 	logged := logs.FilterField(zap.String("error_id", id)).All()
 	require.Len(t, logged, 1)
 	require.Equal(t, "secret cause", logged[0].ContextMap()["cause"])
-	require.Equal(t, "i1", logged[0].ContextMap()["interrupt"])
+	require.Equal(t, "t1", logged[0].ContextMap()["thread"])
 }
