@@ -14,7 +14,8 @@ func (p *program) runCommand() *cobra.Command {
 		Use:   "run GRAPH[@VERSION]",
 		Short: "Run a graph and show what it does until it stops",
 		Example: `  graphd run refund-review --thread ticket-1 --input '{"user_id": 42, "user_request": "refund, please"}'
-  graphd run refund-review --thread ticket-2 --input @ticket.json --events updates,values -o jsonl`,
+  graphd run refund-review --thread ticket-2 --ask
+  graphd run refund-review --thread ticket-3 --input @ticket.json --events updates,values -o jsonl`,
 		Args: exactArgs("GRAPH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Graph = args[0]
@@ -31,6 +32,7 @@ func (p *program) runCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.Thread, "thread", "t", "", "thread to run on; made when there is none (default: the server chooses)")
 	f.StringVarP(&o.Input, "input", "i", "", "JSON object, @FILE, or - for standard input; without it the thread goes on")
+	f.BoolVar(&o.Ask, "ask", false, "ask for the input at the terminal, field by field")
 	f.StringVar(&o.From, "from-checkpoint", "", "run again from this earlier checkpoint, or take --input at it")
 	f.StringVar(&o.Context, "run-context", "", "`JSON` that expressions and nodes read as context in this run")
 	f.StringSliceVarP(&o.Events, "events", "e", nil,
@@ -44,5 +46,6 @@ func (p *program) runCommand() *cobra.Command {
 	f.DurationVar(&o.Timeout, "timeout", 0, "how long the run may work, without the time it waits for people")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "return as soon as the run is stored")
 	f.StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")
+	cmd.MarkFlagsMutuallyExclusive("input", "ask")
 	return cmd
 }

@@ -19,6 +19,7 @@ type RunOptions struct {
 	Graph    string // NAME or NAME@VERSION
 	Thread   string // "" = made by the server
 	Input    string // "" = continue with the next nodes of the thread
+	Ask      bool   // for the input, at the terminal
 	Context  string
 	From     string // checkpoint from which to run again
 	Events   []string
@@ -44,6 +45,11 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 	chosen, err := stream.NewSelection(o.Events, s.Format)
 	if err != nil {
 		return err
+	}
+	if o.Ask {
+		if spec.Start, err = s.askInput(ctx, o.Graph); err != nil {
+			return err
+		}
 	}
 	id := requestIDOrNew(o.RequestID)
 	if o.Detach {
@@ -86,7 +92,7 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 		}
 		spec.Start = &graphdv1.RunSpec_Input{Input: input}
 	}
-	if from := (&graphdv1.CheckpointRef{CheckpointId: o.From}); o.From != "" && o.Input != "" {
+	if from := (&graphdv1.CheckpointRef{CheckpointId: o.From}); o.From != "" && (o.Input != "" || o.Ask) {
 		spec.InputAt = from
 	} else if o.From != "" {
 		spec.Start = &graphdv1.RunSpec_ReplayFrom{ReplayFrom: from}
