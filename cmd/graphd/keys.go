@@ -90,8 +90,8 @@ func (k *keyFile) printCreated(out output.Output, made keys.Created) error {
 	if err := output.WriteLine(out.Out, "%s", made.Token); err != nil {
 		return err
 	}
-	out.PrintNote("key %s of %s, roles %s, tenants %s, expires %s", made.Key.Prefix, made.Key.Name,
-		joinNames(made.Key.Roles), joinNames(made.Key.Tenants), formatExpiry(made.Key))
+	out.PrintNote("key %s of %s, roles %s, groups %s, tenants %s, expires %s", made.Key.Prefix, made.Key.Name,
+		joinNames(made.Key.Roles), joinNames(made.Key.Groups), joinNames(made.Key.Tenants), formatExpiry(made.Key))
 	out.PrintNote("The token is not shown again. To revoke it: %s", k.revokeCall(made.Key))
 	return nil
 }

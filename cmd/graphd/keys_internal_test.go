@@ -26,6 +26,7 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 	require.Regexp(t, `^gk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}$`, token, "standard output has the token alone")
 	prefix := token[:15]
 	require.NotContains(t, r.err, token)
+	require.Contains(t, r.err, " of alice, roles answerer,viewer, groups finance, tenants t, ")
 	require.Contains(t, r.err, "graphd keys revoke "+prefix+" --file "+path+"\n")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
