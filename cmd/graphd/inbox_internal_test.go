@@ -176,6 +176,10 @@ func TestInboxShowsAllOfAQuestion(t *testing.T) {
 		require.Contains(t, r.out, part)
 	}
 	require.NotContains(t, r.out, "etag")
+	c.commands.isTerminal = true
+	require.Contains(t, c.run("ana", "inbox", "show", "pay-1").out, "\ngraphd resume pay-1 --server ", "the command asks at a terminal")
+	require.Contains(t, c.run("ana", "inbox", "--thread", "pay-1").out, "\n    graphd resume pay-1 --server ")
+	c.commands.isTerminal = false
 	require.Contains(t, c.run("ana", "inbox", "show", "pay-1", "-o", "json").out, `"interruptId": "`)
 
 	require.Zero(t, c.run("ben", "inbox", "show", "refund-2").code)

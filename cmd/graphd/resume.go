@@ -14,7 +14,8 @@ func (p *program) resumeCommand() *cobra.Command {
 		Long: `Answer questions and show the run that goes on.
 
 --value answers the only open question, --answer ID=JSON one of several. All answers are stored or none.
-Without an answer the command asks at the terminal, field by field; a thread at a breakpoint needs none.`,
+Without an answer the command asks at the terminal, field by field; a thread at a breakpoint needs none.
+Of several questions it asks the one of --interrupt, or all in turn.`,
 		Example: `  graphd resume ticket-1 --value '{"decision": "approved"}'
   graphd resume ticket-1 --answer 3f2a=true --dismiss 9b01='out of date'`,
 		Args: exactArgs("THREAD"),
@@ -25,7 +26,7 @@ Without an answer the command asks at the terminal, field by field; a thread at 
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Value, "value", "", "the answer: JSON, @FILE, or - for standard input")
-	f.StringVar(&o.Interrupt, "interrupt", "", "the question that --value answers (default: the only open one)")
+	f.StringVar(&o.Interrupt, "interrupt", "", "the question that --value answers (default: the only open one), or that is asked at the terminal (default: all open ones)")
 	f.StringArrayVar(&o.Answers, "answer", nil, "ID=JSON (repeatable)")
 	f.StringArrayVar(&o.Dismiss, "dismiss", nil, "ID or ID=REASON: no answer will come (repeatable)")
 	f.StringVar(&o.Note, "note", "", "remark to store next to the answers")

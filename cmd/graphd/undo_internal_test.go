@@ -57,6 +57,7 @@ func TestAnAnswerIsUndone(t *testing.T) {
 	require.NotContains(t, run("ben", "inbox", "--thread", "t").out, "Delete prod?", "nobody has to answer it")
 
 	require.Contains(t, run("ben", "inbox", "undo", "t").err, "only who has answered may take the answer back")
+	require.Contains(t, run("ana", "inbox", "--thread", "t", "--filter", `state = "*"`).out, "until then graphd inbox undo t takes the answer back")
 	undone := run("ana", "inbox", "undo", "t", "--note", "the wrong one")
 	require.Contains(t, undone.out, "open again, and the run waits for an answer", undone.err)
 	require.Contains(t, run("ben", "inbox", "--thread", "t").out, "Delete prod?")

@@ -11,7 +11,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/argument"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
-	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
 )
@@ -132,7 +131,11 @@ func (s *Session) printInterrupts(ctx context.Context, all []*graphdv1.Interrupt
 		p.PrintLine("%s", p.Colorize(output.Yellow, q.GetThreadId())+p.Colorize(output.Dim, origin))
 		p.PrintInterrupt(q)
 		if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-			p.PrintLine("    %s", p.Colorize(output.Dim, s.Invocation.CommandLine(form.ResumeArgsFor(q)...)))
+			name := QuestionName{Thread: q.GetThreadId()}
+			if len(all) > 1 {
+				name.Interrupt = q.GetInterruptId()
+			}
+			p.PrintLine("    %s", p.Colorize(output.Dim, s.answerCommand(q, name)))
 		}
 	}
 	return p.WriteError()

@@ -53,8 +53,47 @@ func TestAPersonWhoLeavesIsToldHowToComeBack(t *testing.T) {
 	c.IsTerminal = true
 	err := c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})
 	require.Equal(t, exit.CodeWaiting, exit.CodeOf(err))
-	require.Contains(t, out.String(), `graphd resume t1 --value '{"decision":"approved"}'`)
+	require.Contains(t, out.String(), "waiting for a person; go on with\n  graphd resume t1\n", "the command asks: it needs no JSON")
 	require.Empty(t, s.resumes)
+}
+
+// Of several questions a person answers the one that is named, and leaves those of others.
+func TestATerminalIsAskedForOneQuestion(t *testing.T) {
+	other := newInterrupt()
+	other.InterruptId, other.Message = "q2", "Pay?"
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{newInterrupt(), other}, calls: []scriptedCall{
+		{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, graphdv1.RunState_RUN_STATE_INTERRUPTED)}},
+	}}
+	c, out := newSession(t, s, "rejected\n:done\ny\n")
+	c.IsTerminal = true
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Interrupt: "q2"})))
+	require.NotContains(t, out.String(), "Refund?")
+	answers := s.resumes[0].GetResume().GetResponses()
+	require.Len(t, answers, 1)
+	require.Equal(t, "q2", answers[0].GetInterruptId())
+
+	c, out = newSession(t, s, "")
+	c.IsTerminal = true
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Interrupt: "q2"})))
+	require.Contains(t, out.String(), "\n  graphd resume t1 --interrupt q2\n")
+	require.ErrorContains(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Interrupt: "q3"}), "the server said no")
+}
+
+// A person who has voted sees that the vote is stored, and what is missing.
+func TestAVoteIsConfirmed(t *testing.T) {
+	q := newInterrupt()
+	q.People = &graphdv1.People{Groups: []string{"finance"}, Approvals: 2}
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{q}, calls: []scriptedCall{
+		{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, graphdv1.RunState_RUN_STATE_INTERRUPTED)}},
+	}}
+	c, out := newSession(t, s, "")
+	q.Votes = []*graphdv1.Vote{
+		{Principal: "ana", Value: newPayload(`{"decision":"approved"}`), Agrees: true},
+		{Principal: "ben\x1b", Value: newPayload(`{"decision":"approved","note":"hm"}`), Agrees: true},
+	}
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Value: `{"decision":"approved"}`})))
+	require.Contains(t, out.String(), "review: voted by ana, ben\\u{1b}; 1 of 2 agree\nwaiting for a person; go on with\n"+
+		`  graphd resume t1 --value '{"decision":"approved"}'`)
 }
 
 func TestWithoutATerminalNobodyIsAsked(t *testing.T) {

@@ -24,6 +24,24 @@ type QuestionName struct {
 	Interrupt string // its id, or the beginning of it; "" = the only open one
 }
 
+// resumeArgs returns the arguments of the command that asks at a terminal for the answer.
+func (n QuestionName) resumeArgs() []string {
+	args := []string{"resume", n.Thread}
+	if n.Interrupt != "" {
+		args = append(args, "--interrupt", n.Interrupt)
+	}
+	return args
+}
+
+// answerCommand returns the command that answers a question: at a terminal the one that asks
+// for the answer, elsewhere one with an answer that fits.
+func (s *Session) answerCommand(q *graphdv1.Interrupt, name QuestionName) string {
+	if s.IsTerminal {
+		return s.Invocation.CommandLine(name.resumeArgs()...)
+	}
+	return s.Invocation.CommandLine(form.ResumeArgsFor(q)...)
+}
+
 // findQuestion finds the question that is named. Without a name it is the only open one of
 // the thread, or, where closed ones will do, the last one that was asked.
 func (s *Session) findQuestion(ctx context.Context, name QuestionName, closedToo bool) (*graphdv1.Interrupt, error) {

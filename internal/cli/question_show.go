@@ -5,7 +5,6 @@ import (
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
-	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
@@ -29,7 +28,7 @@ func (s *Session) ShowQuestion(ctx context.Context, name QuestionName) error {
 	p.RecordReplaced(s.FetchReplaced(ctx, all)...)
 	p.PrintQuestion(q, entries, time.Now(), s.Columns)
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-		p.PrintLine("%s", p.Colorize(output.Dim, s.Invocation.CommandLine(form.ResumeArgsFor(q)...)))
+		p.PrintLine("%s", p.Colorize(output.Dim, s.answerCommand(q, name)))
 	}
 	return p.WriteError()
 }

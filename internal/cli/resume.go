@@ -37,6 +37,11 @@ type ResumeOptions struct {
 // asks at a terminal. Errors: *exit.UsageError, gRPC statuses, and those of
 // Viewer.ShowRun.
 func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
+	asked := QuestionName{Thread: o.Thread, Interrupt: o.Interrupt}
+	isAsking := o.hasNoAnswer() && s.IsTerminal && s.Format == output.Text
+	if isAsking {
+		o.Interrupt = ""
+	}
 	spec, err := buildResumeSpec(s.In, o)
 	if err != nil {
 		return err
@@ -48,8 +53,8 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.hasNoAnswer() && s.IsTerminal && s.Format == output.Text {
-		return s.askAndResume(ctx, spec, chosen, o)
+	if isAsking {
+		return s.askAndResume(ctx, spec, chosen, o, asked)
 	}
 	return s.resumeRun(ctx, spec, chosen, o)
 }
@@ -178,12 +183,12 @@ func parseResponses(in io.Reader, o ResumeOptions) ([]*graphdv1.InterruptRespons
 	return all, nil
 }
 
-// askAndResume asks for every open question in turn. It asks again when the server
-// refuses an answer because of its schema.
+// askAndResume asks for every open question in turn, or for the one that is named. It asks
+// again when the server refuses an answer because of its schema.
 func (s *Session) askAndResume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen stream.Selection, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen stream.Selection, o ResumeOptions, name QuestionName,
 ) error {
-	questions, err := s.ListOpenInterrupts(ctx, o.Thread)
+	questions, err := s.listAsked(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -194,7 +199,7 @@ func (s *Session) askAndResume(
 		for _, q := range form.WithoutBreakpoints(questions) {
 			text, err := ask.AskInterrupt(ctx, q)
 			if err != nil {
-				return s.endUnanswered(err, o.Thread, questions)
+				return s.endUnanswered(err, name)
 			}
 			spec.Responses = append(spec.Responses, &graphdv1.InterruptResponse{
 				InterruptId: q.GetInterruptId(), Note: o.Note, Seen: q.GetSeen(),
@@ -209,12 +214,21 @@ func (s *Session) askAndResume(
 	}
 }
 
+// listAsked lists the open questions of a thread, or the one of them that is named.
+func (s *Session) listAsked(ctx context.Context, name QuestionName) ([]*graphdv1.Interrupt, error) {
+	if name.Interrupt == "" {
+		return s.ListOpenInterrupts(ctx, name.Thread)
+	}
+	q, err := s.findQuestion(ctx, name, false)
+	return []*graphdv1.Interrupt{q}, err
+}
+
 // endUnanswered ends a command whose question is still open.
-func (s *Session) endUnanswered(err error, thread string, questions []*graphdv1.Interrupt) error {
+func (s *Session) endUnanswered(err error, name QuestionName) error {
 	if !errors.Is(err, prompt.ErrNoAnswer) {
 		return err
 	}
-	if err := s.newViewer().PrintResumeCommand(thread, questions); err != nil {
+	if err := s.newViewer().PrintResumeCommand(name.resumeArgs()); err != nil {
 		return err
 	}
 	return &exit.StatusError{Code: exit.CodeWaiting}

@@ -136,10 +136,24 @@ func (p *Printer) printPeople(q *graphdv1.Interrupt) {
 	}
 }
 
+// PrintVoting prints who has voted on an open question, and how many of them agree; nothing
+// when nobody has. A person who has just voted sees by it that the vote is stored.
+func (p *Printer) PrintVoting(q *graphdv1.Interrupt) {
+	if len(q.GetVotes()) == 0 {
+		return
+	}
+	names := make([]string, len(q.GetVotes()))
+	for i, v := range q.GetVotes() {
+		names[i] = v.GetPrincipal()
+	}
+	p.PrintLine("%s: voted by %s; %s agree", nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()),
+		strings.Join(names, ", "), FormatVotes(q))
+}
+
 // printEffect prints how long an answer can be taken back.
 func (p *Printer) printEffect(q *graphdv1.Interrupt) {
 	if at := q.GetEffectiveTime(); at != nil && at.AsTime().After(time.Now()) {
-		p.PrintLine("    %s  %s; until then graphd inbox undo takes the answer back", p.Colorize(Yellow, "in effect"), FormatTime(at))
+		p.PrintLine("    %s  %s; until then graphd inbox undo %s takes the answer back", p.Colorize(Yellow, "in effect"), FormatTime(at), q.GetThreadId())
 	}
 }
 

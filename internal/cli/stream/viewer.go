@@ -214,7 +214,16 @@ func (v *Viewer) printEnd(ctx context.Context, thread string, end *graphdv1.EndO
 		if err != nil {
 			return err
 		}
-		return v.PrintResumeCommand(thread, questions)
+		for _, q := range questions {
+			p.PrintVoting(q)
+		}
+		if err := p.WriteError(); err != nil {
+			return err
+		}
+		if v.IsTerminal { // where the command asks
+			return v.PrintResumeCommand([]string{"resume", thread})
+		}
+		return v.PrintResumeCommand(form.ResumeArgs(thread, questions))
 	default:
 		p.PrintLine("%s", p.Colorize(output.Red, output.RunStateName(state)))
 		if run.GetFailure() != nil {
@@ -243,10 +252,11 @@ func (v *Viewer) printReplayCommand(ctx context.Context, p *output.Printer, run 
 	p.PrintLine("  %s", v.Invocation.CommandLine("run", name, "--thread", run.GetThreadId(), "--from-checkpoint", at))
 }
 
-// PrintResumeCommand prints the command that resumes. Errors: those of the output.
-func (v *Viewer) PrintResumeCommand(thread string, questions []*graphdv1.Interrupt) error {
+// PrintResumeCommand prints the command that resumes, by its arguments. Errors: those of the
+// output.
+func (v *Viewer) PrintResumeCommand(args []string) error {
 	p := v.NewPrinter()
 	p.PrintLine("%s", p.Colorize(output.Yellow, "waiting for a person; go on with"))
-	p.PrintLine("  %s", v.Invocation.CommandLine(form.ResumeArgs(thread, questions)...))
+	p.PrintLine("  %s", v.Invocation.CommandLine(args...))
 	return p.WriteError()
 }
