@@ -66,7 +66,7 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 		if len(d.fields) == 1 && d.isTyped {
 			return answer, nil
 		}
-		yes, err := d.confirmSending(ctx, answer)
+		yes, err := d.confirmFields(ctx, answer)
 		if err != nil {
 			return "", err
 		}
@@ -74,6 +74,44 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 			return answer, nil
 		}
 		which = d.allFields()
+	}
+}
+
+// confirmFields shows an answer field by field, and asks whether to send it.
+func (d *answerDialog) confirmFields(ctx context.Context, answer string) (bool, error) {
+	widest, isEmpty := 0, true
+	for i, field := range d.fields {
+		if d.values[i] != "" {
+			widest, isEmpty = max(widest, len(field.Name)), false
+		}
+	}
+	if isEmpty {
+		return d.confirmSending(ctx, answer)
+	}
+	d.PrintLine("  your answer")
+	for i, field := range d.fields {
+		if d.values[i] != "" {
+			d.printField(field, d.values[i], widest)
+		}
+	}
+	return d.confirm(ctx, "  send it? [y/n] ")
+}
+
+// printField prints the value of a field: a text as it was typed, with a bar before each of
+// several lines, and any other value as JSON.
+func (d *answerDialog) printField(field form.Field, value string, widest int) {
+	text := jsontext.CompactText(value)
+	if plain, ok := jsontext.UnquoteString(value); ok && plain != "" && (field.IsText() || field.HasChoices()) {
+		text = plain
+	}
+	name := "    " + field.Name + strings.Repeat(" ", widest-len(field.Name))
+	if !strings.Contains(text, "\n") {
+		d.PrintLine("%s  %s", name, text)
+		return
+	}
+	d.PrintLine("%s", strings.TrimRight(name, " "))
+	for line := range strings.Lines(text) {
+		d.PrintLine("      | %s", strings.TrimRight(line, "\r\n"))
 	}
 }
 

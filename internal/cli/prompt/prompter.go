@@ -107,11 +107,15 @@ func (p *Prompter) checkAndConfirm(ctx context.Context, f form.Form, answer stri
 	return p.confirmSending(ctx, answer)
 }
 
-// confirmSending shows an answer and asks whether to send it. Only a yes or a no decides: the
-// rest of a text that was pasted does not.
+// confirmSending shows an answer on one line and asks whether to send it.
 func (p *Prompter) confirmSending(ctx context.Context, answer string) (bool, error) {
+	return p.confirm(ctx, "  send "+answer+"? [y/n] ")
+}
+
+// confirm asks until there is a yes or a no: the rest of a text that was pasted is neither.
+func (p *Prompter) confirm(ctx context.Context, question string) (bool, error) {
 	for {
-		line, err := p.promptLine(ctx, "  send "+answer+"? [y/n] ")
+		line, err := p.promptLine(ctx, question)
 		if err != nil {
 			return false, err
 		}
