@@ -26,7 +26,7 @@ func (s *Session) ShowQuestion(ctx context.Context, name QuestionName) error {
 	p := s.NewPrinter()
 	all := []*graphdv1.Interrupt{q}
 	p.RecordReplaced(s.FetchReplaced(ctx, all)...)
-	p.PrintQuestion(q, entries, time.Now(), s.Columns)
+	p.PrintQuestion(q, entries, time.Now())
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 		p.PrintLine("%s", p.Colorize(output.Dim, s.answerCommand(q, name)))
 	}

@@ -50,7 +50,8 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 		var b strings.Builder
 		p := NewPrinter(&b)
 		p.PrintQuestionTable([]*graphdv1.Interrupt{q, {ThreadId: "t"}}, time.Now(), columns)
-		p.printMessageText("  ", "1. "+q.GetMessage(), max(columns, leastTextWidth+10))
+		p.columns = max(columns, leastTextWidth+10)
+		p.printMessageText("  ", "1. "+q.GetMessage())
 		for line := range strings.Lines(b.String()) {
 			require.LessOrEqual(t, countColumns(strings.TrimSuffix(line, "\n")), max(columns, leastTextWidth+10), line)
 		}
@@ -62,7 +63,7 @@ func TestMarkdownStaysReadable(t *testing.T) {
 		"```\nall of this code stays on one single line\n```\n| a long row of a table | stays as well |\n" +
 		"12. aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b\n\tanswer: approved\x1b[2J"
 	var b strings.Builder
-	NewPrinter(&b).printMessageText("  ", message, 32)
+	(&Printer{out: &b, columns: 32}).printMessageText("  ", message)
 	require.Equal(t, `  | # Refund
   | 
   | - the customer says that it
@@ -79,6 +80,11 @@ func TestMarkdownStaysReadable(t *testing.T) {
   |     approved\u{1b}[2J
 `, b.String())
 	b.Reset()
-	NewPrinter(&b).printMessageText("", strings.Repeat("a ", 100), 0)
+	NewPrinter(&b).printMessageText("", strings.Repeat("a ", 100))
 	require.Equal(t, 1, strings.Count(b.String(), "\n"), "without a terminal lines stay as they are")
+
+	b.Reset()
+	q := &graphdv1.Interrupt{Node: "review", Message: "Refund?\n\nthe customer says that it came too late"}
+	(&Printer{out: &b, columns: 32}).PrintInterrupt(q)
+	require.Contains(t, b.String(), "  review asks: Refund?\n    | \n    | the customer says that it\n    | came too late\n    id  ")
 }

@@ -27,7 +27,7 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 		what += ": " + first
 	}
 	p.PrintLine("  %s%s", p.Colorize(Bold, nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
-	p.printBarred("    ", further)
+	p.printMessageText("    ", further)
 	p.PrintLine("    %s  %s", p.Colorize(cyan, "id"), q.GetInterruptId())
 	p.printChangedParts(q)
 	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {

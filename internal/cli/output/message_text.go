@@ -6,9 +6,9 @@ import (
 )
 
 // printMessageText prints a message with a bar before each line, which sets it apart from
-// graphd's own lines. Markdown stays as it is written. Lines that are too long for so many
-// columns are broken at spaces, but not those of code and of tables; 0 = none are.
-func (p *Printer) printMessageText(indent, message string, columns int) {
+// graphd's own lines. Markdown stays as it is written. Lines that are too long for the
+// terminal are broken at spaces, but not those of code and of tables.
+func (p *Printer) printMessageText(indent, message string) {
 	isCode := false
 	for line := range strings.Lines(strings.TrimRight(message, "\r\n")) {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")
@@ -17,8 +17,8 @@ func (p *Printer) printMessageText(indent, message string, columns int) {
 		if isFence {
 			isCode = !isCode
 		}
-		most := columns - len(indent) - len("| ")
-		if columns == 0 || isCode || isFence || strings.HasPrefix(text, "|") {
+		most := p.columns - len(indent) - len("| ")
+		if p.columns == 0 || isCode || isFence || strings.HasPrefix(text, "|") {
 			most = 0
 		}
 		for _, part := range wrapLine(MakeSafe(line), most) {

@@ -26,6 +26,7 @@ func MakeSafe(s string) SafeText { return SafeText(visible.Line(s)) }
 type Printer struct {
 	out      io.Writer
 	hasColor bool
+	columns  int // of the terminal, 0 = none
 	err      error
 
 	// replacedInterrupts are questions that others have replaced, by id.

@@ -11,11 +11,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 )
 
-// PrintQuestion prints all of a question, and what happened to it. Lines of its message are
-// broken to fit so many columns of a terminal; 0 = they are not.
-func (p *Printer) PrintQuestion(q *graphdv1.Interrupt, entries []*graphdv1.TrailEntry, now time.Time, columns int) {
+// PrintQuestion prints all of a question, and what happened to it.
+func (p *Printer) PrintQuestion(q *graphdv1.Interrupt, entries []*graphdv1.TrailEntry, now time.Time) {
 	p.PrintLine("%s  %s", p.Colorize(Yellow, q.GetThreadId()), p.Colorize(Bold, describeAsking(q)))
-	p.printMessageText("  ", q.GetMessage(), columns)
+	p.printMessageText("  ", q.GetMessage())
 	p.printChangedParts(q)
 	p.printFacts("  ", p.listFacts(q, now))
 	p.printQuestionValue(q)
