@@ -175,8 +175,12 @@ func (d *demo) explainOpenQuestion() string {
 	return "the question is still open; go on with"
 }
 
-// resumeCommand returns the command that resumes with an answer that fits.
+// resumeCommand returns the command that resumes: one that asks, or one with an answer that
+// fits.
 func (d *demo) resumeCommand(q *graphdv1.Interrupt) string {
+	if d.IsTerminal && !d.options.StoresNothing { // where the command asks
+		return d.Invocation.CommandLine(d.options.ResumeArgs...)
+	}
 	example := form.ParseSchema(q.GetResponseSchema().GetJson()).ExampleText()
 	return d.Invocation.CommandLine(append(d.options.ResumeArgs, "--answer", example)...)
 }

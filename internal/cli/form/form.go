@@ -39,6 +39,7 @@ type Field struct {
 type formCase struct {
 	field, value string
 	then         Form
+	demands      []string // names of fields that must be there then
 }
 
 // ParseSchema reads a JSON Schema as far as people need it.
@@ -148,7 +149,8 @@ func parseFormFields(parts map[string]string, depth int) []Field {
 func parseFormCases(parts map[string]string, depth int) []formCase {
 	var cases []formCase
 	var then *Form
-	for _, m := range jsontext.SplitObject(jsontext.MembersByKey(parts["if"])["properties"]) {
+	tested := jsontext.SplitObject(jsontext.MembersByKey(parts["if"])["properties"])
+	for _, m := range tested {
 		value, ok := jsontext.MembersByKey(m.Value)["const"]
 		if !ok {
 			continue
@@ -157,7 +159,11 @@ func parseFormCases(parts map[string]string, depth int) []formCase {
 			f := parseFormWithin(parts["then"], depth-1)
 			then = &f
 		}
-		cases = append(cases, formCase{m.Key, jsontext.CompactText(value), *then})
+		c := formCase{field: m.Key, value: jsontext.CompactText(value), then: *then}
+		if len(tested) == 1 { // several values only count together
+			c.demands = unquoteAll(jsontext.SplitArray(jsontext.MembersByKey(parts["then"])["required"]))
+		}
+		cases = append(cases, c)
 	}
 	return cases
 }

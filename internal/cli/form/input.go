@@ -34,6 +34,14 @@ func (f Form) FieldNamed(name string) Field {
 	return Field{Name: name}
 }
 
+// IsDemanded reports whether a field must be there when another one has a value, JSON.
+func (f Form) IsDemanded(name, other, value string) bool {
+	value = jsontext.CompactText(value)
+	return slices.ContainsFunc(f.cases, func(c formCase) bool {
+		return c.field == other && c.value == value && slices.Contains(c.demands, name)
+	})
+}
+
 // isAny reports whether the form knows nothing of the answer.
 func (f Form) isAny() bool {
 	return f.isUnknown || len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0

@@ -201,6 +201,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 		}
 		switch line {
 		case backCommand:
+			isDone = false
 			if at == 0 { // the field before is none of those that were wrong
 				which = d.allFields()
 				at = min(i, len(which))
@@ -234,7 +235,17 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	return "", nil
 }
 
-func (d *answerDialog) isRequired(i int) bool { return d.fields[i].IsRequired || d.isMissing[i] }
+func (d *answerDialog) isRequired(i int) bool {
+	if d.fields[i].IsRequired || d.isMissing[i] {
+		return true
+	}
+	for other, value := range d.values {
+		if value != "" && d.form.IsDemanded(d.fields[i].Name, d.fields[other].Name, value) {
+			return true
+		}
+	}
+	return false
+}
 
 // currentValue returns what an empty line means for a field, "" = nothing.
 func (d *answerDialog) currentValue(i int) string {

@@ -35,7 +35,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			`{"decision":"approved_with_conditions","conditions":"10% fee","share":50,"notify":true,"items":["a"],"other":"by hand"}`,
 			[]string{
 				"decision (1 approved, 2 approved_with_conditions, 3 rejected)> ", "  What the customer has to do\n",
-				"conditions, optional (text)> ", "share, optional (integer from 0 to 100) [100]> ", "notify, optional (yes or no)> ",
+				"conditions (text)> ", "share, optional (integer from 0 to 100) [100]> ", "notify, optional (yes or no)> ",
 				`items, optional (JSON, like [])> `, "other, optional> ",
 			},
 		},
@@ -44,7 +44,12 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"a default left out":           {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
 		"a field that another demands": {
 			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\ny\n", `{"decision":"approved_with_conditions","conditions":"bring it back"}`,
-			[]string{"conditions is missing", "\n  conditions (text)> ", "conditions is required", "minLength"},
+			[]string{"\n  conditions (text)> ", "conditions is required", "minLength"},
+		},
+		"a field that two others demand": {
+			`{"type":"object","properties":{"a":{"enum":["x","y"]},"b":{"enum":["x","y"]},"why":{"type":"string"}},
+				"if":{"required":["a","b"],"properties":{"a":{"const":"x"},"b":{"const":"x"}}},"then":{"required":["why"]}}`,
+			"x\nx\n\nbecause\ny\n", `{"a":"x","b":"x","why":"because"}`, []string{"why, optional (text)> ", "why is missing", "  why (text)> "},
 		},
 		"wrong fields": {
 			refundSchema, "perhaps\n4\n\n3\n\n101\n1.5\nmany\n7\nmaybe\nno\na, b\n[1]\n[]\n\ny\n",
@@ -55,8 +60,13 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			refundSchema, ":back\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\ny\n", `{"decision":"rejected","conditions":"lost parcel"}`,
 			[]string{"[rejected]> "},
 		},
-		"back from a field that is wrong": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved"}`, nil},
-		"as a whole":                      {refundSchema, `{"decision":"rejected","share":1}` + "\n", `{"decision":"rejected","share":1}`, nil},
+		"back from a field that is demanded": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved"}`, nil},
+		"back from a field that is wrong": {
+			`{"type":"object","required":["decision"],"properties":{"decision":{"enum":["yes","no"]},"why":{"type":"string"}},
+				"if":{"not":{"properties":{"decision":{"const":"yes"}}}},"then":{"required":["why"]}}`,
+			"no\n:done\n:back\nyes\n:done\ny\n", `{"decision":"yes"}`, []string{"why is missing"},
+		},
+		"as a whole": {refundSchema, `{"decision":"rejected","share":1}` + "\n", `{"decision":"rejected","share":1}`, nil},
 		"as a whole, wrong": {
 			refundSchema, `{"decision":"later"}` + "\n:json\nno\n" + `{"decision":"rejected"}` + "\n", `{"decision":"rejected"}`,
 			[]string{"decision", "not JSON"},
