@@ -93,7 +93,7 @@ def test_nobody_decides_an_expense_of_their_own(open_office: Open) -> None:
     people = open_office(undo="0s")
     for name, amount in (("tom", 500), ("ana", 5000)):
         hand_in(people[name], f"of-{name}", amount)
-        assert "rule: not_requester" in answer(people[name], f"of-{name}", {"decision": "approved"}, 1)
+        assert "rule: not_requester" in answer(people[name], f"of-{name}", {"decision": "rejected"}, 1)
         assert people[name].question(f"of-{name}").get("votes", []) == []
 
 
@@ -106,6 +106,18 @@ def test_an_answer_is_taken_back(open_office: Open) -> None:
     assert "open again" in people["tom"]("inbox", "undo", "train", "--note", "the wrong one")
     assert people["tom"].question("train")["state"] == "INTERRUPT_STATE_OPEN"
     assert "retracted by tom" in people["eva"]("inbox", "trail", "train")
+
+
+def test_people_need_no_json(open_office: Open) -> None:
+    people = open_office(undo="0s")
+    run = ["run", "expense", "--thread", "large", "--ask"]
+    shown = people["eva"].types(*run, lines=["Eva", "much", "1840", "a laptop", "y"], code=3)
+    assert "want number" in shown and shown.endswith("graphd resume large\n")
+    shown = people["ana"].types("resume", "large", lines=["1", ":skip", "6600", ":back", "", "14", "y"], code=3)
+    assert "account is required" in shown and "voted by ana; 1 of 2 agree" in shown
+    shown = people["ben"].types("resume", "large", lines=["2", ":done", "n", "approved", "6600", "14", "y"])
+    assert "    account          6600\n" in shown
+    assert "paid within 14 days from account 6600." in shown
 
 
 def test_an_expense_goes_to_the_board(open_office: Open) -> None:
