@@ -146,8 +146,12 @@ func (p *Printer) PrintVoting(q *graphdv1.Interrupt) {
 	for i, v := range q.GetVotes() {
 		names[i] = v.GetPrincipal()
 	}
-	p.PrintLine("%s: voted by %s; %s agree", nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()),
-		strings.Join(names, ", "), FormatVotes(q))
+	differ := ""
+	if _, values := countVotes(q); values > 1 {
+		differ = ", for different answers"
+	}
+	p.PrintLine("%s: voted by %s%s; %s agree", nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()),
+		strings.Join(names, ", "), differ, FormatVotes(q))
 }
 
 // printEffect prints how long an answer can be taken back.

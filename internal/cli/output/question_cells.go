@@ -166,7 +166,14 @@ func FormatVotes(q *graphdv1.Interrupt) string {
 	if needed == 1 && len(q.GetVotes()) == 0 {
 		return ""
 	}
-	most, counts := 0, make(map[string]int)
+	most, _ := countVotes(q)
+	return fmt.Sprintf("%d of %d", most, needed)
+}
+
+// countVotes counts the votes that agree: those for the value that most of them are for, and
+// the values.
+func countVotes(q *graphdv1.Interrupt) (most, values int) {
+	counts := make(map[string]int)
 	for _, v := range q.GetVotes() {
 		if v.GetAgrees() && v.GetValue() != nil {
 			value := sortKeys(v.GetValue().GetJson())
@@ -174,7 +181,7 @@ func FormatVotes(q *graphdv1.Interrupt) string {
 			most = max(most, counts[value])
 		}
 	}
-	return fmt.Sprintf("%d of %d", most, needed)
+	return most, len(counts)
 }
 
 // sortKeys returns a JSON value in the form in which equal values are equal texts. Numbers

@@ -266,7 +266,10 @@ func (d *answerDialog) describeField(i int) string {
 	}
 	current := d.currentValue(i)
 	if text, ok := jsontext.UnquoteString(current); ok && text != "" {
-		current = text
+		first, further, _ := strings.Cut(text, "\n")
+		if current = first; further != "" {
+			current += " …"
+		}
 	}
 	return describePrompt(name, field.Form, current)
 }

@@ -74,8 +74,8 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"a text with a colon": {refundSchema, "1\n:soon\n\":soon\"\n:done\ny\n", `{"decision":"approved","conditions":":soon"}`, []string{`there is no :soon here; see :help, and type a text as ":soon"`}},
 		"help":                {refundSchema, ":help\n1\n:done\ny\n", `{"decision":"approved"}`, []string{"  :back   the field before\n"}},
 		"an editor": {
-			refundSchema, "1\n:edit\n50\nyes\n:skip\n7\ny\n", `{"decision":"approved","conditions":"written\nin an editor","share":50,"notify":true,"other":7}`,
-			[]string{"    decision    approved\n    conditions\n      | written\n      | in an editor\n    share       50\n    notify      true\n    other       7\n"},
+			refundSchema, "1\n:edit\n:back\n\n50\nyes\n:skip\n7\ny\n", `{"decision":"approved","conditions":"written\nin an editor","share":50,"notify":true,"other":7}`,
+			[]string{"conditions, optional (text) [written …]> ", "    decision    approved\n    conditions\n      | written\n      | in an editor\n    share       50\n    notify      true\n    other       7\n"},
 		},
 		"one field is sent at once":  {small, "2\n", `{"decision":"no"}`, []string{"decision (1 yes, 2 no)> "}},
 		"a boolean":                  {`{"type":"boolean"}`, "perhaps\nYes\n", `true`, []string{"answer (yes or no)> "}},
