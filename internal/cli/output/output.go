@@ -86,4 +86,6 @@ func (o *Output) PrintNote(format string, args ...any) {
 }
 
 // NewPrinter makes a printer to Out.
-func (o *Output) NewPrinter() *Printer { return &Printer{out: o.Out, hasColor: o.HasColor, columns: o.Columns} }
+func (o *Output) NewPrinter() *Printer {
+	return &Printer{out: o.Out, hasColor: o.HasColor, columns: o.Columns}
+}

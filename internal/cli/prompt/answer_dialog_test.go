@@ -49,7 +49,8 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"a field that two others demand": {
 			`{"type":"object","properties":{"a":{"enum":["x","y"]},"b":{"enum":["x","y"]},"why":{"type":"string"}},
 				"if":{"required":["a","b"],"properties":{"a":{"const":"x"},"b":{"const":"x"}}},"then":{"required":["why"]}}`,
-			"x\nx\n\nbecause\ny\n", `{"a":"x","b":"x","why":"because"}`, []string{"why, optional (text)> ", "why is missing", "  why (text)> "},
+			"x\nx\n\nbecause\ny\n", `{"a":"x","b":"x","why":"because"}`,
+			[]string{"why, optional (text)> ", "why is missing", "  why (text)> "},
 		},
 		"wrong fields": {
 			refundSchema, "perhaps\n4\n\n3\n\n101\n1.5\nmany\n7\nmaybe\nno\na, b\n[1]\n[]\n\ny\n",
@@ -64,7 +65,8 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"back from a field that is wrong": {
 			`{"type":"object","required":["decision"],"properties":{"decision":{"enum":["yes","no"]},"why":{"type":"string"}},
 				"if":{"not":{"properties":{"decision":{"const":"yes"}}}},"then":{"required":["why"]}}`,
-			"no\n:done\n:back\nyes\n:done\ny\n", `{"decision":"yes"}`, []string{"why is missing"},
+			"no\n:done\n:back\nyes\n:done\ny\n", `{"decision":"yes"}`,
+			[]string{"why is missing"},
 		},
 		"as a whole": {refundSchema, `{"decision":"rejected","share":1}` + "\n", `{"decision":"rejected","share":1}`, nil},
 		"as a whole, wrong": {
