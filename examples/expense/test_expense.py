@@ -94,6 +94,8 @@ def test_nobody_decides_an_expense_of_their_own(open_office: Open) -> None:
     for name, amount in (("tom", 500), ("ana", 5000)):
         hand_in(people[name], f"of-{name}", amount)
         assert "rule: not_requester" in answer(people[name], f"of-{name}", {"decision": "rejected"}, 1)
+        shown = people[name].types("resume", f"of-{name}", lines=[], code=1)
+        assert "rule: not_requester" in shown and "field by field" not in shown
         assert people[name].question(f"of-{name}").get("votes", []) == []
 
 

@@ -192,6 +192,9 @@ func (s *Session) askAndResume(
 	if err != nil {
 		return err
 	}
+	if questions, err = s.dropRefused(ctx, questions); err != nil {
+		return err
+	}
 	ask := prompt.NewPrompter(s.NewPrinter(), s.IO)
 	ask.RecordReplaced(s.FetchReplaced(ctx, questions)...)
 	for {
