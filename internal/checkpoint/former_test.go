@@ -58,5 +58,8 @@ func TestFormerPropertiesAreKept(t *testing.T) {
 		}
 		q.ChangeProperties(func() { q.Assignees = names })
 	}
-	require.LessOrEqual(t, len(q.Former), 2*approval.MaxAssignees)
+	require.Len(t, q.Former, 256)
+	q.ChangeProperties(func() { q.Assignees = []string{"zoe"} })
+	q.ChangeProperties(func() { q.Assignees = []string{"ana"} })
+	require.Equal(t, checkpoint.UserTag("zoe"), q.Former[0], "the newest stay")
 }

@@ -276,7 +276,7 @@ func (q *InterruptQuery) MatchesInterrupt(in *Interrupt) bool {
 // before: when it was open, or had a property that it has no longer.
 func (q *InterruptQuery) MayHaveSelected(in *Interrupt) bool {
 	had := *q
-	had.Tags, had.AnyTag = nil, nil
+	had.Tags, had.AnyTag, had.ByDue, had.DueBefore = nil, nil, false, time.Time{}
 	if isOpen := len(q.States) == 1 && q.States[0] == InterruptOpen; isOpen {
 		had.States = nil
 	}

@@ -75,21 +75,21 @@ func (i *Interrupt) listProperties() []string {
 // ChangeProperties makes a change of the assignees, the priority, or those to whom the interrupt
 // was escalated, and keeps what it had before in Former.
 func (i *Interrupt) ChangeProperties(change func()) {
-	former := append(slices.Clone(i.Former), i.listProperties()...)
+	before := i.listProperties()
 	change()
 	now := i.listProperties()
-	former = slices.DeleteFunc(former, func(tag string) bool { return tag == ClaimTag(i.ClaimedBy) || slices.Contains(now, tag) })
-	slices.Sort(former)
-	former = slices.Compact(former)
-	if len(former) > maxFormer {
-		former = former[:maxFormer]
+	former := make([]string, 0, len(before)+len(i.Former))
+	for _, tag := range append(before, i.Former...) { // the newest first
+		if tag != ClaimTag(i.ClaimedBy) && !slices.Contains(now, tag) && !slices.Contains(former, tag) {
+			former = append(former, tag)
+		}
 	}
-	i.Former = former
+	i.Former = former[:min(len(former), maxFormer)]
 }
 
 // maxFormer bounds Former. A watch is not told that a question has left it for a property
 // beyond.
-const maxFormer = 2 * approval.MaxAssignees
+const maxFormer = 256
 
 // hasProperties reports whether an interrupt has the properties of all of some tags, and of one
 // of others unless there are none.

@@ -94,11 +94,9 @@ func (h *Head) HasEnoughAnswers() bool {
 	return h.Answered > 0 && (!h.NeedsAllAnswers || h.Open == 0)
 }
 
-// WillHaveEnoughAnswers reports whether a run that waits for answers goes on without another
-// answer, when those that it has take effect.
-func (h *Head) WillHaveEnoughAnswers() bool {
-	return h.Answered+h.Retractable > 0 && (!h.NeedsAllAnswers || h.Open == h.Retractable)
-}
+// MayGoOn reports whether a run that waits for answers goes on without another answer, or may
+// when an answer takes effect.
+func (h *Head) MayGoOn() bool { return h.HasEnoughAnswers() || h.Retractable > 0 }
 
 // AddEditor notes that a principal has edited the state.
 func (h *Head) AddEditor(name string) {
@@ -311,6 +309,8 @@ type Interrupt struct {
 	// when an answer takes effect, or has taken effect, zero = at once.
 	Undo      time.Duration
 	Effective time.Time
+	// NeedsAllAnswers is Head.NeedsAllAnswers from the effect of the answer on.
+	NeedsAllAnswers bool
 
 	// ShownDigest is the digest of the message, value and schema that are shown.
 	ShownDigest string
@@ -341,7 +341,7 @@ type Interrupt struct {
 	Delegations []approval.Delegation
 
 	// Former are the tags of properties that the interrupt has had and has no longer, but those
-	// of claims, sorted.
+	// of claims, the newest first.
 	Former []string
 
 	// ClaimedBy is the principal that has claimed the interrupt, "" = none. A claim ends at
@@ -357,6 +357,14 @@ type Interrupt struct {
 // IsWaiting reports whether the interrupt has no answer in effect, and may get one.
 func (i *Interrupt) IsWaiting() bool {
 	return i.State == InterruptOpen || i.State == InterruptRetractable
+}
+
+// ClientState returns the state that clients see: they tell a retractable answer by its time.
+func (i *Interrupt) ClientState() InterruptState {
+	if i.State == InterruptRetractable {
+		return InterruptAnswered
+	}
+	return i.State
 }
 
 // WaitingStates returns the states of interrupts that are waiting.

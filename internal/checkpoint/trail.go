@@ -79,7 +79,7 @@ func (i *Interrupt) Retract(e trail.Entry, votes []approval.Vote) {
 	i.State, i.Trail.State, i.Votes = InterruptOpen, string(InterruptOpen), votes
 	i.Response, i.Dismissed, i.Note, i.Request = "", false, "", ""
 	i.Responder, i.ResponderHow, i.ResponseMethod, i.ResponseTime = "", "", "", time.Time{}
-	i.Effective = time.Time{}
+	i.Effective, i.NeedsAllAnswers = time.Time{}, false
 }
 
 // hasAnswer reports whether the record has an answer of a person.

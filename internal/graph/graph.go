@@ -122,14 +122,14 @@ type Node struct {
 	Value     Program   // Ask
 	Message   Program   // Ask
 	Key       Program   // Ask
-	Assignees Program   // Ask, nil = those of the Spec; so are Users, Groups, TTL and Default
-	TTL       Program
-	Default   Program
-	Users     Program // Ask
-	Groups    Program // Ask
-	Requester Program // Ask
-	Goto      Program // Expr, Ask
-	Sub       *Graph  // Graph
+	Assignees Program   // Ask, nil = those of the Spec
+	TTL       Program   // Ask, nil = that of the Spec
+	Default   Program   // Ask, nil = that of the Spec
+	Users     Program   // Ask, nil = those of the Spec
+	Groups    Program   // Ask, nil = those of the Spec
+	Requester Program   // Ask
+	Goto      Program   // Expr, Ask
+	Sub       *Graph    // Graph
 }
 
 // Branch is a compiled conditional edge.

@@ -129,7 +129,7 @@ func recordQuestion(e *env) {
 	}
 	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
 	q.Delegations = []approval.Delegation{{From: "ana", To: "dora"}}
-	q.Undo, q.Effective = time.Minute, testDay(5)
+	q.Undo, q.Effective, q.NeedsAllAnswers = time.Minute, testDay(5), true
 	q.Former = []string{checkpoint.PriorityTag(approval.Urgent), checkpoint.UserTag("ünï")}
 	q.Priority, q.NextStep, q.AddedUsers, q.AddedGroups = approval.Low, 1, []string{"eva"}, []string{"board"}
 	q.Steps = []approval.Step{

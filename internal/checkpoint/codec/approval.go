@@ -264,6 +264,8 @@ func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) 
 		in.Delegations = readDelegations(rd)
 	case fFormer:
 		in.Former = rd.ReadStrings()
+	case fNeedsAllAnswers:
+		in.NeedsAllAnswers = rd.ReadBool()
 	case fEffective:
 		in.Effective = rd.ReadTime()
 	default:

@@ -59,6 +59,7 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeTrail(w, &in.Trail)
 	w.WriteDuration(fUndo, in.Undo)
 	w.WriteTime(fEffective, in.Effective)
+	w.WriteBool(fNeedsAllAnswers, in.NeedsAllAnswers)
 	w.WriteStrings(fFormer, in.Former)
 	writeDelegations(w, in.Delegations)
 }

@@ -86,7 +86,6 @@ func (r *reader) floatInto(to *float64) fieldReader {
 	}
 }
 
-// durationInto reads "30s", "1h30m", "72h" or "3d".
 // optionalDurationInto reads a duration of which 0 says something else than no duration.
 func (r *reader) optionalDurationInto(to **time.Duration) fieldReader {
 	return func(n *yaml.Node, path string) {
@@ -96,6 +95,7 @@ func (r *reader) optionalDurationInto(to **time.Duration) fieldReader {
 	}
 }
 
+// durationInto reads "30s", "1h30m", "72h" or "3d".
 func (r *reader) durationInto(to *time.Duration) fieldReader {
 	return func(n *yaml.Node, path string) {
 		s, ok := r.readScalar(n, path, "a duration like 30s")

@@ -29,7 +29,7 @@ type answerBatch struct {
 	answered          []checkpoint.Interrupt // with their answers, which take effect at once
 	retractable       []checkpoint.Interrupt // with their answers, which take effect later
 	voted             []checkpoint.Interrupt // with votes that do not decide
-	repeated          []string               // ids of open interrupts that have the vote already
+	repeated          []string               // ids of waiting interrupts that have the vote or the answer already
 	passedBreakpoints []checkpoint.Interrupt // breakpoints that the resume passes
 	singleResponse    []runtime.Response
 	countRetractable  int // interrupts of the thread that had such an answer before
@@ -44,7 +44,13 @@ func (b *answerBatch) hasNothingNew() bool {
 // hasNoEffect reports whether the thread does not go on now: votes were cast that do not
 // decide, or answers were given that take effect later.
 func (b *answerBatch) hasNoEffect() bool {
-	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0 && len(b.voted)+len(b.retractable) > 0
+	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0 && len(b.voted)+len(b.retractable)+len(b.repeated) > 0
+}
+
+// onlyAwaitsEffect reports whether a request that brings nothing new finds nothing but answers
+// that take effect later.
+func (b *answerBatch) onlyAwaitsEffect() bool {
+	return b.hasNothingNew() && len(b.openInterrupts) == 0 && b.countRetractable > 0
 }
 
 // countLeftWaiting returns how many interrupts stay without an answer in effect.
@@ -147,6 +153,9 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		}
 		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
 			(q.Dismissed || payload.Equal(q.Response, resp.Value)) && r.hasVoted(&q) {
+			if q.State == checkpoint.InterruptRetractable {
+				b.repeated = append(b.repeated, q.ID)
+			}
 			return nil
 		}
 		return b.nameOpen(questions.ResolvedError(&q))
@@ -279,7 +288,7 @@ func (b *answerBatch) putAnswers(t *commit.Tx) {
 			q.ResponseTime = t.Now
 		}
 		if q.State == checkpoint.InterruptRetractable {
-			q.Effective = t.Now.Add(q.Undo)
+			q.Effective, q.NeedsAllAnswers = t.Now.Add(q.Undo), b.needsAllAnswers
 			t.ScheduleBy(q.Effective)
 		}
 	}
@@ -290,7 +299,9 @@ func (b *answerBatch) putAnswers(t *commit.Tx) {
 	if len(all) == 0 && len(b.voted) > 0 {
 		return // the thread stays as it is
 	}
-	t.Head.NeedsAllAnswers = b.needsAllAnswers
+	if len(all) > len(b.retractable) {
+		t.Head.NeedsAllAnswers = b.needsAllAnswers
+	}
 	if len(all) > 0 {
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: all})
 	}

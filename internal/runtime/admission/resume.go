@@ -58,11 +58,10 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if r.req.Expected != "" && r.req.Expected != head.Checkpoint {
 		return nil, answerInPastError(head, r.req.Expected)
 	}
-	isForEffect := b.hasNothingNew() && len(b.openInterrupts) == 0 && b.countRetractable > 0
-	if isForEffect && !r.hasCommand() {
+	if b.onlyAwaitsEffect() && !r.hasCommand() {
 		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
 	}
-	if (b.hasNoEffect() || isForEffect) && r.hasCommand() {
+	if (b.hasNoEffect() || b.onlyAwaitsEffect()) && r.hasCommand() {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField,
 			"the answer does not decide the question yet, or can still be taken back, so the run does not go on with an update or a goto").
 			WithViolation("resume.update", "must be empty with an answer that has no effect yet; so must goto_targets")

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -54,13 +55,17 @@ func (r *resumeCall) storeSettings(ctx context.Context, reader *query.Reader, t 
 	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
 		return nil
 	}
-	run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
-	if err != nil {
-		return runtime.TranslateStoreError(err)
+	at := slices.IndexFunc(t.Runs, func(run checkpoint.Run) bool { return run.ID == t.Head.Run })
+	if at < 0 {
+		run, err := reader.StoredRun(ctx, t.Thread, t.Head.Run)
+		if err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+		at, t.Runs = len(t.Runs), append(t.Runs, run)
 	}
-	r.addLabels(&run)
+	run := &t.Runs[at]
+	r.addLabels(run)
 	if r.req.Settings == nil {
-		t.Runs = append(t.Runs, run)
 		return nil
 	}
 	g, err := reader.FindGraph(run.Graph, run.Version)
@@ -71,6 +76,5 @@ func (r *resumeCall) storeSettings(ctx context.Context, reader *query.Reader, t 
 		return err
 	}
 	r.req.Settings.ApplyTo(&run.Request)
-	t.Runs = append(t.Runs, run)
 	return nil
 }

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -331,15 +332,17 @@ func (s *startCall) enqueueWithoutCapacity(ctx context.Context, head *checkpoint
 // threadInterruptedError refuses a call on a thread that waits for people, and
 // names the interrupts.
 func threadInterruptedError(ctx context.Context, reader *query.Reader, head *checkpoint.Head) error {
-	ids, err := reader.ListWaitingIDs(ctx, head.Thread)
+	ids, err := reader.ListOpenIDs(ctx, head.Thread)
 	if err != nil {
 		return err
 	}
-	what := "answers"
-	if head.Open == 1 {
-		what = "answer"
+	text := fmt.Sprintf("the thread waits for %d answers; resume it", len(ids))
+	switch {
+	case len(ids) == 1:
+		text = "the thread waits for 1 answer; resume it"
+	case len(ids) == 0 && head.Retractable > 0:
+		text = "an answer of the thread takes effect soon, and its run goes on then; wait for it"
 	}
-	return runtime.Errorf(runtime.ReasonThreadInterrupted, "the thread waits for %d %s; resume it, or choose an open-interrupts policy",
-		head.Open, what).
-		WithIDs("openInterruptIds", ids).With("count", strconv.Itoa(head.Open))
+	return runtime.Errorf(runtime.ReasonThreadInterrupted, "%s, or choose an open-interrupts policy", text).
+		WithIDs("openInterruptIds", ids).With("count", strconv.Itoa(len(ids)))
 }

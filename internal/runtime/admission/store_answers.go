@@ -29,6 +29,11 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 			}
 		}
 		t.Actor = r.req.By.Name
+		if t.Head.State == checkpoint.ThreadFailed && len(b.retractable) > 0 {
+			if err := putWaitingSuccessor(ctx, reader, t); err != nil {
+				return err
+			}
+		}
 		if err := r.storeSettings(ctx, reader, t); err != nil {
 			return err
 		}
@@ -41,11 +46,6 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 		}
 		if !b.needsAllAnswers && !b.hasNoEffect() && t.Head.Owner == "" {
 			t.Head.Due = t.Now
-		}
-		if t.Head.State == checkpoint.ThreadFailed && len(b.retractable) > 0 {
-			if err := putWaitingSuccessor(ctx, reader, t); err != nil {
-				return err
-			}
 		}
 		t.RecordRequest(r.req.RequestID, r.req.Digest, t.Head.Run)
 		return nil
@@ -72,7 +72,7 @@ func putWaitingSuccessor(ctx context.Context, reader *query.Reader, t *commit.Tx
 		return runtime.TranslateStoreError(err)
 	}
 	run := superstep.NewSuccessor(t, failed)
-	run.State = checkpoint.RunInterrupted
+	run.State, run.FirstEvent = checkpoint.RunInterrupted, t.Head.LastEvent+1
 	t.Head.Run = run.ID
 	t.RecordRunEnd(&run)
 	return nil

@@ -189,7 +189,10 @@ func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReserv
 	if run.State == checkpoint.RunCancelled {
 		run.Failure = superstep.CancelFailure(request.Reason)
 	} else { // it goes on when all are answered, and a server looks when they expire
-		t.Head.NeedsAllAnswers, t.Head.Due = t.Head.Answered > 0, t.Now
+		if err := superstep.HoldAnswers(ctx, c.reader, t); err != nil {
+			return err
+		}
+		t.Head.Due = t.Now
 	}
 	if !request.KeepsQuestions() {
 		if err := superstep.WithdrawInterrupts(ctx, c.reader, t, run.ID, checkpoint.InterruptCancelled); err != nil {

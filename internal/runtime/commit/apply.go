@@ -112,6 +112,7 @@ func (c *Committer) MayRetry(attempt int) bool { return attempt < c.opts.Attempt
 // store does not answer and more allows it. Errors: those of
 // runtime.TranslateStoreError.
 func (c *Committer) ApplyChange(ctx context.Context, t *Tx, more func(attempt int) bool) (checkpoint.Head, error) {
+	t.reportRest()
 	t.trimEvents(c.opts.EventLimit)
 	t.ScheduleBy(c.opts.PruneTime(&t.Head))
 	t.delayQuarantined()
@@ -181,7 +182,7 @@ func (c *Committer) observeInterrupts(t *Tx) {
 			}
 		case checkpoint.EventResolved:
 			for _, q := range t.LiveEvents[i].Interrupts {
-				c.opts.Observer.InterruptResolved(t.Head.Graph, string(q.State))
+				c.opts.Observer.InterruptResolved(t.Head.Graph, string(q.ClientState()))
 			}
 		default: // not about interrupts
 		}

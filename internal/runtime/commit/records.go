@@ -28,6 +28,14 @@ func (t *Tx) PutBreakpoint(q *checkpoint.Interrupt, step int) {
 	})
 }
 
+// reportRest reports the state of a run once more that waits, and that the change keeps from
+// going on by itself: followers wait for it.
+func (t *Tx) reportRest() {
+	if t.waitingRun != "" && t.waitingRun == t.Head.Run && t.Head.State == checkpoint.ThreadInterrupted && !t.Head.MayGoOn() {
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunInterrupted})
+	}
+}
+
 // EndWait gives a waiting interrupt of the thread the state in which it no longer waits, for
 // the interrupts of the change.
 func (t *Tx) EndWait(q *checkpoint.Interrupt, to checkpoint.InterruptState) {
@@ -100,9 +108,11 @@ func (t *Tx) ChangesInterrupt(interrupt string) bool {
 	return slices.ContainsFunc(t.Interrupts, func(i checkpoint.Interrupt) bool { return i.ID == interrupt })
 }
 
-// ExpiryTime returns the time at which a thread will be deleted; zero = never.
+// ExpiryTime returns the time at which a thread will be deleted; zero = never, or not before an
+// answer has taken effect.
 func ExpiryTime(h *checkpoint.Head) time.Time {
 	switch {
+	case h.Retractable > 0:
 	case !h.Expires.IsZero():
 		return h.Expires
 	case h.TTL > 0:

@@ -21,6 +21,7 @@ type Tx struct {
 	Actor      string
 	LiveEvents []checkpoint.Event // for followers: Events with states filled in
 	redactions []redaction        // stored in place of parts of the change
+	waitingRun string             // that may go on by itself before the change, "" = none
 }
 
 // Build adds to a change. It may be called several times and must not have
@@ -41,6 +42,9 @@ func (t *Tx) StartFrom(head *checkpoint.Head, now time.Time) *Tx {
 	*t = Tx{Now: now}
 	t.Thread, t.Expect, t.LogID, t.Head = from.Thread, from.Revision, from.LogID, from
 	t.Head.Updated = now
+	if from.State == checkpoint.ThreadInterrupted && from.MayGoOn() {
+		t.waitingRun = from.Run
+	}
 	return t
 }
 

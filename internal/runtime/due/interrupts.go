@@ -3,6 +3,7 @@ package due
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -33,32 +34,53 @@ func (p *Processor) endWaits(ctx context.Context, head checkpoint.Head) error {
 }
 
 // putDue puts into a change what is due of the waiting interrupts of a thread: their steps,
-// their expiry, the effect of their answers. It schedules the thread for the others.
+// their expiry, the effect of their answers. It schedules the thread for the others. No answer
+// takes effect in a run that an expiry cancels.
 func (p *Processor) putDue(ctx context.Context, t *commit.Tx, waiting []checkpoint.Interrupt) error {
 	var expired []checkpoint.Interrupt
-	answered := 0
 	for i := range waiting {
-		q := &waiting[i]
-		switch {
-		case q.State == checkpoint.InterruptRetractable && !q.Effective.After(t.Now):
-			t.EndWait(q, checkpoint.InterruptAnswered)
-			t.Interrupts = append(t.Interrupts, *q)
-			answered++
-		case q.State == checkpoint.InterruptRetractable:
-			t.ScheduleBy(q.Effective)
-		case takeSteps(t, q):
+		if q := &waiting[i]; q.State == checkpoint.InterruptOpen && takeSteps(t, q) {
 			expired = append(expired, *q)
 		}
+	}
+	cancels := t.Head.State != checkpoint.ThreadFailed && slices.ContainsFunc(expired, func(q checkpoint.Interrupt) bool {
+		return q.Expiry == checkpoint.ExpiryCancelRun
+	})
+	answered := 0
+	if !cancels {
+		answered = putEffects(t, waiting)
 	}
 	if len(expired)+answered == 0 {
 		return nil
 	}
-	t.Head.Answered += answered
 	t.Head.Updated = t.Now
-	if answered > 0 {
-		passBreakpoints(t, waiting)
+	if t.Head.State != checkpoint.ThreadBusy {
+		t.ScheduleBy(commit.ExpiryTime(&t.Head))
+	}
+	if !cancels && (answered > 0 || t.Head.NeedsAllAnswers) {
+		passBreakpoints(t, waiting, t.Head.Answered+len(expired) > 0)
 	}
 	return p.putExpired(ctx, t, expired)
+}
+
+// putEffects puts the answers in effect whose time has come, and returns how many there are. It
+// schedules the thread for the others.
+func putEffects(t *commit.Tx, waiting []checkpoint.Interrupt) (answered int) {
+	for i := range waiting {
+		q := &waiting[i]
+		switch {
+		case q.State != checkpoint.InterruptRetractable:
+		case q.Effective.After(t.Now):
+			t.ScheduleBy(q.Effective)
+		default:
+			t.EndWait(q, checkpoint.InterruptAnswered)
+			t.Head.NeedsAllAnswers = q.NeedsAllAnswers
+			t.Interrupts = append(t.Interrupts, *q)
+			answered++
+		}
+	}
+	t.Head.Answered += answered
+	return answered
 }
 
 // takeSteps takes the steps of an open interrupt that are due, puts them into the change, and
@@ -81,7 +103,7 @@ func takeSteps(t *commit.Tx, q *checkpoint.Interrupt) (isExpired bool) {
 
 // passBreakpoints puts the breakpoints of a thread into a change as passed, if nothing else
 // keeps it from going on, as an answer does that takes effect at once.
-func passBreakpoints(t *commit.Tx, waiting []checkpoint.Interrupt) {
+func passBreakpoints(t *commit.Tx, waiting []checkpoint.Interrupt, hasAnswers bool) {
 	var passed []checkpoint.Interrupt
 	for i := range waiting {
 		switch q := &waiting[i]; {
@@ -94,7 +116,7 @@ func passBreakpoints(t *commit.Tx, waiting []checkpoint.Interrupt) {
 			passed = append(passed, *q)
 		}
 	}
-	if len(passed) == 0 {
+	if len(passed) == 0 || !hasAnswers {
 		return
 	}
 	for i := range passed {

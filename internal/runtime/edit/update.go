@@ -81,9 +81,9 @@ func (u *stateUpdate) checkUpdatable(ctx context.Context, head *checkpoint.Head)
 	}); err != nil || len(dropped) == 0 {
 		return err
 	}
-	what := "open questions; answer them"
+	what := "questions that wait for an answer, or for its effect; answer them"
 	if len(dropped) == 1 {
-		what = "open question; answer it"
+		what = "question that waits for an answer, or for its effect; answer it"
 	}
 	return runtime.Errorf(runtime.ReasonThreadInterrupted, "an update would drop %d %s first, or set supersede_interrupts", len(dropped), what).
 		WithIDs("openInterruptIds", dropped).With("count", strconv.Itoa(len(dropped)))

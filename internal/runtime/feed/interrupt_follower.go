@@ -61,9 +61,8 @@ func (f *InterruptFollower) Close() {
 func (f *InterruptFollower) After() uint64 { return f.after }
 
 // Next waits for changes that the query selects, or may have selected before, and returns at
-// least one change. The changes are
-// shared: the caller must not change them. Errors: the cause of ctx, and those of
-// Options.ListInterrupts.
+// least one change. The changes are shared: the caller must not change them. Errors: the cause
+// of ctx, and those of Options.ListInterrupts.
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
 		if f.isBusy {

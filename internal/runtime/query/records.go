@@ -147,7 +147,7 @@ func (r *Reader) readStoppedRun(ctx context.Context, thread, run string) (checkp
 		return found, false, err
 	}
 	// A thread in another state by now has continued since the run was read.
-	rests := head.State == checkpoint.ThreadInterrupted && !head.WillHaveEnoughAnswers()
+	rests := head.State == checkpoint.ThreadInterrupted && !head.MayGoOn()
 	return found, head.Run != found.ID || rests, nil
 }
 
@@ -308,10 +308,14 @@ func (r *Reader) EachWaitingInterrupt(ctx context.Context, thread string, visit 
 	return r.EachInterrupt(ctx, checkpoint.InterruptQuery{Thread: thread, States: checkpoint.WaitingStates()}, visit)
 }
 
-// ListWaitingIDs lists the ids of the interrupts of a thread that are waiting. The errors are
-// those of EachInterrupt.
-func (r *Reader) ListWaitingIDs(ctx context.Context, thread string) (ids []string, err error) {
-	err = r.EachWaitingInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
+// ListOpenIDs lists the ids of the open interrupts of a thread. The errors are those of
+// EachInterrupt.
+func (r *Reader) ListOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
+	err = r.EachWaitingInterrupt(ctx, thread, func(q *checkpoint.Interrupt) {
+		if q.State == checkpoint.InterruptOpen {
+			ids = append(ids, q.ID)
+		}
+	})
 	return ids, err
 }
 

@@ -12,10 +12,7 @@ import (
 
 // ResolvedError refuses to change an interrupt that is over.
 func ResolvedError(q *checkpoint.Interrupt) *runtime.Error {
-	state := q.State
-	if state == checkpoint.InterruptRetractable {
-		state = checkpoint.InterruptAnswered // clients know the time of effect instead
-	}
+	state := q.ClientState()
 	how := string(state)
 	switch {
 	case q.Dismissed:

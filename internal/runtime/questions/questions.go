@@ -15,12 +15,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-// Reader reads interrupts and runs. Errors of Interrupt: INTERRUPT_NOT_FOUND, THREAD_NOT_FOUND
-// and those of the store.
+// Reader reads interrupts. Errors: INTERRUPT_NOT_FOUND, THREAD_NOT_FOUND and those of the
+// store.
 type Reader interface {
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
-	// StoredRun reads a run. Errors: those of checkpoint.Store.
-	StoredRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
 }
 
 // Options are the collaborators of an Editor.

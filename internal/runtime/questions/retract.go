@@ -18,10 +18,12 @@ const maxRetractions = 20
 
 // RetractResponse takes the answer of the caller back before it takes effect, or the vote of
 // the caller before it decides. A question without an answer of the caller stays as it is. The
-// errors are *Error: INTERRUPT_NOT_FOUND, RESPONSE_IN_EFFECT, INTERRUPT_ALREADY_RESOLVED,
+// errors are *Error: INTERRUPT_NOT_FOUND, RESPONSE_IN_EFFECT, INTERRUPT_EXPIRED for a question
+// whose time is over, INTERRUPT_ALREADY_RESOLVED,
 // ACCESS_DENIED, TRAIL_FULL, INVALID_FIELD for a breakpoint, and those of the store.
 func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
 	err := e.changeQuestion(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
+		t.Actor = c.By.Name
 		if err := checkRetractable(q, c.By.Name, t.Now); err != nil {
 			return err
 		}
@@ -40,7 +42,8 @@ func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) 
 			return nil
 		}
 		q.Retract(entry, votes)
-		return e.putReopened(ctx, t, q)
+		putReopened(t, q)
+		return nil
 	})
 	if err != nil {
 		return checkpoint.Interrupt{}, err
@@ -65,29 +68,22 @@ func checkRetractable(q *checkpoint.Interrupt, caller string, now time.Time) err
 		if q.State != checkpoint.InterruptRetractable || !q.Effective.After(now) {
 			return InEffectError(q)
 		}
+		if !q.Expires.IsZero() && !q.Expires.After(now) {
+			return ExpiredError(q) // it would end at once, and nobody could answer it
+		}
 		return nil
 	case checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
 	}
 	return ResolvedError(q)
 }
 
-// putReopened puts into a change that a question of the thread is open again. Followers of a
-// run that waits learn that it does not go on by itself any more.
-func (e *Editor) putReopened(ctx context.Context, t *commit.Tx, q *checkpoint.Interrupt) error {
+// putReopened puts into a change that a question of the thread is open again.
+func putReopened(t *commit.Tx, q *checkpoint.Interrupt) {
 	t.Head.Retractable = max(0, t.Head.Retractable-1)
 	t.ScheduleBy(q.DueTime())
+	t.ScheduleBy(commit.ExpiryTime(&t.Head))
 	t.EmitEvent(checkpoint.Event{
-		Kind: checkpoint.EventInterrupt, Run: q.Run, Namespace: q.Namespace, Node: q.Node, Task: q.Task, Checkpoint: q.Checkpoint,
+		Kind: checkpoint.EventInterrupt, Namespace: q.Namespace, Node: q.Node, Task: q.Task, Checkpoint: q.Checkpoint,
 		Interrupts: []checkpoint.Interrupt{*q},
 	})
-	if t.Head.State != checkpoint.ThreadInterrupted || t.Head.WillHaveEnoughAnswers() {
-		return nil
-	}
-	run, err := e.opts.Reader.StoredRun(ctx, t.Thread, t.Head.Run)
-	if err != nil {
-		return runtime.TranslateStoreError(err)
-	}
-	run.Updated = t.Now
-	t.RecordRunEnd(&run)
-	return nil
 }

@@ -23,7 +23,9 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 		if !cw.keepsEnd(c, v) {
 			return cw.putCancelledEnd(run, *c, v)
 		}
-		cw.Head.NeedsAllAnswers = cw.Head.Answered > 0 // those that have come do not start it again
+		if err := HoldAnswers(fr.thread.StoreCtx, fr.env.Reader, cw.Tx); err != nil {
+			return err
+		}
 	}
 	if v.breakpoint != nil {
 		cw.PutBreakpoint(v.breakpoint, s.NextStep())

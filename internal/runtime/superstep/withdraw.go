@@ -14,6 +14,7 @@ import (
 // Errors: those of runtime.TranslateStoreError.
 func WithdrawInterrupts(ctx context.Context, reader *query.Reader, t *commit.Tx, run string, to checkpoint.InterruptState) error {
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
+		t.Head.NeedsAllAnswers = false
 		return nil
 	}
 	return withdrawInStates(ctx, reader, t, run, to, append(checkpoint.WaitingStates(), checkpoint.InterruptAnswered)...)
@@ -84,4 +85,20 @@ func supersedeRun(ctx context.Context, reader *query.Reader, t *commit.Tx) error
 	old.LastEvent = t.Head.LastEvent
 	t.Runs = append(t.Runs, old)
 	return nil
+}
+
+// HoldAnswers keeps the answers that have come from starting a run again that was asked to
+// stop: it goes on when all questions are answered. Errors: those of runtime.TranslateStoreError.
+func HoldAnswers(ctx context.Context, reader *query.Reader, t *commit.Tx) error {
+	if t.Head.NeedsAllAnswers = t.Head.Answered+t.Head.Retractable > 0; t.Head.Retractable == 0 {
+		return nil
+	}
+	return reader.EachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptRetractable},
+	}, func(q *checkpoint.Interrupt) {
+		if held := *q; !held.NeedsAllAnswers && !t.ChangesInterrupt(held.ID) {
+			held.NeedsAllAnswers, held.Updated = true, t.Now
+			t.Interrupts = append(t.Interrupts, held)
+		}
+	})
 }

@@ -375,7 +375,7 @@ func (s *Streamer) readAtRest(ctx context.Context, thread, runID string) (rest b
 // continues by itself once answers are stored, unless the thread needs all answers.
 func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64) {
 	current := head.Run == run.ID
-	if run.State == checkpoint.RunInterrupted && current && head.WillHaveEnoughAnswers() {
+	if run.State == checkpoint.RunInterrupted && current && head.MayGoOn() {
 		return false, 0
 	}
 	if !runtime.IsStopped(run.State) {

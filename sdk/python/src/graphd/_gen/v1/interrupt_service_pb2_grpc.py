@@ -150,9 +150,10 @@ class InterruptServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CheckResponses(self, request, context):
-        """Checks answers as ResumeRun does, and stores nothing: what it would refuse,
-        this refuses too, with the same errors. It says what each answer would do.
-        Another caller may answer in between.
+        """Checks answers as ResumeRun does, and stores nothing: an answer that it would
+        refuse, this refuses too, with the same error. It says what each answer would
+        do. Another caller may answer in between. It counts against the rate of the
+        caller's answers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,7 +163,8 @@ class InterruptServiceServicer(object):
         """Hands the caller's part in an open question to another user: the other one is
         assigned in the caller's place, and a claim of the caller ends. With
         People.delegable the other one may answer, whoever may otherwise, and the
-        caller may not any more; the other one gives the place back in the same way.
+        caller may not any more. The other one gives the place back in the same way,
+        and until the other one has voted the caller takes it back by naming itself.
         Errors: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
         ACCESS_DENIED for a caller who may not answer, TRAIL_FULL, INVALID_FIELD for a
         breakpoint, for a user who may answer already, and after a vote.
@@ -176,7 +178,8 @@ class InterruptServiceServicer(object):
         the question is open again, and its node has not seen the answer. With People
         it takes the caller's vote back, also before the votes decide. Nothing changes
         when an open question has no vote of the caller. Errors: INTERRUPT_NOT_FOUND,
-        RESPONSE_IN_EFFECT, INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
+        RESPONSE_IN_EFFECT, INTERRUPT_EXPIRED when the question would expire at once,
+        INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
         of somebody else, TRAIL_FULL, INVALID_FIELD for a breakpoint.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
