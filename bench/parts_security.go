@@ -67,7 +67,7 @@ func (b *bench) makeCredentials(ctx context.Context) error {
 	}
 	b.keys = make(map[string]string)
 	for _, tenant := range []string{quiet, noisy} {
-		if b.keys[tenant], err = b.credentials.MakeKey(ctx, keyFile, tenant); err != nil {
+		if b.keys[tenant], err = b.credentials.MakeKey(ctx, keyFile, credential.Caller{Name: tenant, Tenant: tenant}); err != nil {
 			return err
 		}
 	}

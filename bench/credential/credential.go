@@ -160,11 +160,25 @@ func (s *Set) PutGraphs(ctx context.Context, address, token, folder string) erro
 	return nil
 }
 
-// MakeKey adds an API key of a tenant to a file of keys, and returns its token.
-func (s *Set) MakeKey(ctx context.Context, file, tenant string) (token string, err error) {
-	arguments := []string{"keys", "create", "--file", s.joinPath(file), "--name", tenant, "--tenant", tenant, "--expires", validity.String()}
-	for _, role := range listRoles() {
+// Caller is who calls with an API key.
+type Caller struct {
+	Name, Tenant  string
+	Groups, Roles []string
+}
+
+// MakeKey adds an API key to a file of keys, and returns its token. A caller without roles has
+// those that the workloads need.
+func (s *Set) MakeKey(ctx context.Context, file string, c Caller) (token string, err error) {
+	arguments := []string{"keys", "create", "--file", s.joinPath(file), "--name", c.Name, "--tenant", c.Tenant, "--expires", validity.String()}
+	roles := c.Roles
+	if len(roles) == 0 {
+		roles = listRoles()
+	}
+	for _, role := range roles {
 		arguments = append(arguments, "--role", role)
+	}
+	for _, group := range c.Groups {
+		arguments = append(arguments, "--group", group)
 	}
 	return s.callGraphd(ctx, arguments...)
 }

@@ -49,6 +49,11 @@ func (a About) String() string {
 		strings.Join(versions, ", "), a.Settings)
 }
 
+// Line is one line, for a page.
+func (a About) Line() string {
+	return fmt.Sprintf("%s, %d × %s, graphd %s, redis %s; %s", a.Date, a.Cores, a.Machine, a.Commit, a.Versions["redis"], a.Settings)
+}
+
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {

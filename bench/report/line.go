@@ -43,18 +43,18 @@ func (l Line) goal() string {
 	if l.AtMost {
 		sign = "≤"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", sign, figure(l.Bound), l.Unit))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", sign, Digits(l.Bound), l.Unit))
 }
 
 func (l Line) found() (median, spread string) {
 	if l.Ratio.Rounds == 0 {
 		return "–", l.Absent
 	}
-	return strings.TrimSpace(figure(l.Ratio.Median) + " " + l.Unit), figure(l.Ratio.Min) + " – " + figure(l.Ratio.Max)
+	return strings.TrimSpace(Digits(l.Ratio.Median) + " " + l.Unit), Digits(l.Ratio.Min) + " – " + Digits(l.Ratio.Max)
 }
 
-// figure prints three digits that matter.
-func figure(v float64) string {
+// Digits prints three digits that matter.
+func Digits(v float64) string {
 	switch size := math.Abs(v); {
 	case v == math.Trunc(v) && size < 1e6:
 		return fmt.Sprintf("%.0f", v)

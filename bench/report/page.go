@@ -6,27 +6,26 @@ import (
 	"strings"
 )
 
-// The marks in a page between which the tables stand.
-const (
-	tableBegins = "<!-- begin: bench -->\n"
-	tableEnds   = "<!-- end: bench -->\n"
-)
-
 // measured is whose sizes stand in a page.
 const measured = "graphd"
 
-// ErrNoMarks says that a page has no place for the table.
-var ErrNoMarks = errors.New("the page has no lines " + strings.TrimSpace(tableBegins) + " and " + strings.TrimSpace(tableEnds))
+// ErrNoMarks says that a page has no place for a text.
+var ErrNoMarks = errors.New("the page has no lines <!-- begin: NAME --> and <!-- end: NAME -->")
 
 // Insert replaces the text between the marks of a page by the tables of a result.
 // The error is ErrNoMarks.
 func Insert(page string, r Result) (string, error) {
-	before, rest, ok := strings.Cut(page, tableBegins)
-	_, after, ok2 := strings.Cut(rest, tableEnds)
+	return Between(page, "bench", r.About.Line()+"\n\n"+Table(r.Lines)+"\n"+Sizing(r.Figures, measured))
+}
+
+// Between replaces what stands between the marks of a name by a text. The error wraps
+// ErrNoMarks.
+func Between(page, name, text string) (string, error) {
+	begin, end := "<!-- begin: "+name+" -->\n", "<!-- end: "+name+" -->\n"
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		return "", ErrNoMarks
+		return "", fmt.Errorf("%w, NAME is %s", ErrNoMarks, name)
 	}
-	where := fmt.Sprintf("%s, %d × %s, graphd %s, redis %s; %s\n\n", r.About.Date, r.About.Cores, r.About.Machine,
-		r.About.Commit, r.About.Versions["redis"], r.About.Settings)
-	return before + tableBegins + "\n" + where + Table(r.Lines) + "\n" + Sizing(r.Figures, measured) + "\n" + tableEnds + after, nil
+	return before + begin + "\n" + text + "\n" + end + after, nil
 }

@@ -65,11 +65,11 @@ func (r Result) Text() string {
 	rows := [][]string{{"workload", "store", "clients", "who", "per second", "lowest – highest", "to the limit", "p50 ms", "p99 ms"}}
 	for _, f := range r.Figures {
 		rows = append(rows, []string{
-			f.Workload, f.Store, strconv.Itoa(f.Clients), f.Who, figure(f.Rate.Median),
-			figure(f.Rate.Min) + " – " + figure(f.Rate.Max), some(f.ToLimit), some(f.P50), some(f.P99),
+			f.Workload, f.Store, strconv.Itoa(f.Clients), f.Who, Digits(f.Rate.Median),
+			Digits(f.Rate.Min) + " – " + Digits(f.Rate.Max), some(f.ToLimit), some(f.P50), some(f.P99),
 		})
 	}
-	b.WriteString(table(rows))
+	b.WriteString(Grid(rows))
 	return b.String()
 }
 
@@ -77,5 +77,5 @@ func some(s measure.Spread) string {
 	if s.Rounds == 0 || s.Median == 0 {
 		return ""
 	}
-	return figure(s.Median)
+	return Digits(s.Median)
 }

@@ -25,7 +25,7 @@ func Sizing(figures []Figure, who string) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows)
+	return Grid(rows)
 }
 
 // stores lists those on which W1 was measured, in order.
@@ -42,7 +42,7 @@ func stores(figures []Figure) []string {
 func rateOf(figures []Figure, k measure.Key) string {
 	for _, f := range figures {
 		if f.Key == k && f.ToLimit.Rounds > 0 {
-			return fmt.Sprintf("%s (%s of the limit)", figure(f.Rate.Median), figure(f.ToLimit.Median))
+			return fmt.Sprintf("%s (%s of the limit)", Digits(f.Rate.Median), Digits(f.ToLimit.Median))
 		}
 	}
 	return "–"

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// table lays out rows as Markdown that also reads well as text. The first row
+// Grid lays out rows as Markdown that also reads well as text. The first row
 // is the head.
-func table(rows [][]string) string {
+func Grid(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -37,5 +37,5 @@ func Table(lines []Line) string {
 		median, spread := l.found()
 		rows = append(rows, []string{l.Mark(), l.Title, l.Against, l.goal(), median, spread})
 	}
-	return table(rows)
+	return Grid(rows)
 }

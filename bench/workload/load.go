@@ -88,6 +88,12 @@ func Repeat(ctx context.Context, clients, times, counts int, one One) (Sample, e
 	return load(ctx, clients, counts, one, func(done int) bool { return done < times })
 }
 
+// RepeatUpTo is Repeat for one client, who begins no further operation after so long.
+func RepeatUpTo(ctx context.Context, times int, long time.Duration, one One) (Sample, error) {
+	began := time.Now()
+	return load(ctx, 1, 1, one, func(done int) bool { return done < times && (done == 0 || time.Since(began) < long) })
+}
+
 func load(ctx context.Context, clients, counts int, one One, again func(done int) bool) (Sample, error) {
 	ctx, fail := context.WithCancelCause(ctx) // the first error stops all
 	defer fail(nil)
