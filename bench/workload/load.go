@@ -75,6 +75,14 @@ type Times struct{ all []time.Duration }
 // Note adds a duration.
 func (t *Times) Note(d time.Duration) { t.all = append(t.all, d) }
 
+// Time adds how long something takes.
+func (t *Times) Time(do func() error) error {
+	began := time.Now()
+	err := do()
+	t.Note(time.Since(began))
+	return err
+}
+
 // Load has so many clients repeat an operation for so long. An operation adds
 // counts to the rate. The error is the first error of an operation.
 func Load(ctx context.Context, clients int, long time.Duration, counts int, one One) (Sample, error) {

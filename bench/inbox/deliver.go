@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/graphd-dev/graphd/bench/report"
+)
+
+// mark is the name of the marks between which a page has the tables.
+const mark = "bench-inbox"
+
+// deliver shows the tables and writes the files.
+func (o *options) deliver(r Result, w io.Writer) error {
+	if _, err := io.WriteString(w, r.Text()); err != nil {
+		return err
+	}
+	if o.docs != "" {
+		if err := document(o.docs, r); err != nil {
+			return err
+		}
+	}
+	if o.out == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil { //nolint:gosec // everybody may read it
+		return err
+	}
+	name := filepath.Join(o.out, r.About.Name()+"-inbox")
+	return errors.Join(write(name+".json", append(text, '\n')), write(name+".md", []byte(r.Text())))
+}
+
+func write(file string, text []byte) error {
+	return os.WriteFile(file, text, 0o644) //nolint:gosec // who runs the benchmark names it, and everybody may read it
+}
+
+// document puts the tables into a page.
+func document(file string, r Result) error {
+	page, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
+	if err != nil {
+		return err
+	}
+	text, err := report.Between(string(page), mark, r.Page())
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return write(file, []byte(text))
+}
+
+// load reads a result that was measured before.
+func load(file string) (Result, error) {
+	var r Result
+	text, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}

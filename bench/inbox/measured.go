@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/report"
+	"github.com/graphd-dev/graphd/bench/workload"
+)
+
+// mostOfACell is after how long an operation is not repeated any more.
+const mostOfACell = 20 * time.Second
+
+// measured returns the results of all stores, also when some are broken.
+func measured(ctx context.Context, o options) (Result, error) {
+	began, series := time.Now(), measure.Series{}
+	var r Result
+	var broken []error
+	for _, setting := range o.stores {
+		if err := r.measure(ctx, o, setting, series); err != nil {
+			broken = append(broken, fmt.Errorf("%s: %w", setting, err))
+			r.Notes = append(r.Notes, fmt.Sprintf("BROKEN: %s: %v", setting, err))
+		}
+	}
+	r.About = report.Here(context.WithoutCancel(ctx), began, fmt.Sprintf("%d rounds of %d repetitions, questions and answers for %v, one connection for operations.",
+		o.rounds, o.repeat, o.long))
+	r.Figures = report.Figures(series, theLimit)
+	return r, errors.Join(broken...)
+}
+
+// measure fills a store and measures everything on it in rounds.
+func (r *Result) measure(ctx context.Context, o options, setting string, series measure.Series) error {
+	b, err := startInbox(ctx, o, setting)
+	if err != nil {
+		return err
+	}
+	defer b.stop()
+	p := populate(o.countOn(setting))
+	memory, err := b.usedMemory(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.fill(ctx, p.all, o.lanes); err != nil {
+		return err
+	}
+	if err := b.check(ctx, p); err != nil {
+		return err
+	}
+	weights, err := b.weigh(ctx, p, memory)
+	if err != nil {
+		return err
+	}
+	for what, sample := range weights {
+		series.Add(b.key(what, graphd), sample)
+	}
+	s, err := b.prepare(ctx, p, o, series)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	err = s.rounds(ctx)
+	r.add(b, p, s.operations, series)
+	return err
+}
+
+// session has what is measured on a store in each round.
+type session struct {
+	*inbox
+
+	options    options
+	population population
+	series     measure.Series
+	operations []operation
+	names      *workload.Names
+	end        func()
+}
+
+// prepare finds the questions with which operations are tried, and makes the limits.
+func (b *inbox) prepare(ctx context.Context, p population, o options, series measure.Series) (*session, error) {
+	some, err := b.questionsOf(ctx, filter("group", leads), o.rounds*o.repeat)
+	if err != nil {
+		return nil, err
+	}
+	c, err := b.commands(ctx, p, some[0])
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		inbox: b, options: o, population: p, series: series, names: &workload.Names{Prefix: "pair-"}, end: func() { _ = c.close() },
+	}
+	err = s.list(ctx, c, some)
+	if err != nil {
+		s.end()
+	}
+	return s, err
+}
+
+// commands are the bare commands of the store.
+func (b *inbox) commands(ctx context.Context, p population, known target) (commands, error) {
+	if b.redis != nil {
+		return newRedisCommands(ctx, b.redis.Client, known)
+	}
+	var q graphdv1.Interrupt
+	request := &graphdv1.GetInterruptRequest{ThreadId: known.thread, InterruptId: known.id}
+	if err := b.inquire(ctx, "GetInterrupt", request, &q, nil); err != nil {
+		return nil, err
+	}
+	return newSQLiteCommands(ctx, b.dir, p.all, proto.Size(&q))
+}
+
+// list lists the operations.
+func (s *session) list(ctx context.Context, c commands, some []target) error {
+	middle, err := s.next(ctx, filter("graph", refund), s.population.refund)
+	if err != nil {
+		return err
+	}
+	edited, err := s.makeThreads(ctx, len(some))
+	if err != nil {
+		return err
+	}
+	s.operations = append(s.reads(s.population, s.newLimits(c, s.population.leads), middle, some), s.changes(some, edited)...)
+	return nil
+}
+
+// rounds measures the operations, and questions and answers beside watchers, in turn.
+func (s *session) rounds(ctx context.Context) error {
+	began := time.Now()
+	var broken []error
+	for number := range s.options.rounds {
+		groups := append(s.cells(s.operations, s.options), s.pairCells(s.options, s.names, s.series))
+		err := s.series.Round(ctx, number, groups)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		broken = append(broken, err)
+		fmt.Fprintf(os.Stderr, "inbox: %s: round %d of %d is done after %v\n", s.setting, number+1, s.options.rounds,
+			time.Since(began).Round(time.Second))
+	}
+	return errors.Join(broken...)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Whose questions there are, and of which graphs.
+const (
+	ana, ben = "ana", "ben"
+	leads    = "leads" // the group of ana
+	night    = "night" // has no question of the graph refund
+	teams    = 20      // the groups of all other questions
+
+	review   = "review"
+	refund   = "refund"
+	incident = "incident" // its questions are urgent
+)
+
+// One question of so many is of a kind.
+const (
+	ofLeads  = 50
+	ofNight  = 100
+	ofRefund = 7
+	withDue  = 10
+)
+
+// few is how many questions ana has alone, and how many are urgent.
+const few = 50
+
+// question is one of the questions that are open while the inbox is measured. They
+// are spread evenly over the time in which they are asked.
+type question struct {
+	graph  string
+	users  []string // who may answer, or
+	groups []string
+	due    int // in so many seconds, 0 = never
+}
+
+// questionAt is a question of so many, by its number from 0 on.
+func questionAt(number, count int) question {
+	q := question{graph: review, users: []string{}, groups: []string{}}
+	if number%withDue == 4 {
+		q.due = 24*60*60 + number*37%(24*60*60) // their order is not that in which they are asked
+	}
+	spacing := count / min(few, count/8)
+	switch {
+	case number%spacing == 0 && number/spacing < few:
+		q.users = []string{ana, ben}
+		return q
+	case number%spacing == 2 && number/spacing < few:
+		q.graph = incident
+	case number%ofRefund == 3:
+		q.graph = refund
+	}
+	switch {
+	case number%ofLeads == 1:
+		q.groups = []string{leads}
+	case number%ofNight == 5 && q.graph != refund:
+		q.groups = []string{night}
+	default:
+		q.groups = []string{"team-" + strconv.Itoa(number%teams)}
+	}
+	return q
+}
+
+// state is the input of the graph that asks.
+func (q question) state() string {
+	due := "null"
+	if q.due > 0 {
+		due = strconv.Itoa(q.due)
+	}
+	return fmt.Sprintf(`{"users":%s,"groups":%s,"due":%s}`, list(q.users), list(q.groups), due)
+}
+
+func list(names []string) string {
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += ","
+		}
+		text += strconv.Quote(name)
+	}
+	return "[" + text + "]"
+}
+
+// tags is how many conditions the question is found by, as the index counts them.
+func (q question) tags() int {
+	n := 1 + len(q.users) + len(q.groups)
+	if q.graph == incident {
+		n++ // its priority
+	}
+	return n
+}
+
+// population is how many questions of each kind there are.
+type population struct {
+	all, ana, leads, night, refund, incident, due int
+	anaRefund                                     int // mine, and of the graph refund
+	tags                                          int
+}
+
+func populate(count int) population {
+	p := population{all: count}
+	for n := range count {
+		q := questionAt(n, count)
+		p.tags += q.tags()
+		isMine := false
+		if len(q.users) > 0 {
+			p.ana++
+			isMine = true
+		}
+		for _, group := range q.groups {
+			switch group {
+			case leads:
+				p.leads++
+				isMine = true
+			case night:
+				p.night++
+			}
+		}
+		switch q.graph {
+		case refund:
+			p.refund++
+			if isMine {
+				p.anaRefund++
+			}
+		case incident:
+			p.incident++
+		}
+		if q.due > 0 {
+			p.due++
+		}
+	}
+	return p
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/report"
+)
+
+// Text is the result for people, as a file of its own.
+func (r Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The inbox of graphd %s\n\n%s\n\n%s", r.About.Commit, r.About, r.tables())
+	for _, note := range r.Notes {
+		b.WriteString("\n- " + note)
+	}
+	b.WriteString("\n## All figures\n\nThe rate is that of a round, with what it does between two timed calls.\n\n")
+	rows := [][]string{{"what", "store", "who", "per second", "p50 ms", "lowest – highest", "p99 ms", "lowest – highest"}}
+	for _, f := range r.Figures {
+		rows = append(rows, []string{
+			f.Workload, f.Store, f.Who, digits(f.Rate), digits(f.P50), extremes(f.P50), digits(f.P99), extremes(f.P99),
+		})
+	}
+	b.WriteString(report.Grid(rows))
+	return b.String()
+}
+
+// Page is the result for a page that has other things, too.
+func (r Result) Page() string { return r.About.Line() + "\n\n" + r.tables() }
+
+func (r Result) tables() string {
+	text := r.operationTable() + "\n" + r.besideTable()
+	if len(r.Memory) > 0 {
+		text += "\n" + r.memoryTable()
+	}
+	return text
+}
+
+// marked tells whether goals were reached: – without a goal or a figure.
+func marked(found measure.Spread, hasGoal, isReached bool) string {
+	switch {
+	case found.Rounds == 0 || !hasGoal:
+		return "–"
+	case isReached:
+		return "✓"
+	default:
+		return "✗"
+	}
+}
+
+func (r Result) operationTable() string {
+	rows := [][]string{{"", "operation", "store", "open", "p50 ms", "p99 ms", "goal", "limit, p50 ms", "to the limit", "before the index"}}
+	for _, o := range r.Operations {
+		goal := ""
+		if o.Goal50 > 0 {
+			goal = "≤ " + report.Digits(o.Goal50) + ", ≤ " + report.Digits(o.Goal99)
+		}
+		isReached := o.P50.Median <= o.Goal50 && o.P99.Median <= o.Goal99
+		rows = append(rows, []string{
+			marked(o.P50, o.Goal50 > 0, isReached), o.Name, storeName(o.Store), thousands(o.Open), digits(o.P50), digits(o.P99), goal,
+			digits(o.Limit), digits(o.ToLimit), o.Before,
+		})
+	}
+	return report.Grid(rows)
+}
+
+func (r Result) besideTable() string {
+	rows := [][]string{{
+		"", "question and answer, " + fmt.Sprint(pairClients) + " clients, beside", "store", "open", "per second", "to none", "lowest – highest", "goal",
+		"changes seen per second", "before the index",
+	}}
+	for _, w := range r.Beside {
+		goal := ""
+		if w.Goal > 0 {
+			goal = "≥ " + report.Digits(w.Goal)
+		}
+		rows = append(rows, []string{
+			marked(w.ToNone, w.Goal > 0, w.ToNone.Median >= w.Goal), w.Who, storeName(w.Store), thousands(w.Open), digits(w.Rate),
+			digits(w.ToNone), extremes(w.ToNone), goal, digits(w.Changes), w.Before,
+		})
+	}
+	return report.Grid(rows)
+}
+
+func (r Result) memoryTable() string {
+	rows := [][]string{{"", "memory", "store", "bytes", "goal"}}
+	for _, l := range r.Memory {
+		goal := ""
+		if l.Bound > 0 {
+			goal = "≤ " + report.Digits(l.Bound)
+		}
+		rows = append(rows, []string{marked(l.Ratio, l.Bound > 0, l.Ratio.Median <= l.Bound), l.Title, l.Against, digits(l.Ratio), goal})
+	}
+	return report.Grid(rows)
+}
+
+// digits is a median, "" when nothing was measured.
+func digits(s measure.Spread) string {
+	if s.Rounds == 0 || s.Median == 0 {
+		return ""
+	}
+	return report.Digits(s.Median)
+}
+
+func extremes(s measure.Spread) string {
+	if s.Rounds == 0 || s.Median == 0 {
+		return ""
+	}
+	return report.Digits(s.Min) + " – " + report.Digits(s.Max)
+}
