@@ -15,9 +15,9 @@ import (
 func (b *inbox) changes(some []target, edited []string) []operation {
 	edit := b.edit(edited)
 	return []operation{
-		{name: "a claim", call: b.each(some, b.claim), limit: edit},
-		{name: "a comment", call: b.each(some, b.comment), limit: edit},
-		{name: "a vote", call: b.each(some, b.newVoter()), limit: edit},
+		{name: "a claim", call: each(some, b.claim), limit: edit},
+		{name: "a comment", call: each(some, b.comment), limit: edit},
+		{name: "a vote", call: each(some, b.newVoter()), limit: edit},
 	}
 }
 

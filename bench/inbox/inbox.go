@@ -105,7 +105,7 @@ func (b *inbox) stop() {
 	if b.redis != nil {
 		b.redis.Stop()
 	}
-	_ = os.RemoveAll(b.dir)
+	_ = os.RemoveAll(b.dir) //nolint:gosec // it was made here
 }
 
 // The services that are called.

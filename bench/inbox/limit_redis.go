@@ -102,7 +102,7 @@ func (m member) question() (thread, id string, ok bool) {
 	}
 	body := m.place[digits : len(m.place)-suffix]
 	n, err := strconv.ParseUint(m.place[len(m.place)-suffix+1:], 16, 32)
-	if err != nil || int(n) >= len(body) { //nolint:gosec // of 32 bits
+	if err != nil || int(n) >= len(body) {
 		return "", "", false
 	}
 	return body[:n], body[n+1:], true

@@ -29,8 +29,8 @@ func measured(ctx context.Context, o options) (Result, error) {
 			r.Notes = append(r.Notes, fmt.Sprintf("BROKEN: %s: %v", setting, err))
 		}
 	}
-	r.About = report.Here(context.WithoutCancel(ctx), began, fmt.Sprintf("%d rounds of %d repetitions, questions and answers for %v, one connection for operations.",
-		o.rounds, o.repeat, o.long))
+	r.About = report.Here(context.WithoutCancel(ctx), began, fmt.Sprintf(
+		"%d rounds of %d repetitions, questions and answers for %v each.", o.rounds, o.repeat, o.long))
 	r.Figures = report.Figures(series, theLimit)
 	return r, errors.Join(broken...)
 }

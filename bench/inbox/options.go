@@ -68,7 +68,8 @@ func parse(arguments []string, w io.Writer) (options, error) {
 		return options{}, err
 	}
 	o.stores = strings.FieldsFunc(stores, func(r rune) bool { return r == ',' || r == ' ' })
-	return o, o.settle()
+	err := o.settle()
+	return o, err
 }
 
 // settle sets options without a flag, and refuses unknown values.

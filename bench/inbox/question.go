@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Whose questions there are, and of which graphs.
@@ -74,14 +76,11 @@ func (q question) state() string {
 }
 
 func list(names []string) string {
-	text := ""
+	quoted := make([]string, len(names))
 	for i, name := range names {
-		if i > 0 {
-			text += ","
-		}
-		text += strconv.Quote(name)
+		quoted[i] = strconv.Quote(name)
 	}
-	return "[" + text + "]"
+	return "[" + strings.Join(quoted, ",") + "]"
 }
 
 // tags is how many conditions the question is found by, as the index counts them.
@@ -96,41 +95,35 @@ func (q question) tags() int {
 // population is how many questions of each kind there are.
 type population struct {
 	all, ana, leads, night, refund, incident, due int
-	anaRefund                                     int // mine, and of the graph refund
-	tags                                          int
+	mineRefund                                    int // mine, and of the graph refund
+	tags                                          int // that they are found by
 }
 
 func populate(count int) population {
 	p := population{all: count}
 	for n := range count {
-		q := questionAt(n, count)
-		p.tags += q.tags()
-		isMine := false
-		if len(q.users) > 0 {
-			p.ana++
-			isMine = true
-		}
-		for _, group := range q.groups {
-			switch group {
-			case leads:
-				p.leads++
-				isMine = true
-			case night:
-				p.night++
-			}
-		}
-		switch q.graph {
-		case refund:
-			p.refund++
-			if isMine {
-				p.anaRefund++
-			}
-		case incident:
-			p.incident++
-		}
-		if q.due > 0 {
-			p.due++
-		}
+		p.add(questionAt(n, count))
 	}
 	return p
+}
+
+func (p *population) add(q question) {
+	p.tags += q.tags()
+	isLeads, isAnas := slices.Contains(q.groups, leads), slices.Contains(q.users, ana)
+	for _, kind := range []struct {
+		count *int
+		isOne bool
+	}{
+		{&p.ana, isAnas},
+		{&p.leads, isLeads},
+		{&p.night, slices.Contains(q.groups, night)},
+		{&p.refund, q.graph == refund},
+		{&p.incident, q.graph == incident},
+		{&p.mineRefund, q.graph == refund && (isAnas || isLeads)},
+		{&p.due, q.due > 0},
+	} {
+		if kind.isOne {
+			*kind.count++
+		}
+	}
 }

@@ -13,9 +13,9 @@ func TestThePopulationHasAllKindsOfQuestions(t *testing.T) {
 	require.Equal(t, 2000, p.leads)
 	require.Equal(t, 10_000, p.due)
 	require.InDelta(t, 100_000/7, p.refund, 100)
-	require.InDelta(t, 2000/7, p.anaRefund, 10)
+	require.InDelta(t, 2000/7, p.mineRefund, 10)
 	small := populate(smokeCount)
-	require.Positive(t, small.anaRefund)
+	require.Positive(t, small.mineRefund)
 	require.Positive(t, small.night)
 	require.Equal(t, 50, small.ana)
 }

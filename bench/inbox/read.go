@@ -51,7 +51,7 @@ func (b *inbox) first(filter, order string, want int) workload.One {
 
 // next is the next page, again and again, from the middle of a list on.
 func (b *inbox) next(ctx context.Context, filter string, want int) (workload.One, error) {
-	r := &graphdv1.ListInterruptsRequest{Filter: filter, PageSize: min(walkSize, int32(want/4))} //nolint:gosec // at most the count
+	r := &graphdv1.ListInterruptsRequest{Filter: filter, PageSize: min(walkSize, int32(want/4))}
 	for read := 0; read < want/2; read += int(r.GetPageSize()) {
 		got, err := b.listPage(ctx, r, nil)
 		if err != nil {
@@ -82,7 +82,7 @@ func (b *inbox) reads(p population, l limits, middle workload.One, some []target
 		{name: "next page in the middle of a graph with 1/7", call: middle},
 		{name: "first page without a filter", call: b.first("", "", p.all), before: b.known("22 ms (50,000 open)", "")},
 		{name: "first page by due time", call: b.first("", "due_time", p.due)},
-		{name: "first page of mine and a graph", call: b.first(mine+" AND "+filter("graph", refund), "", p.anaRefund)},
+		{name: "first page of mine and a graph", call: b.first(mine+" AND "+filter("graph", refund), "", p.mineRefund)},
 		{
 			name: "page of an assignee with 50", call: b.first(filter("assignee", ana), "", p.ana),
 			before: b.known("1,630 ms (50,000 open)", "892 ms (30,000 open)"),
@@ -105,8 +105,8 @@ func (b *inbox) reads(p population, l limits, middle workload.One, some []target
 			call: b.first(filter("graph", refund)+" AND "+filter("group", night), "", 0), limit: l.nothing, goal50: page50, goal99: page99,
 		},
 		operation{name: "count of 8 views", call: b.counts(p), limit: l.count, goal50: count50, goal99: count99},
-		operation{name: "a question", call: b.each(some, b.get), limit: l.record},
-		operation{name: "the trail of a question", call: b.each(some, b.trail), limit: l.record},
+		operation{name: "a question", call: each(some, b.get), limit: l.record},
+		operation{name: "the trail of a question", call: each(some, b.trail), limit: l.record},
 	)
 }
 
@@ -153,7 +153,7 @@ func (b *inbox) questionsOf(ctx context.Context, filter string, most int) ([]tar
 }
 
 // each does something with one question after the other.
-func (b *inbox) each(some []target, do func(context.Context, target, *workload.Times) error) workload.One {
+func each(some []target, do func(context.Context, target, *workload.Times) error) workload.One {
 	next := 0
 	return func(ctx context.Context, _ int, times *workload.Times) error {
 		t := some[next%len(some)]

@@ -9,7 +9,7 @@ import (
 )
 
 // Text is the result for people, as a file of its own.
-func (r Result) Text() string {
+func (r *Result) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The inbox of graphd %s\n\n%s\n\n%s", r.About.Commit, r.About, r.tables())
 	for _, note := range r.Notes {
@@ -27,9 +27,9 @@ func (r Result) Text() string {
 }
 
 // Page is the result for a page that has other things, too.
-func (r Result) Page() string { return r.About.Line() + "\n\n" + r.tables() }
+func (r *Result) Page() string { return r.About.Line() + "\n\n" + r.tables() }
 
-func (r Result) tables() string {
+func (r *Result) tables() string {
 	text := r.operationTable() + "\n" + r.besideTable()
 	if len(r.Memory) > 0 {
 		text += "\n" + r.memoryTable()
@@ -49,7 +49,7 @@ func marked(found measure.Spread, hasGoal, isReached bool) string {
 	}
 }
 
-func (r Result) operationTable() string {
+func (r *Result) operationTable() string {
 	rows := [][]string{{"", "operation", "store", "open", "p50 ms", "p99 ms", "goal", "limit, p50 ms", "to the limit", "before the index"}}
 	for _, o := range r.Operations {
 		goal := ""
@@ -65,7 +65,7 @@ func (r Result) operationTable() string {
 	return report.Grid(rows)
 }
 
-func (r Result) besideTable() string {
+func (r *Result) besideTable() string {
 	rows := [][]string{{
 		"", "question and answer, " + fmt.Sprint(pairClients) + " clients, beside", "store", "open", "per second", "to none", "lowest – highest", "goal",
 		"changes seen per second", "before the index",
@@ -83,7 +83,7 @@ func (r Result) besideTable() string {
 	return report.Grid(rows)
 }
 
-func (r Result) memoryTable() string {
+func (r *Result) memoryTable() string {
 	rows := [][]string{{"", "memory", "store", "bytes", "goal"}}
 	for _, l := range r.Memory {
 		goal := ""

@@ -15,7 +15,7 @@ type view struct {
 }
 
 // views are the eight that an inbox counts.
-func (p population) views() []view {
+func (p *population) views() []view {
 	return []view{
 		{mine, p.ana + p.leads},
 		{"", p.all},

@@ -71,15 +71,19 @@ func (w *watcher) follow(ctx context.Context) error {
 		if err != nil && status.Code(err) != codes.ResourceExhausted && status.Code(err) != codes.Unavailable {
 			return err
 		}
-		if w.pause == 0 {
-			continue
-		}
-		select {
-		case <-time.After(w.pause):
-		case <-ctx.Done():
-		}
+		w.rest(ctx)
 	}
 	return nil
+}
+
+// rest waits before the watcher connects again.
+func (w *watcher) rest(ctx context.Context) {
+	timer := time.NewTimer(w.pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 func (w *watcher) request() ([]byte, error) {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/report"
+	"github.com/graphd-dev/graphd/bench/stand"
+)
+
+func newResult() Result {
+	once := func(v float64) measure.Spread { return measure.Of([]float64{v}) }
+	return Result{
+		About: report.About{Date: "2026-11-27", Cores: 2, Machine: "Toaster", Commit: "abc"},
+		Operations: []OperationRow{
+			{Name: "first page", Store: stand.RedisEverysec, Open: 1_000_000, P50: once(2), P99: once(9), Limit: once(0.5), ToLimit: once(4), Goal50: 5, Goal99: 15},
+			{Name: "slow page", Store: stand.SQLite, Open: 400, P50: once(2), P99: once(16), Goal50: 5, Goal99: 15, Before: "892 ms"},
+			{Name: "a vote", Store: stand.SQLite, Open: 400, P50: once(1), P99: once(2)},
+		},
+		Beside: []BesideRow{
+			{Who: nobody, Store: stand.SQLite, Open: 400, Rate: once(700)},
+			{Who: "20 watchers", Store: stand.SQLite, Open: 400, Rate: once(630), ToNone: once(0.9), Goal: 0.85},
+		},
+	}
+}
+
+func TestATableMarksWhatReachesItsGoals(t *testing.T) {
+	r := newResult()
+	text := r.Text()
+	require.Contains(t, text, "| ✓ | first page | Redis  | 1,000,000 | 2      | 9      | ≤ 5, ≤ 15 | 0.50          | 4            |")
+	require.Contains(t, text, "| ✗ | slow page  | SQLite | 400       | 2      | 16     | ≤ 5, ≤ 15 |               |              | 892 ms")
+	require.Contains(t, text, "| – | a vote     |")
+	require.Contains(t, text, "| – | no watcher ")
+	require.Contains(t, text, "| ✓ | 20 watchers ")
+	require.NotContains(t, text, "memory", "SQLite has no line of it")
+}
+
+func TestAResultIsWrittenReadAndPutIntoAPage(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("a\n<!-- begin: bench-inbox -->\nold\n<!-- end: bench-inbox -->\nz\n"), 0o600))
+	o := options{out: dir, docs: page}
+	require.NoError(t, o.deliver(newResult(), t.Output()))
+	again, err := load(filepath.Join(dir, "2026-11-27-2x-toaster-inbox.json"))
+	require.NoError(t, err)
+	require.Equal(t, newResult(), again)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "a\n<!-- begin: bench-inbox -->\n\n2026-11-27, 2 × Toaster, graphd abc")
+	require.NotContains(t, string(text), "old")
+	require.FileExists(t, filepath.Join(dir, "2026-11-27-2x-toaster-inbox.md"))
+}
