@@ -45,6 +45,9 @@ FUZZTIME    ?= 10s
 BENCH       ?= .
 BENCHFLAGS  ?=
 BENCHMARK   := $(abspath .cache/bench)
+# How many questions are open in make bench-inbox; as many as the store is for when empty.
+COUNT       ?=
+INBOX       := $(abspath .cache/bench-inbox)
 PYTESTFLAGS ?=
 SEEDS       ?= 200
 LANGGRAPH   ?=
@@ -178,6 +181,11 @@ bench-full: $(VENV)/ok bench-build bench-peers ## The same for longer, with 100,
 .PHONY: bench-smoke
 bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
 	cd bench && go test -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
+	cd bench && '$(INBOX)' --size smoke
+
+.PHONY: bench-inbox
+bench-inbox: bench-build ## Measure the inbox with 1,000,000 open questions on Redis and 100,000 on SQLite (COUNT=20000 on each; BENCHFLAGS="--stores sqlite")
+	cd bench && '$(INBOX)' --count '$(or $(COUNT),0)' --out results $(BENCHFLAGS)
 
 .PHONY: bench-peers
 bench-peers: ## Install what graphd is measured beside into .cache/peers (see bench/peer)
@@ -186,6 +194,7 @@ bench-peers: ## Install what graphd is measured beside into .cache/peers (see be
 .PHONY: bench-build
 bench-build: build
 	go build -C bench -o '$(BENCHMARK)' .
+	go build -C bench -o '$(INBOX)' ./inbox
 
 .PHONY: go-bench
 go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)
