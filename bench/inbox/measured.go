@@ -53,6 +53,9 @@ func (r *Result) measure(ctx context.Context, o options, setting string, series 
 	if err := b.check(ctx, p); err != nil {
 		return err
 	}
+	if err := b.settle(ctx, o.rest); err != nil {
+		return err
+	}
 	weights, err := b.weigh(ctx, p, memory)
 	if err != nil {
 		return err
@@ -65,7 +68,7 @@ func (r *Result) measure(ctx context.Context, o options, setting string, series 
 		return err
 	}
 	defer s.end()
-	err = s.rounds(ctx)
+	err = s.all(ctx)
 	r.add(b, p, s.operations, series)
 	return err
 }
@@ -129,18 +132,27 @@ func (s *session) list(ctx context.Context, c commands, some []target) error {
 	return nil
 }
 
-// rounds measures the operations, and questions and answers beside watchers, in turn.
-func (s *session) rounds(ctx context.Context) error {
+// all measures the operations, and then questions and answers beside watchers: the threads of
+// these are tidied up later, which would disturb operations.
+func (s *session) all(ctx context.Context) error {
+	err := s.rounds(ctx, "operations", s.cells(s.operations, s.options))
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, s.rounds(ctx, "watchers", [][]measure.Cell{s.pairCells(s.options, s.names, s.series)}))
+}
+
+// rounds takes all cells again and again.
+func (s *session) rounds(ctx context.Context, what string, groups [][]measure.Cell) error {
 	began := time.Now()
 	var broken []error
 	for number := range s.options.rounds {
-		groups := append(s.cells(s.operations, s.options), s.pairCells(s.options, s.names, s.series))
 		err := s.series.Round(ctx, number, groups)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		broken = append(broken, err)
-		fmt.Fprintf(os.Stderr, "inbox: %s: round %d of %d is done after %v\n", s.setting, number+1, s.options.rounds,
+		fmt.Fprintf(os.Stderr, "inbox: %s: round %d of %d of the %s is done after %v\n", s.setting, number+1, s.options.rounds, what,
 			time.Since(began).Round(time.Second))
 	}
 	return errors.Join(broken...)

@@ -20,7 +20,7 @@ type options struct {
 	stores                    []string
 	lanes                     int
 	rounds, repeat            int
-	long, pause               time.Duration
+	long, pause, rest         time.Duration
 	out, docs, from           string
 }
 
@@ -61,6 +61,7 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	flags.IntVar(&o.repeat, "repeat", 0, "how often an operation is timed in a round (default: 200; smoke: 5)")
 	flags.DurationVar(&o.long, "for", 0, "how long questions are asked and answered beside watchers (default: 5s; smoke: 50ms)")
 	flags.DurationVar(&o.pause, "pause", 0, "after how long watchers connect again, of those that do (default: 1s; smoke: 10ms)")
+	flags.DurationVar(&o.rest, "rest", -1, "how long to leave the server alone when the store is full (default: 130s; smoke: 0s)")
 	flags.StringVar(&o.out, "out", "", "folder for the result as DATE-MACHINE-inbox.md and .json")
 	flags.StringVar(&o.docs, "docs", "", "page to put the tables into, between its marks")
 	flags.StringVar(&o.from, "from", "", "measure nothing, show this result (a JSON file)")
@@ -74,11 +75,11 @@ func parse(arguments []string, w io.Writer) (options, error) {
 
 // settle sets options without a flag, and refuses unknown values.
 func (o *options) settle() error {
-	rounds, repeat, long, pause := 5, 200, 5*time.Second, time.Second
+	rounds, repeat, long, pause, rest := 5, 200, 5*time.Second, time.Second, 130*time.Second
 	switch o.size {
 	case normal:
 	case smoke:
-		rounds, repeat, long, pause = 1, 5, 50*time.Millisecond, 10*time.Millisecond
+		rounds, repeat, long, pause, rest = 1, 5, 50*time.Millisecond, 10*time.Millisecond, 0
 	default:
 		return fmt.Errorf("--size %s: want smoke or normal", o.size)
 	}
@@ -93,6 +94,9 @@ func (o *options) settle() error {
 	}
 	if o.pause == 0 {
 		o.pause = pause
+	}
+	if o.rest < 0 {
+		o.rest = rest
 	}
 	if o.rounds < 1 || o.repeat < 1 || o.long < 0 || o.pause < 0 || o.lanes < 1 {
 		return errors.New("--rounds, --repeat, --for, --pause and --lanes must be positive")

@@ -15,7 +15,7 @@ func (r *Result) Text() string {
 	for _, note := range r.Notes {
 		b.WriteString("\n- " + note)
 	}
-	b.WriteString("\n## All figures\n\nThe rate is that of a round, with what it does between two timed calls.\n\n")
+	b.WriteString("\n## All figures\n\nThe rate of operations is that of a round, with what it does between two timed calls.\n\n")
 	rows := [][]string{{"what", "store", "who", "per second", "p50 ms", "lowest – highest", "p99 ms", "lowest – highest"}}
 	for _, f := range r.Figures {
 		rows = append(rows, []string{

@@ -15,7 +15,7 @@ import (
 )
 
 // watchers follow the questions while others are asked and answered. Every second one has a
-// filter that selects little.
+// filter that selects few.
 type watchers struct {
 	inbox *inbox
 	pause time.Duration // before they connect again, 0 = they stay
@@ -34,7 +34,7 @@ func (b *inbox) startWatchers(ctx context.Context, count int, pause time.Duratio
 	for lane := range count {
 		w := &watcher{watchers: all, lane: lane, ready: sync.OnceFunc(all.ready.Done)}
 		if lane%2 == 0 {
-			w.filter = mine
+			w.filter = filter("assignee", ana)
 		}
 		all.ended.Go(func() {
 			defer w.ready()
@@ -71,19 +71,11 @@ func (w *watcher) follow(ctx context.Context) error {
 		if err != nil && status.Code(err) != codes.ResourceExhausted && status.Code(err) != codes.Unavailable {
 			return err
 		}
-		w.rest(ctx)
+		if err := pause(ctx, w.pause); err != nil {
+			return nil //nolint:nilerr // the watchers are not needed any more
+		}
 	}
 	return nil
-}
-
-// rest waits before the watcher connects again.
-func (w *watcher) rest(ctx context.Context) {
-	timer := time.NewTimer(w.pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func (w *watcher) request() ([]byte, error) {
