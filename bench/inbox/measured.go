@@ -87,18 +87,21 @@ type session struct {
 
 // prepare finds the questions with which operations are tried, and makes the limits.
 func (b *inbox) prepare(ctx context.Context, p population, o options, series measure.Series) (*session, error) {
-	some, err := b.questionsOf(ctx, filter("group", leads), o.rounds*o.repeat)
+	all, err := b.questionsOf(ctx, filter("group", leads))
 	if err != nil {
 		return nil, err
 	}
-	c, err := b.commands(ctx, p, some[0])
+	if len(all) != p.leads {
+		return nil, fmt.Errorf("%d questions of the group are listed instead of %d", len(all), p.leads)
+	}
+	c, err := b.commands(ctx, p, all[0])
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
 		inbox: b, options: o, population: p, series: series, names: &workload.Names{Prefix: "pair-"}, end: func() { _ = c.close() },
 	}
-	err = s.list(ctx, c, some)
+	err = s.list(ctx, c, all)
 	if err != nil {
 		s.end()
 	}
@@ -118,17 +121,19 @@ func (b *inbox) commands(ctx context.Context, p population, known target) (comma
 	return newSQLiteCommands(ctx, b.dir, p.all, proto.Size(&q))
 }
 
-// list lists the operations.
-func (s *session) list(ctx context.Context, c commands, some []target) error {
+// list lists the operations. Those that change a question take the last ones of the group: a change
+// makes the trail longer, which pages read as well.
+func (s *session) list(ctx context.Context, c commands, group []target) error {
+	some := min(s.options.rounds*s.options.repeat, len(group)/2)
 	middle, err := s.next(ctx, filter("graph", refund), s.population.refund)
 	if err != nil {
 		return err
 	}
-	edited, err := s.makeThreads(ctx, len(some))
+	edited, err := s.makeThreads(ctx, some)
 	if err != nil {
 		return err
 	}
-	s.operations = append(s.reads(s.population, s.newLimits(c, s.population.leads), middle, some), s.changes(some, edited)...)
+	s.operations = append(s.reads(s.population, s.newLimits(c, s.population.leads), middle, group[:some]), s.changes(group[len(group)-some:], edited)...)
 	return nil
 }
 

@@ -134,10 +134,10 @@ func (b *inbox) counts(p population) workload.One {
 // target is the name of a question.
 type target struct{ thread, id string }
 
-// questionsOf lists the first questions of a filter, at most so many.
-func (b *inbox) questionsOf(ctx context.Context, filter string, most int) ([]target, error) {
+// questionsOf lists the questions of a filter.
+func (b *inbox) questionsOf(ctx context.Context, filter string) ([]target, error) {
 	var all []target
-	for r := (&graphdv1.ListInterruptsRequest{Filter: filter, PageSize: walkSize}); len(all) < most; {
+	for r := (&graphdv1.ListInterruptsRequest{Filter: filter, PageSize: walkSize}); ; {
 		got, err := b.listPage(ctx, r, nil)
 		if err != nil {
 			return nil, err
@@ -146,10 +146,9 @@ func (b *inbox) questionsOf(ctx context.Context, filter string, most int) ([]tar
 			all = append(all, target{q.GetThreadId(), q.GetInterruptId()})
 		}
 		if r.PageToken = got.GetNextPageToken(); r.GetPageToken() == "" {
-			break
+			return all, nil
 		}
 	}
-	return all[:min(len(all), most)], nil
 }
 
 // each does something with one question after the other.
