@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/process"
 	"github.com/graphd-dev/graphd/bench/report"
 	"github.com/graphd-dev/graphd/bench/workload"
 )
@@ -24,7 +25,11 @@ func measured(ctx context.Context, o options) (Result, error) {
 	var r Result
 	var broken []error
 	for _, setting := range o.stores {
-		if err := r.measure(ctx, o, setting, series); err != nil {
+		err := r.measure(ctx, o, setting, series)
+		switch {
+		case errors.Is(err, process.ErrNoRedis):
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is not measured: %v", setting, err))
+		case err != nil:
 			broken = append(broken, fmt.Errorf("%s: %w", setting, err))
 			r.Notes = append(r.Notes, fmt.Sprintf("BROKEN: %s: %v", setting, err))
 		}

@@ -19,7 +19,7 @@ type Result struct {
 	Beside     []BesideRow     `json:"beside"`
 	Memory     []report.Line   `json:"memory"`
 	Figures    []report.Figure `json:"figures"`
-	// Notes name what is broken.
+	// Notes name what is absent or broken.
 	Notes []string `json:"notes,omitempty"`
 }
 
