@@ -56,7 +56,9 @@ func (r *resumeCall) storeAnswers(ctx context.Context, reader *query.Reader, hea
 	if b.capacityErr != nil { // before the thread can be taken up, so that it is not queued when it runs
 		r.opts.Capacity.EnqueueThread(head.Thread, commit.NextRun(&next), b.capacityErr)
 	}
-	r.opts.WakeScheduler()
+	if !next.Due.Equal(head.Due) { // a vote that does not decide changes nothing of it
+		r.opts.WakeScheduler()
+	}
 	run, err := r.opts.Reader.StoredRun(ctx, head.Thread, next.Run) // as the change leaves it
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
