@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,10 +52,10 @@ func TestFormerPropertiesAreKept(t *testing.T) {
 	require.Equal(t, []string{checkpoint.PriorityTag(approval.Normal)}, q.Former)
 	q.ChangeProperties(func() { q.Priority = approval.Normal })
 	require.Equal(t, []string{checkpoint.PriorityTag(approval.Urgent)}, q.Former, "what it has again is not former")
-	for range 3 {
+	for round := range 3 {
 		names := make([]string, approval.MaxAssignees)
 		for i := range names {
-			names[i] = time.Duration(i + len(q.Former)).String()
+			names[i] = fmt.Sprint(round, "-", i)
 		}
 		q.ChangeProperties(func() { q.Assignees = names })
 	}

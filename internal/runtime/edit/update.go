@@ -81,9 +81,12 @@ func (u *stateUpdate) checkUpdatable(ctx context.Context, head *checkpoint.Head)
 	}); err != nil || len(dropped) == 0 {
 		return err
 	}
-	what := "questions that wait for an answer, or for its effect; answer them"
-	if len(dropped) == 1 {
-		what = "question that waits for an answer, or for its effect; answer it"
+	what := "open questions; answer them"
+	switch {
+	case head.Retractable > 0:
+		what = "questions that wait for an answer, or for its effect; let them be answered"
+	case len(dropped) == 1:
+		what = "open question; answer it"
 	}
 	return runtime.Errorf(runtime.ReasonThreadInterrupted, "an update would drop %d %s first, or set supersede_interrupts", len(dropped), what).
 		WithIDs("openInterruptIds", dropped).With("count", strconv.Itoa(len(dropped)))

@@ -29,12 +29,16 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 		from = layout.InterruptPosition(q.After.Time(), q.After.Thread, q.After.ID) + "\x00\xff"
 	}
 	size := min(pageSize, max(16, maxLookups/max(1, countForms(l.others))))
+	first := size
 	if q.Limit > 0 && len(l.others) == 0 && q.Run == "" && q.Node == "" && q.Reason == "" {
 		size = min(size, q.Limit)
+		first = min(size, x.shareOfPage(q.Limit))
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return x.readTenants(ctx, q.Tenant, size, func(owners []string) (indexPage, error) {
-			return x.readTagged(ctx, l, owners, from, size)
+		ask := first
+		first = size
+		return x.readTenants(ctx, q.Tenant, ask, func(owners []string) (indexPage, error) {
+			return x.readTagged(ctx, l, owners, from, ask)
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
 		return x.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
