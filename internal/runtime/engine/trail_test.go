@@ -331,6 +331,24 @@ func TestTheEndOfARunIsInTheTrail(t *testing.T) {
 	require.Equal(t, "used", v.trail()[len(v.trail())-1])
 }
 
+// A question without people keeps a trail once it is asked again: its entries would get the
+// numbers of others.
+func TestAQuestionThatIsAskedAgainKeepsItsTrail(t *testing.T) {
+	w := newFixture(t, map[string]nodeFunc{"pay": func(context.Context, *nodeCall) pregel.Result {
+		return pregel.Result{Asks: []pregel.Ask{{Value: `"pay?"`}}}
+	}}, chainSpec("g", channelsLog, "pay"))
+	require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
+	require.Equal(t, checkpoint.RunInterrupted, w.beginAndWait(runtime.StartRequest{Thread: "t", Open: runtime.DiscardOpen}).State)
+	question := runtime.Question{Thread: "t", Interrupt: w.readState("t").Interrupts[0].ID}
+	entries, err := w.engine.ListTrail(t.Context(), question)
+	require.NoError(t, err)
+	var kinds []trail.Kind
+	for i := range entries {
+		kinds = append(kinds, entries[i].Kind)
+	}
+	require.Equal(t, []trail.Kind{trail.Asked, trail.Superseded, trail.Asked}, kinds)
+}
+
 func TestACopyTakesTheTrailAlong(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{Approvals: 2})
 	v.mustSay("ana: true")

@@ -61,7 +61,7 @@ func (at *attempt) poseInterrupt(ctx context.Context, a *pregel.Ask) *pregel.Fai
 		return at.replaceAnsweredInterrupt(before, a, id)
 	case id == before.ID:
 		q := at.addInterrupt(a, id)
-		q.Round, q.Replaces, q.Differs, q.Trail = round, before.Replaces, before.Differs, before.Trail
+		q.Round, q.Replaces, q.Differs, q.Trail = round, before.Replaces, before.Differs, before.FullTrail()
 	case round > maxReplacements:
 		return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf(
 			"%s was withdrawn and asked in other words %d times, the limit; run the thread again from a checkpoint, which asks anew, "+
