@@ -48,27 +48,37 @@ type changeRead struct {
 }
 
 // ReadChanges returns the next changes after one, none when there are none. They are shared: the
-// caller must not change them. Errors: the cause of ctx, and those of Options.ListInterrupts.
-func (r *changeReader) ReadChanges(ctx context.Context, memory *runtime.CallMemory, after uint64) ([]checkpoint.Interrupt, error) {
+// caller must not change them. isAll says that there were no others at a moment of the call. Errors:
+// the cause of ctx, and those of Options.ListInterrupts.
+func (r *changeReader) ReadChanges(
+	ctx context.Context, memory *runtime.CallMemory, after uint64,
+) (list []checkpoint.Interrupt, isAll bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	needed := r.begun + 1 // an earlier read may have missed what woke the follower
 	for {
 		if list := r.findKept(after); len(list) > 0 {
-			return list, nil
+			return list, false, nil
 		}
 		switch {
 		case after < r.newest:
-			return r.readAlone(ctx, memory, after)
+			list, err = r.readAlone(ctx, memory, after)
+			return list, isWhole(list), err
 		case r.last.number >= needed && (r.last.err != nil || r.last.after == after):
-			return nil, r.last.err
+			return nil, true, r.last.err
 		case r.current == nil:
-			return r.readNewest(ctx, memory, after)
+			list, err = r.readNewest(ctx, memory, after)
+			return list, isWhole(list), err
 		}
 		if err := r.waitForRead(ctx); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
+}
+
+// isWhole reports whether a list that was read from the store has all that there was.
+func isWhole(list []checkpoint.Interrupt) bool {
+	return !checkpoint.IsPart(list, changePageSize, (*checkpoint.Interrupt).Size)
 }
 
 // findKept returns the kept changes after one, up to the end of their page. The caller holds the

@@ -68,7 +68,7 @@ func (l *changeLog) countReads() int {
 }
 
 func newChangeFeed(l *changeLog) *Feed {
-	return &Feed{opts: Options{ListInterrupts: l.readList}}
+	return &Feed{opts: Options{ListInterrupts: l.readList, Now: time.Now}}
 }
 
 // TestFollowersOfATenantShareTheirReads has 100 followers, and counts the reads of the store.
@@ -215,18 +215,43 @@ func TestKeptPagesAreBounded(t *testing.T) {
 	r := &changeReader{list: l.readList}
 	for i := range uint64(3 * maxKeptPages) {
 		l.add("n")
-		list, err := r.ReadChanges(t.Context(), nil, i)
+		list, _, err := r.ReadChanges(t.Context(), nil, i)
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 	}
 	require.Len(t, r.pages, maxKeptPages)
 	l.list = append(l.list, checkpoint.Interrupt{Change: 1000, Message: strings.Repeat("x", maxKeptPageBytes)})
-	list, err := r.ReadChanges(t.Context(), nil, 3*maxKeptPages)
+	list, _, err := r.ReadChanges(t.Context(), nil, 3*maxKeptPages)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Empty(t, r.pages)
 	require.Zero(t, r.bytes)
-	list, err = r.ReadChanges(t.Context(), nil, 3*maxKeptPages)
+	list, _, err = r.ReadChanges(t.Context(), nil, 3*maxKeptPages)
 	require.NoError(t, err)
 	require.Len(t, list, 1, "another follower reads it anew")
+}
+
+// TestAFollowerKnowsWhenItHasSeenAll reads what there is in several pages.
+func TestAFollowerKnowsWhenItHasSeenAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &changeLog{}
+		f := newChangeFeed(l)
+		for range changePageSize + 1 {
+			l.add("n")
+		}
+		follower := f.FollowInterrupts(nil, checkpoint.InterruptQuery{}, 0)
+		defer follower.Close()
+		for range 2 {
+			_, err := follower.Next(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, follower.WholeUntil(), "a page is not all, and a read may leave out what changes")
+		}
+		lastRead := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err := follower.Next(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, follower.WholeUntil().After(lastRead), "an empty read tells it, too")
+		require.True(t, follower.WholeUntil().Before(time.Now()))
+	})
 }

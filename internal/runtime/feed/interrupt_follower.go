@@ -19,7 +19,10 @@ type InterruptFollower struct {
 	after    uint64
 	lastRead time.Time
 	isBusy   bool // the last read found changes
-	wake     chan struct{}
+	// whole is the last moment of which is known that all has been returned, newest that of the
+	// last read: a store may leave out of a read what changes meanwhile, and the next read has it.
+	whole, newest time.Time
+	wake          chan struct{}
 	// unfollow ends the subscription to other processes; nil = there is none.
 	unfollow func()
 }
@@ -60,6 +63,10 @@ func (f *InterruptFollower) Close() {
 // After returns the change up to which the follower has looked at all changes.
 func (f *InterruptFollower) After() uint64 { return f.after }
 
+// WholeUntil returns a moment, by the store's clock: Next has returned each interrupt as it was
+// then, or as it became later. Zero means that there is none yet.
+func (f *InterruptFollower) WholeUntil() time.Time { return f.whole }
+
 // Next waits for changes that the query selects, or may have selected before, and returns at
 // least one change. The changes are shared: the caller must not change them. Errors: the cause
 // of ctx, and those of Options.ListInterrupts.
@@ -71,18 +78,24 @@ func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, e
 			}
 		}
 		f.lastRead = time.Now()
-		list, err := f.reader.ReadChanges(ctx, f.memory, f.after)
+		began := f.feed.opts.Now()
+		list, isAll, err := f.reader.ReadChanges(ctx, f.memory, f.after)
 		if err != nil {
 			return nil, err
 		}
 		f.isBusy = len(list) > 0 && len(list) < changePageSize
+		if len(list) > 0 {
+			f.after = list[len(list)-1].Change
+		}
+		if isAll {
+			f.whole, f.newest = f.newest, began
+		}
 		if len(list) == 0 {
 			if err := f.waitForChange(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		f.after = list[len(list)-1].Change
 		if wanted := f.selectInterrupts(list); len(wanted) > 0 {
 			return wanted, nil
 		}
