@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -115,6 +116,7 @@ type RefusalError struct {
 	Endpoint string // as the graph has it
 	Address  string // that the endpoint resolves to, "" = the endpoint itself is refused
 	Pattern  string // that would allow it, "" = none would
+	Option   string // of the server, which has the patterns; "" = --endpoint-allow
 }
 
 // Error names the pattern that would allow the endpoint.
@@ -124,7 +126,7 @@ func (e *RefusalError) Error() string {
 		text = "endpoint " + quoteShort(e.Endpoint) + " leads to " + quoteShort(e.Address) + ", which is not allowed"
 	}
 	if e.Pattern != "" {
-		text += "; the server would allow it with --endpoint-allow " + e.Pattern
+		text += "; the server would allow it with " + cmp.Or(e.Option, "--endpoint-allow") + " " + e.Pattern
 	}
 	return text
 }
