@@ -399,7 +399,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),
-		mayImport: []string{"internal/runtime", "internal/audit", "internal/checkpoint", "internal/payload", "internal/visible"},
+		mayImport: []string{"internal/notify", "internal/runtime", "internal/audit", "internal/checkpoint", "internal/payload", "internal/visible"},
 	},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
@@ -438,6 +438,10 @@ var layers = []layer{
 			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "gen",
 			"internal/identity", "internal/quota", "internal/runtime",
 		},
+	},
+	{
+		path: "internal/transport/cloudevent", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"internal/transport/wire", "gen", "internal/cli/jsontext", "internal/notify"},
 	},
 	{
 		path: "internal/transport/permission", containsPanics: true, neverLinks: driverPackages,
@@ -499,6 +503,13 @@ var layers = []layer{
 	// CEL itself is built on protobuf, so only the wire is refused here.
 	{path: "internal/access", neverLinks: concatLists(wirePackages, driverPackages)},
 	{path: "internal/tlsfiles", containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/notify", mayImport: []string{"internal/checkpoint"}, containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/notify/webhook", mayImport: []string{"internal/notify"}, containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/notify/cursor", mayImport: []string{"internal/notify", "internal/checkpoint"}, containsPanics: true, neverLinks: outerPackages},
+	{
+		path: "internal/notify/endpointfile", neverLinks: outerPackages,
+		mayImport: []string{"internal/notify", "internal/notify/webhook", "internal/egress", "internal/identity/file"},
+	},
 	{path: "internal/cli/exit", neverLinks: outerPackages},
 	{path: "internal/cli/shell", neverLinks: outerPackages},
 	{path: "internal/cli/jsontext", mayImport: []string{"gen"}, neverLinks: driverPackages},

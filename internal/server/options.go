@@ -57,6 +57,7 @@ type Options struct {
 	AuditOptions
 	AccessOptions
 	QuotaOptions
+	WebhookOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -108,6 +109,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.AuditOptions.RegisterFlags(f)
 	o.AccessOptions.RegisterFlags(f)
 	o.QuotaOptions.RegisterFlags(f)
+	o.WebhookOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -183,7 +185,7 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
-		o.validateAccess(), o.AuditOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
 		o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
@@ -264,7 +266,7 @@ func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) str
 // splitValues divides the values of a variable: folders as the system divides them,
 // and patterns and sinks, which have colons, at commas.
 func splitValues(name, text string) []string {
-	if name != FlagEndpointAllow && name != flagAudit {
+	if name != FlagEndpointAllow && name != FlagWebhookAllow && name != flagAudit {
 		return filepath.SplitList(text)
 	}
 	parts := strings.Split(text, ",")

@@ -24,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/node"
+	"github.com/graphd-dev/graphd/internal/notify"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
@@ -70,7 +71,8 @@ type Server struct {
 	metricsListener net.Listener // nil = no metrics are served
 	serveErrors     chan error   // an error that ended serving
 	quotas          *quotaFile   // nil = callers have no limits
-	stopBackground  func()       // ends the goroutines of startBackground; nil = none
+	notifiers       []*notify.Notifier
+	stopBackground  func() // ends the goroutines of startBackground; nil = none
 	isDraining      atomic.Bool
 }
 
@@ -111,6 +113,10 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 			return s, err
 		}
 	}
+	endpoints, err := o.readEndpoints(o.Getenv)
+	if err != nil {
+		return s, err
+	}
 	// First the port: a second server should report that, and not that the store is
 	// locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
@@ -131,6 +137,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	}); err != nil {
 		return s, err
 	}
+	s.newNotifiers(endpoints, o.Lease, name.pollInterval() > 0, version, metrics)
 	if err := s.loadGraphs(ctx, o.Graphs); err != nil {
 		return s, name.explainUnavailable("put its graphs there", err)
 	}
@@ -152,9 +159,9 @@ func listFeatures(o Options) []string {
 // put at other servers on the same store.
 const graphRefreshInterval = time.Second
 
-// startBackground follows the files of callers and of their limits, and checks the
-// store until the server is released: whether it takes changes and, if other servers
-// write to it, which graphs they have put.
+// startBackground follows the files of callers and of their limits, sends to the endpoints of
+// webhooks, and checks the store until the server is released: whether it takes changes and, if
+// other servers write to it, which graphs they have put.
 func (s *Server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -175,6 +182,7 @@ func (s *Server) startBackground(ctx context.Context, shared bool) {
 	if shared {
 		tasks.Go(contain.Func(func() { s.keepRefreshingGraphs(ctx) }, contain.LogPanic(s.log, "looking for graphs panicked")))
 	}
+	s.startNotifiers(ctx, &tasks)
 	s.stopBackground = func() {
 		cancel()
 		tasks.Wait()

@@ -59,6 +59,7 @@ type Metrics struct {
 	auditRecords       *prometheus.CounterVec
 	auditLost          *prometheus.CounterVec
 	quotasExceeded     *prometheus.CounterVec
+	webhooks           webhookMetrics
 }
 
 // DefaultLabelValues is the number of graphs, nodes and reasons that have series of
@@ -126,6 +127,7 @@ func NewMetrics(version string, limit int) *Metrics {
 		"Records of the audit that a sink has not got. A record of the gap tells how many.", "sink")
 	m.quotasExceeded = newCounter("graphd_quota_refusals_total",
 		"Calls that a quota refused, by the limit and by whose it is, a tenant's or a caller's.", "limit", "of")
+	m.webhooks = newWebhookMetrics()
 	m.runsActive.WithLabelValues(otherValue)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
@@ -135,7 +137,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
 		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
-		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, build,
+		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

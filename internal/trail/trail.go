@@ -50,6 +50,13 @@ const (
 	Retracted  Kind = "retracted" // a vote or the answer, before it took effect
 )
 
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{
+		Asked, Voted, Answered, Used, Expired, Cancelled, Superseded, Claimed, Released, Commented, Changed, Copied, Reminded, Escalated, Retracted,
+	}
+}
+
 // Entry is one thing that happened to a question. The zero value of a field says that the
 // entry does not tell it.
 type Entry struct {

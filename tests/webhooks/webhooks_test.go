@@ -1,0 +1,113 @@
+package webhooks_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/server"
+	"github.com/graphd-dev/graphd/tests/harness"
+)
+
+const graphText = `graph: refund
+channels: { order: {}, decision: {} }
+nodes:
+  review:
+    ask:
+      message: "'Refund ' + string(state.order) + '?'"
+      value: { order: state.order }
+      update: { decision: answer }
+edges: [START -> review -> END]
+`
+
+// writeFiles writes the graph and the file of endpoints, and returns the flags that name them.
+func writeFiles(t *testing.T, endpoints string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	graphs := filepath.Join(dir, "graphs")
+	require.NoError(t, os.Mkdir(graphs, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(graphs, "refund.yaml"), []byte(graphText), 0o600))
+	file := filepath.Join(dir, "webhooks.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(endpoints), 0o600))
+	return []string{"--graphs", graphs, "--webhooks", file, "--webhook-allow", "127.0.0.1", "--lease", "2s"}
+}
+
+// endpointsText returns a file with one endpoint.
+func endpointsText(r *receiver) string {
+	return "endpoints:\n- name: mail\n  url: " + r.URL + "/hook\n  secrets: [{ value: " + secretText() + " }]\n"
+}
+
+// startServer starts a server in this process.
+func startServer(t *testing.T, flags ...string) harness.Client {
+	t.Helper()
+	var o server.Options
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.RegisterFlags(set)
+	require.NoError(t, set.Parse(append([]string{"--listen", "127.0.0.1:0"}, flags...)))
+	s, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
+	require.NoError(t, err)
+	s.StartServing()
+	t.Cleanup(func() { require.NoError(t, s.DrainServer(context.WithoutCancel(t.Context()))) })
+	return harness.Dial(t, s.Address())
+}
+
+// ask begins a run that asks, on a thread of its own.
+func ask(t *testing.T, c harness.Client, thread string) {
+	t.Helper()
+	_, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		ThreadId: thread, CreateThread: true, Graph: "refund",
+		Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"order": 8841}`)},
+	}})
+	require.NoError(t, err)
+}
+
+// answer answers a question.
+func answer(t *testing.T, c harness.Client, e *event) {
+	t.Helper()
+	_, err := c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
+		ThreadId: e.Data.Interrupt.ThreadID,
+		Responses: []*graphdv1.InterruptResponse{{
+			InterruptId: e.Subject, Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`"yes"`)},
+		}},
+	}})
+	require.NoError(t, err)
+}
+
+// hasEvents reports whether there are so many events, repetitions aside.
+func hasEvents(n int) func([]event) bool {
+	return func(list []event) bool {
+		all := 0
+		for _, kinds := range kindsOf(list) {
+			all += len(kinds)
+		}
+		return all >= n
+	}
+}
+
+func TestWebhooksTellOfAQuestion(t *testing.T) {
+	r := newReceiver(t)
+	c := startServer(t, append(writeFiles(t, endpointsText(r)), "--store", "memory")...)
+	ask(t, c, "order-7")
+	asked := r.waitFor(t, "asked", hasEvents(1))[0]
+	require.Equal(t, "1.0", asked.SpecVersion)
+	require.Equal(t, "order-7/"+asked.Subject+"/1", asked.ID)
+	require.Equal(t, "/tenants/default/threads/order-7", asked.Source)
+	require.Equal(t, "dev.graphd.interrupt.asked", asked.Type)
+	require.Equal(t, "Refund 8841?", asked.Data.Interrupt.Message)
+	require.Equal(t, "INTERRUPT_STATE_OPEN", asked.Data.Interrupt.State)
+	require.Equal(t, "TRAIL_KIND_ASKED", asked.Data.Entry.Kind)
+	require.Len(t, asked.Data.Entry.Digest, 64)
+	answer(t, c, &asked)
+	list := r.waitFor(t, "answered and used", hasEvents(3))
+	require.Equal(t, map[string][]string{"order-7": {"asked", "answered", "used"}}, kindsOf(list))
+	require.Len(t, list, 3, "nothing is sent twice")
+	threads, err := c.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{})
+	require.NoError(t, err)
+	require.Len(t, threads.GetThreads(), 1, "the place of the endpoint is no thread of clients")
+}
