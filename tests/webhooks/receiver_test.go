@@ -60,6 +60,7 @@ type receiver struct {
 	problems []string
 	status   int // of the answers; 0 = 204
 	refused  int
+	redirect string // where it redirects, with such a status
 	arrived  chan struct{}
 }
 
@@ -93,6 +94,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if r.status != 0 {
 		r.refused++
+		w.Header().Set("Location", r.redirect)
 		w.WriteHeader(r.status)
 		return
 	}
@@ -116,6 +118,12 @@ func (r *receiver) countRefused() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refused
+}
+
+// waitForRefusals waits until so many events were refused.
+func (r *receiver) waitForRefusals(t *testing.T, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return r.countRefused() >= n }, 2*time.Minute, 10*time.Millisecond)
 }
 
 // taken returns the events that were taken.

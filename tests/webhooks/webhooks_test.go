@@ -2,16 +2,23 @@ package webhooks_test
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/server"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 	"github.com/graphd-dev/graphd/tests/harness"
 )
 
@@ -110,4 +117,111 @@ func TestWebhooksTellOfAQuestion(t *testing.T) {
 	threads, err := c.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{})
 	require.NoError(t, err)
 	require.Len(t, threads.GetThreads(), 1, "the place of the endpoint is no thread of clients")
+}
+
+// startProcess starts a graphd of its own process.
+func startProcess(t *testing.T, store string, flags ...string) *harness.Server {
+	t.Helper()
+	return harness.StartServer(t, []string{built.Graphd(t)}, store, flags...)
+}
+
+func TestEventsOutliveServers(t *testing.T) {
+	r := newReceiver(t)
+	r.answerWith(http.StatusServiceUnavailable)
+	flags := writeFiles(t, endpointsText(r))
+	store := "sqlite:" + filepath.Join(t.TempDir(), "graphd.db")
+	s := startProcess(t, store, flags...)
+	ask(t, s.Client, "a")
+	r.waitForRefusals(t, 1)
+	s.Kill()
+	s = startProcess(t, store, flags...)
+	ask(t, s.Client, "b")
+	r.waitForRefusals(t, r.countRefused()+2)
+	s.Kill()
+	r.answerWith(0)
+	s = startProcess(t, store, flags...)
+	list := r.waitFor(t, "both", hasEvents(2))
+	for i := range list {
+		answer(t, s.Client, &list[i])
+	}
+	list = r.waitFor(t, "all", hasEvents(6))
+	want := []string{"asked", "answered", "used"}
+	require.Equal(t, map[string][]string{"a": want, "b": want}, kindsOf(list))
+}
+
+// Two servers share a Redis, and one of them is killed again and again.
+func TestServersTakeOver(t *testing.T) {
+	r := newReceiver(t)
+	flags := writeFiles(t, endpointsText(r))
+	store := redistest.Start(t).URL("")
+	servers := []*harness.Server{startProcess(t, store, flags...), startProcess(t, store, flags...)}
+	const rounds, questions = 4, 25
+	n := 0
+	for round := range rounds {
+		for range questions {
+			ask(t, servers[(round+1)%2].Client, fmt.Sprint("t", n))
+			n++
+		}
+		servers[round%2].Kill()
+		servers[round%2] = startProcess(t, store, flags...)
+	}
+	list := r.waitFor(t, "all that were asked", hasEvents(n))
+	answered := map[string]bool{}
+	for i := range list {
+		if thread := list[i].Data.Interrupt.ThreadID; !answered[thread] {
+			answered[thread] = true
+			answer(t, servers[0].Client, &list[i])
+		}
+	}
+	list = r.waitFor(t, "all", hasEvents(3*n))
+	for thread, kinds := range kindsOf(list) {
+		require.Equal(t, []string{"asked", "answered", "used"}, kinds, thread)
+	}
+	t.Logf("%d events for %d entries", len(list), 3*n)
+}
+
+func TestAPrivateAddressIsRefused(t *testing.T) {
+	var o server.Options
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.RegisterFlags(set)
+	r := newReceiver(t)
+	flags := writeFiles(t, endpointsText(r))
+	require.NoError(t, set.Parse(append(flags, "--listen", "127.0.0.1:0", "--store", "memory")))
+	o.WebhookAllow = nil
+	_, err := server.NewServer(t.Context(), o, zap.NewNop(), "test")
+	require.ErrorContains(t, err, "endpoints[0].url is refused")
+	require.ErrorContains(t, err, "--webhook-allow 127.0.0.1:")
+
+	// A name is only looked up when it is dialled.
+	_, port, err := net.SplitHostPort(r.Listener.Addr().String())
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "webhooks.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(
+		"endpoints:\n- name: mail\n  url: https://localhost:"+port+"\n  secrets: [{ value: "+secretText()+" }]\n"), 0o600))
+	core, logs := observer.New(zap.WarnLevel)
+	o.Webhooks = file
+	s, err := server.NewServer(t.Context(), o, zap.New(core), "test")
+	require.NoError(t, err)
+	s.StartServing()
+	defer func() { require.NoError(t, s.DrainServer(context.WithoutCancel(t.Context()))) }()
+	ask(t, harness.Dial(t, s.Address()), "a")
+	require.Eventually(t, func() bool {
+		return logs.FilterMessage("the endpoint does not take an event; it is sent again").Len() > 0
+	}, time.Minute, 10*time.Millisecond)
+	line := logs.FilterMessage("the endpoint does not take an event; it is sent again").All()[0]
+	require.Contains(t, line.ContextMap()["error"], "is not allowed")
+	require.Empty(t, r.taken(t))
+}
+
+func TestARedirectionIsNotFollowed(t *testing.T) {
+	elsewhere := newReceiver(t)
+	r := newReceiver(t)
+	r.redirect = elsewhere.URL
+	r.answerWith(http.StatusTemporaryRedirect)
+	c := startServer(t, append(writeFiles(t, endpointsText(r)), "--store", "memory")...)
+	ask(t, c, "a")
+	r.waitForRefusals(t, 2)
+	require.Empty(t, elsewhere.taken(t))
+	r.answerWith(0)
+	r.waitFor(t, "asked", hasEvents(1))
 }
