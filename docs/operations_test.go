@@ -30,7 +30,7 @@ func readOperationsPages(t *testing.T) string {
 // Alarms are made of what the page says, so it names metrics that exist, and
 // all of them.
 func TestOperationsPageHasTheMetrics(t *testing.T) {
-	page, code := read(t, "docs", "operations.md"), read(t, "internal", "telemetry", "metrics.go")+read(t, "internal", "telemetry", "tenants.go")
+	page, code := read(t, "docs", "operations.md"), read(t, "internal", "telemetry", "metrics.go")+read(t, "internal", "telemetry", "tenants.go")+read(t, "internal", "telemetry", "webhooks.go")
 	named := regexp.MustCompile("`(graphd_[a-z_]+)`").FindAllStringSubmatch(page, -1)
 	require.NotEmpty(t, named)
 	for _, m := range named {
@@ -47,7 +47,7 @@ func TestOperationsPagesHaveFlagsThatExist(t *testing.T) {
 		read(t, "internal", "server", "graph_options.go") + read(t, "internal", "server", "value_options.go") +
 		read(t, "internal", "server", "store_options.go") + read(t, "internal", "server", "caller_options.go") +
 		read(t, "internal", "server", "audit_options.go") + read(t, "internal", "server", "quota_options.go") +
-		read(t, "internal", "server", "endpoint_tls_options.go") + read(t, "internal", "server", "redis_tls_options.go")
+		read(t, "internal", "server", "webhook_options.go") + read(t, "internal", "server", "endpoint_tls_options.go") + read(t, "internal", "server", "redis_tls_options.go")
 	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(page, -1) {
 		require.Contains(t, code, `"`+m[1]+`"`, "no such option")
 	}
