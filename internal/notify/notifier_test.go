@@ -15,7 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-var mail = notify.Endpoint{Name: "mail"} //nolint:gochecknoglobals // never changes
+var mail = notify.Endpoint{Name: "mail"}
 
 // inTime runs a test in a time of its own.
 func inTime(t *testing.T, test func(t *testing.T, w *world)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" //nolint:gosec // of an example
+const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func parse(t *testing.T, text string, allow ...string) ([]endpointfile.Endpoint, error) {
 	t.Helper()

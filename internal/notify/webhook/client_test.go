@@ -28,7 +28,7 @@ func parseSecret(t *testing.T, text string) webhook.Secret {
 
 // The example of the documentation of Standard Webhooks.
 const (
-	exampleSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" //nolint:gosec // of an example
+	exampleSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	exampleID        = "msg_p5jXN8AQM9LWM0D4loKWxJek"
 	exampleTime      = 1614265330
 	exampleBody      = `{"test": 2432232314}`
