@@ -98,7 +98,8 @@ python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases a
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q $(PYTESTFLAGS)
 
 .PHONY: examples
-examples: $(VENV)/ok build ## Run the Python examples as people do: servers, workers and the command line as processes
+examples: $(VENV)/ok build ## Run the examples as people do: servers, workers and the command line as processes
+	GRAPHD_BIN='$(CURDIR)/bin/graphd' go test -C examples/notify-mail -race -timeout=$(GOTIMEOUT) ./...
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q -c pyproject.toml \
 		$(PYTESTFLAGS) ../../examples
 
@@ -214,10 +215,11 @@ lint: go-lint mod-lint python-lint $(BUF) ## Check the Go code, the go.mod files
 go-lint: $(LINT) ## Check the Go code
 	$(LINT) run $(PKG)
 	cd bench && '$(CURDIR)/$(LINT)' run ./...
+	cd examples/notify-mail && '$(CURDIR)/$(LINT)' run ./...
 
 .PHONY: mod-lint
 mod-lint: ## Fail if go mod tidy would change a go.mod or go.sum
-	for module in . bench tools; do go -C "$$module" mod tidy -diff; done
+	for module in . bench tools examples/notify-mail; do go -C "$$module" mod tidy -diff; done
 
 .PHONY: python-lint
 python-lint: $(VENV)/ok ## Check the Python code and its types
